@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/scorecard/internal/card"
+	"github.com/heedhq/heed/scorecard/internal/databases"
 )
 
 // all are the lines, in the order of the report.
@@ -32,13 +33,21 @@ func all() []card.Line {
 	return slices.Concat(
 		linearizable(),
 		exactlyOnce(),
+		databases.Lines(),
 	)
 }
 
 func main() {
+	if databases.Child() {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
+	if err := databases.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	os.Exit(code)
 }
 

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"database/sql"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // handle opens a place for as long as the test runs. The tables are there then.
@@ -61,27 +63,28 @@ func (c *counting) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
 
 func (c *counting) Err() error { c.ask(); return c.Context.Err() }
 
-// A trial is how a call went.
-type trial struct {
-	hit     bool   // whether there was the operation that was to fail
-	failure error  // that the call returned
-	left    string // what the tables hold afterwards, but for moments and what is random
+// A call is what a test does with a store.
+type call func(*sqlstore.Store) error
+
+func commits(batches ...store.Batch) call {
+	return func(st *sqlstore.Store) error {
+		_, err := st.Commit(ctx, batches...)
+		return err
+	}
 }
 
-// arm has the n-th operation from now on fail, or none if n is 0, when the database has forgotten what it has read.
-func (d *disk) arm(t testing.TB, handle *sql.DB, n int) {
-	_, err := handle.Exec("PRAGMA cache_size = 0; PRAGMA shrink_memory")
-	require.NoError(t, err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ops, d.fail = 0, n
+func gather[T any](seq iter.Seq2[T, error]) (all []T, err error) {
+	for one, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
-// disarm reports whether the operation that was to fail has come.
-func (d *disk) disarm() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	hit := d.fail > 0 && d.ops >= d.fail
-	d.ops, d.fail = 0, 0
-	return hit
+func onlyObserve(id string) store.Batch {
+	o := observe(id, time.Now())
+	o.Source = "ann"
+	return store.Batch{Observations: []evidence.Observation{o}}
 }

@@ -36,7 +36,7 @@ func TestBusyWriter(t *testing.T) {
 				do("BEGIN IMMEDIATE")
 				done := make(chan error, 1)
 				go func() {
-					_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observedAt(fmt.Sprint(i), 1)}})
+					_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(i), time.Now())}})
 					done <- err
 				}()
 				// SQLite itself asks after 328 ms, and then every 100 ms: never while nobody writes.
@@ -79,7 +79,7 @@ func TestSQLiteIsSetUp(t *testing.T) {
 		handle.SetMaxOpenConns(1)
 		st, err := sqlstore.Open(ctx, handle, at.dialect)
 		require.NoError(t, err)
-		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observedAt("1", 1)}})
+		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
 		require.NoError(t, err)
 		for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000"} {
 			var got string

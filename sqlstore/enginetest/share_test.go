@@ -2,10 +2,8 @@ package enginetest_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/pgserver"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -50,18 +49,18 @@ func BenchmarkShare(b *testing.B) {
 // durable is a cluster that waits for the disk, as every one does that is not for tests.
 var durable struct {
 	once sync.Once
-	*server
+	*pgserver.Server
 	err error
 }
 
 func durablePostgres(b *testing.B) string {
 	durable.once.Do(func() {
-		if durable.server, durable.err = newServer(""); durable.err == nil {
-			lastly = append(lastly, func() error { return errors.Join(durable.server.stop("immediate"), os.RemoveAll(durable.server.dir)) })
+		if durable.Server, durable.err = pgserver.New(""); durable.err == nil {
+			lastly = append(lastly, durable.Close)
 		}
 	})
 	skipWithout(b, durable.err)
-	return durable.dsn()
+	return durable.DSN()
 }
 
 // rate returns how often callers get something done in a second.

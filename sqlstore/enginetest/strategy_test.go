@@ -21,11 +21,13 @@ import (
 func triage(ctx context.Context, st store.Store) (*strategy.Learner, error) {
 	ids := byte(0)
 	return strategy.New(ctx, strategy.Config{
-		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return killedAt }, Topic: "heed.strategy",
+		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return ticketAt }, Topic: "heed.strategy",
 		NewID: func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} },
 		Arms:  []strategy.Arm{{ID: "short", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "long"}},
 	})
 }
+
+var ticketAt = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
 var ofTicket = strategy.Query{Session: "ticket 7", Item: "billing", Arms: []strategy.ArmID{"short"}}
 
@@ -48,7 +50,7 @@ func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) er
 		if err != nil {
 			return err
 		}
-		found, err := l.FindSession(ctx, "ticket 7", killedAt)
+		found, err := l.FindSession(ctx, "ticket 7", ticketAt)
 		if err != nil {
 			return err
 		}
@@ -61,19 +63,9 @@ func reopened(ctx context.Context, l *strategy.Learner, c strategy.Choice) error
 	return err
 }
 
-func init() {
-	episodes = append(episodes,
-		episode{name: "strategy: a ticket is open again", before: resolved, call: correctedBy(reopened)},
-		episode{name: "strategy: an outcome is retracted", before: resolved, call: correctedBy(
-			func(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
-				return l.Retract(ctx, c, []string{"resolved"}, "bob", "it was another ticket's")
-			})},
-	)
-}
-
 // TestATicketIsOpenAgain on each backend and in memory, by another process than that which has chosen.
 func TestATicketIsOpenAgain(t *testing.T) {
-	now := func() time.Time { return killedAt }
+	now := func() time.Time { return ticketAt }
 	check := func(t *testing.T, first, second store.Store) {
 		require.NoError(t, resolved(ctx, first))
 		open, err := triage(ctx, first)
@@ -81,9 +73,9 @@ func TestATicketIsOpenAgain(t *testing.T) {
 		for range 2 { // it is delivered again
 			require.NoError(t, correctedBy(reopened)(ctx, second))
 		}
-		found, err := open.Find(ctx, "ticket 7", "billing", killedAt)
+		found, err := open.Find(ctx, "ticket 7", "billing", ticketAt)
 		require.NoError(t, err)
-		assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 1, Source: "bob", At: killedAt}, found.Result)
+		assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 1, Source: "bob", At: ticketAt}, found.Result)
 		did, err := open.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Duplicate, did)
@@ -117,12 +109,12 @@ func TestATicketIsOpenAgain(t *testing.T) {
 
 // TestAnExpungedSourceStaysOutOfAReplay from each backend and from memory into another such store, where what others caused comes back.
 func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
-	now := func() time.Time { return killedAt }
+	now := func() time.Time { return ticketAt }
 	check := func(t *testing.T, from, into store.Store) {
 		require.NoError(t, resolved(ctx, from))
 		l, err := triage(ctx, from)
 		require.NoError(t, err)
-		found, err := l.Find(ctx, "ticket 7", "billing", killedAt)
+		found, err := l.Find(ctx, "ticket 7", "billing", ticketAt)
 		require.NoError(t, err)
 		_, err = l.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "praised", Value: 1, Confidence: 1, Source: "mallory"})
 		require.NoError(t, err)
@@ -161,11 +153,11 @@ func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
 
 // TestRetractingWhatAResetHasTaken, after the cell's history has lost as much as it holds, is the same on each backend and in memory.
 func TestRetractingWhatAResetHasTaken(t *testing.T) {
-	now := func() time.Time { return killedAt }
+	now := func() time.Time { return ticketAt }
 	for _, expunge := range []bool{false, true} {
 		check := func(t *testing.T, st store.Store) error {
 			seen := func(id, source string) store.Batch {
-				o := observe(id, killedAt)
+				o := observe(id, ticketAt)
 				o.Source = source
 				return store.Batch{Observations: []evidence.Observation{o}}
 			}
@@ -174,7 +166,7 @@ func TestRetractingWhatAResetHasTaken(t *testing.T) {
 				require.NoError(t, err)
 			}
 			commit(seen("o1", "mallory"))
-			if c := observe("o1", killedAt).Cell; expunge {
+			if c := observe("o1", ticketAt).Cell; expunge {
 				commit(store.Batch{Expunge: []string{"mallory"}})
 			} else {
 				commit(store.Batch{Reset: []store.Selection{{Kind: c.Kind, Scope: c.Scope}}})

@@ -1,6 +1,7 @@
-package enginetest_test
+package databases
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -9,11 +10,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
-	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/sqlstore"
 )
@@ -21,12 +20,15 @@ import (
 // A disk is a file system for SQLite that can fail, and whose power can be cut: what was written and not synced is then torn,
 // sector by sector. Files appear and disappear at once, as if their directory were synced each time.
 type disk struct {
-	mu    sync.Mutex
-	rng   *rand.Rand
-	files map[string]*image
-	ops   int // reads, writes, syncs and the like so far
-	fail  int // the number of the operation that fails, once; 0: none
-	cut   int // the number of the operation from which on there is no power; 0: never
+	mu      sync.Mutex
+	rng     *rand.Rand
+	files   map[string]*image
+	ops     int          // reads, writes, syncs and the like so far
+	fail    map[int]bool // the numbers of the operations that fail
+	cut     int          // the number of the operation from which on there is no power; 0: never
+	full    int          // the number of the operation from which on writes find the disk full; 0: never
+	options string       // more of the data source name
+	deaf    bool         // a sync does nothing, as with synchronous=OFF
 }
 
 // An image is a file as the programs see it, and as it is on the medium for sure.
@@ -38,7 +40,7 @@ const sector = 512
 func (d *disk) snapshot(rng *rand.Rand) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	copied := &disk{rng: rng, files: make(map[string]*image)}
+	copied := &disk{rng: rng, files: make(map[string]*image), deaf: d.deaf}
 	for name, f := range d.files {
 		copied.files[name] = &image{slices.Clone(f.seen), slices.Clone(f.seen)}
 	}
@@ -71,10 +73,17 @@ func (d *disk) torn() *disk {
 // op counts an operation, and returns an error if it is one that fails.
 func (d *disk) op() error {
 	d.ops++
-	if d.ops == d.fail || d.cut > 0 && d.ops >= d.cut {
+	if d.fail[d.ops] || d.cut > 0 && d.ops >= d.cut {
 		return sqlite3.IOERR
 	}
 	return nil
+}
+
+// isFull reports whether a write now finds no space.
+func (d *disk) isFull() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.full > 0 && d.ops >= d.full
 }
 
 func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -147,6 +156,9 @@ func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
 }
 
 func (f *file) WriteAt(b []byte, at int64) (n int, err error) {
+	if f.disk.isFull() {
+		return 0, sqlite3.FULL
+	}
 	err = f.do(func() {
 		if over := int(at) + len(b) - len(f.seen); over > 0 {
 			f.seen = append(f.seen, make([]byte, over)...)
@@ -160,7 +172,13 @@ func (f *file) Truncate(size int64) error {
 	return f.do(func() { f.seen = f.seen[:min(size, int64(len(f.seen)))] })
 }
 
-func (f *file) Sync(vfs.SyncFlag) error { return f.do(func() { f.synced = slices.Clone(f.seen) }) }
+func (f *file) Sync(vfs.SyncFlag) error {
+	return f.do(func() {
+		if !f.disk.deaf {
+			f.synced = slices.Clone(f.seen)
+		}
+	})
+}
 
 func (f *file) Size() (size int64, err error) {
 	err = f.do(func() { size = int64(len(f.seen)) })
@@ -176,27 +194,33 @@ func (f *file) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
 
 var disks atomic.Int64
 
-// on opens the database of a disk, with one connection.
-func (d *disk) on(t testing.TB) (handle *sql.DB, done func()) {
+// on opens the database of a disk, with one connection. The caller calls done.
+func (d *disk) on() (handle *sql.DB, done func(), err error) {
 	name := fmt.Sprint("disk", disks.Add(1))
 	vfs.Register(name, d)
-	handle, err := sql.Open("sqlite3", "file:heed.db?vfs="+name+"&_pragma=locking_mode(exclusive)")
-	require.NoError(t, err)
+	handle, err = sql.Open("sqlite3", "file:heed.db?vfs="+name+"&_pragma=locking_mode(exclusive)"+d.options)
+	if err != nil {
+		vfs.Unregister(name)
+		return nil, nil, err
+	}
 	handle.SetMaxOpenConns(1)
 	return handle, func() {
 		_ = handle.Close() // which fails where there is no power
 		vfs.Unregister(name)
-	}
+	}, nil
 }
 
 // newDisk returns a disk with heed's tables on it, in pages of the given size in bytes.
-func newDisk(t testing.TB, page int) *disk {
+func newDisk(ctx context.Context, page int) (*disk, error) {
 	d := &disk{files: make(map[string]*image)}
-	handle, done := d.on(t)
+	handle, done, err := d.on()
+	if err != nil {
+		return nil, err
+	}
 	defer done()
-	_, err := handle.Exec(fmt.Sprint("PRAGMA page_size = ", page))
-	require.NoError(t, err)
+	if _, err := handle.ExecContext(ctx, fmt.Sprint("PRAGMA page_size = ", page)); err != nil {
+		return nil, err
+	}
 	_, err = sqlstore.Open(ctx, handle, sqlstore.SQLite)
-	require.NoError(t, err)
-	return d
+	return d, err
 }

@@ -1,4 +1,4 @@
-package enginetest_test
+package databases
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-func init() {
-	episodes = append(episodes,
-		reviewing("a decision is recorded", nil, false, func(ctx context.Context, s *feedback.Service) error {
+func feedbackEpisodes() []episode {
+	return []episode{
+		reviewing("a decision is recorded", func(context.Context, *feedback.Service) error { return nil }, false, func(ctx context.Context, s *feedback.Service) error {
 			_, err := s.Record(ctx, correctionBy("ann", 1))
 			return err
 		}),
@@ -64,7 +64,7 @@ func init() {
 		reviewing("a sweep", waiting("cleo", "dan"), true, func(ctx context.Context, s *feedback.Service) error {
 			return s.Sweep(ctx, time.Time{})
 		}),
-	)
+	}
 }
 
 // reviewing is an episode of a service, whose ids are numbers.
@@ -73,7 +73,7 @@ func reviewing(name string, before func(context.Context, *feedback.Service) erro
 		return func(ctx context.Context, st store.Store) error {
 			n := 0
 			s, err := feedback.New(ctx, feedback.Config{
-				Store: st, Expedite: 1, Now: func() time.Time { return killedAt },
+				Store: st, Expedite: 1, Now: func() time.Time { return fixedNow },
 				NewID: func() string { n++; return fmt.Sprint(prefix, n) },
 			})
 			if err != nil || do == nil {
@@ -93,7 +93,7 @@ func evaluateBobs(ctx context.Context, s *feedback.Service) error {
 func correctionBy(reviewer string, n int) feedback.Feedback {
 	return feedback.Feedback{
 		ID: "decision of " + reviewer, Gate: "g", Agent: "a", Decision: feedback.ApprovedWithChanges, Reviewer: reviewer,
-		At: killedAt.Add(time.Duration(n) * time.Second), Summary: "the summary is too long",
+		At: fixedNow.Add(time.Duration(n) * time.Second), Summary: "the summary is too long",
 	}
 }
 

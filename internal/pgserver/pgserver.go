@@ -1,0 +1,111 @@
+//go:build unix
+
+package pgserver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ErrNone means that PostgreSQL is not installed.
+var ErrNone = errors.New("PostgreSQL is not installed: set HEED_POSTGRES_DSN, or install it")
+
+// A Server is a private cluster of PostgreSQL, of binaries that are installed. PostgreSQL refuses to run as root: a root gives
+// the cluster to the user postgres or nobody.
+type Server struct {
+	bin, dir string
+	options  string
+	port     int
+	attr     *syscall.SysProcAttr
+}
+
+// New makes a cluster in a directory of its own and starts it with command line options of postgres. Close it after use.
+func New(options string) (*Server, error) {
+	s := &Server{options: options}
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
+		s.bin = filepath.Dir(found[len(found)-1])
+	} else if initdb, err := exec.LookPath("initdb"); err == nil {
+		s.bin = filepath.Dir(initdb)
+	} else {
+		return nil, ErrNone
+	}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "heed-postgres"); err != nil {
+		return nil, err
+	}
+	if os.Getuid() == 0 {
+		if err := s.unprivileged(); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.port = listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	if err := s.run("initdb", "-D", s.data(), "-U", "heed", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
+
+func (s *Server) unprivileged() error {
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		if who, err = user.Lookup("nobody"); err != nil {
+			return err
+		}
+	}
+	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	s.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return errors.Join(os.Chmod(s.dir, 0o700), os.Chown(s.dir, int(uid), int(gid)))
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// DSN is the data source name of the cluster's database.
+func (s *Server) DSN() string {
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=heed dbname=postgres sslmode=disable", s.port)
+}
+
+func (s *Server) run(name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir, cmd.SysProcAttr = s.dir, s.attr
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Start starts the server after a Stop.
+func (s *Server) Start() error {
+	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 %s",
+		s.port, s.options)
+	return s.run("pg_ctl", "-D", s.data(), "-w", "-l", filepath.Join(s.dir, "log"), "-o", options, "start")
+}
+
+// Stop stops the server in a mode of pg_ctl: "fast", or "immediate", which is as a crash.
+func (s *Server) Stop(mode string) error {
+	return s.run("pg_ctl", "-D", s.data(), "-w", "-m", mode, "stop")
+}
+
+// Close stops the server and removes its files.
+func (s *Server) Close() error { return errors.Join(s.Stop("immediate"), os.RemoveAll(s.dir)) }

@@ -1,0 +1,188 @@
+package databases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/scorecard/internal/card"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+const aloneBar = "active rules without their quorum"
+
+// gate is that of one proposal, as it should be: a status, and who has approved.
+var gate = porcupine.Model{
+	Init: func() any { return string(feedback.StatePending) },
+	Step: func(state, input, output any) (bool, any) {
+		status, rest, _ := strings.Cut(state.(string), " ")
+		people := strings.Fields(rest)
+		in, out := input.(move), output.(told)
+		if status != string(feedback.StatePending) {
+			// Whoever has approved a rule, or rejected it, is told so again.
+			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.Verb] == status
+			same = same && slices.Contains(people, in.Actor)
+			return out.Open || out.Refused != same && out.Status == status, state
+		}
+		switch in.Verb {
+		case "reject":
+			status, people = string(feedback.StateRejected), []string{in.Actor}
+		case "edit":
+			status, people = string(feedback.StateSuperseded), nil
+		case "approve":
+			if !slices.Contains(people, in.Actor) {
+				people = append(people, in.Actor)
+				slices.Sort(people)
+			}
+			if len(people) >= 2 {
+				status = string(feedback.StateApproved)
+			}
+		}
+		return out.Open || !out.Refused && out.Status == status, strings.Join(append([]string{status}, people...), " ")
+	},
+	Equal: func(a, b any) bool { return a == b },
+}
+
+func approvalsLine(engine string) card.Line {
+	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
+	run := func(careless bool, short, long int) card.Attempt {
+		return func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return at(ctx, engine, func(p place) (card.Result, error) { return approvals(ctx, s, p, careless, card.Pick(s, short, long)) })
+		}
+	}
+	return card.Line{
+		Name:    "S5 approvals, " + engine,
+		Promise: "A rule needs its quorum, and a proposal has one end, also when processes decide at once and are killed.",
+		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
+			"that the gate allows, and each active rule must have two approvers of its very text.",
+		Short:    card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
+		Long:     card.Form{Bars: bars, Work: 16_000, Faults: 20, Budget: 40 * time.Minute},
+		Run:      run(false, 800, 20_000),
+		Controls: []card.Control{{Name: "decides by what it has read before", Misses: illegalBar, Run: run(true, 600, 600)}},
+	}
+}
+
+var openGate = feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}
+
+// approvals has processes decide about proposals, ten moves for each.
+func approvals(ctx context.Context, s card.Settings, p place, careless bool, moves int) (result card.Result, err error) {
+	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
+	if err != nil {
+		return result, err
+	}
+	defer handle.Close() //nolint:errcheck // it is removed
+	n := 0
+	service, err := feedback.New(ctx, feedback.Config{
+		Store: st, Gate: openGate, NewID: func() string { n++; return fmt.Sprint("p", n-1) },
+	})
+	if err != nil {
+		return result, err
+	}
+	const each = 10
+	for i := range moves/each + 1 {
+		n = i
+		_, err := service.Rules().Propose(ctx, feedback.Submission{
+			Draft: feedback.Draft{Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}}, Actor: "paul", Reason: "seen often",
+		})
+		if err != nil {
+			return result, err
+		}
+	}
+	verbs := []string{"approve", "approve", "approve", "approve", "reject", "edit"}
+	r := race{
+		place: p, job: "decide", careless: careless, model: gate, moves: moves, rng: s.Rand(1),
+		next: func(rng *rand.Rand, done int) move {
+			return move{Verb: verbs[rng.IntN(len(verbs))], Key: fmt.Sprint("p", done/each), Actor: fmt.Sprint("reviewer", rng.IntN(4))}
+		},
+	}
+	if result, err = r.run(ctx); err != nil {
+		return result, err
+	}
+	rules, err := service.Rules().List(ctx, feedback.RuleQuery{})
+	if err != nil {
+		return result, err
+	}
+	alone := 0
+	for _, r := range rules {
+		people := make(map[string]bool)
+		for _, a := range r.Approvals {
+			people[a.Actor] = a.Hash == r.Hash() && !slices.Contains(r.Writers, a.Actor)
+		}
+		if len(people) < 2 || slices.Contains([]bool{people[r.Approvals[0].Actor], people[r.Approvals[1].Actor]}, false) {
+			alone++
+		}
+	}
+	result.Note("%d rules were made", len(rules))
+	result.Values[aloneBar] = float64(alone)
+	if len(rules) < moves/each/4 && !careless {
+		return result, fmt.Errorf("only %d rules were made", len(rules))
+	}
+	return result, nil
+}
+
+// decides are the moves of a process on proposals.
+func decides(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
+	kept := store.Store(st)
+	if given.Careless {
+		kept = unchecked{st}
+	}
+	service, err := feedback.New(ctx, feedback.Config{Store: kept, Gate: openGate})
+	if err != nil {
+		return nil, err
+	}
+	rules := service.Rules()
+	return func(m move) (told, error) {
+		p, err := decide(ctx, rules, m)
+		if refused := (*feedback.RefusedError)(nil); errors.As(err, &refused) {
+			return told{Status: refused.State, Refused: true}, nil
+		}
+		return told{Status: string(p.Status)}, err
+	}, nil
+}
+
+func decide(ctx context.Context, rules *feedback.Rules, m move) (p feedback.Proposal, err error) {
+	seen, err := rules.Proposal(ctx, m.Key)
+	if err != nil {
+		return p, err
+	}
+	if m.Verb == "edit" {
+		d := seen.Draft
+		d.Text = "Be terse"
+		_, err = rules.Propose(ctx, feedback.Submission{Replaces: m.Key, Draft: d, Actor: m.Actor, Reason: "shorter"})
+		return feedback.Proposal{Status: feedback.StateSuperseded}, err
+	}
+	return rules.Review(ctx, feedback.Review{
+		Proposal: m.Key, Reject: m.Verb == "reject", Actor: m.Actor, Reason: "so it is", Hash: seen.Hash(),
+	})
+}
+
+// unchecked is a store that does not look whether somebody else has changed what a writer has read.
+type unchecked struct{ *sqlstore.Store }
+
+func (u unchecked) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	for i := range batches {
+		b := &batches[i]
+		b.Expect = nil
+		b.Records = slices.Clone(b.Records)
+		for k, r := range b.Records {
+			if r.Revision == store.Once {
+				continue
+			}
+			var s store.Snapshot
+			if err := u.Read(ctx, &s, nil, []store.Ref{r.Ref}); err != nil {
+				return nil, err
+			}
+			b.Records[k].Revision = s.Records[0].Revision
+		}
+	}
+	time.Sleep(3 * time.Millisecond) // so that others come between
+	return u.Store.Commit(ctx, batches...)
+}

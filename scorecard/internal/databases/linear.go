@@ -1,0 +1,299 @@
+package databases
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/scorecard/internal/card"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+const illegalBar = "histories that are not linearizable"
+
+// A move is what a process is asked to do.
+type move struct {
+	Verb  string // "apply", "read", or one of the gate
+	Key   string // of the cell, or the id of the proposal
+	Event int    // 0 to 63
+	Actor string
+}
+
+// A told is what came of a move. An open one was cut off: it happened or not.
+type told struct {
+	Open    bool
+	Count   int    // of the outcomes that the cell has
+	Known   bool   // the outcome counted before
+	Status  string // of the proposal
+	Refused bool
+}
+
+// counting is a cell, as it should be: the set of the outcomes that it has, one bit each.
+var counting = porcupine.Model{
+	Init: func() any { return uint64(0) },
+	Step: func(state, input, output any) (bool, any) {
+		has, in, out := state.(uint64), input.(move), output.(told)
+		next := has
+		if in.Verb == "apply" {
+			next |= 1 << in.Event
+		}
+		if out.Open {
+			return true, next
+		}
+		return out.Count == bits.OnesCount64(next) && (in.Verb == "read" || out.Known == (next == has)), next
+	},
+	Equal: func(a, b any) bool { return a == b },
+}
+
+func appliesLine(engine string) card.Line {
+	bars := []card.Bar{card.AtMost(illegalBar, 0)}
+	run := func(careless bool, short, long int) card.Attempt {
+		return func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return at(ctx, engine, func(p place) (card.Result, error) {
+				r := race{
+					place: p, job: "apply", careless: careless, model: counting, moves: card.Pick(s, short, long), rng: s.Rand(0),
+					next: func(rng *rand.Rand, done int) move {
+						m := move{Verb: "apply", Key: fmt.Sprint(done / 40), Event: rng.IntN(24)}
+						if rng.IntN(4) == 0 {
+							m.Verb = "read"
+						}
+						return m
+					},
+				}
+				return r.run(ctx)
+			})
+		}
+	}
+	return card.Line{
+		Name:    "S5 " + engine,
+		Promise: "Outcomes that several processes apply and read at once have one order, and each counts once, also when processes are killed.",
+		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a time, and are killed now and then. Porcupine must " +
+			"find an order that explains all answers.",
+		Short:    card.Form{Bars: bars, Work: 1500, Faults: 4, Budget: 3 * time.Minute},
+		Long:     card.Form{Bars: bars, Work: 60_000, Faults: 100, Budget: 40 * time.Minute},
+		Run:      run(false, 2000, 80_000),
+		Controls: []card.Control{{Name: "looks whether an outcome is known, then adds it", Run: run(true, 1200, 1200)}},
+	}
+}
+
+// applies are the moves of a process on cells.
+func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error) {
+	of := cell
+	of.Item = m.Key
+	o := evidence.Observation{ID: fmt.Sprint(m.Key, " ", m.Event), Cell: of, Reward: 1, Weight: 1, At: time.Now()}
+	if given.Careless && m.Verb == "apply" {
+		for seen, err := range st.History(ctx, of) {
+			if err != nil {
+				return t, err
+			}
+			if seen.Channel == o.ID {
+				m.Verb, t.Known = "read", true
+			}
+		}
+		o.Channel, o.ID = o.ID, fmt.Sprint(o.ID, time.Now().UnixNano(), rand.Uint64()) //nolint:forbidigo // the unsafe variant
+	}
+	var parts []evidence.Part
+	if m.Verb == "apply" {
+		receipts, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}, Parts: true})
+		if err != nil {
+			return t, err
+		}
+		t.Known, parts = len(receipts[0].Duplicates) > 0, receipts[0].Parts
+	} else {
+		var s store.Snapshot
+		if err := st.Read(ctx, &s, []evidence.Cell{of}, nil); err != nil {
+			return t, err
+		}
+		parts = s.Parts
+	}
+	for _, p := range parts {
+		t.Count += int(p.Tally.N())
+	}
+	return t, nil
+}
+
+// A race has processes make moves at once and kills some.
+type race struct {
+	place    place
+	job      string
+	careless bool
+	model    porcupine.Model
+	moves    int
+	rng      *rand.Rand
+	next     func(rng *rand.Rand, done int) move
+
+	mu      sync.Mutex
+	history map[string][]porcupine.Operation
+	kills   atomic.Int64
+	made    atomic.Int64
+	client  atomic.Int64
+	began   time.Time
+}
+
+const (
+	racers  = 3 // processes
+	callers = 4 // calls at a time, of each
+)
+
+func (r *race) run(ctx context.Context) (result card.Result, err error) {
+	r.history, r.began = make(map[string][]porcupine.Operation), time.Now()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for range racers {
+		rng := rand.New(rand.NewPCG(r.rng.Uint64(), r.rng.Uint64()))
+		all.Go(func() {
+			for int(r.made.Load()) < r.moves && ctx.Err() == nil {
+				if err := r.life(ctx, rng); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return result, err
+	}
+	result.Faults = r.kills.Load()
+	illegal := 0
+	for key, operations := range r.history {
+		result.Work += int64(len(operations))
+		if verdict := porcupine.CheckOperationsTimeout(r.model, operations, time.Minute); verdict != porcupine.Ok {
+			illegal++
+			result.Note("%s: %s: %+v", key, verdict, operations[:min(len(operations), 12)])
+		}
+	}
+	result.Note("%d histories, %d moves, %d kills", len(r.history), result.Work, result.Faults)
+	result.Values = map[string]float64{illegalBar: float64(illegal)}
+	return result, nil
+}
+
+// life is that of one process: it is killed after some moves, unless all are made.
+func (r *race) life(ctx context.Context, rng *rand.Rand) error {
+	p, err := order{Place: r.place, Job: r.job, Careless: r.careless}.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.in.Close() //nolint:errcheck // it may be dead
+	left := int64(100 + rng.IntN(300))
+	var waiting sync.Map // by client: where the answer goes
+	var dead atomic.Bool
+	var all sync.WaitGroup
+	var write sync.Mutex
+	ended := make(chan struct{})
+	for range callers {
+		client := int(r.client.Add(1)) // one that was cut off makes no more moves
+		moves := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
+		answer := make(chan told, 1)
+		waiting.Store(client, answer)
+		all.Go(func() {
+			for !dead.Load() && int(r.made.Load()) < r.moves {
+				m := r.next(moves, int(r.made.Add(1)-1))
+				op := porcupine.Operation{ClientId: client, Input: m, Call: time.Since(r.began).Nanoseconds()}
+				text, _ := json.Marshal(request{client, m}) //nolint:errchkjson // it has texts and numbers
+				write.Lock()
+				_, err := p.in.Write(append(text, '\n'))
+				write.Unlock()
+				out := told{Open: true}
+				if err == nil {
+					select {
+					case out = <-answer:
+					case <-ended:
+					}
+				}
+				if op.Output, op.Return = out, time.Since(r.began).Nanoseconds(); out.Open {
+					op.Return = 1 << 62
+				}
+				r.mu.Lock()
+				r.history[m.Key] = append(r.history[m.Key], op)
+				r.mu.Unlock()
+				if out.Open {
+					return
+				}
+				if atomic.AddInt64(&left, -1) == 0 {
+					dead.Store(true)
+					_ = p.Process.Kill()
+				}
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		_ = p.in.Close()
+	}()
+	for p.lines.Scan() {
+		var a reply
+		if err := json.Unmarshal(p.lines.Bytes(), &a); err != nil {
+			return fmt.Errorf("%w: %s", err, p.lines.Text())
+		}
+		if a.Failed != "" {
+			return errors.New(a.Failed)
+		}
+		answer, _ := waiting.Load(a.Client)
+		answer.(chan told) <- a.Told
+	}
+	close(ended)
+	all.Wait()
+	if err := p.Wait(); err != nil && !dead.Load() {
+		return err
+	}
+	if dead.Load() {
+		r.kills.Add(1)
+	}
+	return nil
+}
+
+type request struct {
+	Client int
+	Move   move
+}
+
+type reply struct {
+	Client int
+	Told   told
+	Failed string
+}
+
+// serves answers requests, each on its own goroutine.
+func serves(make func(context.Context, *sqlstore.Store) (func(move) (told, error), error)) job {
+	return func(ctx context.Context, st *sqlstore.Store, in io.Reader, out io.Writer) error {
+		play, err := make(ctx, st)
+		if err != nil {
+			return err
+		}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		answers := json.NewEncoder(out)
+		for requests := json.NewDecoder(in); ; {
+			var r request
+			if err := requests.Decode(&r); err != nil {
+				all.Wait()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				return err
+			}
+			all.Go(func() {
+				told, err := play(r.Move)
+				a := reply{Client: r.Client, Told: told}
+				if err != nil {
+					a.Failed = err.Error()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				_ = answers.Encode(a)
+			})
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package databases
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed/scorecard/internal/card"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+const (
+	lostBar    = "acknowledged outcomes lost"
+	corruptBar = "corrupt or torn databases"
+)
+
+func powerCutLine() card.Line {
+	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(corruptBar, 0)}
+	return card.Line{
+		Name:    "S1",
+		Promise: "On SQLite a power cut loses no acknowledged outcome.",
+		Attack: "A disk drops about half of the sectors that were not synced, at a random operation. What is found must be sound, with all " +
+			"acknowledged outcomes; evidence, records and audit log must agree.",
+		Short: card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 2 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 20 * time.Minute},
+		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return powerCuts(ctx, s, sqlstore.SQLite, false, card.Pick(s, 500, 5000))
+		},
+		Controls: []card.Control{
+			{Name: "synchronous=NORMAL", Misses: lostBar, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+				return powerCuts(ctx, s, sqlstore.SQLiteRelaxed, false, 40)
+			}},
+			{Name: "no sync at all, as with synchronous=OFF", Misses: corruptBar, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+				return powerCuts(ctx, s, sqlstore.SQLite, true, 60)
+			}},
+		},
+	}
+}
+
+// powerCuts cuts the power in the middle of writing, over and over.
+func powerCuts(ctx context.Context, s card.Settings, dialect sqlstore.Dialect, deaf bool, rounds int) (result card.Result, err error) {
+	base, err := newDisk(ctx, 4096)
+	if err != nil {
+		return result, err
+	}
+	rng := s.Rand(int(dialect))
+	acknowledged, corrupt := 0, 0
+	var all ledger
+	for range rounds {
+		d := base.snapshot(rng)
+		d.deaf, d.cut = deaf, 60+rng.IntN(500)
+		if rng.IntN(2) == 0 {
+			d.options = "&_pragma=wal_autocheckpoint(8)" // so that cuts hit checkpoints too
+		}
+		acked, err := writeUntilCut(ctx, d, dialect)
+		if err != nil {
+			return result, err
+		}
+		acknowledged += len(acked)
+		found, fault := inspect(ctx, d.torn(), dialect, acked)
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		all.add(found)
+		if fault != nil || found.torn > 0 || found.off != 0 {
+			corrupt++
+			result.Note("cut at operation %d: %+v, %v", d.cut, found, fault)
+		}
+		result.Work++
+		result.Faults++
+	}
+	result.Note("%d outcomes were acknowledged, and %d were there", acknowledged, all.there)
+	result.Values = map[string]float64{lostBar: float64(all.lost), corruptBar: float64(corrupt)}
+	if acknowledged < rounds*2 {
+		return result, fmt.Errorf("only %d outcomes were acknowledged", acknowledged)
+	}
+	return result, nil
+}
+
+// writeUntilCut commits outcomes until the power is cut.
+func writeUntilCut(ctx context.Context, d *disk, dialect sqlstore.Dialect) (acknowledged []string, err error) {
+	handle, done, err := d.on()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	st, err := sqlstore.Open(ctx, handle, dialect)
+	if err == nil {
+		err = st.Declare(ctx, outcomeKind, store.Audit)
+	}
+	for i := 0; err == nil; i++ {
+		id := fmt.Sprint(i)
+		if _, err = st.Commit(ctx, outcome(id)); err == nil {
+			acknowledged = append(acknowledged, id)
+		}
+	}
+	return acknowledged, ctx.Err()
+}
+
+// inspect opens what is found on a disk. All of it is lost if it can't be opened or read.
+func inspect(ctx context.Context, d *disk, dialect sqlstore.Dialect, acknowledged []string) (found ledger, err error) {
+	handle, done, err := d.on()
+	if err != nil {
+		return found, err
+	}
+	defer done()
+	all := ledger{lost: len(acknowledged)}
+	st, err := sqlstore.Open(ctx, handle, dialect)
+	if err != nil {
+		return all, err
+	}
+	var sound string
+	if err := handle.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&sound); err != nil {
+		return all, err
+	}
+	if found, err = read(ctx, st, acknowledged); err != nil {
+		return all, err
+	}
+	if sound != "ok" {
+		return found, fmt.Errorf("it is damaged: %s", sound)
+	}
+	return found, nil
+}

@@ -1,0 +1,126 @@
+package databases
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/internal/pgserver"
+	"github.com/heedhq/heed/scorecard/internal/card"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+func stoppedLine() card.Line {
+	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0)}
+	return card.Line{
+		Name:    "S3",
+		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
+		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
+			"The same store must then serve on, with every acknowledged outcome.",
+		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
+		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return crashes(ctx, card.Pick(s, 10, 100), false)
+		},
+		Controls: []card.Control{{Name: "unlogged tables", Misses: lostBar, Run: func(ctx context.Context, _ card.Settings) (card.Result, error) {
+			return crashes(ctx, 1, true)
+		}}},
+	}
+}
+
+// crashes has a server crash under load, over and over. Work counts acknowledged outcomes.
+func crashes(ctx context.Context, cycles int, unlogged bool) (result card.Result, err error) {
+	server, err := pgserver.New("")
+	if err != nil {
+		return result, absent(err)
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	st, handle, err := place{sqlstore.Postgres, "pgx", server.DSN()}.store(ctx, sqlstore.Config{NoCache: true})
+	if err != nil {
+		return result, err
+	}
+	defer handle.Close() //nolint:errcheck // the server is removed
+	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
+		return result, err
+	}
+	for _, table := range []string{"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_record", "heed_key"} {
+		if unlogged {
+			if _, err := handle.ExecContext(ctx, "ALTER TABLE "+table+" SET UNLOGGED"); err != nil {
+				return result, err
+			}
+		}
+	}
+	var acknowledged []string
+	var all ledger
+	for cycle := range cycles {
+		acked, err := untilCrash(ctx, st, server, cycle)
+		if err != nil {
+			return result, fmt.Errorf("cycle %d: %w", cycle, err)
+		}
+		acknowledged = append(acknowledged, acked...)
+		if err := answers(ctx, handle); err != nil {
+			return result, fmt.Errorf("the server does not come back: %w", err)
+		}
+		if all, err = read(ctx, st, acknowledged); err != nil {
+			return result, fmt.Errorf("after cycle %d: %w", cycle, err)
+		}
+		result.Faults++
+		if all.lost+all.torn > 0 {
+			break
+		}
+	}
+	result.Work = int64(len(acknowledged))
+	result.Note("%d outcomes were acknowledged: %+v", len(acknowledged), all)
+	result.Values = map[string]float64{lostBar: float64(all.lost), tornBar: float64(all.torn), sumsBar: all.off}
+	return result, nil
+}
+
+// untilCrash commits outcomes until a hundred of them are acknowledged and the server was stopped, and starts it again.
+func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int) (acknowledged []string, err error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	enough := make(chan struct{})
+	for worker := range 4 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d-%d-%d", cycle, worker, i)
+				if _, err := st.Commit(ctx, outcome(id)); err != nil {
+					return
+				}
+				mu.Lock()
+				if acknowledged = append(acknowledged, id); len(acknowledged) == 100 {
+					close(enough)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Wait()
+	}()
+	select {
+	case <-enough:
+	case <-ended:
+		return nil, errors.New("the writers failed by themselves")
+	}
+	err = server.Stop("immediate")
+	<-ended
+	return acknowledged, errors.Join(err, server.Start())
+}
+
+// answers waits until a database answers.
+func answers(ctx context.Context, handle *sql.DB) (err error) {
+	for range 300 {
+		if err = handle.PingContext(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
