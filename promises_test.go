@@ -13,13 +13,14 @@ import (
 )
 
 var (
-	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?go test ([^`]+)` \\|")
+	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?go (?:test|run) ([^`]+)` \\|")
+	lineName  = regexp.MustCompile(`Name:\s+"(S\d+)`)
 	testName  = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w*)\(`)
 	selecting = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
 )
 
 // TestPromises checks that each command in docs/promises.md runs a test or a benchmark: in each package of the command, and for
-// each name that it selects by.
+// each name that it selects by. A command may run lines of the scorecard too.
 func TestPromises(t *testing.T) {
 	page, err := os.ReadFile("docs/promises.md")
 	require.NoError(t, err)
@@ -27,6 +28,10 @@ func TestPromises(t *testing.T) {
 	rows := strings.Count(string(page), "\n| ") - strings.Count(string(page), "\n| promise |")
 	assert.Len(t, commands, rows, "each promise has a command")
 	for _, command := range commands {
+		if lines, found := strings.CutPrefix(command[1], "./scorecard "); found {
+			assert.Subset(t, linesOfScorecard(t), strings.Fields(lines), command[1])
+			continue
+		}
 		var all []string
 		for _, arg := range strings.Fields(command[1]) {
 			if !strings.HasPrefix(arg, ".") {
@@ -47,6 +52,22 @@ func TestPromises(t *testing.T) {
 			}
 		}
 	}
+}
+
+// linesOfScorecard returns the numbers of the lines: "S1".
+func linesOfScorecard(t *testing.T) (names []string) {
+	for _, dir := range []string{"scorecard/*.go", "scorecard/internal/*/*.go"} {
+		files, err := filepath.Glob(dir)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, found := range lineName.FindAllStringSubmatch(string(text), -1) {
+				names = append(names, found[1])
+			}
+		}
+	}
+	return names
 }
 
 // declaredIn returns the tests and benchmarks of a package.
