@@ -122,7 +122,8 @@ func entrance(lock string) *query {
 		FROM heed_store`)
 }
 
-var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 RETURNING revision`, ``)
+var nextRevision = either(`UPDATE heed_store SET revision = revision + 1
+	WHERE checksum = one + version + revision + forgotten + rewritten + erased RETURNING revision`, ``)
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
@@ -131,7 +132,7 @@ func (c *change) enter(t *tx) error {
 		lock = enterAlone
 	}
 	embedded := c.store.db.dialect.embedded()
-	version := len(tableVersions)
+	version := tablesVersion
 	argument := int64(version)
 	if !embedded {
 		argument = flag(c.writesRecords())
@@ -142,8 +143,8 @@ func (c *change) enter(t *tx) error {
 	case embedded && errors.Is(err, heed.ErrNotFound):
 	case err != nil:
 		return err
-	case version != len(tableVersions):
-		return &SchemaError{Found: version, Known: len(tableVersions)}
+	case version != tablesVersion:
+		return &SchemaError{Found: version, Known: tablesVersion}
 	}
 	now := c.store.now()
 	if !embedded {
@@ -168,7 +169,11 @@ func (c *change) number() error {
 	if c.revision > 0 {
 		return nil
 	}
-	return c.t.one(nextRevision, nil, &c.revision)
+	err := c.t.one(nextRevision, nil, &c.revision)
+	if errors.Is(err, heed.ErrNotFound) {
+		err = c.t.db.damage("the number of the last commit")
+	}
+	return err
 }
 
 func (c *change) run(t *tx) error {

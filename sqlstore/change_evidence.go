@@ -15,11 +15,11 @@ import (
 // An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
 // same round trip.
 var (
-	learnIDs = both(`INSERT INTO heed_id (id, recorded, traced)
-		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM json_each($3) WHERE true
+	learnIDs = both(`INSERT INTO heed_id (id, recorded, traced, checksum)
+		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST(value->>1 AS BIGINT) FROM json_each($3) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id`)
 	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
-		SELECT id, -1, 0, 0, '', '', '', '' FROM fresh
+		SELECT id, -1, 0, 0, '', '', '', '', 0 FROM fresh
 		UNION ALL SELECT `+cellColumns+` FROM heed_cell WHERE cell = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($4)))`)
 )
 
@@ -30,11 +30,16 @@ func (c *change) knowIDs() error {
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := column(ids)
+	traced := flag(!c.store.cfg.NoHistory)
+	learnt := make([][]any, len(ids))
+	for i, id := range ids {
+		learnt[i] = []any{id, sumOfID(id, int64(c.now), traced, 0)}
+	}
+	rows, err := rowsOf(learnt)
 	if err != nil {
 		return err
 	}
-	args := []any{int64(c.now), flag(!c.store.cfg.NoHistory), rows}
+	args := []any{int64(c.now), traced, rows}
 	if c.t.db.dialect.embedded() || c.alone {
 		var inserted []string
 		inserted, err = c.t.texts(learnIDs, args...)
@@ -84,8 +89,8 @@ func (c *change) knowIDsAndCells(args []any) error {
 	}
 	c.cells = make(map[string]*cellRow, len(keys))
 	return c.t.each(learnIDsAndCells, append(args, cells), func(scan func(...any) error) error {
-		r, halfLife, err := scanCell(scan)
-		if halfLife < 0 {
+		r, fresh, err := c.t.scanCell(scan)
+		if fresh {
 			c.fresh[r.key] = true
 		} else {
 			c.cells[r.key] = r
@@ -204,34 +209,44 @@ func (c *change) observe(all []addition) error {
 	return err
 }
 
-const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
+var cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name, ` + named(``)
 
 var (
 	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
+	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
 		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), 0,
-			CAST(value->>7 AS BIGINT)
+			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT)
 		FROM json_each($1) WHERE true
 		ON CONFLICT DO NOTHING RETURNING ` + cellColumns)
 	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
-	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3 WHERE cell = $4`)
+	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3, checksum = $4 WHERE cell = $5`)
 )
 
 func (c *change) scanCells(q *query, rows string, into map[string]*cellRow) error {
 	return c.t.each(q, []any{rows}, func(scan func(...any) error) error {
-		r, _, err := scanCell(scan)
+		r, _, err := c.t.scanCell(scan)
 		into[r.key] = r
 		return err
 	})
 }
 
-// scanCell returns a cell, and its half-life as it is stored.
-func scanCell(scan func(...any) error) (r *cellRow, halfLife int64, err error) {
+// scanCell returns a cell. It is of an id that is new instead, if its half-life is below 0.
+func (t *tx) scanCell(scan func(...any) error) (r *cellRow, fresh bool, err error) {
 	r = &cellRow{}
-	var byOrigin int64
-	err = scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
+	var halfLife, byOrigin, named int64
+	err = scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name, &named)
 	r.policy = evidence.Policy{HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1}
-	return r, halfLife, err
+	switch fresh = halfLife < 0 && named == 0; {
+	case err != nil || fresh:
+	case named != namedCell(r.cell):
+		err = t.db.damage("the cell of %s", nameOf(r.cell))
+	}
+	return r, fresh, err
+}
+
+// checksum is that of the row.
+func (r *cellRow) checksum() int64 {
+	return namedCell(r.cell) + r.policy.HalfLife.Microseconds() + flag(r.policy.ByOrigin) + int64(r.restart)
 }
 
 // findCells returns the cells of these keys that there are.
@@ -262,6 +277,7 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 			policy := policies[key]
 			missing = append(missing, []any{
 				key, cell.Kind, cell.Scope, cell.Item, cell.Name, policy.HalfLife.Microseconds(), flag(policy.ByOrigin), lotOf(cell.Item),
+				(&cellRow{cell: cell, policy: policy}).checksum(),
 			})
 		}
 	}
@@ -318,12 +334,12 @@ func (c *change) open(row *cellRow) (bool, error) {
 }
 
 func (c *change) keep(row *cellRow) error {
-	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), int64(row.restart), row.key)
+	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), int64(row.restart), row.checksum(), row.key)
 	return err
 }
 
-var addToHistory = both(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
-	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM json_each($2)`)
+var addToHistory = both(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
+	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT) FROM json_each($2)`)
 
 // A keptObservation is an observation in the history, without its cell, its source and its time.
 type keptObservation struct {
@@ -337,7 +353,7 @@ type keptObservation struct {
 
 // history returns the arguments of addToHistory for observations.
 func (c *change) history(all []addition) ([]any, error) {
-	rows, err := historyRows(all)
+	rows, err := historyRows(all, c.now)
 	if err != nil {
 		return nil, err
 	}
@@ -345,8 +361,8 @@ func (c *change) history(all []addition) ([]any, error) {
 	return []any{int64(c.now), text}, err
 }
 
-// historyRows are observations as the history has them.
-func historyRows(all []addition) ([][]any, error) {
+// historyRows are observations as the history has them, recorded at a moment.
+func historyRows(all []addition, recorded evidence.Instant) ([][]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
@@ -354,33 +370,54 @@ func historyRows(all []addition) ([][]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = []any{all[i].key, all[i].id, int64(evidence.InstantOf(o.At)), o.Source, string(text)}
+		at := evidence.InstantOf(o.At)
+		sum := sumOfObservation(all[i].key, all[i].id, o.Source, string(text), at, recorded)
+		rows[i] = []any{all[i].key, all[i].id, int64(at), o.Source, string(text), sum}
 	}
 	return rows, nil
 }
 
-// observation makes an observation of a row of the history.
-func observation(cell evidence.Cell, happened evidence.Instant, source, text string) (o evidence.Observation, err error) {
+// kept is a row of the history. The observation has no cell.
+type kept struct {
+	seq                int64
+	key, id            string
+	happened, recorded evidence.Instant
+	evidence.Observation
+}
+
+const observationColumns = `seq, cell, id, happened, recorded, source, observation, checksum`
+
+// scanObservation returns a row of the history, or an error that names it.
+func (t *tx) scanObservation(scan func(...any) error) (o kept, err error) {
+	var source, text string
+	var sum int64
+	if err := scan(&o.seq, &o.key, &o.id, &o.happened, &o.recorded, &source, &text, &sum); err != nil {
+		return o, err
+	}
 	var k keptObservation
-	err = json.Unmarshal([]byte(text), &k)
-	return evidence.Observation{
-		ID: k.ID, Cell: cell, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight, Share: k.Share,
-		At: happened.Time(),
-	}, err
+	if sum != sumOfObservation(o.key, o.id, source, text, o.happened, o.recorded) || json.Unmarshal([]byte(text), &k) != nil {
+		return o, t.db.damage("observation %d in the history of a cell", o.seq)
+	}
+	o.Observation = evidence.Observation{
+		ID: k.ID, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight, Share: k.Share,
+		At: o.happened.Time(),
+	}
+	return o, nil
 }
 
 // PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite rounds when it reads numbers from
 // text, and takes one after the other.
 const (
 	insertTally = `INSERT INTO heed_tally (` + tallyNames + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 	insertTallies = `INSERT INTO heed_tally (` + tallyNames + `)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
 			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
 			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
 			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
 			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
-			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
+			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT),
+			CAST(value->>18 AS BIGINT)
 		FROM jsonb_array_elements($1)`
 )
 
@@ -393,14 +430,11 @@ var (
 	addSumsAndKeepAndTell = either(``, addSumsAndKeep.texts[Postgres]+returningTally)
 )
 
-const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
-	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM jsonb_array_elements($2)) `
+const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
+	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT)
+	FROM jsonb_array_elements($2)) `
 
-const (
-	tallySumsOnly = `landmark, mass, squares, reward, reward_squares,
-		n_positive, n_negative, n_neutral, last_positive, last_negative, last_neutral`
-	returningTally = ` RETURNING cell, channel, source, ` + tallySumsOnly
-)
+var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
 
 // addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen. With the arguments of
 // addToHistory it adds to the history, too, in PostgreSQL.
@@ -425,17 +459,23 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
 	}
 	if !slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts }) {
+		added := int64(0)
 		for _, row := range rows {
-			if _, err := c.t.exec(add, row...); err != nil {
+			n, err := c.t.exec(add, row...)
+			if added += n; err != nil {
 				return err
 			}
 		}
-		return nil
+		return c.addedTo(froms, added, cells)
 	}
 	c.parts = make(map[string][]evidence.Part)
+	added := int64(0)
 	for _, row := range rows {
 		err := c.t.each(addAndTell, row, func(scan func(...any) error) error {
-			key, part, err := scanTally(scan)
+			added++
+			var key string
+			var part evidence.Part
+			_, err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
 			if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
 				part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
 				c.parts[key] = append(c.parts[key], part)
@@ -446,15 +486,28 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 			return err
 		}
 	}
-	return nil
+	return c.addedTo(froms, added, cells)
 }
 
-// scanTally scans a tally, whose landmark is a number of steps.
-func scanTally(scan func(...any) error) (key string, p evidence.Part, err error) {
-	t := &p.Tally
-	err = scan(&key, &p.Channel, &p.Source, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
-		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)
-	return key, p, err
+var tallyIsDamaged = both(`SELECT 1 FROM heed_tally AS t WHERE t.cell = $1 AND t.channel = $2 AND t.source = $3 AND (t.named <> $4 OR NOT (` +
+	tallyFits(`t.`) + `))`)
+
+// addedTo returns an error that names a tally that was not added to, if there is one: it does not fit to its checksum.
+func (c *change) addedTo(froms []origin, added int64, cells map[string]*cellRow) error {
+	if added == int64(len(froms)) {
+		return nil
+	}
+	of := "a cell"
+	for _, from := range froms {
+		damaged, err := c.t.finds(tallyIsDamaged, from.key, from.channel, from.source, namedTally(from.key, from.channel, from.source))
+		if err != nil {
+			return err
+		}
+		if row := cells[from.key]; damaged && row != nil {
+			of = nameOf(row.cell)
+		}
+	}
+	return c.t.db.damage("the sums of %s", of)
 }
 
 // restated gives a tally its half-life. The landmark is a number of steps of it.

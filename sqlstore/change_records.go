@@ -112,8 +112,8 @@ var (
 		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
 		ORDER BY ref FOR UPDATE`)
 	// While there is a row that is not committed, nobody else can write one of its id.
-	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
+		SELECT value->>0, '', '', 0, 0, '[]', '', 0 FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
 )
 
@@ -222,9 +222,11 @@ func (c *change) expect() error {
 }
 
 var (
-	writeRecords = either(`UPDATE heed_record SET revision = $1, at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
+	writeRecords = either(`UPDATE heed_record SET revision = $1, at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3,
+		checksum = CAST(value->>4 AS BIGINT)
 		FROM json_each($2) WHERE seq = CAST(value->>0 AS BIGINT)`,
-		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
+		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3,
+			checksum = CAST(value->>4 AS BIGINT)
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
@@ -274,7 +276,8 @@ func (c *change) changeRecords(all []writing) error {
 			return err
 		}
 		at := evidence.InstantOf(w.At)
-		written = append(written, []any{row.seq, int64(at), string(text), w.body})
+		sum := sumOfRecord(w.Ref, at, int64(c.revision), string(text), w.body)
+		written = append(written, []any{row.seq, int64(at), string(text), w.body, sum})
 		c.receipts[w.batch].Revision = c.revision
 		before, after := distinct(row.keys), w.keys
 		if at == row.at {
@@ -334,12 +337,12 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 }
 
 // insertRecords adds records. PostgreSQL adds their keys in the same statement.
-var insertRecords = either(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), $1, value->>4, value->>5 FROM json_each($2) WHERE true
+var insertRecords = either(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
+	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), $1, value->>4, value->>5, CAST(value->>6 AS BIGINT) FROM json_each($2) WHERE true
 	ON CONFLICT DO NOTHING RETURNING ref, seq`,
 	`WITH added AS (
-		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5
+		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
 		FROM jsonb_array_elements($2)
 		ON CONFLICT DO NOTHING RETURNING ref, at, seq
 	), keyed AS (
@@ -361,7 +364,8 @@ func (c *change) addRecords(all []writing) error {
 		if err != nil {
 			return err
 		}
-		rows[i] = []any{w.ref, w.Kind, w.ID, int64(evidence.InstantOf(w.At)), string(text), w.body}
+		at := evidence.InstantOf(w.At)
+		rows[i] = []any{w.ref, w.Kind, w.ID, int64(at), string(text), w.body, sumOfRecord(w.Ref, at, int64(c.revision), string(text), w.body)}
 		for _, key := range w.keys {
 			keys = append(keys, []any{w.ref, hashOf(w.Kind, key)})
 		}

@@ -50,14 +50,20 @@ var resetCells = []*query{
 	both(`DELETE FROM heed_cell WHERE ` + selected),
 }
 
-var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally WHERE cell = $1`)
+var whenLost = both(`SELECT channel, source, lost_positive, lost_negative, lost_neutral, CASE WHEN ` + numbersFit(``) + ` THEN named ELSE -1 END
+	FROM heed_tally WHERE cell = $1`)
 
 // lost returns when the last observation happened that a cell's sums hold and its history does not, and 0 where there is none.
 func (c *change) lost(key string) (last evidence.Instant, err error) {
 	err = c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
+		var channel, source string
 		var lost [3]evidence.Instant
-		err := scan(&lost[0], &lost[1], &lost[2])
+		var named int64
+		err := scan(&channel, &source, &lost[0], &lost[1], &lost[2], &named)
 		last = max(last, slices.Max(lost[:]))
+		if err == nil && named != namedTally(key, channel, source) {
+			err = c.t.db.damage("the sums of a cell, so that it is not known whether its history is whole")
+		}
 		return err
 	})
 	return last, err
@@ -127,33 +133,29 @@ func (c *change) recount(row *cellRow) error {
 	return c.addSums(sums, map[string]*cellRow{row.key: row})
 }
 
-var wholeHistory = both(`SELECT happened, source, observation FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
+var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
 
 // eachOf calls a function with the history of a cell. A row that can't be read is an error here.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 	return c.t.each(wholeHistory, []any{row.key}, func(scan func(...any) error) error {
-		var happened evidence.Instant
-		var source, text string
-		if err := scan(&happened, &source, &text); err != nil {
-			return err
-		}
-		o, err := observation(row.cell, happened, source, text)
+		one, err := c.t.scanObservation(scan)
 		if err == nil {
-			do(&o)
+			one.Cell = row.cell
+			do(&one.Observation)
 		}
 		return err
 	})
 }
 
 var (
-	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	stateOfIDs = both(`SELECT id, recorded, traced, retracted, checksum FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
 	lostOfIDs  = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
 		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
-	setRetracted = both(`UPDATE heed_id SET retracted = 1 WHERE id IN (SELECT value->>0 FROM json_each($1))`)
-	takenOfIDs   = both(`SELECT seq, cell, happened, source, observation FROM heed_observation
+	setRetracted = both(`UPDATE heed_id SET retracted = 1, checksum = checksum + 1 - retracted WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	takenOfIDs   = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
-	takenOfSources = both(`SELECT seq, cell, happened, source, observation FROM heed_observation
+	takenOfSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 )
 
@@ -172,9 +174,12 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	}
 	err = c.t.each(stateOfIDs, []any{asked}, func(scan func(...any) error) error {
 		var id string
-		var traced, retracted int64
-		if err := scan(&id, &traced, &retracted); err != nil || c.fresh[id] {
+		var recorded, traced, retracted, sum int64
+		if err := scan(&id, &recorded, &traced, &retracted, &sum); err != nil || c.fresh[id] {
 			return err
+		}
+		if sum != sumOfID(id, recorded, traced, retracted) {
+			return c.t.db.damage("what is known of an id that is to be taken back")
 		}
 		delete(reasons, id)
 		switch {
@@ -286,13 +291,6 @@ func (c *change) expunge(sources []string) error {
 	return nil
 }
 
-// gone is an observation on its way out of the history.
-type gone struct {
-	seq int64
-	key string
-	evidence.Observation
-}
-
 var (
 	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
 	dropEmptied     = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
@@ -300,19 +298,13 @@ var (
 		last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
 		last_negative = CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
 		last_neutral = CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
-		WHERE cell = $4 AND channel = $5 AND source = $6`)
+		WHERE cell = $4 AND channel = $5 AND source = $6 AND ` + tallyFits(``))
 )
 
 // remove deletes a page of a query's finds from the history, and returns it with its cells.
-func (c *change) remove(q *query, args ...any) (page []gone, cells map[string]*cellRow, err error) {
+func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, err error) {
 	err = c.t.each(q, args, func(scan func(...any) error) error {
-		var one gone
-		var happened evidence.Instant
-		var source, text string
-		if err := scan(&one.seq, &one.key, &happened, &source, &text); err != nil {
-			return err
-		}
-		one.Observation, err = observation(evidence.Cell{}, happened, source, text)
+		one, err := c.t.scanObservation(scan)
 		page = append(page, one)
 		return err
 	})

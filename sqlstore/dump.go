@@ -18,28 +18,30 @@ import (
 )
 
 var (
-	lastRevision = either(`SELECT revision FROM heed_store`, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
-	dumpCells    = both(`SELECT cell, kind, scope, item, name, half_life, by_origin, restart FROM heed_cell ORDER BY cell`)
-	dumpTallies  = both(`SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell), ` + tallySums + `,
-			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source
+	lastRevision = either(`SELECT revision FROM heed_store WHERE checksum = one + version + revision + forgotten + rewritten + erased`, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
+	dumpCells    = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
+	dumpTallies  = both(`SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
+			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source, ` + tallySums + `
 		FROM heed_tally t ORDER BY t.cell, t.channel, t.source`)
-	dumpObservations = both(`SELECT cell, happened, recorded, source, observation FROM heed_observation ORDER BY seq`)
-	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
-	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
-	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
-	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
+	dumpObservations = both(`SELECT ` + observationColumns + ` FROM heed_observation ORDER BY seq`)
+	dumpLost         = both(`SELECT id, cell, recorded, source, checksum FROM heed_lost ORDER BY id, cell`)
+	dumpIDs          = both(`SELECT id, recorded, traced, retracted, checksum FROM heed_id ORDER BY id`)
+	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body, checksum FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
+	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due, checksum FROM heed_inbox ORDER BY seq`)
 )
 
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
 // [Store.Load] it. The host's own tables are not in it. Commits go on meanwhile.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	err := s.db.snapshot(ctx, func(t *tx) error {
-		kinds, err := t.texts(listDeclared) // the first statement, so that the snapshot is no newer than the revision
+		kinds, err := t.declaredKinds() // the first statement, so that the snapshot is no newer than the revision
 		if err != nil {
 			return err
 		}
 		var revision uint64
-		if err := t.one(lastRevision, nil, &revision); err != nil {
+		if err := t.one(lastRevision, nil, &revision); errors.Is(err, heed.ErrNotFound) {
+			return t.db.damage("the number of the last commit")
+		} else if err != nil {
 			return err
 		}
 		out, err := dump.NewWriter(to, max(revision, 1))
@@ -51,7 +53,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		}
 		for _, part := range dumpParts {
 			err := t.each(part.q, nil, func(scan func(...any) error) error {
-				row, err := part.row(scan)
+				row, err := part.row(t, scan)
 				if err == nil {
 					err = out.Write(row)
 				}
@@ -69,12 +71,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-func dumpKinds(out *dump.Writer, kinds []string) error {
-	for _, text := range kinds {
-		var kind store.Kind
-		if err := json.Unmarshal([]byte(text), &kind); err != nil {
-			return fmt.Errorf("%w: %w", heed.ErrDamaged, err)
-		}
+func dumpKinds(out *dump.Writer, kinds []store.Kind) error {
+	for _, kind := range kinds {
 		if kind.Name == dump.Inboxed {
 			continue
 		}
@@ -88,56 +86,67 @@ func dumpKinds(out *dump.Writer, kinds []string) error {
 // dumpParts are the tables in the order of a dump.
 var dumpParts = []struct {
 	q   *query
-	row func(scan func(...any) error) (dump.Row, error)
+	row func(t *tx, scan func(...any) error) (dump.Row, error)
 }{
-	{dumpCells, func(scan func(...any) error) (dump.Row, error) {
-		c := &dump.Cell{}
-		var hash string
-		var byOrigin int64
-		err := scan(&hash, &c.Kind, &c.Scope, &c.Item, &c.Name, &c.HalfLife, &byOrigin, &c.Restart)
-		c.ByOrigin = byOrigin == 1
-		return dump.Row{Cell: c}, hashes(err, hash, &c.Hash)
+	{dumpCells, func(t *tx, scan func(...any) error) (dump.Row, error) {
+		r, _, err := t.scanCell(scan)
+		c := &dump.Cell{
+			Kind: r.cell.Kind, Scope: r.cell.Scope, Item: r.cell.Item, Name: r.cell.Name,
+			HalfLife: r.policy.HalfLife.Microseconds(), ByOrigin: r.policy.ByOrigin, Restart: r.restart,
+		}
+		return dump.Row{Cell: c}, hashes(err, r.key, &c.Hash)
 	}},
 	{dumpTallies, dumpedTally},
-	{dumpObservations, func(scan func(...any) error) (dump.Row, error) {
-		d := &dump.Observation{}
-		var hash, text string
-		err := scan(&hash, &d.At, &d.Recorded, &d.Source, &text)
-		var k keptObservation
-		if err == nil {
-			err = json.Unmarshal([]byte(text), &k)
+	{dumpObservations, func(t *tx, scan func(...any) error) (dump.Row, error) {
+		k, err := t.scanObservation(scan)
+		d := &dump.Observation{
+			At: k.happened, Recorded: k.recorded, Source: k.Source, ID: k.ID, Channel: k.Channel, Session: k.Session,
+			Reward: k.Reward, Weight: k.Weight, Share: k.Share,
 		}
-		d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share = k.ID, k.Channel, k.Session, k.Reward, k.Weight, k.Share
-		return dump.Row{Observation: d}, hashes(err, hash, &d.Cell)
+		return dump.Row{Observation: d}, hashes(err, k.key, &d.Cell)
 	}},
-	{dumpLost, func(scan func(...any) error) (dump.Row, error) {
+	{dumpLost, func(t *tx, scan func(...any) error) (dump.Row, error) {
 		d := &dump.Lost{}
-		var id, cell string
-		err := scan(&id, &cell, &d.Recorded)
+		var id, cell, source string
+		var sum int64
+		err := scan(&id, &cell, &d.Recorded, &source, &sum)
+		if err == nil && sum != sumOfLost(id, cell, source, d.Recorded) {
+			err = t.db.damage("an id that has left the history of a cell")
+		}
 		return dump.Row{Lost: d}, hashes(hashes(err, id, &d.ID), cell, &d.Cell)
 	}},
-	{dumpIDs, func(scan func(...any) error) (dump.Row, error) {
+	{dumpIDs, func(t *tx, scan func(...any) error) (dump.Row, error) {
 		d := &dump.ID{}
 		var id string
-		var traced, retracted int64
-		err := scan(&id, &d.Recorded, &traced, &retracted)
+		var traced, retracted, sum int64
+		err := scan(&id, &d.Recorded, &traced, &retracted, &sum)
+		if err == nil && sum != sumOfID(id, int64(d.Recorded), traced, retracted) {
+			err = t.db.damage("an id that is known")
+		}
 		d.Untraced, d.Retracted = traced == 0, retracted == 1
 		return dump.Row{ID: d}, hashes(err, id, &d.ID)
 	}},
-	{dumpRecords, func(scan func(...any) error) (dump.Row, error) {
+	{dumpRecords, func(t *tx, scan func(...any) error) (dump.Row, error) {
 		d := &dump.Record{}
 		var keys, body string
-		err := scan(&d.Kind, &d.ID, &d.Revision, &d.At, &keys, &body)
-		d.Body = json.RawMessage(body)
+		var revision, sum int64
+		err := scan(&d.Kind, &d.ID, &revision, &d.At, &keys, &body, &sum)
 		if err == nil {
-			err = json.Unmarshal([]byte(keys), &d.Keys)
+			var r store.Record
+			r, err = t.record(store.Ref{Kind: d.Kind, ID: d.ID}, d.At, revision, keys, body, sum)
+			d.Keys, d.Revision = r.Keys, r.Revision
 		}
+		d.Body = json.RawMessage(body)
 		return dump.Row{Record: d}, err
 	}},
-	{dumpInboxes, func(scan func(...any) error) (dump.Row, error) {
+	{dumpInboxes, func(t *tx, scan func(...any) error) (dump.Row, error) {
 		d := &dump.Record{Kind: dump.Inboxed, Revision: 1}
 		var e dump.InboxedEvent
-		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At)
+		var sum int64
+		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At, &sum)
+		if err == nil && sum != sumOfEvent(e.Stream, e.ID, e.Topic, e.Happened, e.Payload) {
+			err = t.db.damage("an event in inbox %q", e.Stream)
+		}
 		d.ID = e.RecordID()
 		if err == nil {
 			d.Body, err = json.Marshal(e)
@@ -153,14 +162,17 @@ func hashes(err error, text string, into *ids.Hash) error {
 	return err
 }
 
-func dumpedTally(scan func(...any) error) (dump.Row, error) {
+func dumpedTally(t *tx, scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
-	var halfLife, landmark, lostSource int64
-	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
-		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last,
-		&d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource)
+	var halfLife, landmark, lostSource, named int64
+	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource,
+		&landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
+		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last, &named)
 	d.Landmark, d.LostSource = evidence.Instant(landmark*limits.LandmarkStep*halfLife), lostSource == 1
+	if err == nil && named != namedTally(cell, d.Channel, d.Source) {
+		err = t.db.damage("the sums of a cell")
+	}
 	return dump.Row{Tally: d}, hashes(err, cell, &d.Cell)
 }
 
@@ -168,31 +180,35 @@ var (
 	// loadEmpty finds a row where there is anything but kinds.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
 		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
-	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
+	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
 		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
-			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT) FROM json_each($1)`)
+			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) FROM json_each($1)`)
 	loadTallies      = either(insertTally, insertTallies)
-	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5 FROM json_each($1)`)
-	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3 FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
-	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT) FROM json_each($1) WHERE true
+	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
+		FROM json_each($1)`)
+	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source, checksum)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, CAST(value->>4 AS BIGINT) FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted, checksum)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT)
+		FROM json_each($1) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id, 0`)
-	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6 FROM json_each($1)
+	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6,
+			CAST(value->>7 AS BIGINT) FROM json_each($1)
 		WHERE true ON CONFLICT DO NOTHING RETURNING ref, seq`)
-	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder) VALUES ($1, $2, $3, $4, $5, $6, 0, '')
+	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, checksum, deliveries, holder)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '')
 		ON CONFLICT DO NOTHING`)
 
 	// loadedTwice finds observations that the cell has twice, among those of some rows of loadObservations. It takes the index of
 	// ids, also where PostgreSQL has not looked at the table yet.
 	loadedTwice = both(`SELECT v.value->>1, v.value->>0 FROM json_each($1) AS v
 		WHERE (SELECT count(*) FROM heed_observation o WHERE o.id = v.value->>1 AND o.cell || '' = v.value->>0) > 1`)
-	// learnLoaded makes known the ids that came without a row of their own, or they would count again.
-	learnLoaded = both(`INSERT INTO heed_id (id, recorded, traced) SELECT id, max(recorded), 1
+	// unknownLoaded finds ids that came without a row of their own, and would count again.
+	unknownLoaded = both(`SELECT id, max(recorded)
 		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
-		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id`)
+		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id LIMIT 10000`)
 
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
@@ -252,7 +268,7 @@ func (c *change) load(from io.Reader) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
-	if _, err := c.t.exec(learnLoaded); err != nil {
+	if err := c.learnLoaded(); err != nil {
 		return err
 	}
 	if err := c.raiseAll(); err != nil {
@@ -268,6 +284,30 @@ func (c *change) load(from io.Reader) error {
 	}
 	_, err = c.t.exec(analyzeAll)
 	return err
+}
+
+// learnLoaded makes known the ids that came without a row of their own.
+func (c *change) learnLoaded() error {
+	for {
+		var rows [][]any
+		err := c.t.each(unknownLoaded, nil, func(scan func(...any) error) error {
+			var id string
+			var recorded int64
+			err := scan(&id, &recorded)
+			rows = append(rows, []any{id, recorded, 1, 0, sumOfID(id, recorded, 1, 0)})
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		text, err := rowsOf(rows)
+		if err != nil {
+			return err
+		}
+		if _, err := c.t.exec(loadIDs, text); err != nil {
+			return err
+		}
+	}
 }
 
 // A loading collects rows, to write many of them at once.
@@ -288,7 +328,8 @@ func (l *loading) take(row dump.Row) error {
 		return l.kind(*row.Kind)
 	case row.Cell != nil:
 		d := row.Cell
-		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart), lotOf(d.Item))
+		sum := namedCell(evidence.Cell{Kind: d.Kind, Scope: d.Scope, Item: d.Item, Name: d.Name}) + d.HalfLife + flag(d.ByOrigin) + int64(d.Restart)
+		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart), lotOf(d.Item), sum)
 	case row.Tally != nil:
 		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
@@ -297,11 +338,15 @@ func (l *loading) take(row dump.Row) error {
 		if err != nil {
 			return err
 		}
-		return l.add(loadObservations, d.Cell.String(), hashOf(d.ID), int64(d.At), int64(d.Recorded), d.Source, string(text))
+		key, id := d.Cell.String(), hashOf(d.ID)
+		sum := sumOfObservation(key, id, d.Source, string(text), d.At, d.Recorded)
+		return l.add(loadObservations, key, id, int64(d.At), int64(d.Recorded), d.Source, string(text), sum)
 	case row.Lost != nil:
-		return l.add(loadLost, row.Lost.ID.String(), row.Lost.Cell.String(), int64(row.Lost.Recorded), "")
+		id, key, recorded := row.Lost.ID.String(), row.Lost.Cell.String(), row.Lost.Recorded
+		return l.add(loadLost, id, key, int64(recorded), "", sumOfLost(id, key, "", recorded))
 	case row.ID != nil:
-		return l.add(loadIDs, row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted))
+		id, recorded, traced, retracted := row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted)
+		return l.add(loadIDs, id, recorded, traced, retracted, sumOfID(id, recorded, traced, retracted))
 	}
 	return l.record(row.Record)
 }
@@ -333,7 +378,8 @@ func (l *loading) record(d *dump.Record) error {
 		if err := json.Unmarshal(d.Body, &e); err != nil {
 			return err
 		}
-		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
+		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At),
+			sumOfEvent(e.Stream, e.ID, e.Topic, e.Happened, e.Payload))
 		if err == nil && added == 0 {
 			err = l.in.Fault(errTwice)
 		}
@@ -357,7 +403,8 @@ func (l *loading) record(d *dump.Record) error {
 	}
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
-	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text), string(d.Body))
+	sum := sumOfRecord(store.Ref{Kind: d.Kind, ID: d.ID}, d.At, int64(d.Revision), string(text), string(d.Body))
+	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text), string(d.Body), sum)
 }
 
 const (

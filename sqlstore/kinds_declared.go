@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -80,9 +78,10 @@ func same(a, b store.Kind) bool {
 }
 
 var (
-	listDeclared = both(`SELECT kind FROM heed_kind ORDER BY name`)
-	readDeclared = both(`SELECT kind FROM heed_kind WHERE name = $1`)
-	keepKind     = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
+	listDeclared = both(`SELECT name, kind, checksum FROM heed_kind ORDER BY name`)
+	readDeclared = both(`SELECT name, kind, checksum FROM heed_kind WHERE name = $1`)
+	keepKind     = both(`INSERT INTO heed_kind (name, kind, checksum) VALUES ($1, $2, $3)
+		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, checksum = excluded.checksum`)
 )
 
 // Declare implements [store.Store]. The database keeps the declarations, so that each program forgets people and sweeps as
@@ -148,34 +147,50 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 func keepDeclared(t *tx, kind store.Kind) error {
 	text, err := json.Marshal(kind)
 	if err == nil {
-		_, err = t.exec(keepKind, kind.Name, string(text))
+		_, err = t.exec(keepKind, kind.Name, string(text), checksum(0, kind.Name, string(text)))
 	}
 	return err
 }
 
 // declared returns a kind as the database has it.
 func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err error) {
-	var text string
-	switch err := t.one(readDeclared, []any{name}, &text); {
-	case errors.Is(err, heed.ErrNotFound):
-		return store.Kind{Name: name}, false, nil
-	case err != nil:
-		return kind, false, err
+	kind.Name = name
+	err = t.each(readDeclared, []any{name}, func(scan func(...any) error) (err error) {
+		found = true
+		kind, err = t.scanKind(scan)
+		return err
+	})
+	return kind, found, err
+}
+
+// scanKind returns the kind in a row, or an error that names it.
+func (t *tx) scanKind(scan func(...any) error) (kind store.Kind, err error) {
+	var name, text string
+	var sum int64
+	if err := scan(&name, &text, &sum); err != nil {
+		return kind, err
 	}
-	err = json.Unmarshal([]byte(text), &kind)
-	return kind, true, err
+	if sum != checksum(0, name, text) || json.Unmarshal([]byte(text), &kind) != nil {
+		return kind, t.db.damage("how records of kind %q are kept", name)
+	}
+	return kind, nil
 }
 
 // allDeclared returns the kinds that any program has declared.
 func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
-	texts, err := t.texts(listDeclared)
-	for _, text := range texts {
-		var kind store.Kind
-		if err := json.Unmarshal([]byte(text), &kind); err != nil {
-			return nil, fmt.Errorf("%w: %w", heed.ErrDamaged, err)
-		}
-		kind.Limits = s.kinds.limitsOf(kind)
-		all = append(all, kind)
+	all, err = t.declaredKinds()
+	for i := range all {
+		all[i].Limits = s.kinds.limitsOf(all[i])
 	}
+	return all, err
+}
+
+// declaredKinds returns them with the limits that were declared.
+func (t *tx) declaredKinds() (all []store.Kind, err error) {
+	err = t.each(listDeclared, nil, func(scan func(...any) error) error {
+		kind, err := t.scanKind(scan)
+		all = append(all, kind)
+		return err
+	})
 	return all, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body FROM heed_key k JOIN heed_record r ON r.seq = k.seq
+	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body, r.id, r.revision, r.checksum FROM heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) ORDER BY k.at, k.seq LIMIT 100`)
 	dropCellsOf = both(`DELETE FROM heed_cell WHERE (scope = $1 OR item = $1 OR name = $1)
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
@@ -60,6 +60,7 @@ func (c *change) forgetPeople(names []string) error {
 // A bodyRow is a record in which a person may be named.
 type bodyRow struct {
 	position
+	id   string
 	keys []string
 	body string
 }
@@ -72,10 +73,12 @@ func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) erro
 		err := c.t.each(recordsOfKey, []any{hashOf(kind.Name, key), last.at, last.seq}, func(scan func(...any) error) error {
 			var r bodyRow
 			var keys string
-			if err := scan(&r.seq, &r.at, &keys, &r.body); err != nil {
+			var revision, sum int64
+			if err := scan(&r.seq, &r.at, &keys, &r.body, &r.id, &revision, &sum); err != nil {
 				return err
 			}
-			err := json.Unmarshal([]byte(keys), &r.keys)
+			one, err := c.t.record(store.Ref{Kind: kind.Name, ID: r.id}, evidence.Instant(r.at), revision, keys, r.body, sum)
+			r.keys = one.Keys
 			page = append(page, r)
 			return err
 		})
@@ -111,7 +114,8 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 			return err
 		}
 		after := distinct(result.Keys)
-		written = append(written, []any{r.seq, r.at, string(text), string(result.JSON)})
+		sum := sumOfRecord(store.Ref{Kind: kind.Name, ID: r.id}, at, int64(c.revision), string(text), string(result.JSON))
+		written = append(written, []any{r.seq, r.at, string(text), string(result.JSON), sum})
 		keys = append(keys, keyRows(kind.Name, at, r.seq, after, before)...)
 		lost = append(lost, keyRows(kind.Name, at, r.seq, before, after)...)
 	}
@@ -119,8 +123,8 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 }
 
 var (
-	eventsOfInboxes = both(`SELECT seq, id, topic, payload FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
-	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
+	eventsOfInboxes = both(`SELECT seq, stream, id, topic, happened, payload, checksum FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
+	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1, checksum = $2 WHERE seq = $3`)
 )
 
 // forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.
@@ -128,12 +132,21 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 	last, rows := int64(0), 1
 	for rows > 0 {
 		rows = 0
-		changed := make(map[int64][]byte)
+		type event struct {
+			payload []byte
+			sum     int64
+		}
+		changed := make(map[int64]event)
 		err := c.t.each(eventsOfInboxes, []any{last}, func(scan func(...any) error) error {
 			rows++
 			var e stream.Event
-			if err := scan(&last, &e.ID, &e.Topic, &e.Payload); err != nil {
+			var inbox, happened string
+			var sum int64
+			if err := scan(&last, &inbox, &e.ID, &e.Topic, &happened, &e.Payload, &sum); err != nil {
 				return err
+			}
+			if sum != sumOfEvent(inbox, e.ID, e.Topic, happened, e.Payload) {
+				return c.t.db.damage("an event in inbox %q", inbox)
 			}
 			text, err := json.Marshal(e)
 			if err != nil {
@@ -142,15 +155,15 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 			result, err := people.Forget(kind, text, nil, all)
 			if err == nil && result.Changed {
 				err = json.Unmarshal(result.JSON, &e)
-				changed[last] = e.Payload
+				changed[last] = event{e.Payload, sumOfEvent(inbox, e.ID, e.Topic, happened, e.Payload)}
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for seq, payload := range changed {
-			if _, err := c.t.exec(rewriteEvent, payload, seq); err != nil {
+		for seq, e := range changed {
+			if _, err := c.t.exec(rewriteEvent, e.payload, e.sum, seq); err != nil {
 				return err
 			}
 		}

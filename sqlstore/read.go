@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,23 +19,25 @@ import (
 )
 
 // One statement reads records and tallies, so that both are of one moment: a record's hash, keys, body, moment and revision
-// are in the columns of a tally's cell, channel, source, half-life and landmark. PostgreSQL looks each one up by itself: it would
+// are in the columns of a tally's cell, channel, source, half-life and landmark, and its checksum in the last. PostgreSQL looks each one up by itself: it would
 // read whole tables otherwise as long as it has no statistics, and keep that plan while the tables grow.
-const (
-	tallyRows = `SELECT 1, t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell), ` + tallySums + `
+var (
+	tallyRows = `SELECT 1, t.cell, t.channel, t.source, coalesce(` + named(`c.`) + `, -1), coalesce(c.half_life, 0), ` + tallySums + `
 		FROM `
-	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
-			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
+	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, 0, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
+			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0, r.checksum
 		FROM `
-	someTallies  = tallyRows + `heed_tally t WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
+	someTallies  = tallyRows + `heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
 	someRecords  = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
-	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t`
+	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
 	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
+	cellOfTally  = ` LEFT JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c ON true`
 	inOrder      = ` ORDER BY 1, 2, 3, 4`
 )
 
 var (
-	readOne     = both(tallyRows + `heed_tally t WHERE t.cell = $1 ORDER BY t.channel, t.source`)
+	readOne = either(tallyRows+`heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1 ORDER BY t.channel, t.source`,
+		tallyRows+`heed_tally t`+cellOfTally+` WHERE t.cell = $1 ORDER BY t.channel, t.source`)
 	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
 	readRecords = either(someRecords, eachOfRecord)
 	readBoth    = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1)+inOrder,
@@ -127,7 +131,10 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	for _, ref := range refs {
 		hashes = append(hashes, hashOfRef(ref))
 	}
-	byHash := make(map[string]evidence.Cell, len(cells))
+	byHash, byRef := make(map[string]evidence.Cell, len(cells)), make(map[string]store.Ref, len(refs))
+	for i, ref := range refs {
+		byRef[hashes[i]] = ref
+	}
 	for _, c := range cells {
 		hash := hashOfCell(c)
 		if _, again := byHash[hash]; !again {
@@ -156,30 +163,34 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		var what int
 		var hash, text, more string
 		var p evidence.Part
-		var first, second int64
-		y := &p.Tally
-		err := scan(&what, &hash, &text, &more, &first, &second, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
-			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
-		switch {
-		case err != nil:
-			return err
-		case what == 0:
-			records[hash], err = t.record(store.Ref{}, evidence.Instant(first), second, text, more)
+		var first, second int64 // of a cell, its names and its half-life
+		sum, err := scanTally(scan, &p.Tally, &what, &hash, &text, &more, &first, &second)
+		if err != nil {
 			return err
 		}
-		p.Cell, p.Channel, p.Source, y.Landmark = byHash[hash], text, more, evidence.Instant(second)
-		p.Tally = restated(p.Tally, time.Duration(first)*time.Microsecond)
+		if what == 0 {
+			ref := byRef[hash]
+			if ref.ID == "" {
+				ref = store.Ref{Kind: versionKind, ID: ref.Kind}
+			}
+			records[hash], err = t.record(ref, evidence.Instant(first), second, text, more, sum)
+			return err
+		}
+		p.Cell, p.Channel, p.Source = byHash[hash], text, more
+		if first != namedCell(p.Cell) || sum != namedTally(hash, text, more) {
+			return t.db.damage("the sums of %s", nameOf(p.Cell))
+		}
+		p.Tally = restated(p.Tally, time.Duration(second)*time.Microsecond)
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
 }
 
-// record makes a record of its stored row.
-func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (store.Record, error) {
+// record makes a record of its stored row, or an error that names it. A body that fits to the checksum is as it was written.
+func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, body string, sum int64) (store.Record, error) {
 	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
-	if err := json.Unmarshal([]byte(keys), &r.Keys); err != nil || !json.Valid([]byte(body)) {
-		t.db.damaged.Add(1)
-		return r, fmt.Errorf("%w: a record of kind %q", heed.ErrDamaged, ref.Kind)
+	if sum != sumOfRecord(ref, at, revision, keys, body) || json.Unmarshal([]byte(keys), &r.Keys) != nil {
+		return r, t.db.damage("record %q of kind %q", ref.ID, ref.Kind)
 	}
 	return r, nil
 }
@@ -187,9 +198,9 @@ func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, bo
 // The pages of Find go by moment and number, in the index of a kind or of a key. The bounds are exclusive. Where there are
 // more keys, all of them are looked up.
 const (
-	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
-	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
-	ofKey        = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
+	foundColumns = `r.seq, r.at, r.id, r.revision, r.keys, r.body, r.checksum FROM `
+	ofKind       = `SELECT r.at, ` + foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
+	ofKey        = `SELECT k.at, ` + foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) AND (k.at, k.seq) < ($4, $5) `
 	ofKeys = ofKey + `AND NOT EXISTS (SELECT 1 FROM json_each($6) AS other WHERE NOT EXISTS (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
@@ -294,16 +305,21 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 	err = db.read(ctx, func(t *tx) error {
 		return t.each(s.query, args, func(scan func(...any) error) error {
 			var p position
-			var revision int64
+			var at evidence.Instant // p.at is where the row was found
+			var revision, sum int64
 			var id, keys, body string
-			if err := scan(&p.seq, &p.at, &id, &revision, &keys, &body); err != nil {
+			if err := scan(&p.at, &p.seq, &at, &id, &revision, &keys, &body, &sum); err != nil {
 				return err
 			}
 			rows++
 			s.pass(p)
-			r, err := t.record(store.Ref{Kind: s.Kind, ID: id}, evidence.Instant(p.at), revision, keys, body)
+			r, err := t.record(store.Ref{Kind: s.Kind, ID: id}, at, revision, keys, body, sum)
 			if err != nil || s.had[p.seq] {
 				return nil //nolint:nilerr // it is counted, and left out
+			}
+			if int64(at) != p.at || !s.fits(r.Keys) {
+				_ = db.damage("a key of record %q of kind %q", id, s.Kind)
+				return nil
 			}
 			s.had[p.seq] = true
 			r.Place = p.place()
@@ -312,6 +328,16 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 		})
 	})
 	return all, rows == n, err
+}
+
+// fits reports whether a record has the keys by which it was found.
+func (s *search) fits(keys []string) bool {
+	for _, key := range s.Keys {
+		if !slices.Contains(keys, key) {
+			return false
+		}
+	}
+	return true
 }
 
 // Find implements [store.Store]. It reads a page at a time.
@@ -343,8 +369,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 }
 
 var (
-	listParts = both(`SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `
-		FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
+	listParts = both(partsBefore + `heed_cell c JOIN heed_tally t ON t.cell = c.cell
 		WHERE c.kind = $1 AND c.scope = $2
 		ORDER BY c.item, c.name, t.channel, t.source`)
 
@@ -358,7 +383,7 @@ var (
 		)
 		SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
 
-	findHistory = both(`SELECT seq, happened, source, observation FROM heed_observation
+	findHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 
@@ -382,13 +407,23 @@ func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence
 
 // list reads the parts of a kind and scope that a query selects.
 func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
+	damaged := make(map[evidence.Cell]bool)
 	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
-		var item, name string
-		part, err := scanPart(scan, &item, &name)
-		part.Cell = evidence.Cell{Kind: kind, Scope: scope, Item: item, Name: name}
-		parts = append(parts, part)
+		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
+		var key string
+		var halfLife, ofCell int64
+		sum, err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &key, &halfLife, &ofCell)
+		if err == nil && (ofCell != namedCell(p.Cell) || sum != namedTally(key, p.Channel, p.Source)) {
+			damaged[p.Cell] = true
+			_ = t.db.damage("the sums of a cell") // which are counted, and left out
+		}
+		p.Tally = restated(p.Tally, time.Duration(halfLife)*time.Microsecond)
+		parts = append(parts, p)
 		return err
 	})
+	if len(damaged) > 0 { // a cell without one of its parts would be another
+		parts = slices.DeleteFunc(parts, func(p evidence.Part) bool { return damaged[p.Cell] })
+	}
 	return parts, err
 }
 
@@ -412,17 +447,15 @@ func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence
 			rows := 0
 			err = s.db.read(ctx, func(t *tx) error {
 				return t.each(findHistory, []any{hashOfCell(c), happened, seq}, func(scan func(...any) error) error {
-					var source, text string
-					if err := scan(&seq, &happened, &source, &text); err != nil {
+					o, err := t.scanObservation(scan)
+					if err != nil && !errors.Is(err, heed.ErrDamaged) {
 						return err
 					}
 					rows++
-					o, err := observation(c, evidence.Instant(happened), source, text)
-					if err != nil {
-						s.db.damaged.Add(1)
-						return nil //nolint:nilerr // it is counted, and left out
+					if seq, happened = o.seq, int64(o.happened); err == nil { // or else it is counted, and left out
+						o.Cell = c
+						page = append(page, o.Observation)
 					}
-					page = append(page, o)
 					return nil
 				})
 			})

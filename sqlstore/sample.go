@@ -30,10 +30,9 @@ var (
 		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = c.cell OFFSET 0) AS t WHERE `+ofLots)
 )
 
-const (
-	partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + ` FROM `
-	ofLots      = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
-)
+var partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.cell, c.half_life, ` + named(`c.`) + `, ` + tallySums + ` FROM `
+
+const ofLots = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
 
 // sampled is the part of the items wanted that a sample has. To read an item takes a database much longer than memory.
 const sampled = 4

@@ -11,10 +11,10 @@ import (
 )
 
 var (
-	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
+	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
 	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
-	overHistory = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE cell = $1
+	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
 	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
 	oldKnown    = both(`DELETE FROM heed_id WHERE id IN (SELECT id FROM heed_id WHERE recorded < $1 LIMIT 10000)`)
@@ -26,9 +26,9 @@ var (
 		lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
 		lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
 		lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
-		WHERE cell = $5 AND channel = $6 AND source = $7`)
-	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
+		WHERE cell = $5 AND channel = $6 AND source = $7 AND ` + tallyFits(``))
+	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source, checksum)
+		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2, CAST(value->>3 AS BIGINT) FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
 	oldRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
 )
 
@@ -201,7 +201,8 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 		o := &page[i].Observation
 		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
-			lost = append(lost, []any{hashOf(o.ID), page[i].key, o.Source})
+			id := hashOf(o.ID)
+			lost = append(lost, []any{id, page[i].key, o.Source, sumOfLost(id, page[i].key, o.Source, w.now)})
 		}
 	}
 	for from, d := range sums {

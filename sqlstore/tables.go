@@ -16,7 +16,14 @@ import (
 var tableFiles embed.FS
 
 // tableVersions are the names of the files that make the store's tables, the same in each dialect, in order.
-var tableVersions = []string{"0001_store.sql", "0002_commit.sql"}
+var tableVersions = [...]string{"0001_store.sql", "0002_commit.sql"}
+
+// firstVersion is the version of the tables that the first file makes. The rows of earlier tables have no checksums, so this program has
+// no use for them.
+const (
+	firstVersion  = 3
+	tablesVersion = firstVersion + len(tableVersions) - 1
+)
 
 func (d Dialect) tableFiles() string {
 	if d.embedded() {
@@ -34,13 +41,17 @@ func Schema(dialect Dialect) (fs.FS, error) {
 	return fs.Sub(tableFiles, strings.TrimSuffix(dialect.tableFiles(), "/"))
 }
 
-// A SchemaError says that the tables are of a newer heed than this program has.
+// A SchemaError says that the tables are of a newer heed than this program has, or of one that is too old.
 type SchemaError struct {
 	Found int // the version of the tables
 	Known int // the version that this program works with
 }
 
 func (e *SchemaError) Error() string {
+	if e.Found < e.Known {
+		return fmt.Sprintf("the tables are of version %d, whose rows have no checksums, and this program knows %d: "+
+			"dump them with the program that wrote them, and load that into a new database", e.Found, e.Known)
+	}
 	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
 }
 
@@ -65,15 +76,20 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 	switch {
 	case err != nil:
 		return err
-	case version > len(tableVersions):
-		return &SchemaError{Found: version, Known: len(tableVersions)}
-	case version < len(tableVersions): // or else nobody who writes is waited for
+	case refused(version):
+		return &SchemaError{Found: version, Known: tablesVersion}
+	case version < tablesVersion: // or else nobody who writes is waited for
 		err = db.migrateTables(ctx, conn)
 	}
 	if err == nil && db.dialect.embedded() {
 		err = alignFiles(ctx, conn)
 	}
 	return err
+}
+
+// refused reports whether this program can't bring tables of a version up to date.
+func refused(version int) bool {
+	return version > tablesVersion || version != 0 && version < firstVersion
 }
 
 func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {
@@ -102,14 +118,14 @@ func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err erro
 	switch {
 	case err != nil:
 		return err
-	case version > len(tableVersions):
-		return &SchemaError{Found: version, Known: len(tableVersions)}
+	case refused(version):
+		return &SchemaError{Found: version, Known: tablesVersion}
 	case version > 0 && !db.dialect.embedded(): // commits under way end first, and later ones see the new version
 		if _, err := conn.ExecContext(ctx, "LOCK TABLE heed_store IN ACCESS EXCLUSIVE MODE"); err != nil {
 			return err
 		}
 	}
-	for _, name := range tableVersions[min(version, len(tableVersions)):] {
+	for _, name := range tableVersions[max(version-firstVersion+1, 0):] {
 		text, err := tableFiles.ReadFile(db.dialect.tableFiles() + name)
 		if err != nil {
 			return err

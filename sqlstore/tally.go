@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
@@ -96,7 +95,7 @@ func (d *delta) negate() {
 
 const (
 	tallyNames = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source`
+		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named`
 
 	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
 	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
@@ -113,7 +112,7 @@ func scaled(sum, steps string) string {
 		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
 }
 
-// onKnownTally is what an insertion into a table of tallies does where there is one: it adds.
+// onKnownTally is what an insertion into a table of tallies does where there is one: it adds, if that one fits to its checksum.
 func onKnownTally(table string) string {
 	behind := table + `.landmark - excluded.landmark` // how many steps what is added is behind
 	ahead := `excluded.landmark - ` + table + `.landmark`
@@ -129,7 +128,8 @@ func onKnownTally(table string) string {
 	} {
 		set = append(set, last+` = CASE WHEN `+table+`.`+last+` < excluded.`+last+` THEN excluded.`+last+` ELSE `+table+`.`+last+` END`)
 	}
-	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + strings.Join(set, ", ")
+	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + strings.Join(set, ", ") +
+		` WHERE ` + table + `.named = excluded.named AND ` + tallyFits(table+".")
 }
 
 // row has the values of tallyNames.
@@ -143,19 +143,17 @@ func (d *delta) row(from origin) []any {
 		int64(d.Positive.N), int64(d.Negative.N), int64(d.Neutral.N),
 		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
 		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
+		namedTally(from.key, from.channel, from.source),
 	}
 }
 
-const tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-	t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral`
+// tallySums are the columns of a tally that are read, the last of which tells whether it fits to its checksum.
+var tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,
+	t.last_positive, t.last_negative, t.last_neutral, ` + namedIfFits(`t.`)
 
-// scanPart scans some columns of one's own, and then those of a part.
-func scanPart(scan func(...any) error, own ...any) (p evidence.Part, err error) {
-	t := &p.Tally
-	var halfLife, landmark int64
-	err = scan(append(own, &p.Channel, &p.Source, &halfLife, &landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
-		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)...)
-	t.HalfLife = time.Duration(halfLife) * time.Microsecond
-	t.Landmark = evidence.Instant(landmark * limits.LandmarkStep * halfLife)
-	return p, err
+// scanTally scans some columns of one's own, and then tallySums. The landmark is a number of steps. It returns what namedTally has to be.
+func scanTally(scan func(...any) error, t *evidence.Tally, own ...any) (named int64, err error) {
+	err = scan(append(own, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
+		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last, &named)...)
+	return named, err
 }

@@ -115,7 +115,7 @@ func TestOlderTables(t *testing.T) {
 			require.NoError(t, commits(noted("1"))(st))
 			var version int
 			require.NoError(t, handle.QueryRow("SELECT version FROM heed_store").Scan(&version))
-			assert.Equal(t, 2, version)
+			assert.Equal(t, 4, version)
 		})
 	}
 }
@@ -151,13 +151,13 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	require.NoError(t, err)
 	before := read(t, tx)
 	doc := map[string]any{
-		"version": 2, "now": 5, "traced": 1, "ids": []string{"id"}, "parts": []string{"k7", "new"}, "absent": []string{"absent"},
-		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7}, {"new", 0, 0, 5, "kind", "s7", "new", "n", 9}},
-		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
-		"history":  [][]any{{"k7", "id", 5, "", "{}"}},
-		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}"}},
-		"added": [][]any{{"ref", "s7", "ref", 5, `["x"]`, "{}", 0, nil}},
-		"keys":  [][]any{{"k9", "h9"}, {"ref", "h9"}}, "versions": [][]any{{"version", "s7", 1}},
+		"version": 4, "now": 5, "traced": 1, "ids": []string{"id"}, "id_sums": []int64{7}, "parts": []string{"k7", "new"}, "absent": []string{"absent"},
+		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7, 0}, {"new", 0, 0, 5, "kind", "s7", "new", "n", 9, 0}},
+		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}},
+		"history":  [][]any{{"k7", "id", 5, "", "{}", 7}},
+		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}", 7}},
+		"added": [][]any{{"ref", "s7", "ref", 5, `["x"]`, "{}", 0, nil, 7}},
+		"keys":  [][]any{{"k9", "h9"}, {"ref", "h9"}}, "versions": [][]any{{"version", "s7", 1, 7}},
 	}
 	text, err := json.Marshal(doc)
 	require.NoError(t, err)

@@ -14,12 +14,12 @@ import (
 // fillStore puts rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
 var fillStore = []string{
 	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cell
-			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0, i FROM n`,
-	`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM heed_cell`,
-	`INSERT INTO heed_id SELECT cell, 1, 1, 0 FROM heed_cell`,
-	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation) SELECT cell, cell, 1, 1, 'u' || item, '{}' FROM heed_cell`,
-	`INSERT INTO heed_lost (id, cell, recorded, source) SELECT cell, cell, 1, 'u' || item FROM heed_cell`,
-	`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body) SELECT cell, scope, cell, 1000 + length(item), 1, '[]', '{}' FROM heed_cell`,
+			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0, i, 0 FROM n`,
+	`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM heed_cell`,
+	`INSERT INTO heed_id SELECT cell, 1, 1, 0, 0 FROM heed_cell`,
+	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum) SELECT cell, cell, 1, 1, 'u' || item, '{}', 0 FROM heed_cell`,
+	`INSERT INTO heed_lost (id, cell, recorded, source, checksum) SELECT cell, cell, 1, 'u' || item, 0 FROM heed_cell`,
+	`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) SELECT cell, scope, cell, 1000 + length(item), 1, '[]', '{}', 0 FROM heed_cell`,
 	`INSERT INTO heed_key SELECT 'h' || seq % 500, at, seq FROM heed_record`,
 	`INSERT INTO heed_key SELECT 'all', at, seq FROM heed_record`,
 }
@@ -56,7 +56,7 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		index string // of SQLite, and after a bar of PostgreSQL
 	}
 	wants := map[string]want{
-		"one cell":              {"heed_tally t WHERE t.cell = $1", []any{"k7"}, "PRIMARY KEY|heed_tally_pkey"},
+		"one cell":              {"WHERE t.cell = $1 ORDER BY t.channel", []any{"k7"}, "PRIMARY KEY|heed_tally_pkey"},
 		"several cells":         {"ORDER BY 1, 2, 3, 4", []any{cells}, "PRIMARY KEY|heed_tally_pkey"},
 		"records":               {"^SELECT 0, r.ref", []any{refs}, "sqlite_autoindex_heed_record_1|heed_record_ref_key"},
 		"records and cells":     {"UNION ALL SELECT 1, t.cell", []any{refs, cells}, "PRIMARY KEY|heed_tally_pkey"},
@@ -69,7 +69,7 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		"history of an id":      {"FROM heed_observation\n\t\tWHERE id", []any{cells}, "heed_observation_id"},
 		"history of a source":   {"FROM heed_observation\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_observation_source"},
 		"tallies of a source":   {"DELETE FROM heed_tally WHERE source <> ''", []any{`[["ui7"]]`}, "heed_tally_source"},
-		"ids of a retraction":   {"SELECT id, traced, retracted FROM heed_id WHERE", []any{cells}, "PRIMARY KEY|heed_id_pkey"},
+		"ids of a retraction":   {"retracted, checksum FROM heed_id WHERE", []any{cells}, "PRIMARY KEY|heed_id_pkey"},
 		"history past its time": {"FROM heed_observation WHERE recorded < $1", []any{1}, "heed_observation_recorded"},
 		"ids past their time":   {"FROM heed_id WHERE recorded < $1", []any{1}, "heed_id_recorded"},
 		"revisions of records":  {"SELECT ref, seq, kind, at, revision, keys", []any{refs}, "sqlite_autoindex_heed_record_1|heed_record_ref_key"},

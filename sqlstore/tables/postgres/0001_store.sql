@@ -1,10 +1,13 @@
 -- The store: evidence (cells, their sums, what went into them) and records. Moments are microseconds since 1970-01-01 UTC,
 -- and 0 is none. Ids and cells are found by the first 16 bytes of a SHA-256, in base64.
+--
+-- A checksum is the CRC-32C of the row's texts, each after its length, plus its numbers. It does not hold seq, which has a copy.
 
 -- The version of these tables.
 CREATE TABLE heed_store (
-    one     BIGINT PRIMARY KEY CHECK (one = 1),
-    version BIGINT NOT NULL
+    one      BIGINT PRIMARY KEY CHECK (one = 1),
+    version  BIGINT NOT NULL,
+    checksum BIGINT NOT NULL GENERATED ALWAYS AS (one + version) STORED
 );
 
 CREATE TABLE heed_cell (
@@ -16,7 +19,8 @@ CREATE TABLE heed_cell (
     half_life BIGINT NOT NULL, -- microseconds; 0: never fades
     by_origin BIGINT NOT NULL, -- 1: a tally for each channel and source
     restart   BIGINT NOT NULL, -- what happened before does not count
-    lot       BIGINT NOT NULL  -- 63 bits of a hash of the item, by which samples are drawn
+    lot       BIGINT NOT NULL, -- 63 bits of a hash of the item, by which samples are drawn
+    checksum  BIGINT NOT NULL  -- without cell and lot, which are hashes
 );
 CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot);
 
@@ -40,6 +44,15 @@ CREATE TABLE heed_tally (
     lost_negative  BIGINT NOT NULL,
     lost_neutral   BIGINT NOT NULL,
     lost_source    BIGINT NOT NULL, -- 1: one of those had a source, which the tally does not tell apart
+    named          BIGINT NOT NULL, -- the CRC-32C of cell, channel and source
+    checksum       BIGINT NOT NULL GENERATED ALWAYS AS (
+        named + landmark + n_positive + n_negative + n_neutral + last_positive + last_negative + last_neutral
+        + lost_positive + lost_negative + lost_neutral + lost_source
+    ) STORED,
+    mass_copy           DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (mass) STORED,
+    squares_copy        DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (squares) STORED,
+    reward_copy         DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (reward) STORED,
+    reward_squares_copy DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (reward_squares) STORED,
     PRIMARY KEY (cell, channel, source)
 );
 CREATE INDEX heed_tally_source ON heed_tally (source) WHERE source <> '';
@@ -50,7 +63,8 @@ CREATE TABLE heed_id (
     id        TEXT COLLATE "C" PRIMARY KEY,
     recorded  BIGINT NOT NULL,
     traced    BIGINT NOT NULL, -- 1: a history was kept when it came
-    retracted BIGINT NOT NULL DEFAULT 0
+    retracted BIGINT NOT NULL DEFAULT 0,
+    checksum  BIGINT NOT NULL
 );
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
@@ -61,7 +75,9 @@ CREATE TABLE heed_observation (
     happened    BIGINT NOT NULL,
     recorded    BIGINT NOT NULL,
     source      TEXT COLLATE "C" NOT NULL,
-    observation TEXT COLLATE "C" NOT NULL -- JSON of the rest
+    observation TEXT COLLATE "C" NOT NULL, -- JSON of the rest
+    checksum    BIGINT NOT NULL,
+    seq_copy    BIGINT NOT NULL GENERATED ALWAYS AS (seq) STORED
 );
 CREATE INDEX heed_observation_cell ON heed_observation (cell, happened, seq);
 CREATE INDEX heed_observation_id ON heed_observation (id);
@@ -74,6 +90,7 @@ CREATE TABLE heed_lost (
     cell     TEXT COLLATE "C" NOT NULL,
     recorded BIGINT NOT NULL,
     source   TEXT COLLATE "C" NOT NULL, -- of the observation; empty too where it is not known any more
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (id, cell)
 );
 CREATE INDEX heed_lost_cell ON heed_lost (cell);
@@ -82,8 +99,9 @@ CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
 
 -- How kinds of records are kept.
 CREATE TABLE heed_kind (
-    name TEXT COLLATE "C" PRIMARY KEY,
-    kind TEXT COLLATE "C" NOT NULL -- JSON
+    name     TEXT COLLATE "C" PRIMARY KEY,
+    kind     TEXT COLLATE "C" NOT NULL, -- JSON
+    checksum BIGINT NOT NULL
 );
 
 CREATE TABLE heed_record (
@@ -94,11 +112,13 @@ CREATE TABLE heed_record (
     at       BIGINT NOT NULL,
     revision BIGINT NOT NULL,
     keys     TEXT COLLATE "C" NOT NULL, -- JSON
-    body     TEXT COLLATE "C" NOT NULL  -- JSON
+    body     TEXT COLLATE "C" NOT NULL, -- JSON
+    checksum BIGINT NOT NULL, -- without ref, which is a hash
+    seq_copy BIGINT NOT NULL GENERATED ALWAYS AS (seq) STORED
 );
 CREATE INDEX heed_record_at ON heed_record (kind, at, seq);
 
--- The hashes of a record's kind with each of its keys.
+-- The hashes of a record's kind with each of its keys. The record has the same, so there is no checksum.
 CREATE TABLE heed_key (
     hash TEXT COLLATE "C" NOT NULL,
     at   BIGINT NOT NULL,
@@ -117,6 +137,10 @@ CREATE TABLE heed_inbox (
     due        BIGINT NOT NULL, -- by the database's clock
     deliveries BIGINT NOT NULL, -- how many there were; below zero: the last was given back
     holder     TEXT COLLATE "C" NOT NULL,
+    checksum   BIGINT NOT NULL, -- of stream, id, topic, happened and payload
+    waits_copy TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (
+        CAST(seq AS TEXT) || ' ' || CAST(due AS TEXT) || ' ' || CAST(deliveries AS TEXT) || ' ' || holder
+    ) STORED,
     UNIQUE (stream, id)
 );
 CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
@@ -124,4 +148,4 @@ CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 -- The numbers of commits.
 CREATE SEQUENCE heed_revision;
 
-INSERT INTO heed_store (one, version) VALUES (1, 1);
+INSERT INTO heed_store (one, version) VALUES (1, 3);

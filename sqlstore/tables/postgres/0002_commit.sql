@@ -9,6 +9,14 @@ CREATE FUNCTION heed_scaled(total DOUBLE PRECISION, steps BIGINT) RETURNS DOUBLE
         ELSE $1 * 2::DOUBLE PRECISION ^ -256 * 2::DOUBLE PRECISION ^ -256 * 2::DOUBLE PRECISION ^ -256 END
 $$;
 
+-- Whether the numbers and the sums of a tally are those that were written: see the table.
+CREATE FUNCTION heed_fits(t heed_tally) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE AS $$
+    SELECT $1.checksum = $1.named + $1.landmark + $1.n_positive + $1.n_negative + $1.n_neutral + $1.last_positive + $1.last_negative
+            + $1.last_neutral + $1.lost_positive + $1.lost_negative + $1.lost_neutral + $1.lost_source
+        AND $1.mass = $1.mass_copy AND $1.squares = $1.squares_copy AND $1.reward = $1.reward_copy
+        AND $1.reward_squares = $1.reward_squares_copy
+$$;
+
 -- A text after its length in groups of seven bits. Texts of kinds and keys have two of these at most.
 CREATE FUNCTION heed_sized(item BYTEA) RETURNS BYTEA LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN length($1) < 128 THEN set_byte('\x00', 0, length($1))
@@ -30,7 +38,7 @@ END $$;
 -- It is an error, and nothing was changed, where that turned out late.
 CREATE FUNCTION heed_commit(c JSONB) RETURNS TABLE (
     what BIGINT, one TEXT, two TEXT, three TEXT, half BIGINT, number BIGINT, sum1 DOUBLE PRECISION, sum2 DOUBLE PRECISION,
-    sum3 DOUBLE PRECISION, sum4 DOUBLE PRECISION, n1 BIGINT, n2 BIGINT, n3 BIGINT, last1 BIGINT, last2 BIGINT, last3 BIGINT
+    sum3 DOUBLE PRECISION, sum4 DOUBLE PRECISION, n1 BIGINT, n2 BIGINT, n3 BIGINT, last1 BIGINT, last2 BIGINT, last3 BIGINT, named BIGINT
 ) LANGUAGE plpgsql SET jit = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -43,7 +51,7 @@ BEGIN
     IF tables <> CAST(c->>'version' AS BIGINT) OR current_setting('transaction_isolation') <> 'read committed'
         OR c->>'now' IS NULL AND abs(moment - CAST(c->>'assumed' AS BIGINT)) > 1000000 THEN
         RETURN QUERY SELECT 0::BIGINT, 'steps', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
         RETURN;
     END IF;
 
@@ -74,8 +82,8 @@ BEGIN
     END IF;
     -- Records that are expected not to be there. While there is a row that is not committed, nobody else can write one of its id.
     IF c->'absent' IS NOT NULL AND fits = wanted THEN
-        INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-        SELECT e, '', '', 0, 0, '[]', '' FROM jsonb_array_elements_text(c->'absent') AS e ON CONFLICT DO NOTHING;
+        INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
+        SELECT e, '', '', 0, 0, '[]', '', 0 FROM jsonb_array_elements_text(c->'absent') AS e ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS fitting = ROW_COUNT;
         DELETE FROM heed_record
         WHERE ref = ANY (ARRAY(SELECT e FROM jsonb_array_elements_text(c->'absent') AS e)) AND kind = '' AND revision = 0;
@@ -84,24 +92,25 @@ BEGIN
     END IF;
     IF fits <> wanted THEN
         RETURN QUERY SELECT 0::BIGINT, 'steps', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
         RETURN;
     END IF;
 
     -- An id that another transaction is about to make known is waited for.
     IF c->'ids' IS NOT NULL THEN
         WITH added AS (
-            INSERT INTO heed_id (id, recorded, traced)
-            SELECT e, moment, traces FROM jsonb_array_elements_text(c->'ids') AS e
+            INSERT INTO heed_id (id, recorded, traced, checksum)
+            SELECT e, moment, traces, CAST(s AS BIGINT) + moment + traces
+            FROM ROWS FROM (jsonb_array_elements_text(c->'ids'), jsonb_array_elements_text(c->'id_sums')) AS r (e, s)
             ON CONFLICT DO NOTHING RETURNING id
         ) SELECT array_agg(id) INTO fresh FROM added;
         IF coalesce(cardinality(fresh), 0) < jsonb_array_length(c->'ids') THEN
             DELETE FROM heed_id WHERE id = ANY (fresh);
             RETURN QUERY SELECT 3::BIGINT, e, '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-                    0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT
+                    0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT
                 FROM jsonb_array_elements_text(c->'ids') AS e WHERE fresh IS NULL OR e <> ALL (fresh);
             RETURN QUERY SELECT 0::BIGINT, 'known', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-                0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+                0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
             RETURN;
         END IF;
     END IF;
@@ -113,8 +122,9 @@ BEGIN
     END IF;
 
     IF missing > 0 THEN
-        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name, lot)
-        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7, CAST(e->>8 AS BIGINT)
+        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name, lot, checksum)
+        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7, CAST(e->>8 AS BIGINT),
+            CAST(e->>9 AS BIGINT)
         FROM jsonb_array_elements(c->'cells') AS e
         ON CONFLICT DO NOTHING;
         SELECT count(*) INTO fits FROM jsonb_array_elements(c->'cells') AS e CROSS JOIN LATERAL (
@@ -127,12 +137,13 @@ BEGIN
     IF c->'tallies' IS NOT NULL THEN
         INSERT INTO heed_tally AS t (
             cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source
+            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named
         )
         SELECT e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
             CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION), CAST(e->>8 AS BIGINT), CAST(e->>9 AS BIGINT),
             CAST(e->>10 AS BIGINT), CAST(e->>11 AS BIGINT), CAST(e->>12 AS BIGINT), CAST(e->>13 AS BIGINT),
-            CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT)
+            CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT),
+            CAST(e->>18 AS BIGINT)
         FROM jsonb_array_elements(c->'tallies') AS e
         ON CONFLICT (cell, channel, source) DO UPDATE SET
             mass = heed_scaled(t.mass, excluded.landmark - t.landmark) + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
@@ -151,16 +162,23 @@ BEGIN
             lost_positive = greatest(t.lost_positive, excluded.lost_positive),
             lost_negative = greatest(t.lost_negative, excluded.lost_negative),
             lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
-            lost_source = greatest(t.lost_source, excluded.lost_source);
+            lost_source = greatest(t.lost_source, excluded.lost_source)
+        WHERE t.named = excluded.named AND heed_fits(t); -- one that does not fit to its checksum is left to the steps, which name it
+        GET DIAGNOSTICS fitting = ROW_COUNT;
+        IF fitting <> jsonb_array_length(c->'tallies') THEN
+            RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
+        END IF;
     END IF;
     IF c->'history' IS NOT NULL THEN
-        INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
-        SELECT e->>0, e->>1, CAST(e->>2 AS BIGINT), e->>3, e->>4, moment FROM jsonb_array_elements(c->'history') AS e;
+        INSERT INTO heed_observation (cell, id, happened, source, observation, checksum, recorded)
+        SELECT e->>0, e->>1, CAST(e->>2 AS BIGINT), e->>3, e->>4, CAST(e->>5 AS BIGINT) + moment, moment
+        FROM jsonb_array_elements(c->'history') AS e;
     END IF;
     IF c->'parts' IS NOT NULL THEN
         RETURN QUERY SELECT 1::BIGINT, t.cell, t.channel, t.source, (SELECT k.half_life FROM heed_cell AS k WHERE k.cell = t.cell),
                 t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral
+                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral,
+                CASE WHEN heed_fits(t) THEN t.named ELSE -1 END
             FROM heed_tally AS t WHERE t.cell = ANY (ARRAY(SELECT e FROM jsonb_array_elements_text(c->'parts') AS e))
             ORDER BY 2, 3, 4;
     END IF;
@@ -171,14 +189,15 @@ BEGIN
     IF c->'changed' IS NOT NULL THEN
         WITH w AS MATERIALIZED (
             SELECT r.seq, r.kind, r.at AS at_before, r.keys AS keys_before, e->>0 AS ref, CAST(e->>2 AS BIGINT) AS at, e->>3 AS keys,
-                e->>4 AS body
+                e->>4 AS body, CAST(e->>5 AS BIGINT) AS checksum
             FROM jsonb_array_elements(c->'changed') AS e CROSS JOIN LATERAL (
                 SELECT seq, kind, at, keys FROM heed_record WHERE ref = e->>0 OFFSET 0
             ) AS r
         ), removed AS (
             DELETE FROM heed_record WHERE seq = ANY (ARRAY(SELECT seq FROM w WHERE body IS NULL))
         ), written AS (
-            UPDATE heed_record AS r SET revision = commit_no, at = w.at, keys = w.keys, body = w.body FROM w
+            UPDATE heed_record AS r SET revision = commit_no, at = w.at, keys = w.keys, body = w.body, checksum = w.checksum + commit_no
+            FROM w
             WHERE r.seq = ANY (ARRAY(SELECT seq FROM w WHERE body IS NOT NULL)) AND r.seq = w.seq
         ), after AS (
             SELECT e->>1 AS hash, w.at, w.seq FROM jsonb_array_elements(c->'keys') AS e JOIN w ON w.ref = e->>0
@@ -198,8 +217,8 @@ BEGIN
     IF c->'added' IS NOT NULL THEN
         WITH added AS (
             -- numbered as they come, and inserted in one order everywhere
-            INSERT INTO heed_record (seq, ref, kind, id, at, revision, keys, body) OVERRIDING SYSTEM VALUE
-            SELECT seq, e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), commit_no, e->>4, e->>5
+            INSERT INTO heed_record (seq, ref, kind, id, at, revision, keys, body, checksum) OVERRIDING SYSTEM VALUE
+            SELECT seq, e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), commit_no, e->>4, e->>5, CAST(e->>8 AS BIGINT) + commit_no
             FROM (SELECT nextval('heed_record_seq_seq') AS seq, e FROM jsonb_array_elements(c->'added') AS e) AS numbered
             ORDER BY e->>0
             ON CONFLICT DO NOTHING RETURNING ref, at, seq
@@ -216,17 +235,17 @@ BEGIN
             RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
         END IF;
         RETURN QUERY SELECT 2::BIGINT, e, '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT FROM unnest(there) AS e;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT FROM unnest(there) AS e;
     END IF;
 
     -- The versions of kinds are raised last, so that they are held for as short as possible.
     IF c->'versions' IS NOT NULL THEN
-        INSERT INTO heed_record AS r (ref, kind, id, at, revision, keys, body)
-        SELECT e->>0, 'heed.version', e->>1, 0, (e->>2)::BIGINT, '[]', 'null' FROM jsonb_array_elements(c->'versions') AS e
-        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + excluded.revision;
+        INSERT INTO heed_record AS r (ref, kind, id, at, revision, keys, body, checksum)
+        SELECT e->>0, 'heed.version', e->>1, 0, (e->>2)::BIGINT, '[]', 'null', (e->>3)::BIGINT FROM jsonb_array_elements(c->'versions') AS e
+        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + excluded.revision, checksum = r.checksum + excluded.revision;
     END IF;
     RETURN QUERY SELECT 0::BIGINT, 'done', '', '', CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), commit_no,
-        0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+        0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
 END $$;
 
-UPDATE heed_store SET version = 2;
+UPDATE heed_store SET version = 4;
