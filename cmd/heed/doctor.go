@@ -12,7 +12,9 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-type doctorCommand struct{}
+type doctorCommand struct {
+	Deep bool `help:"Read every row of every table, too, and check its checksum. It takes longer."`
+}
 
 // A diagnosis is what doctor has found.
 type diagnosis struct {
@@ -45,13 +47,13 @@ func (d *diagnosis) warning(format string, args ...any) {
 }
 
 // Run looks a store over.
-func (doctorCommand) Run(s *session) error {
+func (cmd doctorCommand) Run(s *session) error {
 	at, err := s.where()
 	if err != nil {
 		return err
 	}
 	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{}}
-	if err := d.look(s, at); isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
+	if err := d.look(s, at, cmd.Deep); isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
 		d.fault("%v", at.explain(err))
 	} else if err != nil {
 		return at.explain(err)
@@ -66,15 +68,15 @@ func (doctorCommand) Run(s *session) error {
 }
 
 // look looks at the file and its tables, and at what they hold if they are sound.
-func (d *diagnosis) look(s *session, at place) error {
+func (d *diagnosis) look(s *session, at place, deep bool) error {
 	handle, err := at.handle(s.ctx, false)
 	if err != nil {
 		return err
 	}
 	defer handle.Close()
-	faults, err := sqlstore.Check(s.ctx, handle, at.dialect)
+	faults, err := sqlstore.Check(s.ctx, handle, at.dialect, deep)
 	for _, fault := range faults {
-		d.fault("%s: restore the store from a copy", fault)
+		d.fault("%s", fault)
 	}
 	if err != nil || len(faults) > 0 {
 		return at.tableless(err)

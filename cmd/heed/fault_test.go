@@ -2,7 +2,10 @@ package main
 
 import (
 	"database/sql"
+	"database/sql/driver"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
 )
 
 // assertFails checks that a call exits with a code, prints nothing, and says in one line what is wrong and what to do.
@@ -112,6 +116,21 @@ func statement(t *testing.T, file, text string) {
 	require.NoError(t, err)
 }
 
+// sealed is a statement after which the records of a file fit to their checksums again, as if heed had written what is in them.
+const sealed = "; UPDATE heed_record SET checksum = heed_crc(kind, id, keys, body) + at + revision"
+
+func init() {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	sqlite.MustRegisterDeterministicScalarFunction("heed_crc", -1, func(_ *sqlite.FunctionContext, texts []driver.Value) (driver.Value, error) {
+		var all []byte
+		for _, text := range texts {
+			text, _ := text.(string)
+			all = append(binary.AppendUvarint(all, uint64(len(text))), text...)
+		}
+		return int64(crc32.Checksum(all, table)), nil
+	})
+}
+
 func TestAStoreInUse(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
@@ -142,19 +161,19 @@ func TestDoctorFindsFaults(t *testing.T) {
 		says            string
 	}{
 		{"sums that can't be", "UPDATE heed_tally SET reward = mass + 1 WHERE mass > 1", failed, "fault: "},
-		{"two half-lives", "UPDATE heed_cell SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
+		{"two half-lives", "UPDATE heed_cell SET half_life = 86400000000, checksum = checksum + 86400000000 - half_life WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
 		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1", failed, "fault: not everything can be read"},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'", failed, "fault: 1 record of patterns.pattern can't be read"},
 		{"no such table", "DROP TABLE heed_record", failed, "fault: the table heed_record is missing"},
 		{"no table of versions", "DROP TABLE heed_store", failed, "fault: the table heed_store is missing"},
-		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1", done, "of the ids longer than 30 days: does the host call Sweep"},
-		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'", done, "of decision.trace longer than 1 day: does the host call Sweep"},
+		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1, checksum = checksum + 1 - recorded", done, "of the ids longer than 30 days: does the host call Sweep"},
+		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'" + sealed, done, "of decision.trace longer than 1 day: does the host call Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "UPDATE heed_store SET version = 99", failed, "use a newer heed"},
-		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body) VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
-			'{"id":"e","topic":"t","at":"2026-01-01T00:00:00Z"}')`, done, "does a relay run?"},
-		{"a consumer that fails", `INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder)
-			VALUES ('inbox', 'e', 't', '2026-01-01T00:00:00Z', 1767225600000000, 9, '')`, done, "delivered 9 times"},
+		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
+			'{"id":"e","topic":"t","at":"2026-01-01T00:00:00Z"}', 0)` + sealed, done, "does a relay run?"},
+		{"a consumer that fails", `INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder, checksum)
+			VALUES ('inbox', 'e', 't', '2026-01-01T00:00:00Z', 1767225600000000, 9, '', heed_crc('inbox', 'e', 't', '2026-01-01T00:00:00Z', ''))`, done, "delivered 9 times"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db := sqliteFile(t)
@@ -195,7 +214,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		"x":   regexp.MustCompile(`^\d+ records? of (\S+) can't be read, as heed has not written what is in there`),
 		"[7]": regexp.MustCompile(`^record \S+ of (\S+) is damaged, as heed has not written what is in there`),
 	} {
-		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE kind NOT LIKE 'heed.%'")
+		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE kind NOT LIKE 'heed.%'"+map[bool]string{true: sealed}[body != "x"])
 		var named []string
 		for _, f := range readOf[diagnosis](t, failed, "--db", db, "doctor").Findings {
 			if found := told.FindStringSubmatch(f.Text); found != nil {
@@ -211,7 +230,7 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for _, body := range []string{"x", "[7]"} {
-		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')")
+		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')"+map[bool]string{true: sealed}[body != "x"])
 		for command, what := range map[string]string{
 			"confidence greet-by-name": "heuristic greet-by-name", "confidence pin greet-by-name --yes --reason x": "heuristic greet-by-name",
 			"patterns tests-first": "pattern tests-first", "rules show 7d0c2b13-rule": "proposal 7d0c2b13-rule",

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"runtime"
 	"strings"
 	"syscall"
@@ -21,10 +22,11 @@ import (
 
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
-	cells := `INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 0, 0, 0, CAST(value->>5 AS BIGINT) FROM json_each($1)`
+	cells := `INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
+		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 0, 0, 0, CAST(value->>5 AS BIGINT), CAST(value->>7 AS BIGINT) FROM json_each($1)`
 	tallies := `INSERT INTO heed_tally SELECT value->>0, '', '', 0, 1, 1, CAST(value->>6 AS BIGINT), CAST(value->>6 AS BIGINT),
-		CAST(value->>6 AS BIGINT), 1 - CAST(value->>6 AS BIGINT), 0, 1, 1, 0, 0, 0, 0, 0 FROM json_each($1)`
+		CAST(value->>6 AS BIGINT), 1 - CAST(value->>6 AS BIGINT), 0, 1, 1, 0, 0, 0, 0, 0,
+		CAST(value->>8 AS BIGINT) FROM json_each($1)`
 	if dialect == sqlstore.Postgres {
 		cells, tallies = strings.ReplaceAll(cells, "json_each", "jsonb_array_elements"), strings.ReplaceAll(tallies, "json_each", "jsonb_array_elements")
 	}
@@ -33,8 +35,10 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 		item := fmt.Sprint("i", i)
 		lot := ids.Of(item)
 		for k, arm := range []string{"a", "b"} {
+			key := ids.Of("strategy.arm", scope, item, arm).String()
 			rows = append(rows, []any{
-				ids.Of("strategy.arm", scope, item, arm).String(), "strategy.arm", scope, item, arm, binary.BigEndian.Uint64(lot[:]) >> 1, (i + k) % 2,
+				key, "strategy.arm", scope, item, arm, binary.BigEndian.Uint64(lot[:]) >> 1, (i + k) % 2,
+				crcOf("strategy.arm", scope, item, arm), crcOf(key, "", ""),
 			})
 		}
 		if len(rows) >= 20_000 || i == items-1 {
@@ -49,6 +53,15 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 	}
 	_, err := handle.Exec("ANALYZE")
 	require.NoError(b, err)
+}
+
+// crcOf is the CRC-32C of texts, each after its length, as checksums have it.
+func crcOf(texts ...string) uint32 {
+	var all []byte
+	for _, text := range texts {
+		all = append(binary.AppendUvarint(all, uint64(len(text))), text...)
+	}
+	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli))
 }
 
 // cpuTime is how long this process has kept processors busy.

@@ -1,0 +1,364 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/stream"
+)
+
+// A column of a table, and whether it belongs to the key by which rows are found.
+type column struct {
+	table, name string
+	key         bool
+}
+
+// TestEveryColumnIsChecked flips bits in every column of every table. The deep check has to name the table each time, and nothing that
+// reads serve may differ from the truth. A new column that no check covers fails.
+func TestEveryColumnIsChecked(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		fillTables(t, handle, at, 5)
+		truth := serve(t, handle, at)
+		handle = ungenerated(t, handle, at)
+		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		known := make(map[string]bool) // the definitions that the test has changed
+		for _, fault := range faults {
+			require.Contains(t, fault, "the definition of")
+			known[fault] = true
+		}
+		columns := columnsOf(t, handle, at)
+		byTable := make(map[string][]column)
+		for _, c := range columns {
+			byTable[c.table] = append(byTable[c.table], c)
+		}
+		require.Len(t, byTable, len(tables)+1, "each table has rows")
+		flips := 0
+		// Rows of the second group belong to rows of the first, which would be named, too.
+		for _, group := range [][]string{
+			{"heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_inbox"}, {"heed_cell"}, {"heed_key"}, {"heed_store"},
+		} {
+			for i := range 30 {
+				for bit := range rounds(1, 6) {
+					bit = (bit + i) % 6
+					var back []func()
+					var flipped []column
+					for _, name := range group {
+						if i < len(byTable[name]) {
+							c := byTable[name][i]
+							if undo := flip(t, handle, at, c, byTable[name], bit); undo != nil {
+								flipped, back = append(flipped, c), append(back, undo)
+							}
+						}
+					}
+					if len(flipped) == 0 {
+						continue
+					}
+					flips += len(flipped)
+					faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+					for _, c := range flipped {
+						named := func(fault string) bool { return !known[fault] && strings.Contains(fault, "the table "+c.table+" ") }
+						assert.True(t, err != nil || slices.ContainsFunc(faults, named), "bit %d of %s.%s", bit, c.table, c.name)
+					}
+					if bit%2 == 0 {
+						for what, value := range serve(t, handle, at) {
+							assert.Equal(t, truth[what], value, "%s after flips in %v", what, flipped)
+						}
+					}
+					for _, undo := range back {
+						undo()
+					}
+				}
+			}
+		}
+		t.Log(flips, "flips in", len(columns), "columns")
+	})
+}
+
+// fillTables has every table hold something: as many outcomes and records of them, and others in another cell.
+func fillTables(t testing.TB, handle *sql.DB, at place, outcomes int) {
+	now := time.Now()
+	st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{NoCache: true, HistoryPerCell: outcomes - 2})
+	require.NoError(t, err)
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Versioned: true}))
+	var batches []store.Batch
+	for i := range outcomes {
+		b := noted(fmt.Sprint(i))
+		other := observe(fmt.Sprint("other", i), now.Add(time.Duration(i)*time.Second))
+		other.Cell.Item, other.Source, other.Channel, other.Session, other.Reward = "other", "ann", "chat", "s1", 0.25
+		b.Observations = append(b.Observations, other)
+		b.Policies = map[string]evidence.Policy{"arm": {HalfLife: 90 * time.Hour, ByOrigin: true}}
+		batches = append(batches, b)
+	}
+	_, err = st.Commit(ctx, batches...)
+	require.NoError(t, err)
+	inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "inbox", Holder: "me"})
+	require.NoError(t, err)
+	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: now, Payload: []byte(`{"x":1}`)}))
+	_, err = inbox.Receive(ctx)
+	require.NoError(t, err)
+	require.NoError(t, st.Sweep(ctx, time.Time{})) // loses two of the history
+}
+
+// serve returns what reads serve, by name. What can't be read is left out.
+func serve(t testing.TB, handle *sql.DB, at place) map[string]string {
+	all := make(map[string]string)
+	put := func(name string, value any) {
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		all[name] = string(text)
+	}
+	st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{NoCache: true, Existing: true})
+	if err != nil {
+		return all
+	}
+	other := arm
+	other.Item = "other"
+	for _, cell := range []evidence.Cell{arm, other} {
+		var s store.Snapshot
+		if st.Read(ctx, &s, []evidence.Cell{cell}, nil) == nil {
+			for _, p := range s.Parts {
+				put("read "+cell.Item+p.Channel+p.Source, p)
+			}
+		}
+		for o, err := range st.History(ctx, cell) {
+			if err == nil {
+				put("history "+o.ID, o)
+			}
+		}
+	}
+	for p, err := range st.List(ctx, arm.Kind, arm.Scope) {
+		if err == nil {
+			put("list "+p.Cell.Item+p.Channel+p.Source, p)
+		}
+	}
+	for _, q := range []store.Query{{Kind: "note"}, {Kind: "note", Keys: []string{"k"}}} {
+		for r, err := range st.Find(ctx, q) {
+			if err == nil {
+				r.Place = ""
+				text, err := r.Body.JSON()
+				require.NoError(t, err)
+				put(fmt.Sprint("find ", q.Keys, r.ID), []any{r.Ref, r.Revision, r.At, r.Keys, string(text)})
+			}
+		}
+	}
+	if kinds, err := st.Status(ctx); err == nil {
+		put("kinds", kinds.Kinds)
+	}
+	return all
+}
+
+var (
+	generated = regexp.MustCompile(`(?s) GENERATED ALWAYS AS \((?:[^()]|\([^()]*\))*\) STORED`)
+	onlyOne   = regexp.MustCompile(` CHECK \(one = 1\)`)
+)
+
+// ungenerated makes the columns that the database keeps by itself plain ones, which have the same place in their rows, so that a test can
+// flip bits of each column alone.
+func ungenerated(t testing.TB, handle *sql.DB, at place) *sql.DB {
+	if at.dialect == sqlstore.Postgres {
+		for _, c := range columnsOf(t, handle, at) {
+			var kept, identity string
+			require.NoError(t, handle.QueryRow(`SELECT attgenerated, attidentity FROM pg_attribute
+				WHERE attrelid = to_regclass($1) AND attname = $2`, c.table, c.name).Scan(&kept, &identity))
+			if kept != "" {
+				_, err := handle.Exec("ALTER TABLE " + c.table + " ALTER COLUMN " + c.name + " DROP EXPRESSION")
+				require.NoError(t, err)
+			}
+			if identity != "" {
+				_, err := handle.Exec("ALTER TABLE " + c.table + " ALTER COLUMN " + c.name + " DROP IDENTITY")
+				require.NoError(t, err)
+			}
+		}
+		_, err := handle.Exec("ALTER TABLE heed_store DROP CONSTRAINT heed_store_one_check")
+		require.NoError(t, err)
+		return handle
+	}
+	conn, err := handle.Conn(ctx)
+	require.NoError(t, err)
+	_, err = conn.ExecContext(ctx, "PRAGMA writable_schema = ON")
+	require.NoError(t, err)
+	for _, table := range append([]string{"heed_store"}, tables...) {
+		var text string
+		require.NoError(t, conn.QueryRowContext(ctx, "SELECT sql FROM sqlite_master WHERE name = $1", table).Scan(&text))
+		text = onlyOne.ReplaceAllString(generated.ReplaceAllString(text, ""), "")
+		_, err = conn.ExecContext(ctx, "UPDATE sqlite_master SET sql = $1 WHERE name = $2", text, table)
+		require.NoError(t, err)
+	}
+	_, err = conn.ExecContext(ctx, "PRAGMA schema_version = 1000")
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.NoError(t, handle.Close())
+	handle, err = at.open()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle
+}
+
+// columnsOf returns all columns as the database has them.
+func columnsOf(t testing.TB, handle *sql.DB, at place) (all []column) {
+	for _, table := range append([]string{"heed_store"}, tables...) {
+		query := `SELECT name, pk > 0 FROM pragma_table_xinfo($1) WHERE hidden <> 1 ORDER BY cid`
+		if at.dialect == sqlstore.Postgres {
+			query = `SELECT a.attname, coalesce(a.attnum = ANY (i.indkey), false) FROM pg_attribute a
+				LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+				WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
+		}
+		rows, err := handle.Query(query, table)
+		require.NoError(t, err)
+		for rows.Next() {
+			c := column{table: table}
+			require.NoError(t, rows.Scan(&c.name, &c.key))
+			all = append(all, c)
+		}
+		require.NoError(t, errorsOf(rows))
+	}
+	return all
+}
+
+func errorsOf(rows *sql.Rows) error {
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// flip flips one bit of a column of the first row, and returns what takes that back, or nil where the value has no such bit.
+func flip(t testing.TB, handle *sql.DB, at place, c column, columns []column, bit int) func() {
+	var keys, order []string
+	var values []any
+	for _, k := range columns {
+		if k.key {
+			keys = append(keys, k.name)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		order = append(order, key+" DESC") // the tally of the other cell, which has a channel and a source
+	}
+	into := []any{new(any)}
+	for range keys {
+		into = append(into, new(any))
+	}
+	require.NoError(t, handle.QueryRow("SELECT "+c.name+", "+strings.Join(keys, ", ")+" FROM "+c.table+
+		" ORDER BY "+strings.Join(order, ", ")+" LIMIT 1").Scan(into...), c.table)
+	for _, one := range into {
+		values = append(values, *one.(*any))
+	}
+	before := values[0]
+	after := flipped(before, bit)
+	if after == nil {
+		return nil
+	}
+	set := func(to any, is any) {
+		where, args := "", []any{to}
+		for i, key := range keys {
+			value := values[i+1]
+			if key == c.name {
+				value = is
+			}
+			args = append(args, value)
+			where += fmt.Sprintf(" AND %s = $%d", key, i+2)
+		}
+		result, err := handle.Exec("UPDATE "+c.table+" SET "+c.name+" = $1 WHERE true"+where, args...)
+		require.NoError(t, err, "%v", c)
+		n, err := result.RowsAffected()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n, "%v", c)
+	}
+	set(after, before)
+	return func() { set(before, after) }
+}
+
+// flipped returns a value of which a bit is another: of a number some of its 64, of a text the lower ones of its bytes.
+func flipped(value any, bit int) any {
+	switch v := value.(type) {
+	case int64:
+		return v ^ 1<<[]int{0, 40, 13, 31, 52, 60}[bit]
+	case float64:
+		after := math.Float64frombits(math.Float64bits(v) ^ 1<<[]int{0, 52, 13, 31, 40, 60}[bit])
+		if after == v {
+			return nil
+		}
+		return after
+	case string:
+		return string(flippedBytes([]byte(v), bit))
+	case []byte:
+		return flippedBytes(slices.Clone(v), bit)
+	}
+	return nil
+}
+
+func flippedBytes(text []byte, bit int) []byte {
+	if len(text) == 0 {
+		return []byte{'a'}
+	}
+	text[[]int{0, len(text) - 1, len(text) / 2, len(text) / 3, len(text) / 4, len(text) / 5}[bit]] ^= []byte{1, 2, 4, 1, 2, 4}[bit]
+	return text
+}
+
+// TestFlippedFiles flips a bit at a random place of a file: in rows, in indexes, in pointers and in what is unused. Nothing that reads
+// serve may differ from the truth, unless the deep check tells that the file is damaged.
+func TestFlippedFiles(t *testing.T) {
+	for _, b := range files() {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			handle := at.handle(t)
+			fillTables(t, handle, at, 200)
+			truth := serve(t, handle, at)
+			_, err := handle.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+			require.NoError(t, err)
+			require.NoError(t, handle.Close())
+			whole, err := os.ReadFile(strings.TrimPrefix(at.dsn, "file:"))
+			require.NoError(t, err)
+			random := rand.New(rand.NewPCG(17, 4))
+			var found, wrong, harmless int
+			for range rounds(25, 400) {
+				bytes := slices.Clone(whole)
+				place := random.IntN(len(bytes))
+				bytes[place] ^= 1 << random.IntN(8)
+				file := filepath.Join(t.TempDir(), "flipped.db")
+				require.NoError(t, os.WriteFile(file, bytes, 0o600))
+				at.dsn = "file:" + file
+				handle, err := at.open()
+				require.NoError(t, err)
+				faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+				told := err != nil || len(faults) > 0
+				served := serve(t, handle, at)
+				differs := len(served) != len(truth)
+				for what, value := range served {
+					differs = differs || truth[what] != value
+				}
+				switch {
+				case differs && !told:
+					wrong++
+					t.Errorf("a flip at byte %d of %d is served, and not found", place, len(whole))
+				case told:
+					found++
+				default:
+					harmless++
+				}
+				require.NoError(t, handle.Close())
+			}
+			t.Logf("%d files: %d flips found by the deep check, %d without effect on what is served, %d served and not found",
+				found+harmless+wrong, found, harmless, wrong)
+		})
+	}
+}
