@@ -94,21 +94,20 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 		}
 	}
 	now := machineNow()
-	parts, records := make(map[string][]evidence.Part, len(cells)), make(map[string]store.Record, len(refs))
-	err := s.db.read(ctx, func(t *tx) error { return t.snapshot(cells, refs, parts, records) })
+	all, err := s.reads.read(ctx, cells, refs)
 	if err != nil {
 		return err
 	}
 	for _, ref := range refs {
-		record := records[hashOfRef(ref)]
-		record.Ref = ref
+		record := all.records[hashOfRef(ref)]
+		record.Ref, record.Keys = ref, slices.Clone(record.Keys) // another caller may have it too
 		if ref.ID == "" {
 			record = store.Record{Ref: ref, Revision: record.Revision}
 		}
 		into.Records = append(into.Records, record)
 	}
 	for i, c := range cells {
-		found := parts[hashOfCell(c)]
+		found := all.parts[hashOfCell(c)]
 		if s.cache != nil {
 			s.cache.put(tickets[i], c, found, now)
 		}

@@ -77,6 +77,7 @@ type Store struct {
 	kinds kinds
 
 	commits queue
+	reads   readers
 }
 
 var _ store.Store = (*Store)(nil)
@@ -114,7 +115,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
 	s.kinds.limits = s.cfg.Limits
-	s.commits.store, s.commits.most = s, mostLeaders
+	s.commits.store, s.commits.most, s.reads.db = s, mostLeaders, s.db
 	if dialect.embedded() {
 		s.commits.most = 1
 	}

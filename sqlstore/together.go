@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
-// A queue makes commits of concurrent callers together. The first callers commit at once. Those that come meanwhile wait. Then one
+// A queue makes commits of concurrent callers together. The first caller commits at once. Those that come meanwhile wait. Then one
 // of them, a leader, commits for all that wait, in one transaction on its own goroutine, and the next leader is one of those that
-// came meanwhile.
+// came meanwhile. A caller that has waited for longer than patience leads beside those who do, if there may be more.
 //
 // Each call stands for itself. If the context of one ends, the transaction is taken back and made again without it. If one has a
 // conflict, it is made alone, and the others again. If the transaction fails for another reason, each is made alone. Only an error at
@@ -27,8 +28,11 @@ type queue struct {
 	waiting []*member
 }
 
-// mostLeaders is how many may commit at the same time in PostgreSQL. SQLite has one writer.
+// mostLeaders is how many may commit at the same time in PostgreSQL, and read in any database. SQLite has one writer.
 const mostLeaders = 4
+
+// patience is how long a caller waits for a leader before it leads itself.
+const patience = 5 * time.Millisecond
 
 // mostTogether is how many calls may be in one transaction.
 const mostTogether = 128
@@ -77,7 +81,7 @@ type joint struct {
 func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) {
 	m := &member{ctx: ctx, change: c}
 	q.mu.Lock()
-	if q.leaders < q.most {
+	if q.leaders == 0 {
 		q.leaders++
 		m.stage = called
 		q.mu.Unlock()
@@ -102,10 +106,19 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 
 // await waits for the member's turn. It returns an error if the context has ended, and nobody commits for the member then.
 func (q *queue) await(m *member) (turn, error) {
-	select {
-	case next := <-m.turn:
-		return next, nil
-	case <-m.ctx.Done():
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for waits := true; waits; {
+		select {
+		case next := <-m.turn:
+			return next, nil
+		case <-late.C:
+			if q.goAhead(m) {
+				return toLead, nil
+			}
+		case <-m.ctx.Done():
+			waits = false
+		}
 	}
 	q.mu.Lock()
 	switch m.stage {
@@ -135,6 +148,19 @@ func (q *queue) await(m *member) (turn, error) {
 	return next, nil
 }
 
+// goAhead makes a member that waits a leader, if there may be another one.
+func (q *queue) goAhead(m *member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.stage != queued || q.leaders == q.most {
+		return false
+	}
+	q.waiting = slices.DeleteFunc(q.waiting, func(o *member) bool { return o == m })
+	q.leaders++
+	m.stage = called
+	return true
+}
+
 // end notes that the context of a member has ended. The caller holds the queue's mutex.
 func (j *joint) end() {
 	if j.ended++; !j.closing || j.ended == len(j.members) {
@@ -142,11 +168,11 @@ func (j *joint) end() {
 	}
 }
 
-// pass makes the first that waits the leader in the place of the caller.
+// pass makes the first that waits the leader in the place of the caller, unless there is another leader.
 func (q *queue) pass() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
+	if len(q.waiting) == 0 || q.leaders > 1 {
 		q.leaders--
 		return
 	}

@@ -1,0 +1,194 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// Readers make reads of concurrent callers together, as a queue does with commits: a leader reads for all that wait, in one statement
+// that begins after they came. So few connections are busy, each of which has the statement prepared.
+//
+// If a read for several fails, each reads by itself.
+type readers struct {
+	db      *database
+	mu      sync.Mutex
+	leaders int // how many there are
+	waiting []*reader
+}
+
+// mostRead is how many cells and records a read for several may have.
+const mostRead = 1000
+
+// A reader is a call of Read that waits.
+type reader struct {
+	ctx   context.Context
+	cells []evidence.Cell
+	refs  []store.Ref
+	turn  chan readTurn // gets one value
+	found found         // for toTake
+}
+
+// readTurn is what a reader has to do next.
+type readTurn int
+
+const (
+	toLeadReaders readTurn = iota
+	toReadAlone
+	toTake // what the leader found
+)
+
+// found is what a read has found, by hash. It does not change.
+type found struct {
+	parts   map[string][]evidence.Part
+	records map[string]store.Record
+}
+
+// read returns the parts of cells and the records that there are.
+func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found, error) {
+	r := &reader{ctx: ctx, cells: cells, refs: refs}
+	q.mu.Lock()
+	if q.leaders == 0 {
+		q.leaders++
+		q.mu.Unlock()
+		return q.lead(r)
+	}
+	r.turn = make(chan readTurn, 1)
+	q.waiting = append(q.waiting, r)
+	q.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case next := <-r.turn:
+			switch next {
+			case toLeadReaders:
+				return q.lead(r)
+			case toReadAlone:
+				return q.db.find(ctx, cells, refs)
+			case toTake:
+			}
+			return r.found, nil
+		case <-late.C:
+			if q.goAhead(r) {
+				return q.lead(r)
+			}
+		case <-ctx.Done():
+			q.leave(r)
+			return found{}, ctx.Err()
+		}
+	}
+}
+
+// goAhead makes a reader that waits a leader, if there may be another one.
+func (q *readers) goAhead(r *reader) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, r)
+	if i < 0 || q.leaders == mostLeaders {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	q.leaders++
+	return true
+}
+
+// leave takes out a reader whose context has ended. If it was about to lead, another one does.
+func (q *readers) leave(r *reader) {
+	q.mu.Lock()
+	i := slices.Index(q.waiting, r)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	q.mu.Unlock()
+	if i >= 0 {
+		return
+	}
+	select {
+	case next := <-r.turn:
+		if next == toLeadReaders {
+			q.pass()
+		}
+	default: // a leader reads for it, and finds nobody
+	}
+}
+
+// pass makes the first that waits the leader in the place of the caller, unless there is another leader.
+func (q *readers) pass() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 || q.leaders > 1 {
+		q.leaders--
+		return
+	}
+	next := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	next.turn <- toLeadReaders
+}
+
+// lead reads for a reader and for those that wait. The next leader has its turn when this one is done, whatever happens.
+func (q *readers) lead(r *reader) (all found, err error) {
+	defer q.pass()
+	members, cells, refs := q.gather(r)
+	if len(members) == 0 {
+		return q.db.find(r.ctx, r.cells, r.refs)
+	}
+	next := toReadAlone
+	defer func() {
+		for _, m := range members {
+			m.found = all
+			m.turn <- next
+		}
+	}()
+	if all, err = q.db.find(r.ctx, cells, refs); err == nil {
+		next = toTake
+		return all, nil
+	}
+	if r.ctx.Err() != nil {
+		return found{}, err
+	}
+	return q.db.find(r.ctx, r.cells, r.refs)
+}
+
+// gather takes from the queue those whom a leader reads for, and returns them with all that is to be read, each once.
+func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Cell, refs []store.Ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return nil, nil, nil
+	}
+	n := len(leader.cells) + len(leader.refs)
+	wanted := make(map[store.Ref]bool)
+	take := func(r *reader) {
+		cells = append(cells, r.cells...) // db.find asks for each once
+		for _, ref := range r.refs {
+			if !wanted[ref] {
+				wanted[ref] = true
+				refs = append(refs, ref)
+			}
+		}
+	}
+	take(leader)
+	q.waiting = slices.DeleteFunc(q.waiting, func(r *reader) bool {
+		more := len(r.cells) + len(r.refs)
+		if n+more > mostRead {
+			return false
+		}
+		n += more
+		take(r)
+		members = append(members, r)
+		return true
+	})
+	return members, cells, refs
+}
+
+// find reads cells and records, each by its hash.
+func (db *database) find(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found, error) {
+	all := found{make(map[string][]evidence.Part, len(cells)), make(map[string]store.Record, len(refs))}
+	err := db.read(ctx, func(t *tx) error { return t.snapshot(cells, refs, all.parts, all.records) })
+	return all, err
+}
