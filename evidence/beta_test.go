@@ -43,6 +43,20 @@ func draw(b evidence.Beta, n int, seed uint64) []float64 {
 	return xs
 }
 
+// TestExponentialTail counts the draws of a million beyond the last layer. Chance passes the bound of five standard deviations once in a
+// million.
+func TestExponentialTail(t *testing.T) {
+	const draws, end = 1_000_000, 7.69711747013104972
+	rng, beyond := evidence.Rand{State: 1}, 0.
+	for range draws {
+		if evidence.Exp(&rng) > end {
+			beyond++
+		}
+	}
+	want := draws * math.Exp(-end)
+	assert.InDelta(t, want, beyond, 5*math.Sqrt(want))
+}
+
 // TestSamplerFollowsTheDistribution compares 4,000 draws, or 20,000 with HEED_LONG, with gonum's distribution function, mean and
 // variance. Chance passes the bound of the Kolmogorov–Smirnov statistic once in 8,000 pairs of shapes.
 func TestSamplerFollowsTheDistribution(t *testing.T) {

@@ -142,9 +142,6 @@ func (c Caps) limit(masses []float64) float64 {
 }
 
 func (c Caps) limitSilence(parts []Part, read []Sums) {
-	if len(c.Silence) == 0 {
-		return
-	}
 	limit, silence := c.SilenceMass, 0.
 	for i, s := range read {
 		if slices.Contains(c.Silence, parts[i].Channel) {

@@ -1,8 +1,9 @@
 package evidence
 
-// Tests compare these with other libraries.
+// Tests compare these with other libraries, or with formulas.
 var (
 	CDF      = Beta.cdf
 	Variance = Beta.variance
 	Valid    = Beta.valid
+	Exp      = (*Rand).exp
 )

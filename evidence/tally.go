@@ -117,7 +117,7 @@ func (c *Count) merge(o Count) {
 // evidence count for more.
 func (t *Tally) At(now Instant) Sums {
 	s := Sums{Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares}
-	if t.HalfLife == 0 || t.N() == 0 {
+	if t.N() == 0 {
 		return s
 	}
 	return s.scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))

@@ -172,6 +172,8 @@ func TestPosteriorKeepsThePrior(t *testing.T) {
 	assert.Equal(t, prior, evidence.Sums{}.Posterior(prior))
 	assert.Equal(t, evidence.Beta{Alpha: 1.4, Beta: 2}, evidence.Sums{Mass: 2, Reward: 1}.Posterior(prior))
 	assert.LessOrEqual(t, evidence.Sums{Mass: 1, Reward: 1 + 1e-9}.Posterior(prior).Mean(), 1., "whatever rounding has left")
+	assert.Equal(t, evidence.Beta{Alpha: 0.4, Beta: 2.5}, evidence.Sums{Mass: 1, Reward: -0.5}.Posterior(prior), "of rewards taken back")
+	assert.InDelta(t, 0.5, evidence.Sums{}.Mean(), 0)
 }
 
 func part(channel, source string, gained, lost float64) evidence.Part {
