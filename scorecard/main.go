@@ -10,17 +10,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,11 +33,31 @@ import (
 
 // all are the lines, in the order of the report.
 func all() []card.Line {
-	return slices.Concat(
+	lines := slices.Concat(
 		linearizable(),
 		exactlyOnce(),
 		databases.Lines(),
+		contained(),
+		hung(),
+		malformed(),
+		injection(),
+		fuzzing(),
+		stateMachines(),
+		poisoning(),
+		seeding14(),
+		hygiene(),
 	)
+	slices.SortStableFunc(lines, func(a, b card.Line) int { return cmp.Compare(number(a), number(b)) })
+	return lines
+}
+
+// number is that of S12 in "S12 gate". A line without one comes last.
+func number(l card.Line) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(strings.Fields(l.Name)[0], "S"))
+	if err != nil {
+		return math.MaxInt
+	}
+	return n
 }
 
 func main() {
@@ -85,6 +108,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	outcomes := card.Run(ctx, lines, card.Settings{Long: *long, Seed: *seed, Root: root}, *side, func(o card.Outcome) {
 		fmt.Fprintln(out, o.Text())
 	})
+	if err := heedTests.close(); err != nil {
+		fmt.Fprintln(errs, err)
+	}
 	failed := card.Failed(outcomes)
 	fmt.Fprintf(out, "%d of %d lines failed, in %s.\n", failed, len(lines), time.Since(began).Round(time.Second))
 	if *report != "" {
