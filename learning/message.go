@@ -36,6 +36,8 @@ type Message struct {
 // All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
 // counted with the error.
 //
+// An undo for which there is nothing to take back changes nothing. Config().Strategy.IsUndo tells it from other messages.
+//
 // Each function of with is given the signals, before anything is committed, and returns a batch for the same commit. It is called again if
 // another process was quicker.
 func (m *Module) Hear(ctx context.Context, e Message, with ...func(ctx context.Context, signals []Signal) (store.Batch, error)) (changes []Change, err error) {
@@ -239,15 +241,9 @@ func (r *run) judge(w *waiting, how string, s Signal, err error) bool {
 
 var errForeign = errors.New("the strategy answered with a signal for something else")
 
-// isUndo is the question whether a text is an undo.
-type isUndo struct {
-	of   *Module
-	text string
-}
-
 // undo judges the fires that the message takes back. It reports whether the message was understood.
 func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understood bool, err error) {
-	is, err := ahead.Once(ctx, isUndo{r.m, e.Text}, func() (bool, error) {
+	is, err := ahead.Once(ctx, ahead.IsUndo{Of: r.m, Text: e.Text}, func() (bool, error) {
 		return ask(func() (bool, error) { return r.m.cfg.Strategy.IsUndo(e.Text), nil })
 	})
 	if err != nil { // the rest of the message counts

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,4 +29,29 @@ func TestTheLessonsOfThePageFit(t *testing.T) {
 	require.Len(t, plan.Notes, 1)
 	assert.Equal(t, "db-1", plan.Notes[0].ID)
 	assert.Equal(t, "brief", plan.Arm.ID)
+}
+
+// A command that finds nothing to take back is told apart from a text that is no command.
+func TestACommandWithNothingToTakeBack(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"})
+	type told struct {
+		command bool
+		undone  int
+	}
+	say := func(e loop.Event) told {
+		w.clock.Advance(time.Second)
+		plan := w.answer(e).Plan
+		return told{plan.Command, len(plan.Undone)}
+	}
+	in := func(text, id string) loop.Event { return loop.Event{ID: id, Text: text, Session: "s", Person: "ann"} }
+	assert.Equal(t, told{}, say(in("Please explain git revert.", "")))
+	assert.Equal(t, told{true, 1}, say(in("undo that", "first")))
+	assert.Equal(t, told{true, 1}, say(in("undo that", "first")), "the same event again")
+	w.clock.Advance(time.Hour)
+	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
+	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
+	assert.Equal(t, told{true, 0}, say(loop.Event{Text: "undo that"}), "of nobody, nowhere")
+	w.Freeze(true)
+	assert.Equal(t, told{}, say(in("undo that", "")), "nothing is heard")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/winner"
@@ -47,6 +48,10 @@ type Plan struct {
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
+	// Command says that the event's text is a command to take an answer back. If Undone is empty then, there was nothing to take back: the answer was
+	// taken back before, its time to be undone by a text is over, or the event names neither the session nor the person. Without Learning, or while the
+	// agent is frozen, it is false.
+	Command bool
 	// Violations are the rules that an answer breaks which is ready, as [Answer].Violations. A heuristic does not answer where it would break one,
 	// so these are of an answer that was given before.
 	Violations []feedback.Violation
@@ -136,9 +141,13 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	}
 	if before.Revision > 0 {
 		a.repeat(&p, &before.Value)
-		return p, nil
+		p.Command, err = a.commands(ctx, e.Text)
+		return p, err
 	}
 	if p.Heard, err = a.hear(ctx, &e); err != nil {
+		return p, err
+	}
+	if p.Command, err = a.commands(ctx, e.Text); err != nil {
 		return p, err
 	}
 	p.Undone = slices.Clone(undid.Undone) // by a plan before this one
@@ -545,6 +554,17 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 		}
 	}
 	return nil
+}
+
+// commands reports whether a text is a command to take an answer back. Package learning asks the same, and the host's strategy answers once.
+func (a *Agent) commands(ctx context.Context, text string) (bool, error) {
+	if a.learning == nil || a.frozen.Load() {
+		return false, nil
+	}
+	return ahead.Once(ctx, ahead.IsUndo{Of: a.learning, Text: text}, func() (is bool, err error) {
+		err = host.Call("the strategy", func() error { is = a.learning.Config().Strategy.IsUndo(text); return nil })
+		return is, err
+	})
 }
 
 // hear hears an event's own text.

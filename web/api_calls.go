@@ -186,13 +186,14 @@ type basis struct {
 	Warnings   []string        `json:"warnings"`
 	LeftOut    []leftOutJSON   `json:"left_out"`
 	Undone     []string        `json:"undone"`
+	Command    bool            `json:"command"`
 	Violations []violationJSON `json:"violations"`
 }
 
 func basisOf(p *loop.Plan, broken []feedback.Violation) basis {
 	b := basis{
 		Rules: arrayOf(p.Rules), Notes: []string{}, Ways: arrayOf(p.Ways), Warnings: arrayOf(p.Warnings), LeftOut: []leftOutJSON{},
-		Undone: arrayOf(p.Undone), Violations: []violationJSON{},
+		Undone: arrayOf(p.Undone), Command: p.Command, Violations: []violationJSON{},
 	}
 	for _, n := range p.Notes {
 		b.Notes = append(b.Notes, n.ID)

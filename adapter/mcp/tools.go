@@ -65,16 +65,17 @@ type prepareIn struct {
 }
 
 type prepareOut struct {
-	ID     string   `json:"id" jsonschema:"of the answer. All other tools want it"`
-	Ready  bool     `json:"ready" jsonschema:"text is the answer. Ask no model, and do not call answered"`
-	Text   string   `json:"text,omitempty" jsonschema:"the answer, if ready"`
-	System string   `json:"system,omitempty" jsonschema:"what to add to the system prompt"`
-	Prompt string   `json:"prompt,omitempty" jsonschema:"what to ask the model in place of the message"`
-	Arm    string   `json:"arm,omitempty" jsonschema:"the way of answering that was chosen"`
-	Model  string   `json:"model,omitempty" jsonschema:"the model that the arm wants"`
-	Tools  []string `json:"tools,omitempty" jsonschema:"the tools that the arm allows. Without the field, all"`
-	Undone []string `json:"undone,omitempty" jsonschema:"the answers that the message took back"`
-	Broken []broken `json:"violations,omitempty" jsonschema:"the rules that the answer breaks"`
+	ID      string   `json:"id" jsonschema:"of the answer. All other tools want it"`
+	Ready   bool     `json:"ready" jsonschema:"text is the answer. Ask no model, and do not call answered"`
+	Text    string   `json:"text,omitempty" jsonschema:"the answer, if ready"`
+	System  string   `json:"system,omitempty" jsonschema:"what to add to the system prompt"`
+	Prompt  string   `json:"prompt,omitempty" jsonschema:"what to ask the model in place of the message"`
+	Arm     string   `json:"arm,omitempty" jsonschema:"the way of answering that was chosen"`
+	Model   string   `json:"model,omitempty" jsonschema:"the model that the arm wants"`
+	Tools   []string `json:"tools,omitempty" jsonschema:"the tools that the arm allows. Without the field, all"`
+	Undone  []string `json:"undone,omitempty" jsonschema:"the answers that the message took back"`
+	Command bool     `json:"command,omitempty" jsonschema:"the message is a command to take an answer back. Without undone, there was nothing to take back"`
+	Broken  []broken `json:"violations,omitempty" jsonschema:"the rules that the answer breaks"`
 }
 
 func (s *server) prepare(ctx context.Context, who *speaker, in *prepareIn) (prepareOut, error) {
@@ -89,7 +90,7 @@ func (s *server) prepare(ctx context.Context, who *speaker, in *prepareIn) (prep
 	if err != nil {
 		return prepareOut{}, err
 	}
-	out := prepareOut{ID: plan.Event.ID, Ready: plan.Ready, Undone: plan.Undone, Broken: brokenBy(plan.Violations)}
+	out := prepareOut{ID: plan.Event.ID, Ready: plan.Ready, Undone: plan.Undone, Command: plan.Command, Broken: brokenBy(plan.Violations)}
 	if plan.Ready {
 		out.Text = plan.Text
 		return out, nil

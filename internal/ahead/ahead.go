@@ -86,6 +86,12 @@ func Once[T any](ctx context.Context, key any, f func() (T, error)) (T, error) {
 	return said, err
 }
 
+// IsUndo is the key of [Once] for the question whether a text is an undo, by the strategy of a module of package learning.
+type IsUndo struct {
+	Of   any
+	Text string
+}
+
 func (p *plan) recall(key any) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
