@@ -250,6 +250,17 @@ func TestTiers(t *testing.T) {
 			}
 		})
 	}
+	shown := with(0.95, 0.9)
+	shown.ShowOnly = true
+	for _, u := range []float64{0, 0.5, 1} {
+		r := decision.Request{Candidates: []decision.Candidate{shown}, Urgency: u}
+		res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, r)
+		assert.Equal(t, decision.Model, res.Path, u)
+		assert.Equal(t, []string{"0.95/0.9"}, res.ShownIDs)
+		r.Candidates = append(r.Candidates, with(0.92, 0.91))
+		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{Urgency: urgency}, r).CreditID)
+		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{}, r).CreditID, "without tiers")
+	}
 	urgency.Similarity, urgency.Confidence = 0.5, 0.8
 	res := decide(t, decision.Config{Urgency: urgency}, decision.Request{Candidates: []decision.Candidate{with(0.5, 0.8)}})
 	assert.Equal(t, "0.5/0.8", res.CreditID, "the edges are configurable")

@@ -64,6 +64,7 @@ type Candidate struct {
 	Code        bool    // Action is code: the prompt shows it in a fence, and not in quotes
 	Confidence  float64 // how much it is trusted, in [0, 1]
 	Similarity  float64 // of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
+	ShowOnly    bool    // it never answers. The model may be shown it
 }
 
 // distinct returns the candidates without those that come again.

@@ -18,14 +18,17 @@ func (u *Urgency) threshold(base, bias, urgency float64) float64 {
 	return min(max(t, minThreshold), maxThreshold)
 }
 
-// pick returns the candidate that answers, or nil. Without tiers only the first candidate can answer.
+// pick returns the candidate that answers, or nil. Without tiers only the first candidate that may answer can.
 func (d *Decider) pick(r *Request, res *Result) *Candidate {
 	from := r.Candidates
+	if showOnly := func(c Candidate) bool { return c.ShowOnly }; slices.ContainsFunc(from, showOnly) {
+		from = slices.DeleteFunc(slices.Clone(from), showOnly)
+	}
 	switch res.Tier {
 	case Soon:
-		return d.draw(r, res.Threshold)
+		return d.draw(r, from, res.Threshold)
 	case NotUrgent:
-		return d.singular(r, res.Threshold)
+		return d.singular(from, res.Threshold)
 	case Immediately:
 	default:
 		from = from[:min(len(from), 1)]
@@ -39,10 +42,10 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 }
 
 // draw draws one of the candidates that reach the threshold, by similarity, or by confidence if none has a similarity.
-func (d *Decider) draw(r *Request, threshold float64) *Candidate {
-	similar := slices.ContainsFunc(r.Candidates, func(c Candidate) bool { return c.Similarity > 0 })
-	weights, total := make([]float64, len(r.Candidates)), 0.
-	for i, c := range r.Candidates {
+func (d *Decider) draw(r *Request, from []Candidate, threshold float64) *Candidate {
+	similar := slices.ContainsFunc(from, func(c Candidate) bool { return c.Similarity > 0 })
+	weights, total := make([]float64, len(from)), 0.
+	for i, c := range from {
 		if c.Confidence >= threshold {
 			weights[i] = c.Confidence
 			if similar {
@@ -58,7 +61,7 @@ func (d *Decider) draw(r *Request, threshold float64) *Candidate {
 		if weight == 0 {
 			continue
 		}
-		drawn = &r.Candidates[i]
+		drawn = &from[i]
 		if left -= weight; left < 0 {
 			break
 		}
@@ -67,11 +70,11 @@ func (d *Decider) draw(r *Request, threshold float64) *Candidate {
 }
 
 // singular returns the candidate that has both similarity and confidence, if exactly one has.
-func (d *Decider) singular(r *Request, threshold float64) *Candidate {
+func (d *Decider) singular(from []Candidate, threshold float64) *Candidate {
 	u := &d.cfg.Urgency
 	var only *Candidate
-	for i := range r.Candidates {
-		c := &r.Candidates[i]
+	for i := range from {
+		c := &from[i]
 		if c.Similarity < u.Similarity || c.Confidence < max(u.Confidence, threshold) {
 			continue
 		}

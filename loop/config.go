@@ -93,6 +93,9 @@ type Config struct {
 	// similarities of a heuristic and of a note, in (0, 1]. 0 means 0.22 and 0.15 for trigrams, and 0.6 for others.
 	Similarity   heed.Similarity
 	Fit, NoteFit float64
+	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model is shown a trusted one that is less similar. 0
+	// means Fit.
+	AnswerFit float64
 	// ArmsIgnoreSilence says that silence is nothing to arms, as where an [Outcome] comes after days. By default an answer about which
 	// nobody says anything for 30 seconds, or Learning's window if that is longer, is approval of its arm: an outcome of +0.8 with confidence
 	// 0.3, until something else becomes known. Beside thumbs that is a quarter of a thumb. Where nobody reacts with anything else, each silence
@@ -204,6 +207,7 @@ func (c Config) withDefaults() Config {
 		fit, noteFit = defaultFit, defaultNoteFit
 	}
 	c.Fit, c.NoteFit = cmp.Or(c.Fit, fit), cmp.Or(c.NoteFit, noteFit)
+	c.AnswerFit = cmp.Or(c.AnswerFit, c.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
 	if c.Redact == nil {
@@ -225,6 +229,7 @@ func (c *Config) validate() error {
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
+	found.Check(c.AnswerFit == c.Fit || c.AnswerFit > c.Fit && c.AnswerFit <= 1, "AnswerFit", c.AnswerFit, "must be in [Fit, 1]")
 	found.Check(c.NoteFit > 0 && c.NoteFit <= 1, "NoteFit", c.NoteFit, "must be in (0, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")

@@ -269,7 +269,7 @@ func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic
 			continue
 		}
 		trusted = append(trusted, decision.Candidate{
-			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence, Similarity: m.similarity,
+			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence, Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.AnswerFit,
 		})
 	}
 	return decision.Rank(trusted, a.closeness()), nil
