@@ -2,11 +2,10 @@ package web
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -16,128 +15,18 @@ type curve struct {
 	First, Last time.Time
 }
 
-const mostPoints = 400
-
-// The cells of agreement, and the channel that stands for disagreement, as package learning names them.
-const (
-	agreedCell          = "agreed"
-	disagreedCell       = "disagreed"
-	disagreementChannel = "disagreement"
-)
-
-// A pool is the evidence about a heuristic. Disagreement takes back at most what agreement gave, and both together have a cap.
-type pool struct{ own, agreed, disagreed evidence.Sums }
-
-func (p *pool) add(cell string, s evidence.Sums) {
-	switch cell {
-	case agreedCell:
-		p.agreed = p.agreed.Plus(s)
-	case disagreedCell:
-		p.disagreed = p.disagreed.Plus(s)
-	default:
-		p.own = p.own.Plus(s)
-	}
-}
-
-func (p pool) times(x float64) pool {
-	return pool{scaled(p.own, x), scaled(p.agreed, x), scaled(p.disagreed, x)}
-}
-
-func (p pool) plus(q pool) pool {
-	return pool{p.own.Plus(q.own), p.agreed.Plus(q.agreed), p.disagreed.Plus(q.disagreed)}
-}
-
-// less takes out what is counted apart. A sum that rounding leaves below 0 becomes 0.
-func (p pool) less(q pool) pool {
-	sub := func(a, b evidence.Sums) evidence.Sums {
-		mass := max(a.Mass-b.Mass, 0)
-		return evidence.Sums{Mass: mass, Reward: min(max(a.Reward-b.Reward, 0), mass)}
-	}
-	return pool{sub(p.own, q.own), sub(p.agreed, q.agreed), sub(p.disagreed, q.disagreed)}
-}
-
-// posterior is what is believed by the evidence, without caps on persons. most is the cap on agreement.
-func (p pool) posterior(prior evidence.Beta, most float64) evidence.Beta {
-	of := func(s evidence.Sums) evidence.Beta {
-		if s.Mass > most {
-			s = scaled(s, most/s.Mass)
-		}
-		return p.own.Plus(s).Posterior(prior)
-	}
-	found, least := of(p.agreed.Plus(p.disagreed)), of(p.agreed)
-	if none := of(evidence.Sums{}); none.Mean() < least.Mean() {
-		least = none
-	}
-	if found.Mean() < least.Mean() {
-		return least
-	}
-	return found
-}
-
-func scaled(s evidence.Sums, x float64) evidence.Sums {
-	return evidence.Sums{Mass: s.Mass * x, Reward: s.Reward * x}
-}
-
-// poolOf adds up the shares of an explanation.
-func poolOf(e *learning.Explanation) (p pool) {
-	for _, share := range e.Shares {
-		cell := ""
-		switch share.Channel {
-		case learning.ChannelAgreement:
-			cell = agreedCell
-		case disagreementChannel:
-			cell = disagreedCell
-		}
-		p.add(cell, evidence.Sums{Mass: share.For + share.Against, Reward: share.For})
-	}
-	return p
-}
-
-// curveOf draws the kept observations of an explanation. Evidence fades by its half-life. Observations that are no longer kept count all along.
+// curveOf draws what [overview.Trust] says.
 func curveOf(e *learning.Explanation, cfg learning.Config, now time.Time) (c curve) {
-	history := e.History[:min(len(e.History), mostPoints)]
-	if len(history) < 2 {
+	points := overview.Trust(e, cfg, now)
+	if len(points) == 0 {
 		return c
 	}
-	fade := func(from, to time.Time) float64 {
-		if cfg.HalfLife <= 0 {
-			return 1
-		}
-		return math.Exp2(-min(float64(to.Sub(from))/float64(cfg.HalfLife), 100))
-	}
-	var known pool
-	for _, o := range history {
-		known = known.plus(poolOfOne(o).times(fade(o.At, now)))
-	}
-	rest := poolOf(e).less(known)
-	c.First, c.Last = history[len(history)-1].At, now
+	c.First, c.Last = points[0].At, now
 	span := max(float64(now.Sub(c.First)), 1)
-	var points strings.Builder
-	var sum pool
-	before := c.First
-	for i := len(history) - 1; i >= 0; i-- {
-		o := history[i]
-		sum = sum.times(fade(before, o.At)).plus(poolOfOne(o))
-		before = o.At
-		trust := sum.plus(rest.times(1/fade(o.At, now))).posterior(e.Prior, cfg.AgreementMass).Mean()
-		fmt.Fprintf(&points, "%.0f,%.0f ", scaleWidth*float64(o.At.Sub(c.First))/span, chartHeight*(1-held(e, trust)))
+	var drawn []string
+	for _, at := range points {
+		drawn = append(drawn, fmt.Sprintf("%.0f,%.0f", scaleWidth*float64(at.At.Sub(c.First))/span, chartHeight*(1-at.Trust)))
 	}
-	fmt.Fprintf(&points, "%d,%.0f", scaleWidth, chartHeight*(1-e.Standing.Confidence))
-	c.Points = points.String()
+	c.Points = strings.Join(drawn, " ")
 	return c
-}
-
-func poolOfOne(o evidence.Observation) (p pool) {
-	mass := o.Weight
-	if o.Share > 0 {
-		mass *= o.Share
-	}
-	p.add(o.Cell.Name, evidence.Sums{Mass: mass, Reward: mass * o.Reward})
-	return p
-}
-
-// held keeps a confidence in its range.
-func held(e *learning.Explanation, x float64) float64 {
-	of := e.Constraints.Range
-	return min(max(x, of.Floor), of.Ceiling)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -20,7 +21,7 @@ import (
 
 // TestCurve ends where the confidence is, with evidence that fades, and with a history that is longer than what is drawn.
 func TestCurve(t *testing.T) {
-	for _, judgements := range []int{2, 30, mostPoints + 50} {
+	for _, judgements := range []int{2, 30, overview.MostPoints + 50} {
 		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 		clock := func() time.Time { return now }
 		st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 1000})
@@ -43,7 +44,7 @@ func TestCurve(t *testing.T) {
 		e, err := m.Explain(t.Context(), "rotate")
 		require.NoError(t, err)
 		points := strings.Fields(curveOf(&e, m.Config(), now).Points)
-		require.Len(t, points, min(judgements, mostPoints)+1)
+		require.Len(t, points, min(judgements, overview.MostPoints)+1)
 		var x, y, endX, endY float64
 		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y, &endX, &endY)
 		require.NoError(t, err)
@@ -113,8 +114,8 @@ func TestSay(t *testing.T) {
 func TestSeenBy(t *testing.T) {
 	o := evidence.Observation{Channel: learning.ChannelAgreement}
 	assert.Equal(t, "the model said the same", seenBy(o))
-	o.Cell.Name = disagreedCell
-	assert.Equal(t, known(disagreementChannel), seenBy(o))
+	o.Cell.Name = overview.DisagreedCell
+	assert.Equal(t, known(overview.DisagreementChannel), seenBy(o))
 	assert.Equal(t, "thumb", known("thumb"))
 	assert.Equal(t, "nobody said anything, thumb", channels("implicit_timeout, thumb"))
 }

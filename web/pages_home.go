@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -65,18 +66,12 @@ func (h *Handler) home(ctx context.Context, r *http.Request) (string, any, error
 	return title, d, nil
 }
 
-func (d *homeData) readRules(ctx context.Context, f *feedback.Service) (err error) {
+func (d *homeData) readRules(ctx context.Context, f *feedback.Service) error {
 	if f == nil {
 		return nil
 	}
 	d.Has.Rules = true
-	if _, d.Waiting, err = f.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 1); err != nil {
-		return err
-	}
-	if _, d.Unsettled, err = f.List(ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: 1}); err != nil {
-		return err
-	}
-	active, err := f.Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
-	d.Active = len(active)
+	of, err := overview.OfRules(ctx, f, 1)
+	d.Waiting, d.Unsettled, d.Active = of.Pending, of.Unsettled, len(of.Active)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/money"
 )
@@ -88,7 +89,7 @@ func rowOf(ctx context.Context, learner *strategy.Learner, scope string) (segmen
 		}
 		row.Arms, row.Leading = only.Arms, only.Leading
 	}
-	row.Bars = bars(row.Arms, row.Leading, sureOf(row.Arms))
+	row.Bars = bars(row.Arms, row.Leading, overview.Sure(row.Arms))
 	for _, b := range row.Bars {
 		if b.Leads {
 			row.Sure = b.Sure
@@ -254,8 +255,8 @@ func (h *Handler) item(ctx context.Context, r *http.Request) (string, any, error
 		return title, nil, err
 	}
 	d := itemData{
-		ItemReport: report, Segment: segmentName(q.Category, q.Context), Bars: bars(report.Arms, report.Leading, sureOf(report.Arms)),
-		InAll: bars(report.Segment, "", sureOf(report.Segment)),
+		ItemReport: report, Segment: segmentName(q.Category, q.Context), Bars: bars(report.Arms, report.Leading, overview.Sure(report.Arms)),
+		InAll: bars(report.Segment, "", overview.Sure(report.Segment)),
 	}
 	d.Outcomes, err = learner.Outcomes(ctx, q, mostOutcomes)
 	return "Item: " + cmp.Or(say(q.Item), "none"), d, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
@@ -36,8 +37,7 @@ func (h *Handler) needed() float64 {
 const usualNeed = 0.7 // of an agent without another setting
 
 func trustOf(e *learning.Explanation, cfg learning.Config, need float64) trust {
-	low, high := poolOf(e).posterior(e.Prior, cfg.AgreementMass).Interval(0.9)
-	low, high = held(e, low), held(e, high)
+	low, high := overview.Interval(e, cfg)
 	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high), Need: need, Line: int(scaleWidth * need)}
 	switch of := e.Constraints.Range; {
 	case e.Constraints.Lock == learning.Locked:
@@ -59,7 +59,7 @@ func holding(limit learning.Limit) string {
 		return "it may not fall below its floor"
 	case "ceiling":
 		return "it may not rise above its ceiling"
-	case disagreementChannel:
+	case overview.DisagreementChannel:
 		return "the model said something else more often than the same, and that counts for at most as much as its agreement"
 	default:
 		return words(limit)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -141,7 +142,7 @@ func known(name string) string {
 		return "an outcome came"
 	case learning.ChannelAgreement:
 		return "the model said the same"
-	case disagreementChannel:
+	case overview.DisagreementChannel:
 		return "the model said something else"
 	}
 	return say(name)
@@ -158,8 +159,8 @@ func channels(names string) string {
 
 // seenBy is [known] for an observation. Disagreement has the channel of agreement, and a cell of its own.
 func seenBy(o evidence.Observation) string {
-	if o.Cell.Name == disagreedCell {
-		return known(disagreementChannel)
+	if o.Cell.Name == overview.DisagreedCell {
+		return known(overview.DisagreementChannel)
 	}
 	return known(o.Channel)
 }

@@ -91,9 +91,9 @@ func (p *completer) read(word string) {
 	}
 }
 
-// target is the command that takes flags and arguments here: this one, or what it does by itself.
+// target is the command that takes flags and arguments here: this one, or what it does by itself with arguments.
 func (p *completer) target() *kong.Node {
-	if p.node.DefaultCmd != nil {
+	if p.node.DefaultCmd != nil && p.node.DefaultCmd.Tag.Default == "withargs" {
 		return p.node.DefaultCmd
 	}
 	return p.node

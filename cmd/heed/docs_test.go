@@ -32,7 +32,7 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		if !strings.Contains(line, "--yes") {
 			env = append(env, "HEED_NOW="+asOf)
 		}
-		r := call{args: typed(strings.TrimPrefix(line, "heed ")), env: env}.onTerminal(t, 100)
+		r := call{args: typed(strings.TrimPrefix(strings.TrimPrefix(line, "heed"), " ")), env: env}.onTerminal(t, 100)
 		require.Zero(t, r.code, r.out)
 		shows := strings.ReplaceAll(ansi.Strip(r.out), longAfter("2026-01-15"), "2026-01-15")
 		return "```console\n$ " + line + "\n" + hide(db, shows) + "```"

@@ -17,16 +17,13 @@ type exportCommand struct {
 func (cmd *exportCommand) Run(s *session) error {
 	return s.with(func(st *opened) error {
 		if cmd.File == "" || cmd.File == "-" {
+			if s.out.terminal {
+				return &usageError{"an export is not for reading: name a file, or send it on to a program"}
+			}
 			return st.store.Dump(s.ctx, os.Stdout)
 		}
-		out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("%s is there already: choose another name, or remove it", cmd.File)
-		} else if err != nil {
+		if err := writeNew(cmd.File, func(file string) error { return st.exportTo(s.ctx, file) }); err != nil {
 			return err
-		}
-		if err := errors.Join(st.store.Dump(s.ctx, out), out.Sync(), out.Close()); err != nil {
-			return errors.Join(st.explain(err), os.Remove(cmd.File))
 		}
 		return s.answer(map[string]string{"exported": cmd.File}, func(p *printer) { p.line("Wrote %s.", show(cmd.File)) })
 	})

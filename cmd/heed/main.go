@@ -34,6 +34,7 @@ type commands struct {
 	Now     instant          `env:"HEED_NOW" placeholder:"TIME" help:"Show evidence as faded at this time (2026-01-31T15:04:05Z) or day (2026-01-31). Later events are shown, too."`
 	Version kong.VersionFlag `help:"Print the version."`
 
+	Overview   overviewCommand    `cmd:"" default:"1" help:"Sum up a store: what was learned, what waits for a person, what is wrong. heed does the same."`
 	Strategy   strategyCommands   `cmd:"" help:"Show which of several ways works best."`
 	Confidence confidenceCommands `cmd:"" help:"Show how far heuristics are trusted, and why."`
 	Patterns   patternsCommands   `cmd:"" help:"Show which ways of working to follow, and which to avoid."`
@@ -49,6 +50,7 @@ type commands struct {
 	Rebuild    rebuildCommand     `cmd:"" help:"Change how evidence is kept: half-lives, and sources apart."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
 	Replay     replayCommand      `cmd:"" help:"Learn from a log of past requests, and estimate what heed would have earned."`
+	Backup     backupCommand      `cmd:"" help:"Copy a store that is in use."`
 	Export     exportCommand      `cmd:"" help:"Write all of heed's tables as lines of JSON."`
 	Import     importCommand      `cmd:"" help:"Fill an empty store from an export."`
 	Completion completion         `cmd:"" help:"Print the completion script for a shell."`
@@ -117,11 +119,10 @@ func run(ctx context.Context, args []string) error {
 	return parsed.Run(newSession(ctx, &c, parser, parsed.Selected().Name))
 }
 
-// asFlags has heed, heed help and heed version do what --help and --version do.
+// asFlags has heed help and heed version do what --help and --version do.
 func asFlags(args []string) []string {
 	switch {
 	case len(args) == 0:
-		return []string{"--help"}
 	case args[0] == "help":
 		return append(slices.Clone(args[1:]), "--help")
 	case args[0] == "version":

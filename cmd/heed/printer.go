@@ -56,6 +56,21 @@ func (p *printer) line(format string, args ...any) {
 	p.printf("%s\n", text)
 }
 
+// indented writes a text two columns further to the right than others. Blanks at its beginning indent its further lines, too.
+func (p *printer) indented(text string) {
+	words := strings.TrimLeft(text, " ")
+	margin := "  " + text[:len(text)-len(words)]
+	if p.terminal {
+		if p.width < 4*len(margin) {
+			margin = ""
+		}
+		words = wrap(words, p.width-len(margin))
+	}
+	for line := range strings.SplitSeq(words, "\n") {
+		p.printf("%s%s\n", margin, line)
+	}
+}
+
 // nothing says that there is nothing in a list, with the flags that left things out: each has a name and a value.
 func (p *printer) nothing(what string, flags ...string) {
 	given := ""

@@ -12,7 +12,7 @@ import (
 type strategyCommands struct {
 	Learner string `complete:"learner" placeholder:"NAME" help:"The name of the learner. Needed if the store has more than one."`
 
-	Status        strategyStatus        `cmd:"" help:"Sum up each learner."`
+	Status        strategyStatus        `cmd:"" default:"1" help:"Sum up each learner. heed strategy does the same."`
 	Distributions strategyDistributions `cmd:"" help:"List the segments: categories and contexts that have outcomes."`
 	Show          strategyShow          `cmd:"" help:"Show a category: its arms, parameters and items."`
 	Item          strategyItem          `cmd:"" aliases:"learning" help:"Show an item beside its segment."`

@@ -26,9 +26,10 @@ var table = map[string]row{
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 
 	"internal/curves":     {library, silent, ""},
-	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
-	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
-	"internal/review":     {nothing, silent, ". feedback store internal/..."},  // for the command and the pages
+	"internal/storemodel": {checking, silent, ". evidence store internal/..."},                     // only tests import it
+	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},                       // likewise
+	"internal/review":     {nothing, silent, ". feedback store internal/..."},                      // for the command and the pages
+	"internal/overview":   {nothing, silent, ". evidence feedback learning strategy internal/..."}, // likewise
 
 	"internal/adaptertest": {nothing, silent, "feedback loop stream strategy strategy/attribution memstore"}, // for tests of adapters
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/heedhq/heed/sqlstore"
+)
+
+type backupCommand struct {
+	File string `arg:"" help:"The file to write, which must not be there yet. Of PostgreSQL it is an export, and ends in .jsonl."`
+}
+
+// exportEnding ends the names of backups that heed import reads.
+const exportEnding = ".jsonl"
+
+// Run copies a store that may be in use.
+func (cmd *backupCommand) Run(s *session) error {
+	return s.with(func(st *opened) error {
+		how := "It is a database of SQLite, with the tables of the host: open it with --db."
+		fill := func(file string) error { return st.copyTo(s.ctx, file) }
+		if st.dialect == sqlstore.Postgres {
+			if !strings.HasSuffix(cmd.File, exportEnding) {
+				return &usageError{"of PostgreSQL, heed writes an export: give the file a name that ends in " + exportEnding +
+					". Use pg_dump for a copy with the tables of the host"}
+			}
+			how = "heed import fills an empty store from it. It has heed's tables alone: pg_dump copies those of the host, too."
+			fill = func(file string) error { return st.exportTo(s.ctx, file) }
+		}
+		if err := writeNew(cmd.File, fill); err != nil {
+			return err
+		}
+		return s.answer(map[string]string{"backup": cmd.File}, func(p *printer) { p.line("Wrote %s. %s", show(cmd.File), how) })
+	})
+}
+
+// copyTo copies a database of SQLite into an empty file, as it is at one moment, and checks the copy. Others may write meanwhile.
+func (s *opened) copyTo(ctx context.Context, file string) error {
+	if _, err := s.handle.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+		return err
+	}
+	copied, err := place{dialect: sqlstore.SQLite, file: file}.handle(ctx, false)
+	if err != nil {
+		return err
+	}
+	faults, err := sqlstore.Check(ctx, copied, sqlstore.SQLite)
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("the copy is not sound (%s): see heed doctor", strings.Join(faults, "; "))
+	}
+	return errors.Join(err, copied.Close())
+}
+
+func (s *opened) exportTo(ctx context.Context, file string) error {
+	out, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.store.Dump(ctx, out), out.Close())
+}
+
+// unfinished ends the names of files that are being written.
+const unfinished = ".unfinished"
+
+// writeNew has a file written that only the user can read. The file gets its name when all of it is on the disk, and no other file is
+// overwritten. If something fails, nothing is left. A process that is killed leaves a hidden file whose name ends in [unfinished].
+func writeNew(file string, fill func(file string) error) (err error) {
+	taken := fmt.Errorf("%s is there already: choose another name, or remove it", file)
+	if _, err := os.Lstat(file); err == nil {
+		return taken
+	}
+	draft, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*"+unfinished) // with rights 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, ending := range []string{"", "-journal", "-wal", "-shm"} {
+			if gone := os.Remove(draft.Name() + ending); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}()
+	if err := errors.Join(fill(draft.Name()), draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(draft.Name(), file); errors.Is(err, os.ErrExist) {
+		return taken
+	} else if err != nil { // a file system without links
+		if _, err := os.Lstat(file); err == nil {
+			return taken
+		}
+		if err := os.Rename(draft.Name(), file); err != nil {
+			return err
+		}
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+// syncDir has a directory keep its names. Systems that can't do that do it by themselves.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync()
+	return d.Close()
+}

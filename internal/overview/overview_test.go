@@ -1,0 +1,59 @@
+package overview_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/internal/overview"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// An arm that fails since yesterday got worse, and one that is as good as before did not move, with records of choices and without.
+func TestSegmentsTellWhichArmsMoved(t *testing.T) {
+	for _, unrecorded := range []bool{false, true} {
+		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+		clock := func() time.Time { return now }
+		st, err := memstore.New(memstore.Config{Now: clock})
+		require.NoError(t, err)
+		learner, err := strategy.New(t.Context(), strategy.Config{
+			Store: st, Now: clock, Seed: rand.NewPCG(1, 2), Unrecorded: unrecorded, Arms: []strategy.Arm{{ID: "steady"}, {ID: "fading"}},
+		})
+		require.NoError(t, err)
+		luck := rand.New(rand.NewPCG(3, 4))
+		var since time.Time
+		for n := range 80 {
+			now = now.Add(time.Hour)
+			arm := []strategy.ArmID{"steady", "fading"}[n%2]
+			if n == 40 {
+				since = now
+			}
+			value := 0.6
+			if n >= 40 && arm == "fading" {
+				value = -0.6
+			}
+			choice, err := learner.Record(t.Context(), strategy.Query{Session: fmt.Sprint(n), Item: "i", Category: "c"}, arm, 0.5)
+			require.NoError(t, err)
+			_, err = learner.Observe(t.Context(), strategy.Outcome{Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 1})
+			require.NoError(t, err)
+		}
+		all, last, err := overview.Segments(t.Context(), learner, since)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, now, last.UTC())
+		require.Len(t, all[0].Moved, 1)
+		assert.Equal(t, strategy.ArmID("fading"), all[0].Moved[0].Arm)
+		assert.InDelta(t, 0.8, all[0].Moved[0].Before, 0.05)
+		assert.InDelta(t, 0.2, all[0].Moved[0].Now, 0.05)
+		assert.Equal(t, 40, all[0].Reports)
+		assert.Greater(t, all[0].Sure, 0.5)
+		none, _, err := overview.Segments(t.Context(), learner, now.Add(time.Second))
+		require.NoError(t, err)
+		assert.Empty(t, none, "nothing was learned since")
+	}
+}
