@@ -47,7 +47,7 @@ func (s *opened) copyTo(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	faults, err := sqlstore.Check(ctx, copied, sqlstore.SQLite)
+	faults, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
 	if err == nil && len(faults) > 0 {
 		err = fmt.Errorf("the copy is not sound (%s): see heed doctor", strings.Join(faults, "; "))
 	}
