@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,13 +75,6 @@ func withDefault(v *kong.Value) string {
 		text += " By default " + v.Default + "."
 	}
 	return text
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return "heed " + info.Main.Version
-	}
-	return "heed (devel)"
 }
 
 func main() {
