@@ -7,6 +7,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -110,6 +111,41 @@ func TestEachAdapterHasAPage(t *testing.T) {
 			return err == nil && strings.Contains(string(text), `adaptertest.Page(t, "../../`+page+`")`)
 		}) {
 			t.Errorf("no test of the adapter calls adaptertest.Page for %s", page)
+		}
+	}
+}
+
+// TestNamedTestsExist: a page that names a test as its proof names one that there is.
+func TestNamedTestsExist(t *testing.T) {
+	declared := make(map[string]bool)
+	declaration := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, match := range declaration.FindAllSubmatch(text, -1) {
+			declared[string(match[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range named.FindAllSubmatch(text, -1) {
+			if !declared[string(match[1])] {
+				t.Errorf("%s names %s, and there is no such test", page, match[1])
+			}
 		}
 	}
 }
