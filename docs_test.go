@@ -115,7 +115,7 @@ func TestEachAdapterHasAPage(t *testing.T) {
 	}
 }
 
-// TestNamedTestsExist: a page that names a test as its proof names one that there is.
+// TestNamedTestsExist: a page that names a test as its proof names one that exists.
 func TestNamedTestsExist(t *testing.T) {
 	declared := make(map[string]bool)
 	declaration := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
@@ -137,7 +137,11 @@ func TestNamedTestsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+	foreign := pagesOfAdapters(t) // which name fields of others
 	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		if slices.Contains(foreign, page) {
+			continue
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
