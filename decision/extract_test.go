@@ -183,10 +183,6 @@ func TestExtractFails(t *testing.T) {
 	}
 }
 
-func extractionPrompt(t testing.TB, trace decision.Trace) string {
-	return extractionPromptOf(t, decision.ExtractorConfig{}, trace)
-}
-
 func extractionPromptOf(t testing.TB, cfg decision.ExtractorConfig, trace decision.Trace) string {
 	t.Helper()
 	m := &llmtest.Model{}

@@ -11,10 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/decision/llmtest"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/thoughts"
-	"github.com/heedhq/heed/prompt/prompttest"
 )
 
 // asked returns what the model is asked, and what it is asked about its answer.
@@ -196,46 +192,6 @@ func TestCandidatesAreShuffled(t *testing.T) {
 		assert.InDelta(t, 100, n, 45, shown) // five standard errors: one test in 300,000 fails by chance
 	}
 	assert.Equal(t, candidates(0.1, 0.2, 0.3), r.Candidates, "the request's stay in their order")
-}
-
-// The prompts keep their form whatever stands in their fields: 9 fields, 1,000 hostile texts each.
-func TestPromptsAreNeutral(t *testing.T) {
-	assert.NoError(t, prompttest.Neutral(9, func(field int, value string) string {
-		f := slices.Repeat([]string{"a benign text"}, 9)
-		f[field] = value
-		if field < 2 {
-			return extractionPrompt(t, decision.Trace{Text: f[0], Response: f[1]})
-		}
-		if answer, _ := thoughts.Split(f[2]); strings.TrimSpace(answer) == "" {
-			f[2] = "said" // of thoughts alone nothing is predicted
-		}
-		cfg := decision.Config{LLM: model(f[2]), Goals: map[string][]string{"": {f[3], "another goal"}}}
-		r := decision.Request{
-			EventID: "e", Source: storable(f[4]), Text: f[5], Candidates: []decision.Candidate{{HeuristicID: "h1", Condition: f[6], Action: f[7]}},
-		}
-		if field == 8 {
-			r.Goals = []string{"a goal", f[8]}
-		}
-		return strings.Join(promptsOf(t, cfg, r), "\n")
-	}))
-}
-
-// storable returns a text as a request may have it for a name; others are refused.
-func storable(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
-	return strings.ToValidUTF8(text[:min(len(text), evidence.MaxText)], "")
-}
-
-// promptsOf returns all that a model is asked about a request.
-func promptsOf(t testing.TB, cfg decision.Config, r decision.Request) (prompts []string) {
-	m := &llmtest.Model{Answers: cfg.LLM.(*llmtest.Model).Answers}
-	cfg.LLM, cfg.Prediction, cfg.Withhold = m, decision.SecondCall, new(float64)
-	decide(t, cfg, r)
-	for _, request := range m.Requests() {
-		prompts = append(prompts, request.System, request.Prompt)
-	}
-	require.Len(t, prompts, 4)
-	return prompts
 }
 
 // Code keeps its characters, in a fence that it can't end.

@@ -29,7 +29,7 @@ func fuzzing() []card.Line {
 	form := func(each int64, budget time.Duration) card.Form {
 		return card.Form{Bars: []card.Bar{card.AtMost(crashes, 0)}, Work: each * int64(len(targets)), Budget: budget}
 	}
-	const short, long = 10_000, 1_000_000
+	const short, long = 20_000, 1_000_000
 	return []card.Line{{
 		Name:    "S11",
 		Promise: "Nothing that others wrote makes heed panic, hang or break what it promises of a text.",

@@ -11,6 +11,8 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/thoughts"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt/prompttest"
 	"github.com/heedhq/heed/scorecard/internal/card"
@@ -25,9 +27,9 @@ func injection() []card.Line {
 	return []card.Line{{
 		Name:    "S10",
 		Promise: "No text in a field changes the form of a prompt. Its sense is another matter: a sentence that asks for something still asks for it.",
-		Attack: "1,000 hostile texts in each of 9 fields: of decisions, of predictions, and of plans. They carry line breaks, headings, fences, tags, chat " +
+		Attack: "1,000 hostile texts in each of 10 fields: of decisions, predictions, extractions and plans. They carry line breaks, headings, fences, tags, chat " +
 			"markers, JSON and what nobody sees. The long form joins them at random.",
-		Short: form(9_000, 10*time.Minute), Long: form(50_000, time.Hour),
+		Short: form(10_000, 10*time.Minute), Long: form(50_000, time.Hour),
 		Run:      neutral(rendered),
 		Controls: []card.Control{{Name: "fmt.Sprintf with the templates of the design", Run: neutral(formatted)}},
 	}}
@@ -36,7 +38,7 @@ func injection() []card.Line {
 // A renderer makes the prompts that have a text in one of the fields.
 type renderer func(ctx context.Context, fields []string) (string, error)
 
-const promptFields = 9
+const promptFields = 10
 
 // neutral has prompttest try each hostile text in each field, in the long form several times with others behind it.
 func neutral(render renderer) card.Attempt {
@@ -73,29 +75,44 @@ func neutral(render renderer) card.Attempt {
 // rendered are all prompts that heed makes of the fields.
 func rendered(ctx context.Context, f []string) (string, error) {
 	var prompts []string
+	answer := f[9]
+	if spoken, _ := thoughts.Split(answer); strings.TrimSpace(spoken) == "" {
+		answer = "said" // nothing is asked about thoughts alone
+	}
+	model := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		prompts = append(prompts, r.System, r.Prompt)
+		return decision.LLMResponse{Text: answer}, nil
+	})
+	st := &memstore.Store{}
 	d, err := decision.New(ctx, decision.Config{
-		Prediction: decision.SecondCall, Withhold: new(float64), Goals: map[string][]string{"": {f[0], "another goal"}},
-		LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-			prompts = append(prompts, r.System, r.Prompt)
-			return decision.LLMResponse{Text: "said"}, nil
-		}),
+		LLM: model, Store: st, Prediction: decision.SecondCall, Withhold: new(float64), Goals: map[string][]string{"": {f[0], "another goal"}},
 	})
 	if err != nil {
 		return "", err
 	}
-	_, err = d.Decide(ctx, decision.Request{
-		EventID: "e", Source: name(f[1]), Text: f[2], Briefing: "## Rules",
+	res, err := d.Decide(ctx, decision.Request{
+		EventID: "e", Source: named(f[1]), Text: f[2], Briefing: "## Rules",
 		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: f[3], Action: f[4]}},
 	})
+	if err != nil {
+		return "", err
+	}
+	e, err := decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: model, Store: st})
+	if err != nil {
+		return "", err
+	}
+	if _, err := e.Extract(ctx, res.ResponseID); err != nil {
+		return "", err
+	}
 	plan := patterns.Plan{
 		Similar:      []patterns.Precedent{{Description: f[5], Strategy: patterns.PatternID(f[6]), Result: f[7]}},
 		AntiPatterns: []patterns.Standing{{Pattern: patterns.Pattern{ID: "p", Content: "AVOID: " + f[8], Anti: true}}},
 	}
-	return strings.Join(append(prompts, plan.Prompt()), "\n"), err
+	return strings.Join(append(prompts, plan.Prompt()), "\n"), nil
 }
 
-// name returns a text as a request may have it for a name. Others are refused.
-func name(text string) string {
+// named returns a text as a request may have it for a name. Others are refused.
+func named(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, string(utf8.RuneError)), "\x00", "")
 	return strings.ToValidUTF8(text[:min(len(text), evidence.MaxText)], "")
 }
@@ -103,5 +120,5 @@ func name(text string) string {
 // formatted puts the fields where they belong, as they are.
 func formatted(_ context.Context, f []string) (string, error) {
 	return fmt.Sprintf("Current user goals:\n- %s\n\nEvent [%s]: %s\n\n1. Situation: \"%s\" → Response: \"%s\"\n\n"+
-		"## Similar tasks\n\n- %s with %s: %s\n- AVOID: %s\n", f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]), nil
+		"## Similar tasks\n\n- %s with %s: %s\n- AVOID: %s\n\nResponse: %s\n", f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9]), nil
 }

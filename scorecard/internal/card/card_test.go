@@ -208,7 +208,7 @@ A CPU, 2 cores, go1.26, SQLite 3.
 
 | line | measured | bar | | work | control, and how the line caught it | time |
 |---|---|---|---|---|---|---|
-| S0 | 0 lost | ≤ 0 lost | PASS | 100 (3 faults) | forgets: 1 lost, not ≤ 0 | 1.2s |
+| S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | forgets: 1 lost, not ≤ 0 | 1.2s |
 
 The seed is 7.
 `, page.Markdown())

@@ -13,7 +13,7 @@ import (
 var Head = row("name", "value", "bar", "state", "seed", "work", "control")
 
 func row(cells ...string) string {
-	return strings.TrimRight(fmt.Sprintf("%-14s  %-44s  %-40s  %-7s  %-6s  %-22s  %s", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
+	return strings.TrimRight(fmt.Sprintf("%-16s  %-52s  %-12s  %-7s  %-6s  %-24s  %s", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
 		strings.Join(cells[6:], "  ")), " ")
 }
 
@@ -44,7 +44,7 @@ func (o Outcome) values() string {
 func (o Outcome) bars() string {
 	var all []string
 	for _, bar := range o.Form.Bars {
-		all = append(all, bar.String())
+		all = append(all, strings.TrimSuffix(bar.String(), " "+bar.Name))
 	}
 	return strings.Join(all, ", ")
 }
