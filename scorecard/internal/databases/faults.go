@@ -256,7 +256,7 @@ func contents(ctx context.Context, handle *sql.DB) (string, error) {
 // random are pseudonyms of forgotten people, and the ids of audit entries that have no better one.
 var random = regexp.MustCompile(`forgotten-[0-9a-zA-Z_-]+|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-func rowsOf(ctx context.Context, handle *sql.DB, query string) (all []string, err error) {
+func rowsOf(ctx context.Context, handle queryer, query string) (all []string, err error) {
 	rows, err := handle.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err

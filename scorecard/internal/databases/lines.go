@@ -13,5 +13,8 @@ func Lines() []card.Line {
 		readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
 		approvalsLine(modernc), approvalsLine(postgres),
+		onceLine(modernc), onceLine(ncruces), onceLine(postgres),
+		agreeLine(), orderLine(),
+		versionsLine(modernc), versionsLine(postgres),
 	}
 }
