@@ -1,6 +1,7 @@
 package databases
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -171,12 +173,39 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 		result.Work += int64(len(operations))
 		if verdict := porcupine.CheckOperationsTimeout(r.model, operations, time.Minute); verdict != porcupine.Ok {
 			illegal++
-			result.Note("%s: %s: %+v", key, verdict, operations[:min(len(operations), 12)])
+			result.Note("%s: %s: %s", key, verdict, stuckAt(r.model, operations))
 		}
 	}
 	result.Note("%d histories, %d moves, %d kills", len(r.history), result.Work, result.Faults)
 	result.Values = map[string]float64{illegalBar: float64(illegal)}
 	return result, nil
+}
+
+// stuckAt describes the moves that no order explains after the longest one that explains others, the earliest first.
+func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text string) {
+	_, info := porcupine.CheckOperationsVerbose(model, operations, time.Minute)
+	var longest []int
+	for _, some := range info.PartialLinearizations()[0] {
+		if len(some) > len(longest) {
+			longest = some
+		}
+	}
+	state := model.Init()
+	for _, i := range longest {
+		_, state = model.Step(state, operations[i].Input, operations[i].Output)
+	}
+	text = fmt.Sprintf("%d of %d explained, then %v; not explained:", len(longest), len(operations), state)
+	var left []porcupine.Operation
+	for i, o := range operations {
+		if !slices.Contains(longest, i) {
+			left = append(left, o)
+		}
+	}
+	slices.SortFunc(left, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	for _, o := range left[:min(len(left), 8)] {
+		text += fmt.Sprintf("\n%+v %+v from %d to %d", o.Input, o.Output, o.Call, o.Return)
+	}
+	return text
 }
 
 // life is that of one process: it is killed after some moves, unless all are made.
