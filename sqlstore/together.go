@@ -211,6 +211,7 @@ func (q *queue) gather(leader *member) []*member {
 		if len(members) == mostTogether || !touched.take(m.change.batches) {
 			return false
 		}
+		m.stage = joined // from now on it must not lead itself
 		members = append(members, m)
 		return true
 	})
