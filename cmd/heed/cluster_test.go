@@ -119,7 +119,7 @@ func (p *postgres) unprivileged() error {
 		if err != nil {
 			return err
 		}
-		p.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		p.attr = asUser(uid, gid)
 		return os.Chown(p.dir, int(uid), int(gid))
 	}
 	return errors.New("there is no user but root to run PostgreSQL as")

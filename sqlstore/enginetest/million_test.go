@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -62,13 +61,6 @@ func crcOf(texts ...string) uint32 {
 		all = append(binary.AppendUvarint(all, uint64(len(text))), text...)
 	}
 	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli))
-}
-
-// cpuTime is how long this process has kept processors busy.
-func cpuTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkFirstSelectOfMany times the first choice in a segment of 100,000 items, of a million with HEED_LONG, and says how much memory that

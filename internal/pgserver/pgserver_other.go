@@ -1,0 +1,26 @@
+//go:build !unix
+
+package pgserver
+
+import "errors"
+
+// ErrNone means that PostgreSQL can't be run here.
+var ErrNone = errors.New("heed runs no PostgreSQL of its own on this system: set HEED_POSTGRES_DSN")
+
+// A Server does not exist on this system.
+type Server struct{}
+
+// New returns ErrNone.
+func New(string) (*Server, error) { return nil, ErrNone }
+
+// DSN returns "".
+func (*Server) DSN() string { return "" }
+
+// Start returns ErrNone.
+func (*Server) Start() error { return ErrNone }
+
+// Stop returns ErrNone.
+func (*Server) Stop(string) error { return ErrNone }
+
+// Close does nothing.
+func (*Server) Close() error { return nil }
