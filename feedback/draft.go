@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -36,6 +37,9 @@ type Draft struct {
 	// Pin may be without one, and then makes a rule that is pinned.
 	Change RuleChange `json:"change,omitempty"`
 	Of     string     `json:"of,omitempty"`
+	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was opened. heed counts it. As it is part of the
+	// Hash, an approval by somebody who has seen the evidence of before is refused. New feedback that says the same refuses nothing.
+	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
 // A RuleChange is what is proposed to be done with a rule: see [Draft].
@@ -99,12 +103,15 @@ func (d Draft) Hash() string {
 	if n.Change != "" {
 		put(string(n.Change), n.Of)
 	}
+	if n.Withdrawn != 0 {
+		put("withdrawn", strconv.Itoa(n.Withdrawn))
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // words is the hash of what an agent is told, and where.
 func (d Draft) words() string {
-	d.Change, d.Of, d.Supersedes = "", "", nil
+	d.Change, d.Of, d.Supersedes, d.Withdrawn = "", "", nil, 0
 	return d.Hash()
 }
 

@@ -79,6 +79,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 
 func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last *Proposal, members []Feedback) (*Proposal, error) {
 	now := s.now()
+	d.Withdrawn = 0
 	p := &Proposal{ID: s.cfg.NewID(), Draft: d, Cluster: cluster}
 	if last != nil {
 		p.Previous = last.ID
@@ -353,7 +354,7 @@ func (s *Service) sharing(one int, others []int, readings []*reading, posts map[
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.
 func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Proposal, err error) {
 	form := Proposal{Draft: group[0].Draft.clone()}
-	form.Supersedes, form.Change, form.Of = nil, "", ""
+	form.Supersedes, form.Change, form.Of, form.Withdrawn = nil, "", "", 0
 	for _, rule := range group {
 		form.Supersedes = append(form.Supersedes, rule.ID)
 		if rule.Pinned {

@@ -32,7 +32,8 @@ type Review struct {
 	Reject   bool
 	Actor    string
 	Reason   string // never empty
-	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since is not approved.
+	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since is not approved, nor is one whose evidence
+	// was taken out or erased in part.
 	Hash string
 	// Override are the ids of active rules that the draft may contradict. An approval counts only if it overrides all rules that
 	// the draft contradicts when the rule is made.
@@ -154,6 +155,8 @@ func closeAs(p *Proposal, status State, who, reason string, now time.Time) {
 func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who string, now time.Time) (c change, err error) {
 	hash := p.Hash()
 	switch {
+	case review.Hash != hash && p.hadMore(review.Hash):
+		return c, &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was taken out or erased", Err: heed.ErrConflict}
 	case review.Hash != hash:
 		return c, &RefusedError{Reason: "the proposal has another version than the one that was reviewed", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
@@ -191,6 +194,16 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Approvals: len(p.Approvals), Quorum: s.cfg.Gate.Quorum})
 	c.write(proposalKind.record(*p))
 	return c, nil
+}
+
+// hadMore reports whether a hash is of the same draft, when there was more evidence for it.
+func (p *Proposal) hadMore(hash string) bool {
+	for d := p.Draft; d.Withdrawn > 0; {
+		if d.Withdrawn--; d.Hash() == hash {
+			return true
+		}
+	}
+	return false
 }
 
 // missing returns the contradictions that an approval does not override.

@@ -91,6 +91,7 @@ type Submission struct {
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
+	d.Withdrawn = 0
 	if err := s.validateDraft(&d); err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
@@ -278,7 +279,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Propos
 		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
 			return c, err
 		}
-		p.Approvals = nil
+		p.withdraw()
 		s.refill(&p, evidence, now)
 		c.write(lane, feedbackKind.record(out), proposalKind.record(p))
 		c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
@@ -289,6 +290,12 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Propos
 	}
 	p.Revision = revision
 	return p, nil
+}
+
+// withdraw notes that a feedback is no longer behind the proposal. Who approved it had seen that feedback.
+func (p *Proposal) withdraw() {
+	p.Withdrawn++
+	p.Approvals = nil
 }
 
 // separate has a feedback stand alone, apart from these.

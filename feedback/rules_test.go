@@ -192,6 +192,7 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	require.Empty(t, w.proposals(""), "likeness by words never expedites")
 	require.Len(t, w.flush().Proposed, 1)
 	p := w.approve(w.pending(), "cleo")
+	before := p.Hash()
 	sources, err := w.rules.Sources(ctx, p.ID)
 	require.NoError(t, err)
 	require.Len(t, sources, 3)
@@ -212,6 +213,7 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	assert.Equal(t, []string{"d2", "d3"}, alone.Apart)
 	assert.NotEqual(t, p.Cluster, alone.Cluster)
 	assert.Equal(t, []string{"propose:", "approve:cleo", "take-out:dan"}, w.audit(p.ID))
+	assertStale(t, w, p, before)
 
 	w.count = 10
 	same := w.says("zoe", "Tests are missing in the report.")
@@ -234,6 +236,22 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 		_, err = w.review(p, reject, "dan")
 		require.NoError(t, err)
 	}
+}
+
+// assertStale approves a proposal by what it was like before a feedback was withdrawn, and then as it is.
+func assertStale(t *testing.T, w *world, p feedback.Proposal, before string) {
+	t.Helper()
+	review := feedback.Review{Proposal: p.ID, Actor: "fay", Reason: "I have read it", Hash: before}
+	_, err := w.rules.Review(ctx, review)
+	assert.ErrorIs(t, err, heed.ErrConflict)
+	assert.ErrorContains(t, err, "the evidence changed")
+	review.Hash = "of something else"
+	_, err = w.rules.Review(ctx, review)
+	assert.ErrorContains(t, err, "another version")
+	review.Hash = w.pending().Hash()
+	after, err := w.rules.Review(ctx, review)
+	require.NoError(t, err)
+	assert.Len(t, after.Approvals, 1)
 }
 
 func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {

@@ -353,8 +353,8 @@ type nearness struct {
 }
 
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is
-// delivered again. Proposals still name it and keep their counts. A rule that was made of it stays: revoke the rule if its text
-// has to go. To erase a feedback again changes nothing.
+// delivered again. Proposals still name it and keep their counts, and approvals of those that are pending are void. A rule that was made of it stays:
+// revoke the rule if its text has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
 		r, err := feedbackKind.get(ctx, s.cfg.Store, o.ID)
@@ -366,6 +366,16 @@ func (s *Service) Erase(ctx context.Context, o Order) error {
 			return c, err
 		}
 		c.write(lane, feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
+		pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending})
+		for i := range pending {
+			if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {
+				p.withdraw()
+				c.write(proposalKind.record(*p))
+			}
+		}
+		if err != nil {
+			return change{}, err
+		}
 		return c, nil
 	})
 	return wrap("erase", err)
