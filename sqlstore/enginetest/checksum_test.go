@@ -1,9 +1,11 @@
 package enginetest_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -312,6 +315,93 @@ func flippedBytes(text []byte, bit int) []byte {
 	}
 	text[[]int{0, len(text) - 1, len(text) / 2, len(text) / 3, len(text) / 4, len(text) / 5}[bit]] ^= []byte{1, 2, 4, 1, 2, 4}[bit]
 	return text
+}
+
+// TestDamagedSums: sums that do not fit to their checksum are served to nobody and added to by nobody, and hold up no other cell.
+func TestDamagedSums(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		fillTables(t, handle, at, 5)
+		st := open(t, handle, at.dialect)
+		other := arm
+		other.Item = "other"
+		damage(t, handle, "UPDATE heed_tally SET named = named + 1 WHERE cell = (SELECT cell FROM heed_cell WHERE item = 'i')")
+		var s store.Snapshot
+		err := st.Read(ctx, &s, []evidence.Cell{arm}, nil)
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		require.ErrorContains(t, err, `kind "arm", scope "s", item "i", name "n"`)
+		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{other}, nil))
+		before := st.Damaged()
+		parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+		require.NoError(t, err)
+		require.Len(t, parts, 1)
+		assert.Equal(t, "other", parts[0].Cell.Item)
+		assert.Greater(t, st.Damaged(), before)
+		policies := map[string]evidence.Policy{"arm": {HalfLife: 90 * time.Hour, ByOrigin: true}}
+		for _, parts := range []bool{false, true} {
+			_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("more", time.Now())}, Policies: policies, Parts: parts})
+			require.ErrorIs(t, err, heed.ErrDamaged)
+			require.ErrorContains(t, err, `item "i"`)
+		}
+		more := observe("more", time.Now())
+		more.Cell = other
+		receipts, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{more}, Policies: policies})
+		require.NoError(t, err)
+		require.Empty(t, receipts[0].Duplicates, "a commit that was refused has left its id")
+		require.ErrorIs(t, st.Dump(ctx, io.Discard), heed.ErrDamaged, "a dump would make the damage look sound")
+		_, err = st.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{arm}, Policies: policies})
+		require.ErrorIs(t, err, heed.ErrDamaged, "nobody knows whether the history is whole")
+		_, err = st.Commit(ctx, store.Batch{Reset: []store.Selection{{Kind: arm.Kind, Scope: arm.Scope, Item: arm.Item}}})
+		require.NoError(t, err)
+		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		require.Empty(t, faults)
+	})
+}
+
+// TestADamagedEvent: an event that is not as it was published is not delivered, and holds up no other.
+func TestADamagedEvent(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		inbox, err := sqlstore.NewInbox(ctx, open(t, handle, at.dialect), sqlstore.InboxConfig{Name: "inbox"})
+		require.NoError(t, err)
+		for _, id := range []string{"a", "b"} {
+			require.NoError(t, inbox.Publish(ctx, stream.Event{ID: id, Topic: "t", At: time.Now(), Payload: []byte("x")}))
+		}
+		damage(t, handle, "UPDATE heed_inbox SET topic = 's' WHERE id = 'a'")
+		d, err := inbox.Receive(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "b", d.Event().ID)
+	})
+}
+
+// TestSumsAgreeWithTheHistory: sums that fit to their checksum are found, too, if they do not count what is in the history. While others
+// write, the deep check goes on, and it ends with its context.
+func TestSumsAgreeWithTheHistory(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, commits(noted("1"))(st))
+		for n := 1; ; n++ {
+			_, err := sqlstore.Check(newCounting(n*n), handle, at.dialect, true)
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		tx, err := handle.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		_, err = tx.Exec("UPDATE heed_tally SET n_positive = 2")
+		require.NoError(t, err)
+		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		require.Empty(t, faults)
+		require.NoError(t, tx.Commit())
+		faults, err = sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		require.Len(t, faults, 1)
+		assert.Contains(t, faults[0], "do not count the observations of the history: rebuild the cell")
+	})
 }
 
 // TestFlippedFiles flips a bit at a random place of a file: in rows, in indexes, in pointers and in what is unused. Nothing that reads

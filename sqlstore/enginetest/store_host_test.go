@@ -351,8 +351,12 @@ func TestCheck(t *testing.T) {
 		faults, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
 		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"}, faults)
-		_, err = handle.Exec("UPDATE heed_store SET version = 1000")
-		require.NoError(t, err)
+		for _, version := range []int{1, 2, 1000} { // the first two had no checksums
+			_, err = handle.Exec(fmt.Sprint("UPDATE heed_store SET version = ", version))
+			require.NoError(t, err)
+			_, err = sqlstore.Open(ctx, handle, at.dialect)
+			require.ErrorAs(t, err, new(*sqlstore.SchemaError))
+		}
 		_, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.ErrorAs(t, err, new(*sqlstore.SchemaError))
 		_, err = sqlstore.Check(ctx, handle, 0, false)
