@@ -168,11 +168,7 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 			return err
 		}
 		if what == 0 {
-			ref := byRef[hash]
-			if ref.ID == "" {
-				ref = store.Ref{Kind: versionKind, ID: ref.Kind}
-			}
-			records[hash], err = t.record(ref, evidence.Instant(first), second, text, more, sum)
+			records[hash], err = t.record(storedRef(byRef[hash]), evidence.Instant(first), second, text, more, sum)
 			return err
 		}
 		p.Cell, p.Channel, p.Source = byHash[hash], text, more
@@ -183,6 +179,14 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
+}
+
+// storedRef is what the row of a record is called, which is another name for the version of a kind.
+func storedRef(ref store.Ref) store.Ref {
+	if ref.ID == "" {
+		return store.Ref{Kind: versionKind, ID: ref.Kind}
+	}
+	return ref
 }
 
 // record makes a record of its stored row, or an error that names it. A body that fits to the checksum is as it was written.
