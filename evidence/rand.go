@@ -115,19 +115,14 @@ func (r *Rand) exp() float64 {
 }
 
 func (r *Rand) expEdge(u uint64, x float64) float64 {
-	for {
-		layer := &exponential[u&255]
-		switch {
-		case x < layer.inside:
-			return x
-		case u&255 == 0: // beyond its end the distribution is the same again
-			return exponentialEnd - math.Log(r.Float64())
-		case layer.low+r.Float64()*(layer.high-layer.low) < exponentialDensity(x):
-			return x
-		}
-		u = r.Uint64()
-		x = float64(u>>11) * exponential[u&255].width
+	layer := &exponential[u&255]
+	switch {
+	case u&255 == 0: // beyond its end the distribution is the same again
+		return exponentialEnd - math.Log(r.Float64())
+	case layer.low+r.Float64()*(layer.high-layer.low) < exponentialDensity(x):
+		return x
 	}
+	return r.exp()
 }
 
 // A layer of a ziggurat. Layers are of one area and stand in order, widest first.

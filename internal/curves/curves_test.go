@@ -9,6 +9,23 @@ import (
 	"github.com/heedhq/heed/internal/curves"
 )
 
+// TestShapesAreScaledDown, with their ratio, where their sum is more than a float64 is exact for.
+func TestShapesAreScaledDown(t *testing.T) {
+	for _, shapes := range [][2]float64{{3e12, 1e12}, {1.2e12, 0.3e12}, {1e308, 1e308}} {
+		c := curves.Of(shapes[0], shapes[1])
+		assert.InEpsilon(t, 1e12, c.Alpha+c.Beta, 1e-12)
+		assert.InEpsilon(t, shapes[0]/shapes[1], c.Alpha/c.Beta, 1e-12)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	for _, logit := range []float64{-40, -2, 0, 0.5, 3, 700} {
+		logX, logRest := curves.Logs(logit)
+		assert.InDelta(t, -math.Log1p(math.Exp(-logit)), logX, 1e-12)
+		assert.InDelta(t, logX-logit, logRest, 1e-12)
+	}
+}
+
 // TestARuleIntegratesPolynomials, up to each node too, and finds them again from their values.
 func TestARuleIntegratesPolynomials(t *testing.T) {
 	rule := curves.Legendre()

@@ -70,6 +70,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"interdire les caches", "les caches", oppose.Polarity},
 		{"retry at most 3 times", "retry no more than three times", oppose.Way("")},
 		{"use ٣ workers", "use 3 workers", oppose.Way("")},
+		{"enable logs and disable caches", "enable caches and disable logs", oppose.Meaning},
+		{"garde ce qu'ann veut", "garde ce qu'elle veut", oppose.Words},
 		{"", "", oppose.Way("")},
 	} {
 		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)
@@ -123,6 +125,16 @@ func TestLongTextsTakeNoLongTime(t *testing.T) {
 		assert.NotEmpty(t, oppose.Find(text, text+" and more"), "what is too long to be compared is not merged")
 		assert.True(t, oppose.Exchanged(oppose.Read(text), oppose.Read(text+" and more")), "nor are its words compared")
 	}
+}
+
+func TestTextsOf250WordsAreCompared(t *testing.T) {
+	text := strings.TrimSpace(strings.Repeat("cache ", 250))
+	assert.False(t, oppose.Exchanged(oppose.Read(text), oppose.Read(text)))
+	assert.True(t, oppose.Exchanged(oppose.Read(text+" cache"), oppose.Read(text)))
+}
+
+func TestTopic(t *testing.T) {
+	assert.Equal(t, "log server", oppose.Topic("Never enable logs for servers."))
 }
 
 func TestNoTextOpposesItself(t *testing.T) {

@@ -71,6 +71,10 @@ func TestFixedSettings(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, time.Hour, got.HalfLife)
 	})
+	t.Run("a stored one that can't be read is an error", func(t *testing.T) {
+		err := settings.Open(t.Context(), &st, now, settings.Component{Name: "learning/home", Fields: []settings.Field{{Name: "HalfLife", Value: new([]string), Fixed: true}}})
+		require.ErrorContains(t, err, "settings: HalfLife: ")
+	})
 	t.Run("a refusal changes nothing", func(t *testing.T) {
 		stored, err := settings.Stored(t.Context(), &st, "learning/home")
 		require.NoError(t, err)

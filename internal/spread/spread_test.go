@@ -52,6 +52,7 @@ func TestDispersion(t *testing.T) {
 	one, other := spread.Of(few[0], 0.3), spread.Of(few[1], 0.3)
 	assert.InDelta(t, one.Seen, one.Plus(other).Minus(other).Seen, 1e-12)
 	assert.InDelta(t, one.Coin, one.Plus(other).Minus(other).Coin, 1e-12)
+	assert.Equal(t, spread.Spread{}, spread.Spread{Coin: 1, Seen: 1}.Minus(spread.Spread{Coin: 1 + 1e-9, Seen: 1 + 1e-9}))
 }
 
 func TestLess(t *testing.T) {

@@ -27,6 +27,10 @@ func TestFold(t *testing.T) {
 	}
 }
 
+func TestCompose(t *testing.T) {
+	assert.Equal(t, "éa q\u0301", string(Compose([]rune("e\u0301a q\u0301"))))
+}
+
 // TestFoldOfEachCharacter: folding is idempotent, does not tell capitals from small letters, and grows no text by more than its bytes.
 func TestFoldOfEachCharacter(t *testing.T) {
 	for r := range rune(0x20000) {

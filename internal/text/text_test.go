@@ -26,6 +26,8 @@ func TestTrigrams(t *testing.T) {
 	assert.Less(t, score("Reviewer removed PostgreSQL schema from PRD", "PRD should not dictate technical choices"), 0.3)
 	assert.Equal(t, text.Trigrams("用缓存a"), text.Trigrams("用缓存 a"), "another script begins another word")
 	assert.Less(t, score("缓存用", "用缓存"), 1., "pairs have an order")
+	packed := func(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) }
+	assert.Equal(t, []uint64{packed(' ', ' ', 'a'), packed(' ', 'a', 'b'), packed('a', 'b', ' ')}, text.Trigrams("Ab"))
 }
 
 func TestJaccardAndDistinct(t *testing.T) {

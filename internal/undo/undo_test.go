@@ -82,6 +82,7 @@ func TestCommand(t *testing.T) {
 		"Never mind, I found it.": false, "never undo that": false, "he wants to undo that": false, "I undid that": false,
 		"— undo that! — she cried": false, "she said, undo that": false, "my boss says it looks odd, so please undo that": true,
 		"ops 😅 undo that": true, "kannst du das rückgänig machen?": true, "rückgangig machen": true, "Wir mussten die Änderung zurücknehmen": false, "Ya lo dejé como estaba": false,
+		"“say “this” now” is wrong, undo that": true, "revret that": false, "reevrt that": true,
 		"one step back": true, "pretend nothing happened": true, "pretend you are a pirate": false, "fais comme si de rien n'était": true, "fais comme si tu étais un pirate": false,
 		"the old version was better": false, "the old version was better, back to that": true, "OK, back to that.": false, "undo undo undo": true, "restore the settings": false, "remove the last comma": false,
 		"add undo buttons, then revert": false, "nicht rückgängig machen": false, "no deshagas eso": false, "não desfaz isso": false,
