@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,24 @@ func names(system fstest.MapFS) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// TestCopiesShareNothing, so that whoever gets one may change it.
+func TestCopiesShareNothing(t *testing.T) {
+	list, was := []string{"x"}, feedback.Draft{}
+	f := feedback.Feedback{Tags: list, Rules: list}
+	f.Similar, f.Apart, f.Contradicts = list, list, list
+	p := feedback.Proposal{Was: &was, Evidence: list, Authors: list, Writers: list, Warnings: list, Conflicts: make([]feedback.Conflict, 1), Approvals: make([]feedback.Approval, 1)}
+	r := feedback.Rule{Clusters: list, Authors: list, Writers: list, Approvals: make([]feedback.Approval, 1)}
+	for value, copied := range map[any]any{&f: feedback.Copy(f), &p: feedback.Copy(p), &r: feedback.Copy(r)} {
+		one, other := reflect.ValueOf(value).Elem(), reflect.ValueOf(copied)
+		for _, field := range reflect.VisibleFields(one.Type()) {
+			a, b := one.FieldByIndex(field.Index), other.FieldByIndex(field.Index)
+			if (a.Kind() == reflect.Slice || a.Kind() == reflect.Pointer) && !a.IsNil() {
+				assert.NotEqual(t, a.Pointer(), b.Pointer(), "%T.%s", copied, field.Name)
+			}
+		}
+	}
 }
 
 func TestExportIsATreeOfFiles(t *testing.T) {

@@ -254,4 +254,11 @@ func TestDryRun(t *testing.T) {
 	assert.Equal(t, before, after)
 	_, _, err = w.rules.DryRun(ctx, feedback.Draft{})
 	assert.ErrorAs(t, err, new(*heed.InputError))
+
+	w = newWorld(t, feedback.Config{Similarity: &flaky{failing: true}})
+	w.add(w.correction("ann", long))
+	applied, of, err = w.rules.DryRun(ctx, rule("The summary is too long"))
+	assert.ErrorIs(t, err, errFlaky)
+	assert.Empty(t, applied)
+	assert.Zero(t, of)
 }

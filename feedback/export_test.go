@@ -54,6 +54,9 @@ func Scores(ctx context.Context, s *Service, text string, others []string) ([]fl
 	return s.scores(ctx, text, others)
 }
 
+// SameTopic reports whether two opposed texts with this score speak of the same.
+func SameTopic(s *Service, a, b string, score float64) bool { return s.sameTopic(a, b, score) }
+
 // Measure returns the effect of a rule at a moment.
 func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, error) {
 	rule, err := ruleKind.get(ctx, s.cfg.Store, id)

@@ -86,6 +86,45 @@ func TestAPendingProposalGainsEvidence(t *testing.T) {
 	assert.Len(t, after.Approvals, 1, "the words are the same, so approvals stay")
 }
 
+// failsAt is a similarity that fails once.
+type failsAt struct {
+	heed.Trigrams
+	in int // calls from now; 0 never
+}
+
+func (f *failsAt) Similar(ctx context.Context, text string, others []string) ([]float64, error) {
+	if f.in--; f.in == 0 {
+		return nil, errFlaky
+	}
+	return f.Trigrams.Similar(ctx, text, others)
+}
+
+func TestAnEditThatCantBeComparedIsAnError(t *testing.T) {
+	calls := 1
+	for ; ; calls++ {
+		similarity := &failsAt{}
+		w := newWorld(t, feedback.Config{Similarity: similarity})
+		w.says("ann", long)
+		w.says("bob", long)
+		similarity.in = calls
+		_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
+		if similarity.in > 0 {
+			require.NoError(t, err)
+			break
+		}
+		assert.ErrorIs(t, err, errFlaky, calls)
+	}
+	assert.Greater(t, calls, 1)
+}
+
+func TestEvidenceHasNames(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Evidence: []string{""}, Actor: "eve", Reason: "x"})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Evidence[0]", fault.Field)
+}
+
 func TestAnEditedProposalStaysTheClusters(t *testing.T) {
 	now := start.Add(time.Hour) // a clock that stands still
 	for _, prefix := range []string{"a", "z"} {
@@ -623,6 +662,22 @@ func TestConflicts(t *testing.T) {
 	assert.Equal(t, active.ID, p.Conflicts[0].ID)
 	_, err := w.rules.Conflicts(ctx, feedback.Draft{})
 	assert.ErrorAs(t, err, new(*heed.InputError))
+
+	w.activate(rule("Never name the database in the PRD", "writer"))
+	found = conflicts(feedback.Draft{Text: "name the database in the PRD!", AllAgents: true})
+	var kinds []string
+	for _, c := range found {
+		kinds = append(kinds, c.Kind)
+	}
+	assert.Equal(t, []string{"contradiction", "contradiction", "duplicate", "duplicate"}, kinds, "the worst come first")
+}
+
+// TestOpposedTextsOfOneTopic: opposed texts contradict each other if they share two fifths of what they are about, however unlike they are.
+func TestOpposedTextsOfOneTopic(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	assert.True(t, feedback.SameTopic(w.Service, "Make the endpoint public", "Make the endpoint private", 0))
+	assert.False(t, feedback.SameTopic(w.Service, "Fail on warnings", "Continue on warnings", 0))
+	assert.True(t, feedback.SameTopic(w.Service, "Fail on warnings", "Continue on warnings", 0.9))
 }
 
 func TestARejectedConsolidationIsNotProposedAgain(t *testing.T) {
@@ -674,6 +729,9 @@ func TestConsolidate(t *testing.T) {
 	}
 	opposite := p.ID
 	w.change(second.ID, feedback.Pin)
+	second = w.rule(second.ID)
+	second.Clusters = []string{"d1", "a"}
+	w.put(second)
 
 	opened, err := w.rules.Consolidate(ctx)
 	require.NoError(t, err)
@@ -699,7 +757,7 @@ func TestConsolidate(t *testing.T) {
 		require.NoError(t, err)
 	}
 	merged := w.rule(p.ID)
-	assert.Equal(t, []string{"d1"}, merged.Clusters, "what they should end, it should end")
+	assert.Equal(t, []string{"a", "d1"}, merged.Clusters, "what they should end, it should end")
 	assert.True(t, merged.Pinned)
 	for _, id := range []string{first.ID, second.ID} {
 		old := w.rule(id)

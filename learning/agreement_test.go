@@ -415,6 +415,32 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 
 // TestCapsOnPersonsReachAgreement: with Guarded, whatever one person asks and says, it weighs one full observation. Several persons start a
 // heuristic.
+// TestTwoWhoTakeTheirPraiseBack leave nothing of it, for the heuristic that agreed neither.
+func TestTwoWhoTakeTheirPraiseBack(t *testing.T) {
+	f := newFixture(t, strong(learning.Config{}), "yes", "no")
+	f.answerOfModel("e")
+	for _, value := range []float64{1, 0} {
+		for _, person := range []string{"ann", "bob"} {
+			assert.Greater(t, f.confidence("yes"), 0.4)
+			f.clock.Advance(time.Second)
+			f.say(learning.Judgement{Verdict: heed.Verdict{EventID: "e", Person: person, Value: value}})
+		}
+		assert.Equal(t, value > 0, f.confidence("yes") > 0.5)
+	}
+}
+
+// TestRoom: explicit praise lifts the limit on silence, and silence beyond its limit takes no room.
+func TestRoom(t *testing.T) {
+	part := func(channel, source string, weight, reward float64) evidence.Part {
+		var tally evidence.Tally
+		tally.Add(weight, 0, reward, 1)
+		return evidence.Part{Channel: channel, Source: source, Tally: tally}
+	}
+	caps := evidence.Caps{SourceMass: 1, Silence: []string{"silence"}}
+	parts := []evidence.Part{part("silence", "ann", 0.5, 1), part("click", "ann", 0.25, 1), part("click", "bob", 0.5, 0)}
+	assert.Equal(t, map[string]float64{"ann": 1 - 0.75 + 0.25, "bob": 0.5}, learning.Room(caps, parts, 1))
+}
+
 func TestCapsOnPersonsReachAgreement(t *testing.T) {
 	after := func(people int, clicks float64) float64 {
 		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded()})

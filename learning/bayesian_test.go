@@ -27,6 +27,17 @@ func said(value float64, channel string) learning.Judgement {
 	return learning.Judgement{Verdict: heed.Verdict{Value: value, Channel: channel}}
 }
 
+func TestShareOfAJudgement(t *testing.T) {
+	for share, j := range map[float64]learning.Judgement{
+		1:    {Scale: learning.DevScale, Score: 5},
+		0.5:  {Scale: learning.DevScale, Score: 2},
+		0:    {Scale: learning.UserScale, Score: 2},
+		0.25: {Verdict: heed.Verdict{Value: -0.5, Weight: 0.5}},
+	} {
+		assert.InDelta(t, share, learning.ShareOf(j), 1e-12)
+	}
+}
+
 func TestInterpretJudgement(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for _, test := range []struct {

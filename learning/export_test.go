@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
@@ -76,6 +77,14 @@ func States(ctx context.Context, m *Module) (all []string, err error) {
 		add("%s of %s at %s: %d live", kept.Value.Person, kept.Value.Heuristic, kept.Value.Event, len(kept.Value.Live))
 	}
 	return all, nil
+}
+
+// ShareOf returns how much of a full judgement one is.
+func ShareOf(j Judgement) float64 { return j.verdict().share() }
+
+// Room returns what people's evidence leaves of the cap on persons.
+func Room(caps evidence.Caps, parts []evidence.Part, now evidence.Instant) map[string]float64 {
+	return (&belief{caps: caps}).room(parts, now)
 }
 
 // SettingsOf returns the configuration in force of a strategy that [NewBayesian] made.

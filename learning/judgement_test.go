@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -49,6 +50,51 @@ func TestClicksOfSeveralProcesses(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
+}
+
+// restless is a store in which the wording of a heuristic changes before each read.
+type restless struct {
+	store.Store
+	before func()
+}
+
+func (r *restless) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	r.before()
+	return r.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+func TestAWordingThatKeepsChanging(t *testing.T) {
+	f, n := newFixture(t, learning.Config{}, "h"), 0
+	cfg := f.Config()
+	cfg.Store = &restless{f.store, func() {
+		n++
+		h := f.standing("h").Heuristic
+		h.Action = fmt.Sprint("wording ", n)
+		_, err := f.Restart(ctx, h, "", "")
+		require.NoError(t, err)
+	}}
+	m, err := learning.New(ctx, cfg)
+	require.NoError(t, err)
+	_, err = m.Judge(ctx, thumb("h", "e", true))
+	require.ErrorIs(t, err, heed.ErrConflict)
+	assert.ErrorContains(t, err, "the wording of a heuristic keeps changing")
+}
+
+// TestOutweighed: an answer that people praised does not count as ignored, and the change says why.
+func TestOutweighed(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: newBayesian(t, learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
+	f.fire("h", "e", "s")
+	f.say(thumb("h", "e", true))
+	changes := f.event("s", "next")
+	require.Len(t, changes, 1)
+	assert.Contains(t, changes[0].Limits, learning.LimitOutweighed)
+}
+
+func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
+	f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0.5, Ceiling: 0.5}}, "h")
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Empty(t, e.Limits)
 }
 
 // TestClicksAtTheSameMoment: of many clicks at once exactly one is left.
