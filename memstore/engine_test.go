@@ -1,6 +1,7 @@
 package memstore_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -59,6 +60,41 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	observed(t, st, observe("10", at(10)))
 	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
+}
+
+// TestLostHistory: a commit fails for want of history only where the history lacks an observation that matters to it.
+func TestLostHistory(t *testing.T) {
+	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
+	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
+	zero, unnamed := observe("zero", at(0)), observe("unnamed", at(0))
+	zero.Weight, zero.Cell.Name, unnamed.Cell.Name = 0, "other", ""
+	for i := range 4 {
+		observed(t, st, observe(fmt.Sprint(i), at(i+1)))
+		zero.ID, zero.At = fmt.Sprint("zero", i), at(i)
+		unnamed.ID, unnamed.At = fmt.Sprint("unnamed", i), at(i)
+		observed(t, st, zero)
+		observed(t, st, unnamed)
+	}
+	never := cell
+	never.Name = "never"
+	put(t, st, store.Batch{Rebuild: []evidence.Cell{never}})
+	put(t, st, store.Batch{Retract: []string{"zero0"}})
+	put(t, st, store.Batch{Restart: []store.Restart{{Cell: cell, At: at(3)}}})
+	assert.EqualValues(t, 2, sums(t, st, cell).N())
+}
+
+func TestAListingEndsWithItsContext(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	observed(t, st, observe("1", start))
+	observed(t, st, observe("2", start))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var errs []error
+	for _, err := range st.History(ctx, cell) {
+		errs = append(errs, err)
+		cancel()
+	}
+	assert.Equal(t, []error{nil, context.Canceled}, errs)
 }
 
 func TestStoreForgetsHistoryByTime(t *testing.T) {
