@@ -15,8 +15,9 @@ import (
 // An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
 // same round trip.
 var (
-	learnIDs = both(`INSERT INTO heed_id (id, recorded, traced, checksum)
-		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST(value->>1 AS BIGINT) FROM json_each($3) WHERE true
+	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES `, 4, ` ON CONFLICT DO NOTHING RETURNING id`)
+	learnIDs      = either(``, `INSERT INTO heed_id (id, recorded, traced, checksum)
+		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST(value->>1 AS BIGINT) FROM jsonb_array_elements($3) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id`)
 	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
 		SELECT id, -1, 0, 0, '', '', '', '', 0 FROM fresh
@@ -31,7 +32,22 @@ func (c *change) knowIDs() error {
 		return nil
 	}
 	traced := flag(!c.store.cfg.NoHistory)
+	fresh := func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		c.fresh[id] = true
+		return err
+	}
 	learnt := make([][]any, len(ids))
+	if c.t.db.dialect.embedded() {
+		for i, id := range ids {
+			learnt[i] = []any{id, int64(c.now), traced, sumOfID(id, int64(c.now), traced, 0)}
+		}
+		if err := c.t.eachOfAll(&learnIDsBound, learnt, fresh); err != nil {
+			return err
+		}
+		return c.checkBatches()
+	}
 	for i, id := range ids {
 		learnt[i] = []any{id, sumOfID(id, int64(c.now), traced, 0)}
 	}
@@ -40,12 +56,8 @@ func (c *change) knowIDs() error {
 		return err
 	}
 	args := []any{int64(c.now), traced, rows}
-	if c.t.db.dialect.embedded() || c.alone {
-		var inserted []string
-		inserted, err = c.t.texts(learnIDs, args...)
-		for _, id := range inserted {
-			c.fresh[id] = true
-		}
+	if c.alone {
+		err = c.t.each(learnIDs, args, fresh)
 	} else {
 		err = c.knowIDsAndCells(args)
 	}
@@ -194,18 +206,29 @@ func (c *change) observe(all []addition) error {
 		}
 	}
 	var history []any // the arguments of addToHistory
-	if !c.store.cfg.NoHistory {
+	if !c.store.cfg.NoHistory && !c.t.db.dialect.embedded() {
 		if history, err = c.history(all); err != nil {
 			return err
 		}
 	}
-	if len(sums) > 0 && history != nil && !c.t.db.dialect.embedded() {
+	if len(sums) > 0 && history != nil {
 		return c.addSums(sums, cells, history...)
 	}
-	if err := c.addSums(sums, cells); err != nil || history == nil {
+	if err := c.addSums(sums, cells); err != nil || c.store.cfg.NoHistory {
 		return err
 	}
-	_, err = c.t.exec(addToHistory, history...)
+	if history != nil {
+		_, err = c.t.exec(addToHistory, history...)
+		return err
+	}
+	rows, err := historyRows(all, c.now)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		rows[i] = append(rows[i], int64(c.now))
+	}
+	_, err = c.t.execAll(&addToHistoryBound, rows)
 	return err
 }
 
@@ -213,21 +236,24 @@ var cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name,
 
 var (
 	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), 0,
-			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT)
-		FROM json_each($1) WHERE true
-		ON CONFLICT DO NOTHING RETURNING ` + cellColumns)
+	makeCells = either(``, `INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart)
+		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
+			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), 0
+		FROM jsonb_array_elements($1) WHERE true
+		ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	makeCellsBound = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10,
+		` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
 	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
 	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3, checksum = $4 WHERE cell = $5`)
 )
 
-func (c *change) scanCells(q *query, rows string, into map[string]*cellRow) error {
-	return c.t.each(q, []any{rows}, func(scan func(...any) error) error {
+// cellsInto returns what puts the cells that a query finds into a map.
+func (c *change) cellsInto(found map[string]*cellRow) func(scan func(...any) error) error {
+	return func(scan func(...any) error) error {
 		r, _, err := c.t.scanCell(scan)
-		into[r.key] = r
+		found[r.key] = r
 		return err
-	})
+	}
 }
 
 // scanCell returns a cell. It is of an id that is new instead, if its half-life is below 0.
@@ -254,7 +280,7 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 	found := make(map[string]*cellRow, len(keys))
 	rows, err := column(keys)
 	if err == nil {
-		err = c.scanCells(findCells, rows, found)
+		err = c.t.each(findCells, []any{rows}, c.cellsInto(found))
 	}
 	return found, err
 }
@@ -281,11 +307,17 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 			})
 		}
 	}
-	rows, err := rowsOf(missing)
-	if err != nil {
-		return nil, err
+	if c.t.db.dialect.embedded() {
+		for i := range missing {
+			missing[i] = append(missing[i], 0)
+		}
+		err = c.t.eachOfAll(&makeCellsBound, missing, c.cellsInto(found))
+	} else {
+		var rows string
+		if rows, err = rowsOf(missing); err == nil {
+			err = c.t.each(makeCells, []any{rows}, c.cellsInto(found))
+		}
 	}
-	err = c.scanCells(makeCells, rows, found)
 	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
 		return found, err
 	}
@@ -338,8 +370,12 @@ func (c *change) keep(row *cellRow) error {
 	return err
 }
 
-var addToHistory = both(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
-	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT) FROM json_each($2)`)
+var (
+	addToHistory = either(``, `INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT)
+		FROM jsonb_array_elements($2)`)
+	addToHistoryBound = bound(`INSERT INTO heed_observation (cell, id, happened, source, observation, checksum, recorded) VALUES `, 7, ``)
+)
 
 // A keptObservation is an observation in the history, without its cell, its source and its time.
 type keptObservation struct {
@@ -405,11 +441,9 @@ func (t *tx) scanObservation(scan func(...any) error) (o kept, err error) {
 	return o, nil
 }
 
-// PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite rounds when it reads numbers from
-// text, and takes one after the other.
+// PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite would round when it reads numbers from
+// text.
 const (
-	insertTally = `INSERT INTO heed_tally (` + tallyNames + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 	insertTallies = `INSERT INTO heed_tally (` + tallyNames + `)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
 			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
@@ -421,11 +455,15 @@ const (
 		FROM jsonb_array_elements($1)`
 )
 
-var addSums = either(insertTally+onKnownTally("heed_tally"), insertTallies+onKnownTally("heed_tally"))
+var (
+	addSums      = either(``, insertTallies+onKnownTally("heed_tally"))
+	addSumsBound = bound(`INSERT INTO heed_tally (`+tallyNames+`) VALUES `, tallyColumns, onKnownTally("heed_tally"))
+)
 
 // addSumsAndTell is addSums that returns the tallies. In PostgreSQL, both can add to the history in the same round trip.
 var (
-	addSumsAndTell        = either(addSums.texts[SQLite]+returningTally, addSums.texts[Postgres]+returningTally)
+	addSumsAndTellBound   = bound(`INSERT INTO heed_tally (`+tallyNames+`) VALUES `, tallyColumns, onKnownTally("heed_tally")+returningTally)
+	addSumsAndTell        = either(``, addSums.texts[Postgres]+returningTally)
 	addSumsAndKeep        = either(``, alsoToHistory+strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
 	addSumsAndKeepAndTell = either(``, addSumsAndKeep.texts[Postgres]+returningTally)
 )
@@ -447,44 +485,46 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 	for i, from := range froms {
 		rows[i] = sums[from].row(from)
 	}
-	if !c.t.db.dialect.embedded() {
-		text, err := rowsOf(rows)
-		if err != nil {
-			return err
-		}
-		rows = [][]any{append(slices.Clip(history), text)}
-	}
-	add, addAndTell := addSums, addSumsAndTell
-	if len(history) > 0 {
-		add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
-	}
-	if !slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts }) {
-		added := int64(0)
-		for _, row := range rows {
-			n, err := c.t.exec(add, row...)
-			if added += n; err != nil {
-				return err
-			}
-		}
-		return c.addedTo(froms, added, cells)
-	}
-	c.parts = make(map[string][]evidence.Part)
 	added := int64(0)
-	for _, row := range rows {
-		err := c.t.each(addAndTell, row, func(scan func(...any) error) error {
-			added++
-			var key string
-			var part evidence.Part
-			_, err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
-			if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
-				part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
-				c.parts[key] = append(c.parts[key], part)
-			}
-			return err
-		})
-		if err != nil {
+	tell := func(scan func(...any) error) error {
+		added++
+		var key string
+		var part evidence.Part
+		_, err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
+		if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
+			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
+			c.parts[key] = append(c.parts[key], part)
+		}
+		return err
+	}
+	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts })
+	if told {
+		c.parts = make(map[string][]evidence.Part)
+	}
+	var err error
+	switch embedded := c.t.db.dialect.embedded(); {
+	case embedded && told:
+		err = c.t.eachOfAll(&addSumsAndTellBound, rows, tell)
+	case embedded:
+		added, err = c.t.execAll(&addSumsBound, rows)
+	default:
+		add, addAndTell := addSums, addSumsAndTell
+		if len(history) > 0 {
+			add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
+		}
+		var text string
+		if text, err = rowsOf(rows); err != nil {
 			return err
 		}
+		arguments := append(slices.Clip(history), text)
+		if told {
+			err = c.t.each(addAndTell, arguments, tell)
+		} else {
+			added, err = c.t.exec(add, arguments...)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	return c.addedTo(froms, added, cells)
 }

@@ -222,19 +222,17 @@ func (c *change) expect() error {
 }
 
 var (
-	writeRecords = either(`UPDATE heed_record SET revision = $1, at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3,
-		checksum = CAST(value->>4 AS BIGINT)
-		FROM json_each($2) WHERE seq = CAST(value->>0 AS BIGINT)`,
+	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4, checksum = $5 WHERE seq = $6`,
 		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3,
 			checksum = CAST(value->>4 AS BIGINT)
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	addKeys     = both(`INSERT INTO heed_key (hash, at, seq)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
-	dropKeys = either(`DELETE FROM heed_key WHERE (hash, at, seq) IN (
-			SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM json_each($1))`,
-		`DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
+	addKeys     = either(``, `INSERT INTO heed_key (hash, at, seq)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM jsonb_array_elements($1) WHERE true ON CONFLICT DO NOTHING`)
+	addKeysBound  = bound(`INSERT INTO heed_key (hash, at, seq) VALUES `, 3, ` ON CONFLICT DO NOTHING`)
+	dropKeysBound = bound(`DELETE FROM heed_key WHERE (hash, at, seq) IN (VALUES `, 3, `)`)
+	dropKeys      = either(``, `DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
 			SELECT k.ctid FROM jsonb_array_elements($1) AS gone CROSS JOIN LATERAL (
 				SELECT ctid FROM heed_key WHERE hash = gone->>0 AND at = CAST(gone->>1 AS BIGINT) AND seq = CAST(gone->>2 AS BIGINT) OFFSET 0
 			) AS k))`)
@@ -314,32 +312,32 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 		_, err := c.t.exec(changeRows, args...)
 		return err
 	}
-	for _, step := range []struct {
-		q    *query
-		rows [][]any
-	}{{writeRecords, written}, {dropRecords, removed}, {dropKeys, lost}, {addKeys, keys}} {
-		if len(step.rows) == 0 {
-			continue
-		}
-		text, err := rowsOf(step.rows)
-		if err != nil {
-			return err
-		}
-		arguments := []any{text}
-		if step.q == writeRecords {
-			arguments = []any{int64(c.revision), text}
-		}
-		if _, err := c.t.exec(step.q, arguments...); err != nil {
+	for _, w := range written {
+		if _, err := c.t.exec(writeRecords, int64(c.revision), w[1], w[2], w[3], w[4], w[0]); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(removed) > 0 {
+		text, err := rowsOf(removed)
+		if err != nil {
+			return err
+		}
+		if _, err := c.t.exec(dropRecords, text); err != nil {
+			return err
+		}
+	}
+	if _, err := c.t.execAll(&dropKeysBound, lost); err != nil {
+		return err
+	}
+	_, err := c.t.execAll(&addKeysBound, keys)
+	return err
 }
 
 // insertRecords adds records. PostgreSQL adds their keys in the same statement.
-var insertRecords = either(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), $1, value->>4, value->>5, CAST(value->>6 AS BIGINT) FROM json_each($2) WHERE true
-	ON CONFLICT DO NOTHING RETURNING ref, seq`,
+var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, checksum, revision) VALUES `, 8,
+	` ON CONFLICT DO NOTHING RETURNING ref, seq`)
+
+var insertRecords = either(``,
 	`WITH added AS (
 		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
@@ -406,28 +404,27 @@ func (c *change) addRecords(all []writing) error {
 
 // insert returns the numbers of the records that were not there.
 func (c *change) insert(rows, keys [][]any) (map[string]int64, error) {
-	text, err := rowsOf(rows)
-	if err != nil {
-		return nil, err
-	}
-	arguments := []any{int64(c.revision), text}
-	if !c.t.db.dialect.embedded() {
-		if keys == nil {
-			keys = [][]any{}
-		}
-		text, err := rowsOf(keys)
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, text)
-	}
 	seqs := make(map[string]int64, len(rows))
-	err = c.t.each(insertRecords, arguments, func(scan func(...any) error) error {
+	inserted := func(scan func(...any) error) error {
 		var ref string
 		var seq int64
 		err := scan(&ref, &seq)
 		seqs[ref] = seq
 		return err
-	})
-	return seqs, err
+	}
+	if c.t.db.dialect.embedded() {
+		for i := range rows {
+			rows[i] = append(rows[i], int64(c.revision))
+		}
+		return seqs, c.t.eachOfAll(&insertRecordsBound, rows, inserted)
+	}
+	text, err := rowsOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	keyed, err := rowsOf(append([][]any{}, keys...))
+	if err != nil {
+		return nil, err
+	}
+	return seqs, c.t.each(insertRecords, []any{int64(c.revision), text, keyed}, inserted)
 }

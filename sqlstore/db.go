@@ -338,6 +338,21 @@ func (t *tx) exec(q *query, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
+// execAll runs a statement with rows of values, and returns how many rows it changed.
+func (t *tx) execAll(b *bulk, rows [][]any) (changed int64, err error) {
+	err = b.pieces(rows, func(q *query, args []any) error {
+		n, err := t.exec(q, args...)
+		changed += n
+		return err
+	})
+	return changed, err
+}
+
+// eachOfAll calls a function with every row that a statement returns for rows of values.
+func (t *tx) eachOfAll(b *bulk, rows [][]any, row func(scan func(...any) error) error) error {
+	return b.pieces(rows, func(q *query, args []any) error { return t.each(q, args, row) })
+}
+
 // each calls a function with every row that a query finds. Outside of a transaction, a database of SQLite that is locked for a
 // moment, as when its last user closes it, is waited for until there is a row.
 func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) error {

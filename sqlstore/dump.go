@@ -183,7 +183,8 @@ var (
 	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
 		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
 			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) FROM json_each($1)`)
-	loadTallies      = either(insertTally, insertTallies)
+	loadTallies = either(`INSERT INTO heed_tally (`+tallyNames+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`, insertTallies)
 	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum)
 		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
 		FROM json_each($1)`)

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -28,6 +30,46 @@ func either(sqlite, postgres string) *query {
 func both(text string) *query {
 	postgres := among.ReplaceAllString(text, "= ANY (ARRAY(SELECT $1 FROM json_each($2)))") // it then takes an index
 	return either(text, strings.ReplaceAll(postgres, "json_each(", "jsonb_array_elements("))
+}
+
+// A bulk is a statement of SQLite for any number of rows, whose values are bound. It is a statement for each of some numbers of rows: SQLite
+// takes several times as long to take a row from JSON.
+type bulk [len(bulkSizes)]*query
+
+var bulkSizes = [...]int{4, 2, 1}
+
+// bound registers a bulk. Between before and after stand the rows of values.
+func bound(before string, columns int, after string) (b bulk) {
+	for i, size := range bulkSizes {
+		var text strings.Builder
+		text.WriteString(before)
+		for n := range size * columns {
+			switch {
+			case n == 0:
+				text.WriteString("(")
+			case n%columns == 0:
+				text.WriteString("), (")
+			default:
+				text.WriteString(", ")
+			}
+			text.WriteString("$" + strconv.Itoa(n+1))
+		}
+		text.WriteString(")" + after)
+		b[i] = either(text.String(), "")
+	}
+	return b
+}
+
+// pieces calls a function with statements that have all rows.
+func (b *bulk) pieces(rows [][]any, do func(q *query, args []any) error) error {
+	for i, size := range bulkSizes {
+		for ; len(rows) >= size; rows = rows[size:] {
+			if err := do(b[i], slices.Concat(rows[:size]...)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)

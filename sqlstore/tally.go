@@ -94,7 +94,8 @@ func (d *delta) negate() {
 }
 
 const (
-	tallyNames = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
+	tallyColumns = 19
+	tallyNames   = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
 		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named`
 
 	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by

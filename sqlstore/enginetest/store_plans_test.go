@@ -87,6 +87,10 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		"the first of too many": {"WHERE kind = $1 ORDER BY at, seq LIMIT $2", []any{"s7", 10}, "heed_record_at"},
 		"how many of a kind":    {"SELECT count(*) FROM heed_record WHERE kind = $1", []any{"s7"}, "heed_record_at"},
 	}
+	if at.dialect == sqlstore.SQLite {
+		wants["records to change"] = want{"UPDATE heed_record SET revision = ", []any{1, 1, "[]", "{}", 0, 7}, "INTEGER PRIMARY KEY"}
+		wants["keys to remove"] = want{"DELETE FROM heed_key WHERE (hash, at, seq) IN (VALUES ($1, $2, $3))", []any{"h7", 1, 7}, "PRIMARY KEY"}
+	}
 	if at.dialect == sqlstore.Postgres {
 		wants["changed records"] = want{"WITH written AS", []any{1, `[[7,1,"[]","{}"]]`, `[[8]]`, `[["h7",1,7]]`, `[["h8",1,7]]`}, "heed_record_pkey"}
 		wants["ids and cells"] = want{"WITH fresh AS", []any{1, 1, `[["new"]]`, cells}, "heed_cell_pkey"}

@@ -73,7 +73,7 @@ CREATE TABLE heed_id (
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
 CREATE TABLE heed_observation (
-    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq         INTEGER PRIMARY KEY,
     cell        TEXT NOT NULL,
     id          TEXT NOT NULL,
     happened    INTEGER NOT NULL,
