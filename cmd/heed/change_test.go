@@ -268,8 +268,11 @@ func TestAnEditIsShownWhole(t *testing.T) {
 	} {
 		assert.Contains(t, shown, line)
 	}
-	asked := call{args: []string{"--db", file, "rules", "approve", p.ID}, env: []string{"HEED_ACTOR=nils"}, input: "n\n"}.onTerminal(t, 150)
-	assert.Contains(t, asked.out, "with a check: calls of all tools must pass the function harmless")
+	asked := call{args: []string{"--db", file, "rules", "approve", p.ID}, env: []string{"HEED_ACTOR=nils"}, input: "n\n"}.onTerminal(t, 60)
+	assert.Contains(t, asked.out, "warning: its check asks a function that is not known here\n", "it shows what an approver has to know")
+	assert.Contains(t, asked.out, "\nevidence: none\n")
+	assert.Contains(t, asked.out, "with a check:\ncalls of all tools must pass the function harmless.")
+	assertFits(t, asked.out, 60)
 }
 
 func TestExportAndImport(t *testing.T) {

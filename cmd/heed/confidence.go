@@ -7,6 +7,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -62,20 +63,23 @@ func (h held) String() string {
 	return "-"
 }
 
-// heldBy says what holds a confidence: a pin, or a limit that puts it outside of the range of the rate.
+// heldBy says what holds a confidence: a pin, a limit, or caps that put it outside of the range of the rate.
 func (c *confidence) heldBy() string {
 	by := c.Held.String()
 	switch {
-	case by != "-" || c.Low <= c.Confidence && c.Confidence <= c.High:
-	case c.Confidence <= c.Held.Floor:
-		by = "by its floor"
-	case c.Confidence >= c.Held.Ceiling:
-		by = "by its ceiling"
-	default:
+	case by != "-":
+	case len(c.Limits) > 0 && (c.Limits[0] == "floor" || c.Limits[0] == "ceiling"):
+		by = "by its " + string(c.Limits[0])
+	case len(c.Limits) > 0 && c.Limits[0] != "cap":
+		by = "by " + string(c.Limits[0])
+	case len(c.Limits) > 0, c.Confidence < c.Low, c.Confidence > c.High:
 		by = "by caps"
 	}
 	return by
 }
+
+// unknownThreshold says what of an application's configuration is not in the store.
+const unknownThreshold = "A heuristic answers by itself from a confidence of 0.700 on, unless the application sets another decision.Config.Threshold, which the store does not have."
 
 // Run lists confidences, or explains one.
 func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
@@ -92,6 +96,7 @@ func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
 	})
 	return answerList(s, all, err, "heuristics", []string{"domain", cmd.Domain}, func(p *printer, all []confidence) {
 		printConfidences(p, all)
+		p.note(unknownThreshold)
 		p.note(old)
 	})
 }
@@ -111,7 +116,7 @@ func (cmd *confidenceShow) read(s *session, m *learning.Module) (all []confidenc
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, confidenceOf(&e))
+		all = append(all, confidenceOf(&e, m.Config()))
 	}
 	return all, nil
 }
@@ -121,14 +126,15 @@ func (cmd *confidenceShow) explain(s *session, st *opened, m *learning.Module) e
 	if err != nil {
 		return err
 	}
-	one := confidenceOf(&e)
-	one.Prior, one.Limits, one.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(cmd.Limit, 0))]
+	one := confidenceOf(&e, m.Config())
+	one.Prior, one.History = &e.Prior, e.History[:min(len(e.History), max(cmd.Limit, 0))]
 	old, err := faded(s, st, m)
 	if err != nil {
 		return err
 	}
 	return s.answer(one, func(p *printer) {
 		one.print(p)
+		p.note(unknownThreshold)
 		p.note(old)
 	})
 }
@@ -168,20 +174,16 @@ func explanation(s *session, m *learning.Module, id string) (learning.Explanatio
 
 func idOfHeuristic(h learning.Heuristic) string { return h.ID }
 
-func confidenceOf(e *learning.Explanation) confidence {
+func confidenceOf(e *learning.Explanation, cfg learning.Config) confidence {
 	standing := &e.Standing
-	posterior := e.Prior
-	for _, share := range e.Shares {
-		posterior.Alpha += share.For
-		posterior.Beta += share.Against
-	}
 	c := confidence{
 		Heuristic: standing.Heuristic.ID, Domain: standing.Heuristic.Domain, Confidence: standing.Confidence,
 		Fires: standing.Fires, Successes: standing.Successes, Failures: standing.Failures, Held: held{
 			e.Constraints.Lock == learning.Locked, e.Constraints.Range.Floor, e.Constraints.Range.Ceiling, e.Constraints.FeedbackWeight,
 		},
 	}
-	c.Low, c.High = posterior.Interval(0.9)
+	c.Low, c.High = overview.Interval(e, cfg)
+	c.Limits = e.Limits
 	return c
 }
 

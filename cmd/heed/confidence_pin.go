@@ -71,7 +71,7 @@ func tell(s *session, m *learning.Module, id string) error {
 	if err != nil {
 		return err
 	}
-	after := confidenceOf(&e)
+	after := confidenceOf(&e, m.Config())
 	return s.answer(after, func(p *printer) {
 		state := "is not pinned any more"
 		if held := after.Held.String(); held != "-" {

@@ -39,7 +39,7 @@ func (c *change) confirm(s *session, about string) error {
 	}
 	answers := bufio.NewReader(s.in)
 	if !c.Yes {
-		switch answer, err := ask(s.ctx, answers, about+". Go on? [y/N] "); strings.ToLower(answer) {
+		switch answer, err := ask(s.ctx, answers, wrap(about+". Go on? [y/N]", terminalWidth(os.Stderr))+" "); strings.ToLower(answer) {
 		case "y", "yes":
 		default:
 			return cmp.Or(err, errors.New("nothing was changed"))

@@ -119,7 +119,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",
 		"rules revoke 7d0c2b11":                 "there is no rule",
 		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
-		"patterns promote split-by-file":        "reset it first",
+		"patterns promote split-by-file":        "is inverted, and can't be promoted",
 		"patterns deprecate anti-split-by-file": "decide about the pattern that it warns of",
 		"patterns restore split-by-feature":     "nothing to restore",
 		"patterns reset split-by-feautre":       `did you mean "split-by-feature" or`,
@@ -130,6 +130,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
+	assertFails(t, call{args: []string{"--db", db, "patterns", "promote", "split-by-file"}}.run(t), failed, "can't be promoted") // before it asks
 	for _, status := range slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == unproposed || s == string(feedback.Ambiguous) }) {
 		assert.NotEmpty(t, nextOf[status], status)
 	}

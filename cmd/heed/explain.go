@@ -8,13 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
 
 type explainCommand struct {
-	ID    string `arg:"" help:"An answer: the ID of loop.Answer, which is the id of its event, or the start of it."`
+	ID    string `arg:"" help:"An answer: the ID of loop.Answer, which is the id of its event, or the start of it. The id of a response of heed traces does, too."`
 	Agent string `placeholder:"NAME" help:"The name of the agent, loop.Config.Name. Needed if the store has more than one."`
 }
 
@@ -47,7 +50,10 @@ func (cmd *explainCommand) Run(s *session) error {
 		account, err := a.explain(s, cmd.ID)
 		if errors.Is(err, loop.ErrNoAnswer) {
 			var id string
-			if id, err = a.begunBy(s, cmd.ID); err == nil {
+			if id, err = a.begunBy(s, cmd.ID); err != nil && a.ofResponse(s, cmd.ID, &id) {
+				err = nil
+			}
+			if err == nil {
 				account, err = a.explain(s, id)
 			}
 		}
@@ -61,6 +67,17 @@ func (cmd *explainCommand) Run(s *session) error {
 
 func (a answering) explain(s *session, id string) (loop.Account, error) {
 	return loop.Explain(s.ctx, loop.Config{Store: a.st, Name: a.name, Now: a.now}, id)
+}
+
+// ofResponse finds the event of a response that heed traces lists.
+func (a answering) ofResponse(s *session, response string, event *string) bool {
+	d, err := decision.New(s.ctx, decision.Config{Store: a.st})
+	if err != nil {
+		return false
+	}
+	t, err := trace(s, d, response)
+	*event = t.EventID
+	return err == nil && strings.HasPrefix(t.ResponseID, response)
 }
 
 // begunBy returns the only answer whose id begins with a text.
@@ -85,7 +102,18 @@ func (a answering) begunBy(s *session, text string) (string, error) {
 
 // printBranch prints a tree. Texts of users, models and reviewers are in it.
 func printBranch(p *printer, b loop.Branch, first, rest string) {
-	p.printf("%s%s\n", first, show(b.Text))
+	further := rest
+	if len(b.On) > 0 {
+		further += "│ "
+	}
+	text, lead := show(b.Text), first
+	if p.terminal {
+		text = wrap(text, p.width-max(ansi.StringWidth(first), ansi.StringWidth(further)))
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		p.printf("%s%s\n", lead, line)
+		lead = further
+	}
 	for i, on := range b.On {
 		if i == len(b.On)-1 {
 			printBranch(p, on, rest+"└─ ", rest+"   ")

@@ -72,6 +72,15 @@ func TestExplain(t *testing.T) {
 			require.Zero(t, trace.code, trace.err)
 			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
 
+			listed := read[[]traceReport](t, "--db", file, "--now", asOf, "traces", "--path", "heuristic")
+			require.Len(t, listed, 1)
+			response := listed[0].ResponseID
+			for _, given := range []string{response, response[:8]} {
+				assert.Equal(t, by.out, call{args: args(given)}.run(t).out, "by the response that heed traces prints")
+				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "traces", given}}.run(t).out)
+			}
+			assertFits(t, call{args: args("disk"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 40).out, 40)
+
 			begun := call{args: args("li")}.run(t)
 			require.Zero(t, begun.code, begun.err)
 			assert.Contains(t, begun.out, "answer light")

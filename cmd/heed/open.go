@@ -199,6 +199,8 @@ func (p place) explain(err error) error {
 		return errInterrupted
 	case errors.Is(err, heed.ErrDamaged):
 		return fmt.Errorf("%w: see heed doctor", err)
+	case errors.As(err, &schema) && schema.Found < schema.Known:
+		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
 		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
 	case errors.As(err, &lite):

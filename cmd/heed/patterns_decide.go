@@ -51,6 +51,9 @@ func (cmd *patternDecision) by(state patterns.State) func(patterns.Standing) (st
 		if p := before.Pattern; p.Override == state {
 			return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", show(cmd.ID), state, show(p.By.Actor), show(p.By.Reason))
 		}
+		if state == patterns.Proven && (before.State == patterns.Deprecated || before.State == patterns.Inverted) {
+			return "", fmt.Errorf("%s is %s, and can't be promoted: begin anew with heed patterns reset %s", show(cmd.ID), before.State, show(cmd.ID))
+		}
 		return fmt.Sprintf("This makes %s %s by hand, from %s", show(cmd.ID), state, before.State), nil
 	}
 }

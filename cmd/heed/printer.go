@@ -33,11 +33,16 @@ func newPrinter(file *os.File, environ []string) *printer {
 	if !p.terminal {
 		return p
 	}
-	p.w, p.width = colorprofile.NewWriter(file, environ), 80
-	if width, _, err := term.GetSize(file.Fd()); err == nil && width > 0 {
-		p.width = width
-	}
+	p.w, p.width = colorprofile.NewWriter(file, environ), terminalWidth(file)
 	return p
+}
+
+// terminalWidth returns how wide a terminal is, and 80 if it does not say.
+func terminalWidth(file *os.File) int {
+	if width, _, err := term.GetSize(file.Fd()); err == nil && width > 0 {
+		return width
+	}
+	return 80
 }
 
 // printf writes. The first error stays.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -58,6 +59,14 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		}
 		if p.Change != "" {
 			verb += " to " + strings.ToLower(string(p.Change))
+		}
+		if !cmd.Yes && !s.JSON {
+			report, err := review.OfProposal(s.ctx, f, p)
+			if err != nil {
+				return err
+			}
+			(&ruleReport{report}).print(newPrinter(os.Stderr, os.Environ()))
+			fmt.Fprintln(os.Stderr)
 		}
 		words := fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))
 		if check := review.CheckWords(p.Check, show); check != "" {

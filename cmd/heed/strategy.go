@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -22,6 +24,42 @@ type strategyCommands struct {
 	Reset         strategyReset         `cmd:"" help:"Forget what was learned in a category."`
 	ResetItem     strategyResetItem     `cmd:"" name:"reset-item" aliases:"reset-learning" help:"Forget what was learned of an item."`
 }
+
+// ownPooling says that a learner pools evidence by the application's own code, if that is so: what is shown is then not what the application
+// believes.
+func ownPooling(s *session, st *opened, l *strategy.Learner) (string, error) {
+	for r, err := range st.store.Find(s.ctx, store.Query{Kind: settingsKind}) {
+		if err != nil {
+			return "", err
+		}
+		if r.ID != "strategy/"+l.Config().Name {
+			continue
+		}
+		var kept struct {
+			Fields struct {
+				Pooling struct {
+					Value struct{ Type string }
+				}
+			}
+		}
+		body, err := r.Body.JSON()
+		if err == nil {
+			err = json.Unmarshal(body, &kept)
+		}
+		if err != nil {
+			return "", err
+		}
+		switch of := kept.Fields.Pooling.Value.Type; of {
+		case "", fmt.Sprintf("%T", strategy.TwoLevel{}), fmt.Sprintf("%T", strategy.Copy{}), fmt.Sprintf("%T", strategy.Alone{}):
+			return "", nil
+		default:
+			return fmt.Sprintf("The application pools evidence with %s, which heed does not have. Here it is pooled by default: the application may choose another arm.", show(of)), nil
+		}
+	}
+	return "", nil
+}
+
+const settingsKind = "heed.settings"
 
 // A segment is a category in a context.
 type segment struct{ category, context string }

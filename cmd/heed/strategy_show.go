@@ -2,8 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -17,7 +20,45 @@ type strategyShow struct {
 type shownSegment struct {
 	strategy.Distribution
 	SpecializesAt int                 `json:"specializes_at,omitempty"` // sessions, where items take a copy
+	Shares        []armShare          `json:"shares"`                   // of the arms, in their order
 	Standings     []strategy.Standing `json:"standings"`                // the nearest to specialising first
+}
+
+// An armShare is how probable it is that an arm is the best, and how often it was chosen of late.
+type armShare struct {
+	Arm    strategy.ArmID `json:"arm"`
+	Best   float64        `json:"best"`
+	Chosen *float64       `json:"chosen,omitempty"` // of the latest recorded choices of the segment, 200 at most
+}
+
+const lateChoices = 200
+
+// shares reads how often the arms of a segment were chosen of late.
+func shares(s *session, l *strategy.Learner, d *strategy.Distribution) (all []armShare, err error) {
+	counts, of := make(map[strategy.ArmID]int), 0
+	for r, err := range l.History(s.ctx, strategy.ChoiceFilter{Category: d.Category, Context: d.Context, Until: s.Now.Time}) {
+		if errors.Is(err, heed.ErrNotFound) {
+			break // there are no records
+		} else if err != nil {
+			return nil, err
+		}
+		if r.Choice.Category != d.Category || r.Choice.Context != d.Context {
+			continue // an empty name is every name to a filter
+		}
+		counts[r.Choice.Arm]++
+		if of++; of == lateChoices {
+			break
+		}
+	}
+	for i, best := range overview.Sure(d.Arms) {
+		share := armShare{Arm: d.Arms[i].Arm, Best: best}
+		if of > 0 {
+			chosen := float64(counts[share.Arm]) / float64(of)
+			share.Chosen = &chosen
+		}
+		all = append(all, share)
+	}
+	return all, nil
 }
 
 // Run shows a category.
@@ -35,7 +76,7 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 		}
 		cmd.Category = only
 	}
-	return learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) error {
+	return learners.with(s, c.Learner, func(st *opened, l *strategy.Learner) error {
 		found, err := segments(s, l, *cmd.Category, cmd.Context)
 		if err != nil {
 			return err
@@ -50,9 +91,19 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 			if pooling, ok := l.Config().Pooling.(strategy.Specializer); ok {
 				shown.SpecializesAt = pooling.SpecializeAt()
 			}
+			if shown.Shares, err = shares(s, l, &d); err != nil {
+				return err
+			}
 			all = append(all, shown)
 		}
-		return s.answer(all, func(p *printer) { p.each(len(all), func(i int) { all[i].print(p) }) })
+		own, err := ownPooling(s, st, l)
+		if err != nil {
+			return err
+		}
+		return s.answer(all, func(p *printer) {
+			p.each(len(all), func(i int) { all[i].print(p) })
+			p.note(own)
+		})
 	})
 }
 
@@ -76,8 +127,14 @@ func (c *strategyCommands) only(s *session) (name *string, err error) {
 func (d *shownSegment) print(p *printer) {
 	p.heading("%s: %s of %s, last %s", segmentName(d.Category, d.Context),
 		plural(d.Outcomes, "report", "reports"), plural(d.Items, "item", "items"), moment(d.Updated))
-	t := newTable("arm", ">mean", ">low", ">high", "?>reports")
-	t.arms(d.Arms, d.Leading, nil)
+	t := newTable("arm", ">mean", ">low", ">high", ">best", "?>chosen", "?>reports")
+	t.arms(d.Arms, d.Leading, func(i int) []string {
+		chosen := "-"
+		if x := d.Shares[i].Chosen; x != nil {
+			chosen = percent(*x)
+		}
+		return []string{percent(d.Shares[i].Best), chosen, count(d.Arms[i].Outcomes)}
+	})
 	t.print(p)
 	if len(d.Parameters) > 0 {
 		p.printf("\n")
@@ -98,14 +155,10 @@ func (d *shownSegment) print(p *printer) {
 	t.print(p)
 }
 
-// arms adds a row for each arm, with the mean of the arm in the segment if there is a segment beside it.
-func (l *listing) arms(arms []strategy.ArmReport, leading strategy.ArmID, segment []strategy.ArmReport) {
+// arms adds a row for each arm, with more cells behind its interval.
+func (l *listing) arms(arms []strategy.ArmReport, leading strategy.ArmID, more func(i int) []string) {
 	for i, arm := range arms {
-		cells := []string{show(string(arm.Arm)), share(arm.Mean), share(arm.Low), share(arm.High), count(arm.Outcomes)}
-		if segment != nil {
-			cells = append(cells, share(segment[i].Mean))
-		}
-		l.add(cells...)
+		l.add(append([]string{show(string(arm.Arm)), share(arm.Mean), share(arm.Low), share(arm.High)}, more(i)...)...)
 		l.draw(interval{arm.Low, arm.Mean, arm.High})
 		if arm.Arm == leading {
 			l.leading = i + 1
@@ -144,8 +197,11 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 				r := all[i]
 				p.heading("%s in %s: seen in %s, %s its own way, specialised: %s", show(r.Item), segmentName(r.Category, r.Context),
 					plural(r.Sessions, "session", "sessions"), percent(r.Independence), specialised(r.Specialized, r.Sessions, r.SpecializesAt))
-				t := newTable("arm", ">mean", ">low", ">high", "?>reports", "?>segment")
-				t.arms(r.Arms, r.Leading, r.Segment)
+				best := overview.Sure(r.Arms)
+				t := newTable("arm", ">mean", ">low", ">high", ">best", "?>reports", "?>segment")
+				t.arms(r.Arms, r.Leading, func(i int) []string {
+					return []string{percent(best[i]), count(r.Arms[i].Outcomes), share(r.Segment[i].Mean)}
+				})
 				t.print(p)
 			})
 		})

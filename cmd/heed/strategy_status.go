@@ -56,8 +56,11 @@ type strategyDistributions struct{}
 // Run lists the segments.
 func (strategyDistributions) Run(s *session, c *strategyCommands) error {
 	var all []strategy.Distribution
-	err := learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) (err error) {
-		all, err = collect(l.Distributions(s.ctx))
+	var own string
+	err := learners.with(s, c.Learner, func(st *opened, l *strategy.Learner) (err error) {
+		if all, err = collect(l.Distributions(s.ctx)); err == nil {
+			own, err = ownPooling(s, st, l)
+		}
 		return err
 	})
 	return answerList(s, all, err, "segments", nil, func(p *printer, all []strategy.Distribution) {
@@ -72,5 +75,5 @@ func (strategyDistributions) Run(s *session, c *strategyCommands) error {
 			}
 		}
 		t.print(p)
-	})
+	}, own)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 type tracesCommand struct {
-	ID    string `arg:"" optional:"" help:"A response or an event, to see its newest trace. Without it, the newest are listed."`
+	ID    string `arg:"" optional:"" help:"A response or an event, or the start of its id, to see its newest trace. Without it, the newest are listed."`
 	Path  string `enum:",heuristic,llm" default:"" placeholder:"PATH" help:"Only answers of a heuristic, or of the model: heuristic or llm."`
 	Limit int    `default:"20" help:"The number of traces to show, the newest."`
 }
@@ -97,23 +97,40 @@ func (cmd *tracesCommand) with(s *session, do func(*decision.Decider) error) err
 	})
 }
 
+// trace finds a trace by the id of its response or of its event, or by the start of one if no other begins so. Of an event's traces it is the newest.
+func trace(s *session, d *decision.Decider, id string) (decision.Trace, error) {
+	t, err := d.Trace(s.ctx, id)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return t, damaged("trace", id, err)
+	}
+	all, err := collect(d.Traces(s.ctx))
+	if err != nil {
+		return t, err
+	}
+	has := func(id string) func(decision.Trace) bool {
+		return func(t decision.Trace) bool { return t.ResponseID == id || t.EventID == id }
+	}
+	if of := slices.IndexFunc(all, has(id)); of >= 0 {
+		return all[of], nil
+	}
+	var ids []string
+	for _, t := range all {
+		ids = append(ids, t.ResponseID, t.EventID)
+	}
+	slices.Sort(ids)
+	whole, err := pick("trace", id, slices.Compact(ids), func(id string) string { return id }, "heed traces lists those that are kept")
+	if err != nil {
+		return t, err
+	}
+	return all[slices.IndexFunc(all, has(whole))], nil
+}
+
 // show shows one trace.
 func (cmd *tracesCommand) show(s *session) error {
 	return cmd.with(s, func(d *decision.Decider) error {
-		t, err := d.Trace(s.ctx, cmd.ID)
-		if errors.Is(err, heed.ErrNotFound) {
-			all, err := collect(d.Traces(s.ctx))
-			if err != nil {
-				return err
-			}
-			of := slices.IndexFunc(all, func(t decision.Trace) bool { return t.EventID == cmd.ID }) // the newest
-			if of < 0 {
-				ids := texts(all, func(t decision.Trace) string { return t.ResponseID })
-				return unknown("trace", cmd.ID, ids, "heed traces lists those that are kept")
-			}
-			t = all[of]
-		} else if err != nil {
-			return damaged("trace", cmd.ID, err)
+		t, err := trace(s, d, cmd.ID)
+		if err != nil {
+			return err
 		}
 		return s.answer(traceOf(&t), func(p *printer) {
 			printTraces(p, []traceReport{traceOf(&t)})
