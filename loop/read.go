@@ -147,7 +147,11 @@ func (f *file) locate(d *json.Decoder, text []byte, at string) error {
 				return err
 			}
 			name := strings.TrimPrefix(fmt.Sprintf("%s.%v", at, key), ".")
+			_, twice := f.lines[name]
 			f.lines[name] = lineAt(text, int(d.InputOffset()))
+			if twice {
+				f.fault(name, "is there twice")
+			}
 			if err := f.locate(d, text, name); err != nil {
 				return err
 			}

@@ -76,15 +76,17 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 	for text, want := range map[string][]string{
 		"[[heuristics]]\nid = 3\ncondition = \"c\"\naction = \"a\"\nweigth = 1":    {"2 heuristics[0].id must be a text", "5 heuristics[0].weigth is not known"},
 		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {"5 notes[1].id is that of an earlier lesson"},
-		"[[notes]]\nid = \"a\"\n":                              {"1 notes[0].text must not be empty"},
-		"[[heuristics]]\naction = \"a\"\nid = \"x\"":           {"1 heuristics[0].condition must not be empty"},
-		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]": {"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts"},
-		"[[rules]]\nid = \"a\"\nx = 1":                         {"1 rules is not known: lessons are heuristics, notes and arms"},
-		"notes = 3":                                            {"1 notes must be a list of tables"},
-		"[[notes]]\nid =":                                      {"2  "},
+		"[[notes]]\nid = \"a\"\n":                                                {"1 notes[0].text must not be empty"},
+		"[[heuristics]]\naction = \"a\"\nid = \"x\"":                             {"1 heuristics[0].condition must not be empty"},
+		"{\"notes\": [{\"id\": \"a\", \"text\": \"one\",\n\"text\": \"two\"}]}":  {"2 notes[0].text is there twice"},
+		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}":      {"2 notes is there twice"},
+		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]":                   {"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts"},
+		"[[rules]]\nid = \"a\"\nx = 1":                                           {"1 rules is not known: lessons are heuristics, notes and arms"},
+		"notes = 3":                                                              {"1 notes must be a list of tables"},
+		"[[notes]]\nid =":                                                        {"2  "},
 		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {"4 notes[1].id must be a text", "3 notes[0].text must not be empty"},
-		"{\n \"notes\": [3]}": {"2 notes must be a list of tables"},
-		"{\n \"notes\": [\n}": {"3  "},
+		"{\n \"notes\": [3]}":                                                    {"2 notes must be a list of tables"},
+		"{\n \"notes\": [\n}":                                                    {"3  "},
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := loop.ReadLessons(strings.NewReader(text))

@@ -28,6 +28,7 @@ type api struct {
 	plans    loop.Plans // that /v1/answered may be about
 	reports  reports
 	declared atomic.Bool // the kind of keyed calls
+	waiting  waiters
 }
 
 // A caller is who sent a request, and what comes with it beside the body.
@@ -83,6 +84,7 @@ func routes() []route {
 		routeOf(post, "/v1/outcome", (*api).outcome, unknown, forgotten, missingPart),
 		routeOf(post, "/v1/correct", (*api).correct, unknown, missingPart),
 		routeOf(get, "/v1/explanation", (*api).explanation, unknown),
+		routeOf(get, "/v1/find", (*api).find, unknown, missingPart),
 		routeOf(get, "/v1/segments", (*api).segments, missingPart),
 		routeOf(get, "/v1/heuristics", (*api).heuristics, missingPart),
 		routeOf(get, "/v1/rules", (*api).rules, missingPart),
@@ -187,7 +189,10 @@ func (a *api) carryOut(ctx context.Context, r *http.Request, call *route, c *cal
 		a.failed(ctx, "give back an idempotency key", claim.release(last))
 		return reply{}, err
 	}
-	a.failed(ctx, "keep an answer under its idempotency key", claim.keep(last, got))
+	if err := claim.keep(last, got); err != nil {
+		a.failed(ctx, "keep an answer under its idempotency key", err)
+		return reply{}, problemOf(failure, "The call was carried out, and its answer could not be kept under its idempotency key. Send it again.")
+	}
 	return got, nil
 }
 

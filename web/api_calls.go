@@ -141,6 +141,8 @@ type eventCall struct {
 	Context string     `json:"context,omitempty"`
 	History []turnJSON `json:"history,omitempty"`
 	At      time.Time  `json:"at,omitzero"`
+	// AskModel has the model answer, and no heuristic.
+	AskModel bool `json:"ask_model,omitempty"`
 }
 
 // needsText refuses an event without a text. There is nothing to answer then.
@@ -154,7 +156,7 @@ func (in *eventCall) needsText() error {
 func (in *eventCall) event(c *caller) loop.Event {
 	e := loop.Event{
 		ID: cmp.Or(in.ID, c.event), Text: in.Text, Session: in.Session, Person: in.Person, Stream: in.Stream, Domain: in.Domain,
-		Task: in.Task, Item: in.Item, Context: in.Context, At: in.At,
+		Task: in.Task, Item: in.Item, Context: in.Context, At: in.At, AskModel: in.AskModel,
 	}
 	for _, t := range in.History {
 		e.History = append(e.History, loop.Turn(t))
@@ -304,6 +306,7 @@ type answeredCall struct {
 	Text         string  `json:"text,omitempty"`
 	Model        string  `json:"model,omitempty"`
 	Error        string  `json:"error,omitempty"`
+	Cut          bool    `json:"cut,omitempty"`
 	InputTokens  int     `json:"input_tokens,omitempty"`
 	OutputTokens int     `json:"output_tokens,omitempty"`
 	Latency      float64 `json:"latency_ms,omitempty"`
@@ -338,7 +341,7 @@ func (a *api) answered(ctx context.Context, c *caller, in *answeredCall) (told, 
 	if !ok {
 		return told{}, problemOf(unknown, "This server has no plan of this id, or no longer. Send the event to /v1/prepare again, with the same id.")
 	}
-	r := loop.Reply{Text: in.Text, Model: in.Model, InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, Latency: latency}
+	r := loop.Reply{Text: in.Text, Model: in.Model, Cut: in.Cut, InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, Latency: latency}
 	if in.Error != "" {
 		r.Err = errors.New(in.Error)
 	}

@@ -311,6 +311,23 @@ func (a *api) warnings(ctx context.Context, _ *caller, in *pageCall) (pageJSON[w
 	}))
 }
 
+type findCall struct {
+	Session string `json:"session"`
+}
+
+type foundJSON struct {
+	ID string `json:"id"`
+}
+
+// find returns the newest answer of a session.
+func (a *api) find(ctx context.Context, _ *caller, in *findCall) (foundJSON, error) {
+	if a.cfg.Agent == nil {
+		return foundJSON{}, lacks("agent")
+	}
+	id, err := a.cfg.Agent.Find(ctx, in.Session)
+	return foundJSON{id}, err
+}
+
 type explanationCall struct {
 	Answer string `json:"answer" heed:"id"`
 }
@@ -323,7 +340,7 @@ type explanationJSON struct {
 	Heuristic string            `json:"heuristic,omitempty"`
 	Needed    float64           `json:"needed"`
 	Believed  float64           `json:"believed"`
-	Arm       string            `json:"arm,omitempty"`
+	Arm       *armOf            `json:"arm,omitempty"`
 	Rules     []string          `json:"rules"`
 	Notes     []string          `json:"notes"`
 	Ways      []string          `json:"ways"`
@@ -353,7 +370,7 @@ func (a *api) explanation(ctx context.Context, _ *caller, in *explanationCall) (
 		Overruled: got.Overruled, Known: got.Known, Worth: got.Worth, Channel: got.Channel, Tree: got.Tree(),
 	}
 	if got.Choice != nil {
-		e.Arm = string(got.Choice.Arm)
+		e.Arm = &armOf{ID: string(got.Choice.Arm)}
 	}
 	for _, r := range got.Rules {
 		e.Rules = append(e.Rules, r.ID)

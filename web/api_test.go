@@ -506,6 +506,97 @@ func TestOneKeyAtOnce(t *testing.T) {
 	assert.EqualValues(t, 1, w.asked.Load())
 }
 
+// A person's calls that wait for another one with their key have a bound. Others may wait.
+func TestWaitersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = time.Second; cfg.Rate = 1000 })
+		free := make(chan struct{})
+		w.model = func(context.Context, decision.LLMRequest) (string, error) { <-free; return "Once.", nil }
+		var wg sync.WaitGroup
+		post := func() reception { return w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k") }
+		for range 1 + mostWaiting {
+			wg.Go(func() { w.must(200, post()) })
+		}
+		synctest.Wait()
+		got := post()
+		assert.Equal(t, conflicting, got.sort(), "at once")
+		assert.Equal(t, "1", got.header.Get("Retry-After"))
+		close(free)
+		wg.Wait()
+		w.must(200, post())
+		wg.Go(func() {
+			w.must(200, w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k", "X-Person", "another"))
+		})
+		wg.Wait()
+	})
+}
+
+// A shaky store fails to commit calls with a key, after it has done so or before.
+type shaky struct {
+	store.Store
+	fails atomic.Int64 // how often
+	late  bool         // the commit is made, and its answer lost
+}
+
+func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	keeps := len(batches) == 1 && len(batches[0].Records) == 1 && batches[0].Records[0].Kind == keyedCalls.Name && batches[0].Records[0].Revision > 0
+	if !keeps || s.fails.Add(-1) < 0 {
+		return s.Store.Commit(ctx, batches...)
+	}
+	if s.late {
+		_, _ = s.Store.Commit(ctx, batches...)
+	}
+	return nil, errors.New("the connection was lost")
+}
+
+// A repeated call gets the body that the first one got. If it could not be kept, the first one got none.
+func TestAnAnswerThatIsNotKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails int64
+		late  bool
+		want  int
+	}{"once": {1, false, 200}, "the answer of the commit is lost": {1, true, 200}, "for long": {1000, false, 500}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var st *shaky
+				w := newWorld(t, func(_ *loop.Config, cfg *Config) {
+					st = &shaky{Store: cfg.Store, late: c.late}
+					cfg.Store, cfg.AnswerTimeout = st, time.Second
+				})
+				st.fails.Store(c.fails)
+				first := w.must(c.want, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
+				st.fails.Store(0)
+				time.Sleep(2 * keySpare)
+				again := w.must(200, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
+				if c.want == 200 {
+					assert.Equal(t, first.body, again.body)
+				}
+			})
+		})
+	}
+}
+
+// A program that knows the session alone finds the answer. An answer that must be the model's is no heuristic's.
+func TestFindAndAskModel(t *testing.T) {
+	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Lessons.Heuristics[0].Initial = 0.9 })
+	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"somebody says hello","session":"ticket 7"}`))
+	assert.EqualValues(t, 0, w.asked.Load())
+	w.must(200, w.post("/v1/answer", `{"id":"e2","text":"somebody says hello","session":"ticket 7","ask_model":true}`))
+	assert.EqualValues(t, 1, w.asked.Load())
+	assert.Equal(t, "e2", w.must(200, w.get("/v1/find?session=ticket+7")).text(t, "id"))
+	assert.Equal(t, unknown, w.get("/v1/find?session=another").sort())
+	assert.Equal(t, badField, w.get("/v1/find").sort())
+	arm, ok := w.must(200, w.get("/v1/explanation?answer=e2")).field(t, "arm").(map[string]any)
+	require.True(t, ok, "an object")
+	assert.NotEmpty(t, arm["id"])
+
+	id := w.must(200, w.post("/v1/prepare", `{"text":"t"}`)).text(t, "id")
+	w.must(200, w.post("/v1/answered", fmt.Sprintf(`{"id":%q,"text":"The beg","cut":true}`, id)))
+	p, err := w.agent.Answer(t.Context(), loop.Event{ID: id, Text: "t"})
+	require.NoError(t, err)
+	assert.True(t, p.Result.Cut)
+}
+
 // A call whose process has died is taken over when its time is up, and its event has the answer that it may have had already.
 func TestAbandonedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

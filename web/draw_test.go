@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/channels"
 	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -117,7 +118,7 @@ func TestSeenBy(t *testing.T) {
 	o.Cell.Name = overview.DisagreedCell
 	assert.Equal(t, known(overview.DisagreementChannel), seenBy(o))
 	assert.Equal(t, "thumb", known("thumb"))
-	assert.Equal(t, "nobody said anything, thumb", channels("implicit_timeout, thumb"))
+	assert.Equal(t, "nobody said anything, thumb", channels.List("implicit_timeout, thumb"))
 }
 
 // TestClear: an arm leads where it is the best with a probability of a half or more.

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/channels"
 	"github.com/heedhq/heed/internal/overview"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": channels, "seenby": seenBy, "sentence": sentence,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": func(names string) string { return say(channels.List(names)) }, "seenby": seenBy, "sentence": sentence,
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
@@ -125,36 +125,12 @@ func opposed(kind string) string {
 	return say(kind)
 }
 
-// known says how something is known, by the name of its channel. Names of the host's own stay as they are.
+// known says how something is known, by the name of its channel.
 func known(name string) string {
-	switch name {
-	case learning.ChannelExplicit:
-		return "a user said it"
-	case learning.ChannelDev:
-		return "a developer said it"
-	case learning.ChannelTimeout, "silence":
-		return "nobody said anything"
-	case learning.ChannelUndo:
-		return "the user took it back"
-	case learning.ChannelIgnored:
-		return "the user went on without a word"
-	case learning.ChannelOutcome:
-		return "an outcome came"
-	case learning.ChannelAgreement:
-		return "the model said the same"
-	case overview.DisagreementChannel:
+	if name == overview.DisagreementChannel {
 		return "the model said something else"
 	}
-	return say(name)
-}
-
-// channels is [known] for names that are joined by commas.
-func channels(names string) string {
-	all := strings.Split(names, ",")
-	for i, name := range all {
-		all[i] = known(strings.TrimSpace(name))
-	}
-	return strings.Join(all, ", ")
+	return say(channels.Words(name))
 }
 
 // seenBy is [known] for an observation. Disagreement has the channel of agreement, and a cell of its own.

@@ -62,6 +62,7 @@ type prepareIn struct {
 	Task         string `json:"task,omitempty" jsonschema:"the id of the task that the answer plans or carries out"`
 	Item         string `json:"item,omitempty" jsonschema:"the thing that the message is about, such as a customer or a repository"`
 	Context      string `json:"context,omitempty" jsonschema:"the kind of situation, such as interactive or batch"`
+	AskModel     bool   `json:"ask_model,omitempty" jsonschema:"has the model answer, and no heuristic, as where the answer must have a form"`
 }
 
 type prepareOut struct {
@@ -85,7 +86,7 @@ func (s *server) prepare(ctx context.Context, who *speaker, in *prepareIn) (prep
 	conversation := who.conversation(in.Conversation)
 	plan, err := s.agent.Prepare(ctx, loop.Event{
 		ID: who.message(in.Message, conversation), Text: in.Text, Session: conversation, Person: who.person,
-		Domain: in.Domain, Task: in.Task, Item: in.Item, Context: in.Context,
+		Domain: in.Domain, Task: in.Task, Item: in.Item, Context: in.Context, AskModel: in.AskModel,
 	})
 	if err != nil {
 		return prepareOut{}, err
@@ -104,6 +105,7 @@ type answeredIn struct {
 	ID           string  `json:"id" jsonschema:"what prepare gave"`
 	Text         string  `json:"text,omitempty" jsonschema:"the whole answer"`
 	Error        string  `json:"error,omitempty" jsonschema:"why there is no answer"`
+	Cut          bool    `json:"cut,omitempty" jsonschema:"text ends too early, as at the most tokens"`
 	Model        string  `json:"model,omitempty" jsonschema:"the name of the model"`
 	InputTokens  int     `json:"input_tokens,omitempty"`
 	OutputTokens int     `json:"output_tokens,omitempty"`
@@ -134,7 +136,7 @@ func (s *server) answered(ctx context.Context, who *speaker, in *answeredIn) (an
 		return answeredOut{}, fault("id", "prepare has not given it to this person, or too long ago, or the answer was ready")
 	}
 	reply := loop.Reply{
-		Text: in.Text, Model: in.Model, InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, Latency: latency,
+		Text: in.Text, Model: in.Model, Cut: in.Cut, InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, Latency: latency,
 	}
 	if in.Error != "" {
 		reply.Err = errors.New(in.Error)

@@ -1,0 +1,34 @@
+// Package channels has words for the channels of evidence.
+package channels
+
+import "strings"
+
+// Words says how something is known, by the name of its channel. Names of the host's own stay as they are.
+func Words(name string) string {
+	switch name { // those of package learning, which explains them
+	case "user_explicit":
+		return "a user said it"
+	case "dev":
+		return "a developer said it"
+	case "implicit_timeout", "silence":
+		return "nobody said anything"
+	case "implicit_undo":
+		return "the user took it back"
+	case "implicit_ignored":
+		return "the user went on without a word"
+	case "implicit_outcome":
+		return "an outcome came"
+	case "agreement":
+		return "the model said the same"
+	}
+	return name
+}
+
+// List is [Words] for names that are joined by commas.
+func List(names string) string {
+	all := strings.Split(names, ",")
+	for i, name := range all {
+		all[i] = Words(strings.TrimSpace(name))
+	}
+	return strings.Join(all, ", ")
+}
