@@ -86,45 +86,50 @@ type Report struct {
 	Took     time.Duration
 }
 
-// Markdown is the report as text.
+// Markdown is the report as text: what came of it, and then what each line does.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	pass, skipped := 0, 0
+	count := make(map[State]int)
+	seed := uint64(0)
 	for _, o := range r.Outcomes {
-		switch o.State {
-		case Pass:
-			pass++
-		case Skipped:
-			skipped++
-		case Fail:
-		}
+		count[o.State]++
+		seed = o.Seed
 	}
-	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped, in %s. `%s` at commit %s, on %s.\n\n", pass, Failed(r.Outcomes), skipped,
-		r.Took.Round(time.Second), r.Command, r.Machine.Commit, r.At.Format("2 January 2006, 15:04 MST"))
+	fmt.Fprintf(&b, "%d lines passed, %d failed and %d were skipped, in %s. Run with `%s` and seed %d at commit %s, on %s.\n\n", count[Pass],
+		count[Fail], count[Skipped], r.Took.Round(time.Second), r.Command, seed, r.Machine.Commit, r.At.Format("2 January 2006, 15:04 MST"))
 	fmt.Fprintf(&b, "%s, %d cores, %s, %s.\n\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Go, strings.Join(r.Machine.Engines, ", "))
-	b.WriteString("| line | measured | bar | | work | control, and how the line caught it | time |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| line | measured | bar | | work | how the controls were caught | time |\n|---|---|---|---|---|---|---|\n")
 	for _, o := range r.Outcomes {
 		var controls []string
 		for _, c := range o.Controls {
 			if c.Missed == "" {
 				c.Missed = "PASSED"
 			}
-			controls = append(controls, c.Name+": "+c.Missed)
+			controls = append(controls, c.Missed)
 		}
 		state := string(o.State)
 		if o.State != Pass {
 			state = "**" + state + "**: " + strings.Join(o.Reasons, "; ")
 		}
-		cells := []string{o.Line.Name, o.values(), o.bars(), state, o.work(), strings.Join(controls, "; "), o.Took.Round(100 * time.Millisecond).String()}
-		for i := range cells {
-			cells[i] = cell(cells[i])
-		}
-		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		b.WriteString(cells(o.Line.Name, o.values(), o.bars(), state, o.work(), strings.Join(controls, "; "), o.Took.Round(100*time.Millisecond).String()))
 	}
-	if len(r.Outcomes) > 0 {
-		fmt.Fprintf(&b, "\nThe seed is %d.\n", r.Outcomes[0].Seed)
+	b.WriteString("\n| line | promise | attack | controls, which have to fail |\n|---|---|---|---|\n")
+	for _, o := range r.Outcomes {
+		var controls []string
+		for _, c := range o.Line.Controls {
+			controls = append(controls, c.Name)
+		}
+		b.WriteString(cells(o.Line.Name, o.Line.Promise, o.Line.Attack, strings.Join(controls, "; ")))
 	}
 	return b.String()
+}
+
+// cells is a row of a table.
+func cells(texts ...string) string {
+	for i := range texts {
+		texts[i] = cell(texts[i])
+	}
+	return "| " + strings.Join(texts, " | ") + " |\n"
 }
 
 // cell makes text one cell of a table: one line, without bars, and not too long.

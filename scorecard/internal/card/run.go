@@ -141,31 +141,49 @@ func (r Result) misses(b Bar) string {
 	return ""
 }
 
+// Tries is how often a control is run, with another seed each time, before it is said to have passed: one that depends on a race may be lucky.
+const Tries = 5
+
 // control runs the controls. Each has to measure a value that misses a bar: an error is no such value.
 func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	if len(o.Line.Controls) == 0 {
 		return []string{"the line has no control"}
 	}
 	for _, c := range o.Line.Controls {
-		r, err := guarded(ctx, c.Run, s)
-		if err != nil {
+		caught, err := Caught{Name: c.Name}, error(nil)
+		for range Tries {
+			if caught.Missed, err = o.try(ctx, c, s); err != nil || caught.Missed != "" {
+				break
+			}
+			s.Seed++
+		}
+		switch {
+		case err != nil:
 			reasons = append(reasons, fmt.Sprintf("control %q: %v", c.Name, err))
 			continue
-		}
-		caught := Caught{Name: c.Name}
-		for _, bar := range o.Form.Bars {
-			if _, measured := r.Values[bar.Name]; measured && caught.Missed == "" && (c.Misses == "" || c.Misses == bar.Name) {
-				caught.Missed = r.misses(bar)
-			}
+		case caught.Missed == "":
+			reasons = append(reasons, fmt.Sprintf("control %q passed: the line would not notice", c.Name))
 		}
 		o.Controls = append(o.Controls, caught)
-		if caught.Missed == "" {
-			reasons = append(reasons, fmt.Sprintf("control %q passed: the line would not notice", c.Name))
-		} else if r.Work < 1 {
-			reasons = append(reasons, fmt.Sprintf("control %q did no work", c.Name))
-		}
 	}
 	return reasons
+}
+
+// try runs a control once, and returns the first bar that it missed.
+func (o *Outcome) try(ctx context.Context, c Control, s Settings) (missed string, err error) {
+	r, err := guarded(ctx, c.Run, s)
+	if err != nil {
+		return "", err
+	}
+	for _, bar := range o.Form.Bars {
+		if _, measured := r.Values[bar.Name]; measured && missed == "" && (c.Misses == "" || c.Misses == bar.Name) {
+			missed = r.misses(bar)
+		}
+	}
+	if missed != "" && r.Work < 1 {
+		return "", errors.New("it did no work")
+	}
+	return missed, nil
 }
 
 // guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives its context by [Grace].

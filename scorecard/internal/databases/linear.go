@@ -103,7 +103,7 @@ func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error
 				m.Verb, t.Known = "read", true
 			}
 		}
-		o.Channel, o.ID = o.ID, fmt.Sprint(o.ID, time.Now().UnixNano(), rand.Uint64()) //nolint:forbidigo // the unsafe variant
+		o.Channel, o.ID = o.ID, fmt.Sprint(o.ID, time.Now().UnixNano(), rand.Uint64())
 	}
 	var parts []evidence.Part
 	if m.Verb == "apply" {
