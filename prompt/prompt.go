@@ -71,7 +71,7 @@ func Quote(text string, max int) string {
 func Code(text string, max int) string {
 	max = orDefault(max)
 	text = strings.Trim(cut(block(text, max+slack), max), "\n")
-	text = strings.TrimRight(chatTags.ReplaceAllStringFunc(text, disarm), " \t\n")
+	text = strings.TrimRight(disarmTags(text), " \t\n")
 	longest := 2
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '`' }) {
 		if len(run) > longest {
@@ -84,6 +84,17 @@ func Code(text string, max int) string {
 
 // chatTags are the markers of chat templates.
 var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]")
+
+// disarmTags disarms all markers of chat templates, also one that another has begun in: "<|<|end|>".
+func disarmTags(text string) string {
+	for {
+		next := chatTags.ReplaceAllStringFunc(text, disarm)
+		if next == text {
+			return text
+		}
+		text = next
+	}
+}
 
 // block returns at most n runes of a text of several lines, without its invisible characters.
 func block(text string, n int) string {
