@@ -16,5 +16,7 @@ func Lines() []card.Line {
 		onceLine(modernc), onceLine(ncruces), onceLine(postgres),
 		agreeLine(), orderLine(),
 		versionsLine(modernc), versionsLine(postgres),
+		flipsLine(),
+		soakLine(),
 	}
 }
