@@ -472,7 +472,8 @@ const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, 
 	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT)
 	FROM jsonb_array_elements($2)) `
 
-var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
+// A tally that was just added to fits.
+var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallyRead+`t.named`, `t.`, ``)
 
 // addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen. With the arguments of
 // addToHistory it adds to the history, too, in PostgreSQL.

@@ -170,6 +170,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'" + sealed, done, "of decision.trace longer than 1 day: does the host call Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "UPDATE heed_store SET version = 99", failed, "use a newer heed"},
+		{"older tables", "UPDATE heed_store SET version = 2", failed, "dump them with the program that wrote them"},
 		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
 			'{"id":"e","topic":"t","at":"2026-01-01T00:00:00Z"}', 0)` + sealed, done, "does a relay run?"},
 		{"a consumer that fails", `INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder, checksum)
@@ -186,8 +187,16 @@ func TestDoctorFindsFaults(t *testing.T) {
 			assert.Contains(t, inJSON.out, `"level":`)
 		})
 	}
-	whole := call{args: at(sqliteFile(t), "doctor")}.run(t)
-	assert.Contains(t, whole.out, "Nothing is wrong.")
+	db := sqliteFile(t)
+	for _, look := range []string{"", "--deep"} {
+		whole := call{args: at(db, strings.Fields("doctor "+look)...)}.run(t)
+		assert.Contains(t, whole.out, "Nothing is wrong.")
+	}
+	statement(t, db, "UPDATE heed_id SET recorded = recorded + 1 WHERE id = (SELECT min(id) FROM heed_id)")
+	found := readOf[diagnosis](t, failed, "--db", db, "doctor", "--deep").Findings
+	require.Len(t, found, 1)
+	assert.Equal(t, "fault", found[0].Level)
+	assert.Regexp(t, `^id \S+ in the table heed_id is damaged: restore the store from a copy$`, found[0].Text)
 	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z", "doctor"}}.run(t)
 	assert.Zero(t, later.code)
 	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
