@@ -81,6 +81,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	report := flags.String("report", "", "write a report in Markdown to this `file`, between its markers if it has them")
 	seed := flags.Uint64("seed", 1, "what all randomness comes from; 0: another one each time")
 	side := flags.Int("parallel", runtime.NumCPU(), "how many lines run side by side")
+	patience := flags.Int("patience", 1, "multiplies the budgets, for a machine that is busy with something else")
 	list := flags.Bool("list", false, "list the lines")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -105,7 +106,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 	began := time.Now()
 	fmt.Fprintln(out, card.Head)
-	outcomes := card.Run(ctx, lines, card.Settings{Long: *long, Seed: *seed, Root: root}, *side, func(o card.Outcome) {
+	outcomes := card.Run(ctx, lines, card.Settings{Long: *long, Seed: *seed, Root: root, Patience: *patience}, *side, func(o card.Outcome) {
 		fmt.Fprintln(out, o.Text())
 	})
 	if err := heedTests.close(); err != nil {

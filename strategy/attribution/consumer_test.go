@@ -669,9 +669,9 @@ func TestConsumerDisabled(t *testing.T) {
 }
 
 // bar is the number of events of the tests that show what the consumer promises.
-var bar = long(300, 10_000)
+var bar = long(400, 10_000)
 
-// TestConsumerDeadOrApplied: of 300 events, ten thousand in the long form, one in a hundred can't be right, and one commit in twenty
+// TestConsumerDeadOrApplied: of 400 events, ten thousand in the long form, one in a hundred can't be right, and one commit in twenty
 // fails. Each is applied or dead; the evidence is exact; and a replay of all changes nothing.
 func TestConsumerDeadOrApplied(t *testing.T) {
 	for _, workers := range []int{1, 4} {
@@ -727,7 +727,7 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 	}
 }
 
-// TestConsumerCountsOnce: each of 300 ids, ten thousand in the long form, is delivered four times, in any order, by consumers that
+// TestConsumerCountsOnce: each of 400 ids, ten thousand in the long form, is delivered four times, in any order, by consumers that
 // come and go, and counts once.
 func TestConsumerCountsOnce(t *testing.T) {
 	const deliveries = 4

@@ -81,7 +81,9 @@ type Settings struct {
 	Long bool
 	Seed uint64 // all randomness of the line comes from it
 	Root string // the directory of the source tree, for lines that run its tests
-	name string
+	// Patience multiplies the budgets, for a machine that is busy with something else. 0 means 1.
+	Patience int
+	name     string
 }
 
 // Rand returns the randomness of the line, the same for the same seed. Workers of a line take one stream each.

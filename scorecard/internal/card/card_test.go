@@ -136,6 +136,10 @@ func TestTheBudgetAndTheContext(t *testing.T) {
 		}
 		assert.Equal(t, time.Minute+card.Grace, time.Since(began))
 
+		began = time.Now()
+		card.Run(t.Context(), []card.Line{waits}, card.Settings{Patience: 3}, 1, func(card.Outcome) {})
+		assert.Equal(t, 3*time.Minute, time.Since(began))
+
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began = time.Now()

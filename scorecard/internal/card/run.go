@@ -82,6 +82,7 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 		o.State, o.Reasons = Skipped, []string{"only in the long run"}
 		return o
 	}
+	o.Form.Budget *= time.Duration(max(s.Patience, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, o.Form.Budget)
 	defer cancel()
