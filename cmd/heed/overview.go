@@ -148,12 +148,14 @@ func (sum *summary) arms(s *session, st *opened) error {
 					segmentName(d.Category, d.Context), share(arm.Now), share(arm.Before)), command})
 			}
 			if len(d.Moved) == 0 {
-				leading = append(leading, note{fmt.Sprintf("%s leads in %s with %s, %s sure to be the best.", show(string(d.Leading)),
-					segmentName(d.Category, d.Context), share(meanOf(d.Arms, d.Leading)), percent(d.Sure)), command})
+				leads := "%s leads in %s with %s, %s sure to be the best."
+				if d.Sure < 0.5 {
+					leads = "No arm clearly leads: %s is first in %s with %s, %s sure to be the best."
+				}
+				leading = append(leading, note{fmt.Sprintf(leads, show(string(d.Leading)), segmentName(d.Category, d.Context), share(meanOf(d.Arms, d.Leading)), percent(d.Sure)), command})
 			}
 		}
-		notes := append(moved, leading...)
-		sum.Learned = append(sum.Learned, some(notes, "segments", commandOf(append(words, "distributions")...))...)
+		sum.Learned = append(sum.Learned, some(slices.Concat(moved, leading), "segments", commandOf(append(words, "distributions")...))...)
 		return err
 	})
 }

@@ -73,7 +73,11 @@ func (r *ruleReport) print(p *printer) {
 	}
 	r.printHistory(p)
 	if r.Rule == nil {
-		p.line("hash: %s", r.Hash)
+		if hash := "hash: " + r.Hash; p.terminal && p.width < len(hash) {
+			p.line("hash: %s (the start of it, which --hash takes)", r.Hash[:12])
+		} else {
+			p.line("%s", hash)
+		}
 		return
 	}
 	if r.Proposal == nil {

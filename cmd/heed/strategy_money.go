@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
@@ -58,7 +59,7 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 			return err
 		}
 		return s.answer(r, func(p *printer) {
-			p.line("%s cost %.4g and earned a mean reward of %s, in %s on average.", plural(uint64(r.Choices), "choice", "choices"), r.Cost, share(r.Quality), r.Latency.Round(1e6))
+			p.line("%s cost %.4g and earned a mean reward of %s, in %s on average.", plural(uint64(r.Choices), "choice", "choices"), r.Cost, share(r.Quality), r.Latency.Round(time.Microsecond))
 			if r.LeftOut > 0 {
 				p.line("%s without a known propensity left out.", plural(uint64(r.LeftOut), "choice is", "choices are"))
 			}
