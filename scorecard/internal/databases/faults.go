@@ -40,7 +40,7 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 	bars := []card.Bar{card.AtMost(halfBar, 0), card.AtMost(silentBar, 0), card.AtMost(stuckBar, 0)}
 	run := func(change func(episode) episode, only int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			f := sweep{stride: card.Pick(s, stride, longStride), harms: card.Pick(s, harms, longHarms), rng: s.Rand(0)}
+			f := sweep{stride: card.Pick(s, stride, longStride), harms: card.Pick(s, harms, longHarms), rng: s.Rand(0), sparse: !s.Long}
 			all := some()
 			if only > 0 {
 				f.stride, f.harms, all = stride, []harm{once}, all[:only]
@@ -65,7 +65,7 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 		Promise: "A call that fails at any point did all or nothing, says so, and can be made again.",
 		Attack: "Each operation on SQLite's file fails in turn, then the power is cut there. After a failure the tables must be as before the call or as " +
 			"after it, and the call made again must leave them as after it.",
-		Short:    card.Form{Bars: bars, Work: int64(100 * len(harms)), Faults: 50, Budget: 4 * time.Minute},
+		Short:    card.Form{Bars: bars, Work: int64(200 * len(harms)), Faults: 200, Budget: 4 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 60 * time.Minute},
 		Run:      run(same, 0),
 		Controls: []card.Control{{Name: "an error is swallowed", Misses: silentBar, Run: run(swallows, 2)}},
@@ -75,6 +75,7 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 // A sweep has the disk fail at each operation of calls. Work counts calls, and faults those in which the disk failed.
 type sweep struct {
 	stride int
+	sparse bool // the power is cut at every third of them
 	harms  []harm
 	rng    *rand.Rand
 
@@ -106,7 +107,11 @@ func (f *sweep) episode(ctx context.Context, e episode) error {
 		return errors.New("the call changes nothing")
 	}
 	for _, h := range f.harms {
-		for n := 1; ; n += f.stride {
+		step := f.stride
+		if h == cut && f.sparse {
+			step *= 3
+		}
+		for n := 1; ; n += step {
 			hit, err := f.try(ctx, base.snapshot(f.rng), &e, h, n, before, after)
 			if err != nil {
 				return fmt.Errorf("operation %d: %w", n, err)
