@@ -14,6 +14,9 @@ func SampleItems(l *Learner, n int) { l.sampleItems = n }
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
 func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
 
+// ScaleOf returns the scale of the weights in some sums.
+func ScaleOf(s evidence.Sums, leastWeight float64) float64 { return scaleOf(s, leastWeight) }
+
 // FindChange makes the test of a change.
 func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bool) {
 	return c.find(outcomes)

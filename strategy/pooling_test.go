@@ -126,6 +126,12 @@ func itemRates(items, arms int, strength float64, rng *rand.Rand) [][]float64 {
 // TestRegretOfAFlatBandit: Thompson sampling from Beta(1, 1) has a regret of 18.3 after 10,000 rounds on these rates; 15,000
 // runs with gonum's sampler gave it to ±0.1. The mean of 600 runs has a standard error of 0.6, and 8 % is 1.5. That of the 50
 // runs of the short test has one of 2.1, and 25 % is 4.6.
+func TestScaleOf(t *testing.T) {
+	assert.InDelta(t, 0.5, strategy.ScaleOf(evidence.Sums{Mass: 2, Squares: 1}, 0.1), 0)
+	assert.InDelta(t, 0.1, strategy.ScaleOf(evidence.Sums{Mass: 2, Squares: 0.02}, 0.1), 0)
+	assert.InDelta(t, 1, strategy.ScaleOf(evidence.Sums{Mass: 1e-200}, 0.1), 0, "the squares are too small for a number")
+}
+
 func TestRegretOfAFlatBandit(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 4, 10_000

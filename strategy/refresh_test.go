@@ -20,6 +20,45 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
+// blocked is a store whose reads wait.
+type blocked struct {
+	store.Store
+	reading, goOn chan struct{}
+}
+
+func (b *blocked) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	if b.reading != nil {
+		b.reading <- struct{}{}
+		<-b.goOn
+	}
+	return b.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+// TestWaitingForALoadEnds with the context, as an error.
+func TestWaitingForALoadEnds(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	st := &blocked{Store: cfg.Store}
+	cfg.Store = st
+	l := newLearner(t, cfg)
+	st.reading, st.goOn = make(chan struct{}), make(chan struct{})
+	first := make(chan error)
+	go func() {
+		_, err := l.Select(ctx, strategy.Query{Item: "i"})
+		first <- err
+	}()
+	<-st.reading
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	second := make(chan error, 1)
+	go func() {
+		_, err := l.Select(short, strategy.Query{Item: "i"})
+		second <- err
+	}()
+	require.ErrorIs(t, <-second, context.DeadlineExceeded)
+	close(st.goOn)
+	require.NoError(t, <-first)
+}
+
 // TestWhatOthersLearnIsSeen: as an item's own at once, as its segment's after a refresh, asked for or in time.
 func TestWhatOthersLearnIsSeen(t *testing.T) {
 	for name, refresh := range map[string]func(*testing.T, *strategy.Learner, *clock){
