@@ -225,10 +225,32 @@ func TestContradiction(t *testing.T) {
 	page := hs.get("kim", "/proposal", "id", second.ID)
 	assert.Contains(t, page, `name="override" value="`+first.ID+`"`)
 	assert.Contains(t, plain(page), "May contradict Always show the price in the summary")
+	assert.Contains(t, page, `<b>May contradict</b> <a href="/rule?id=`+first.ID+`"`, "the other side is a link")
 	w, page := hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes")
 	assert.Equal(t, http.StatusForbidden, w.Code)
 	assert.Contains(t, page, "Tick each rule")
 	w, _ = hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes", "override", first.ID)
+	assert.Equal(t, http.StatusSeeOther, w.Code)
+}
+
+// TestContradictingCorrection has a correction against a proposal: the page leads to it, and no box overrides it.
+func TestContradictingCorrection(t *testing.T) {
+	hs := newHouse(t)
+	hs.corrects("c1", "ann", "Never show the price in the summary")
+	for i, person := range []string{"bob", "cat", "dan"} {
+		hs.corrects(fmt.Sprint("d", i), person, "Always show the price in the summary")
+	}
+	_, _, err := hs.f.Flush(t.Context())
+	require.NoError(t, err)
+	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	p := all[0]
+	page := hs.get("kim", "/proposal", "id", p.ID)
+	assert.Contains(t, page, `<b>May contradict</b> <a href="/correction?id=c1"`)
+	assert.Contains(t, plain(page), "May contradict Never show the price in the summary")
+	assert.NotContains(t, page, `name="override"`)
+	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
 	assert.Equal(t, http.StatusSeeOther, w.Code)
 }
 

@@ -270,6 +270,27 @@ func TestModelThatOnlyThinks(t *testing.T) {
 	assert.Len(t, m.requests, 3)
 }
 
+// TestCut has an answer that ends at its most tokens. ADK calls that an error where it streams, beside the text.
+func TestCut(t *testing.T) {
+	streamed := text("The beg")
+	streamed.ErrorCode = string(genai.FinishReasonMaxTokens)
+	whole := text("The beg")
+	whole.FinishReason = genai.FinishReasonMaxTokens
+	for _, last := range []*model.LLMResponse{whole, streamed, text("The end.")} {
+		r := newRig(t, adk.Config{}, loop.Config{}, ops(&said{responses: []*model.LLMResponse{last}}))
+		event, err := r.ask("What now?")
+		require.NoError(t, err)
+		require.NotEmpty(t, adk.ID(event))
+		kept, err := r.learner.Answer(t.Context(), loop.Event{ID: adk.ID(event)})
+		require.NoError(t, err)
+		want := last.Content.Parts[0].Text == "The beg"
+		assert.Equal(t, want, kept.Result.Cut)
+		got, err := adk.LLM(&said{responses: []*model.LLMResponse{last}}).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Cut)
+	}
+}
+
 // TestNoContent of a response is a model that failed, with an error code or without.
 func TestNoContent(t *testing.T) {
 	for _, response := range []*model.LLMResponse{{ErrorCode: "SAFETY", ErrorMessage: "no"}, {}} {

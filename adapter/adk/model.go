@@ -222,7 +222,8 @@ func LLM(m model.LLM) decision.LLM {
 			if err != nil {
 				return decision.LLMResponse{}, err
 			}
-			if response.ErrorCode != "" {
+			said.Cut = cutOff(response)
+			if response.ErrorCode != "" && !(said.Cut && textOf(response.Content) != "") {
 				return decision.LLMResponse{}, errors.New(response.ErrorCode + ": " + response.ErrorMessage)
 			}
 			said.Text += textOf(response.Content)

@@ -133,6 +133,7 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error)
 	}
 	set(&t.reply.Model, r.ModelVersion)
 	t.reply.Latency += max(platform.Now(ctx).Sub(t.began), 0)
+	t.reply.Cut = cutOff(r)
 	t.reply.Err, t.empty = nil, r.Content == nil && r.ErrorCode == ""
 	return nil, nil
 }
@@ -177,9 +178,14 @@ func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*sessi
 	return nil, nil
 }
 
+// cutOff reports whether a response ends at its most tokens. ADK makes an error of that where it streams, beside the text.
+func cutOff(r *model.LLMResponse) bool {
+	return r.FinishReason == genai.FinishReasonMaxTokens || r.ErrorCode == string(genai.FinishReasonMaxTokens)
+}
+
 // answers reports whether a final event is the model's answer.
 func (t *turn) answers(e *session.Event) bool {
-	if e.ErrorCode != "" {
+	if e.ErrorCode != "" && !(cutOff(&e.LLMResponse) && textOf(e.Content) != "") {
 		t.reply.Err = errors.New(e.ErrorCode + ": " + e.ErrorMessage)
 		return false
 	}

@@ -133,8 +133,15 @@ func LLM(m model.BaseChatModel) decision.LLM {
 		}
 		response := decision.LLMResponse{Text: textOf(said), Thoughts: said.ReasoningContent}
 		response.InputTokens, response.OutputTokens = tokensOf(said)
+		response.Cut = cutOff(said)
 		return response, nil
 	})
+}
+
+// cutOff reports whether a message ends at its most tokens. Eino passes on the provider's own word for that: "length" with OpenAI, "max_tokens"
+// with Anthropic, and "MAX_TOKENS" with Gemini.
+func cutOff(m *schema.Message) bool {
+	return m.ResponseMeta != nil && (m.ResponseMeta.FinishReason == "length" || strings.EqualFold(m.ResponseMeta.FinishReason, "max_tokens"))
 }
 
 func tokensOf(m *schema.Message) (in, out int) {

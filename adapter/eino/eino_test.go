@@ -175,6 +175,26 @@ func TestTokensAndTime(t *testing.T) {
 	}
 }
 
+// TestCut has an answer that ends at its most tokens, in the words of each provider.
+func TestCut(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		for reason, want := range map[string]bool{"length": true, "max_tokens": true, "MAX_TOKENS": true, "stop": false} {
+			message := text("The beg")
+			message.ResponseMeta = &schema.ResponseMeta{FinishReason: reason}
+			m := &said{messages: []*schema.Message{message}}
+			r := newRig(t, eino.Config{}, loop.Config{}, m, streaming)
+			answer, err := r.ask(loop.Event{}, schema.UserMessage("What now?"))
+			require.NoError(t, err)
+			kept, err := r.learner.Answer(t.Context(), loop.Event{ID: eino.ID(answer)})
+			require.NoError(t, err)
+			assert.Equal(t, want, kept.Result.Cut, reason)
+			got, err := eino.LLM(m).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+			require.NoError(t, err)
+			assert.Equal(t, want, got.Cut, reason)
+		}
+	}
+}
+
 // TestPictures go to the model, beside the prompt. A picture alone is none of heed's.
 func TestPictures(t *testing.T) {
 	m := &said{messages: []*schema.Message{text("A disk.")}}

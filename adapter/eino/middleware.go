@@ -79,6 +79,7 @@ type call struct {
 	turn    *turn
 	began   time.Time
 	in, out int             // tokens
+	cut     bool            // the answer ends at the most of them
 	ready   *schema.Message // the answer that is there
 	model   model.BaseChatModel
 	input   []*schema.Message
@@ -181,6 +182,7 @@ func withText(m *schema.Message, text string) *schema.Message {
 func (c *call) count(m *schema.Message) {
 	in, out := tokensOf(m)
 	c.in, c.out = max(c.in, in), max(c.out, out)
+	c.cut = c.cut || cutOff(m)
 }
 
 // ended keeps how the call ended.
@@ -192,6 +194,7 @@ func (c *call) ended(err error) {
 	t.reply.InputTokens += c.in
 	t.reply.OutputTokens += c.out
 	t.reply.Latency += max(t.adapter.cfg.Now().Sub(c.began), 0)
-	c.in, c.out = 0, 0
+	t.reply.Cut = c.cut
+	c.in, c.out, c.cut = 0, 0, false
 	c.began = t.adapter.cfg.Now()
 }

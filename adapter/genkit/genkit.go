@@ -133,6 +133,7 @@ func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
 		}
 		response := decision.LLMResponse{Text: textOf(said.Message), Thoughts: said.Reasoning(), Model: m.Name()}
 		response.InputTokens, response.OutputTokens = tokensOf(said)
+		response.Cut = said.FinishReason == ai.FinishReasonLength
 		return response, nil
 	})
 }

@@ -128,6 +128,24 @@ func TestTokensAndTime(t *testing.T) {
 	}
 }
 
+// TestCut has an answer that ends at its most tokens.
+func TestCut(t *testing.T) {
+	for reason, want := range map[ai.FinishReason]bool{ai.FinishReasonLength: true, ai.FinishReasonStop: false} {
+		response := text("The beg")
+		response.FinishReason = reason
+		m := &said{responses: []*ai.ModelResponse{response}}
+		r := newRig(t, genkit.Config{}, loop.Config{}, m)
+		answer, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
+		require.NoError(t, err)
+		kept, err := r.learner.Answer(t.Context(), loop.Event{ID: genkit.ID(answer)})
+		require.NoError(t, err)
+		assert.Equal(t, want, kept.Result.Cut)
+		got, err := genkit.LLM(define(sdk.Init(t.Context()), "main", m.generate), nil).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Cut)
+	}
+}
+
 // TestStructuredOutput has Genkit's instructions reach the model, and not heed.
 func TestStructuredOutput(t *testing.T) {
 	m := &said{responses: []*ai.ModelResponse{text(`{"server":"db-1"}`)}}

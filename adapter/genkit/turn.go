@@ -190,6 +190,7 @@ func (t *turn) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) 
 	if response == nil || response.Message == nil && response.Operation == nil {
 		return response, nil
 	}
+	t.reply.Cut = response.FinishReason == ai.FinishReasonLength
 	in, out := tokensOf(response)
 	t.reply.InputTokens += in
 	t.reply.OutputTokens += out
