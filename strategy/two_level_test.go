@@ -28,10 +28,11 @@ func coins(successes, failures int) evidence.Sums {
 }
 
 func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
-	var alike, different, same []strategy.Item
+	var alike, different, same, pairs []strategy.Item
 	for i := range 60 {
 		alike = append(alike, strategy.Item{Arms: []evidence.Sums{coins(28+i%5, 12-i%5)}})
 		different = append(different, strategy.Item{Arms: []evidence.Sums{coins(39*(i%2), 39*(1-i%2))}})
+		pairs = append(pairs, strategy.Item{Arms: []evidence.Sums{coins(2*(i%2), 2*(1-i%2))}})
 		same = append(same, strategy.Item{Arms: []evidence.Sums{coins(1, 0)}})
 	}
 	segment := evenSegment(1)
@@ -41,6 +42,7 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	nothing := strength(nil)
 	assert.Greater(t, strength(alike), 300.)
 	assert.Less(t, strength(different), 1.5)
+	assert.Less(t, strength(pairs), nothing/2, "two outcomes of an item do")
 	assert.Equal(t, nothing, strength(same), "single outcomes say nothing of how alike items are")
 
 	beliefs := make([]strategy.Belief, 1)
