@@ -149,6 +149,16 @@ func TestInstant(t *testing.T) {
 	assert.False(t, evidence.InstantOf(time.Unix(0, 0)).Time().IsZero(), "the epoch is a moment")
 }
 
+func TestTakingOneOfTwo(t *testing.T) {
+	var tally evidence.Tally
+	tally.Add(1, 0, 1, origin)
+	tally.Add(1, 0, 1, origin)
+	tally.Take(1, 0, 1, origin)
+	assert.Equal(t, evidence.Count{N: 1, Last: origin}, tally.Positive)
+	tally.Take(1, 0, 1, origin)
+	assert.Equal(t, evidence.Count{}, tally.Positive)
+}
+
 func TestEffectiveNumber(t *testing.T) {
 	tally := func(weights ...float64) evidence.Sums {
 		var tally evidence.Tally
