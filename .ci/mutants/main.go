@@ -1,6 +1,6 @@
 // Command mutants tests the tests: it makes small faults in the code that decides, one at a time, and runs the tests that reach each.
 //
-//	go run ./.ci/mutants                     the sample, in about half an hour; .ci/full runs it
+//	go run ./.ci/mutants                     the sample; .ci/full runs it
 //	go run ./.ci/mutants -only 'memstore/'   the mutants of the sample whose names match, for somebody who writes the missing test
 //	go run ./.ci/mutants -n 1000 -seed 2     another sample
 //
