@@ -30,7 +30,7 @@ type callDoc struct {
 	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot, checksum
 	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
 	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest, checksum without the moment of recording
-	Parts    []string `json:"parts,omitempty"`    // the cells to tell of
+	Parts    []string `json:"parts,omitempty"`    // the cells to tell of, beside those whose tallies change
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
 	Absent   []string `json:"absent,omitempty"`   // refs
 	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body, checksum without the new revision
@@ -88,6 +88,7 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 		return "", err
 	}
 	c.parts, c.left = make(map[string][]evidence.Part), make(map[string]bool)
+	const all, tally, there, isKnown, changed = 0, 1, 2, 3, 4
 	err = t.each(callCommit, []any{string(text)}, func(scan func(...any) error) error {
 		var what, half, number, named int64
 		var one string
@@ -95,22 +96,29 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 		y := &p.Tally
 		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
 			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last, &named)
+		if what == changed {
+			policy, wanted := c.told[one]
+			if !wanted {
+				return err
+			}
+			half = policy.HalfLife.Microseconds()
+		}
 		switch what {
-		case 0:
+		case all:
 			outcome, c.revision = one, uint64(number)
 			if one == "done" {
 				c.store.clock.learn(half)
 			}
-		case 1:
+		case tally, changed:
 			if err == nil && named != namedTally(one, p.Channel, p.Source) {
 				return errSteps // which name it
 			}
 			y.Landmark = evidence.Instant(number)
 			p.Tally = restated(p.Tally, time.Duration(half)*time.Microsecond)
 			c.parts[one] = append(c.parts[one], p)
-		case 2:
+		case there:
 			c.left[one] = true
-		case 3:
+		case isKnown:
 			known[one] = true
 		}
 		return err
@@ -202,16 +210,29 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 			return false, err
 		}
 	}
-	told := make(map[evidence.Cell]bool)
+	c.callParts(doc, cells, sums)
+	return true, nil
+}
+
+// callParts lists the cells to tell of. Those with one tally that the commit adds to are told of anyway.
+func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
+	c.told = make(map[string]evidence.Policy)
+	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
 		for k := range c.batches[i].Observations {
-			if cell := c.batches[i].Observations[k].Cell; c.batches[i].Parts && !c.known[i] && !told[cell] {
-				told[cell] = true
-				doc.Parts = append(doc.Parts, hashOfCell(cell))
+			cell := c.batches[i].Observations[k].Cell
+			if !c.batches[i].Parts || c.known[i] || seen[cell] {
+				continue
+			}
+			seen[cell] = true
+			key := hashOfCell(cell)
+			if row := cells[key]; row != nil && !row.policy.ByOrigin && sums[origin{key: key}] != nil {
+				c.told[key] = row.policy
+			} else {
+				doc.Parts = append(doc.Parts, key)
 			}
 		}
 	}
-	return true, nil
 }
 
 // callRecords adds the records and the revisions that are expected.

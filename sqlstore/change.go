@@ -37,7 +37,8 @@ type change struct {
 	// The fields below belong to a call in one statement.
 	additions []addition
 	writes    []writing
-	left      map[string]bool // the hashes of the refs of records that were there already
+	left      map[string]bool            // the hashes of the refs of records that were there already
+	told      map[string]evidence.Policy // of the cells whose tallies to tell of as they change
 }
 
 var (

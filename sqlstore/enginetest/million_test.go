@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/internal/ids"
@@ -21,37 +24,58 @@ import (
 
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
-	cells := `INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 0, 0, 0, CAST(value->>5 AS BIGINT), CAST(value->>7 AS BIGINT) FROM json_each($1)`
-	tallies := `INSERT INTO heed_tally SELECT value->>0, '', '', 0, 1, 1, CAST(value->>6 AS BIGINT), CAST(value->>6 AS BIGINT),
-		CAST(value->>6 AS BIGINT), 1 - CAST(value->>6 AS BIGINT), 0, 1, 1, 0, 0, 0, 0, 0,
-		CAST(value->>8 AS BIGINT) FROM json_each($1)`
-	if dialect == sqlstore.Postgres {
-		cells, tallies = strings.ReplaceAll(cells, "json_each", "jsonb_array_elements"), strings.ReplaceAll(tallies, "json_each", "jsonb_array_elements")
+	const columns = "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
+		"last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named"
+	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum"
+	write := func(table, columns string, rows [][]any) {
+		if dialect == sqlstore.Postgres {
+			copyRows(b, handle, table, strings.Split(columns, ", "), rows)
+			return
+		}
+		text, err := json.Marshal(rows)
+		require.NoError(b, err)
+		var values []string
+		for i := range rows[0] {
+			values = append(values, fmt.Sprint("value->>", i))
+		}
+		_, err = handle.Exec("INSERT INTO "+table+" ("+columns+") SELECT "+strings.Join(values, ", ")+" FROM json_each($1)", string(text))
+		require.NoError(b, err)
 	}
-	var rows [][]any
+	var cells, tallies [][]any
 	for i := range items {
 		item := fmt.Sprint("i", i)
 		lot := ids.Of(item)
 		for k, arm := range []string{"a", "b"} {
-			key := ids.Of("strategy.arm", scope, item, arm).String()
-			rows = append(rows, []any{
-				key, "strategy.arm", scope, item, arm, binary.BigEndian.Uint64(lot[:]) >> 1, (i + k) % 2,
-				crcOf("strategy.arm", scope, item, arm), crcOf(key, "", ""),
+			key, good := ids.Of("strategy.arm", scope, item, arm).String(), int64((i+k)%2)
+			cells = append(cells, []any{
+				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1), int64(crcOf("strategy.arm", scope, item, arm)),
+			})
+			tallies = append(tallies, []any{
+				key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0, int64(crcOf(key, "", "")),
 			})
 		}
-		if len(rows) >= 20_000 || i == items-1 {
-			text, err := json.Marshal(rows)
-			require.NoError(b, err)
-			for _, statement := range []string{cells, tallies} {
-				_, err := handle.Exec(statement, string(text))
-				require.NoError(b, err)
+		if len(cells) >= 100_000 || i == items-1 {
+			for _, rows := range [][][]any{cells, tallies} { // in the order of the primary keys, which is quicker
+				slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])) })
 			}
-			rows = rows[:0]
+			write("heed_cell", cellColumns, cells)
+			write("heed_tally", columns, tallies)
+			cells, tallies = cells[:0], tallies[:0]
 		}
 	}
 	_, err := handle.Exec("ANALYZE")
 	require.NoError(b, err)
+}
+
+// copyRows writes rows into a table of PostgreSQL by COPY.
+func copyRows(b *testing.B, handle *sql.DB, table string, columns []string, rows [][]any) {
+	conn, err := handle.Conn(ctx)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, conn.Close()) }()
+	require.NoError(b, conn.Raw(func(driver any) error {
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+		return err
+	}))
 }
 
 // crcOf is the CRC-32C of texts, each after its length, as checksums have it.

@@ -32,7 +32,7 @@ END $$;
 
 -- heed_commit adds observations and writes records, all or nothing. It returns one row that says what became of it (what = 0, and
 -- one = 'done', 'known' or 'steps'), and before that what belongs to it:
---   done:  the sums of the cells that were asked for (1), and the records that were there already (2).
+--   done:  the tallies that were added to (4), those of the cells that were asked for (1), and the records that were there already (2).
 --   known: the ids that were known (3). Nothing was changed.
 --   steps: nothing was changed. The commit has to be made in steps, which find out why.
 -- It is an error, and nothing was changed, where that turned out late.
@@ -127,15 +127,18 @@ BEGIN
             CAST(e->>9 AS BIGINT)
         FROM jsonb_array_elements(c->'cells') AS e
         ON CONFLICT DO NOTHING;
-        SELECT count(*) INTO fits FROM jsonb_array_elements(c->'cells') AS e CROSS JOIN LATERAL (
-            SELECT half_life, by_origin, restart FROM heed_cell WHERE cell = e->>0 OFFSET 0
-        ) AS k WHERE k.half_life = CAST(e->>1 AS BIGINT) AND k.by_origin = CAST(e->>2 AS BIGINT) AND k.restart <= CAST(e->>3 AS BIGINT);
-        IF fits <> jsonb_array_length(c->'cells') THEN -- somebody else has added one meanwhile, with another policy
-            RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
+        GET DIAGNOSTICS fitting = ROW_COUNT;
+        IF fitting <> missing THEN -- somebody else has added one meanwhile, maybe with another policy
+            SELECT count(*) INTO fits FROM jsonb_array_elements(c->'cells') AS e CROSS JOIN LATERAL (
+                SELECT half_life, by_origin, restart FROM heed_cell WHERE cell = e->>0 OFFSET 0
+            ) AS k WHERE k.half_life = CAST(e->>1 AS BIGINT) AND k.by_origin = CAST(e->>2 AS BIGINT) AND k.restart <= CAST(e->>3 AS BIGINT);
+            IF fits <> jsonb_array_length(c->'cells') THEN
+                RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
+            END IF;
         END IF;
     END IF;
     IF c->'tallies' IS NOT NULL THEN
-        INSERT INTO heed_tally AS t (
+        RETURN QUERY INSERT INTO heed_tally AS t (
             cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
             last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named
         )
@@ -163,7 +166,9 @@ BEGIN
             lost_negative = greatest(t.lost_negative, excluded.lost_negative),
             lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
             lost_source = greatest(t.lost_source, excluded.lost_source)
-        WHERE t.named = excluded.named AND heed_fits(t); -- one that does not fit to its checksum is left to the steps, which name it
+        WHERE t.named = excluded.named AND heed_fits(t) -- one that does not fit to its checksum is left to the steps, which name it
+        RETURNING 4::BIGINT, t.cell, t.channel, t.source, 0::BIGINT, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
+            t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral, t.named;
         GET DIAGNOSTICS fitting = ROW_COUNT;
         IF fitting <> jsonb_array_length(c->'tallies') THEN
             RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
