@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -208,6 +209,17 @@ func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text stri
 	return text
 }
 
+// A lifetime is that of one process in a race.
+type lifetime struct {
+	*race
+	process *process
+	waiting sync.Map // by client: where the answer goes
+	write   sync.Mutex
+	left    atomic.Int64 // moves until it is killed
+	dead    atomic.Bool
+	ended   chan struct{}
+}
+
 // life is that of one process: it is killed after some moves, unless all are made.
 func (r *race) life(ctx context.Context, rng *rand.Rand) error {
 	p, err := order{Place: r.place, Job: r.job, Careless: r.careless}.start(ctx)
@@ -215,72 +227,83 @@ func (r *race) life(ctx context.Context, rng *rand.Rand) error {
 		return err
 	}
 	defer p.in.Close() //nolint:errcheck // it may be dead
-	left := int64(100 + rng.IntN(300))
-	var waiting sync.Map // by client: where the answer goes
-	var dead atomic.Bool
+	l := &lifetime{race: r, process: p, ended: make(chan struct{})}
+	l.left.Store(int64(100 + rng.IntN(300)))
 	var all sync.WaitGroup
-	var write sync.Mutex
-	ended := make(chan struct{})
 	for range callers {
 		client := int(r.client.Add(1)) // one that was cut off makes no more moves
 		moves := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
 		answer := make(chan told, 1)
-		waiting.Store(client, answer)
-		all.Go(func() {
-			for !dead.Load() && int(r.made.Load()) < r.moves {
-				m := r.next(moves, int(r.made.Add(1)-1))
-				op := porcupine.Operation{ClientId: client, Input: m, Call: time.Since(r.began).Nanoseconds()}
-				text, _ := json.Marshal(request{client, m}) //nolint:errchkjson // it has texts and numbers
-				write.Lock()
-				_, err := p.in.Write(append(text, '\n'))
-				write.Unlock()
-				out := told{Open: true}
-				if err == nil {
-					select {
-					case out = <-answer:
-					case <-ended:
-					}
-				}
-				if op.Output, op.Return = out, time.Since(r.began).Nanoseconds(); out.Open {
-					op.Return = 1 << 62
-				}
-				r.mu.Lock()
-				r.history[m.Key] = append(r.history[m.Key], op)
-				r.mu.Unlock()
-				if out.Open {
-					return
-				}
-				if atomic.AddInt64(&left, -1) == 0 {
-					dead.Store(true)
-					_ = p.Process.Kill()
-				}
-			}
-		})
+		l.waiting.Store(client, answer)
+		all.Go(func() { l.call(client, moves, answer) })
 	}
 	go func() {
 		all.Wait()
 		_ = p.in.Close()
 	}()
-	for p.lines.Scan() {
+	err = l.listen()
+	close(l.ended)
+	if err != nil {
+		_ = p.Process.Kill()
+	}
+	all.Wait()
+	switch failure := p.Wait(); {
+	case err != nil:
+		return err
+	case l.dead.Load():
+		r.kills.Add(1)
+		return nil
+	default:
+		return failure
+	}
+}
+
+// listen hands answers to those who wait for them, until the process ends.
+func (l *lifetime) listen() error {
+	for l.process.lines.Scan() {
 		var a reply
-		if err := json.Unmarshal(p.lines.Bytes(), &a); err != nil {
-			return fmt.Errorf("%w: %s", err, p.lines.Text())
+		if err := json.Unmarshal(l.process.lines.Bytes(), &a); err != nil {
+			return fmt.Errorf("%w: %s", err, l.process.lines.Text())
 		}
 		if a.Failed != "" {
 			return errors.New(a.Failed)
 		}
-		answer, _ := waiting.Load(a.Client)
+		answer, _ := l.waiting.Load(a.Client)
 		answer.(chan told) <- a.Told
 	}
-	close(ended)
-	all.Wait()
-	if err := p.Wait(); err != nil && !dead.Load() {
-		return err
-	}
-	if dead.Load() {
-		r.kills.Add(1)
-	}
 	return nil
+}
+
+// call makes moves, one after the other, until one is cut off or all are made.
+func (l *lifetime) call(client int, moves *rand.Rand, answer <-chan told) {
+	for !l.dead.Load() && int(l.made.Load()) < l.moves {
+		m := l.next(moves, int(l.made.Add(1)-1))
+		op := porcupine.Operation{ClientId: client, Input: m, Call: time.Since(l.began).Nanoseconds()}
+		text, _ := json.Marshal(request{client, m}) //nolint:errchkjson // it has texts and numbers
+		l.write.Lock()
+		_, err := l.process.in.Write(append(text, '\n'))
+		l.write.Unlock()
+		out := told{Open: true}
+		if err == nil {
+			select {
+			case out = <-answer:
+			case <-l.ended:
+			}
+		}
+		if op.Output, op.Return = out, time.Since(l.began).Nanoseconds(); out.Open {
+			op.Return = math.MaxInt64
+		}
+		l.mu.Lock()
+		l.history[m.Key] = append(l.history[m.Key], op)
+		l.mu.Unlock()
+		if out.Open {
+			return
+		}
+		if l.left.Add(-1) == 0 {
+			l.dead.Store(true)
+			_ = l.process.Process.Kill()
+		}
+	}
 }
 
 type request struct {

@@ -52,6 +52,41 @@ func versionsLine(engine string) card.Line {
 	}
 }
 
+// A runner is a program that runs on beside a newer one.
+type runner struct {
+	*sqlstore.Store
+	mu      sync.Mutex
+	untyped int // calls that failed with something else than a SchemaError, or not at all
+	result  card.Result
+}
+
+func (r *runner) said(what string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var old *sqlstore.SchemaError
+	if !errors.As(err, &old) {
+		r.untyped++
+		r.result.Note("%s: %v", what, err)
+	}
+}
+
+// commit commits outcomes until it is refused. It tells of each of the first ones.
+func (r *runner) commit(ctx context.Context, worker int, begun chan<- struct{}) {
+	for i := 0; ; i++ {
+		if _, err := r.Commit(ctx, outcome(fmt.Sprint(worker, " ", i))); err != nil {
+			r.said("a commit", err)
+			return
+		}
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+		r.mu.Lock()
+		r.result.Work++
+		r.mu.Unlock()
+	}
+}
+
 // upgraded has a program commit while another one brings newer tables. Work counts the commits before that.
 func upgraded(ctx context.Context, p place, careless bool) (result card.Result, err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
@@ -62,41 +97,18 @@ func upgraded(ctx context.Context, p place, careless bool) (result card.Result, 
 	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
 		return result, err
 	}
-	if _, err := st.Commit(ctx, outcome("first")); err != nil {
-		return result, err
-	}
-	var mu sync.Mutex
+	r := &runner{Store: st}
 	var all sync.WaitGroup
-	untyped := 0
-	said := func(what string, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		var old *sqlstore.SchemaError
-		if !errors.As(err, &old) {
-			untyped++
-			result.Note("%s: %v", what, err)
-		}
-	}
 	begun := make(chan struct{}, 100)
 	for worker := range 4 {
-		all.Go(func() {
-			for i := 0; ; i++ {
-				if _, err := st.Commit(ctx, outcome(fmt.Sprint(worker, " ", i))); err != nil {
-					said("a commit", err)
-					return
-				}
-				select {
-				case begun <- struct{}{}:
-				default:
-				}
-				mu.Lock()
-				result.Work++
-				mu.Unlock()
-			}
-		})
+		all.Go(func() { r.commit(ctx, worker, begun) })
 	}
 	for range 10 {
-		<-begun
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			return result, ctx.Err()
+		}
 	}
 	before, err := newer(ctx, handle, p.Dialect)
 	if err != nil {
@@ -109,19 +121,19 @@ func upgraded(ctx context.Context, p place, careless bool) (result card.Result, 
 		}
 	}
 	_, failure := sqlstore.Open(ctx, handle, p.Dialect)
-	said("Open", failure)
-	said("Declare", st.Declare(ctx, store.Kind{Name: "new"}))
-	said("Sweep", st.Sweep(ctx, time.Time{}))
+	r.said("Open", failure)
+	r.said("Declare", st.Declare(ctx, store.Kind{Name: "new"}))
+	r.said("Sweep", st.Sweep(ctx, time.Time{}))
 	_, failure = st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
-	said("Forget", failure)
+	r.said("Forget", failure)
 	after, err := allRows(ctx, handle)
 	if err != nil {
 		return result, err
 	}
-	result.Values = map[string]float64{
-		writtenBar: float64(len(without(after, before)) + len(without(before, after))), untypedBar: float64(untyped),
+	r.result.Values = map[string]float64{
+		writtenBar: float64(len(without(after, before)) + len(without(before, after))), untypedBar: float64(r.untyped),
 	}
-	return result, nil
+	return r.result, nil
 }
 
 // newer brings the tables to a version to come, and returns what they hold then. It waits for those who write.
