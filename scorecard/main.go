@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if *seed == 0 {
 		*seed = rand.Uint64()%1_000_000 + 1
 	}
-	began := time.Now()
+	began, machine := time.Now(), card.ThisMachine(ctx, root) // the tree as it is now, also if the run is interrupted
 	fmt.Fprintln(out, card.Head)
 	outcomes := card.Run(ctx, lines, card.Settings{Long: *long, Seed: *seed, Root: root, Patience: *patience}, *side, func(o card.Outcome) {
 		fmt.Fprintln(out, o.Text())
@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	fmt.Fprintf(out, "%d of %d lines failed, in %s.\n", failed, len(lines), time.Since(began).Round(time.Second))
 	if *report != "" {
 		page := card.Report{
-			At: began, Command: strings.Join(append([]string{"go run ./scorecard"}, args...), " "), Machine: card.ThisMachine(ctx, root),
+			At: began, Command: strings.Join(append([]string{"go run ./scorecard"}, args...), " "), Machine: machine,
 			Outcomes: outcomes, Took: time.Since(began),
 		}
 		if err := card.Write(*report, page.Markdown()); err != nil {
