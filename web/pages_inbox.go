@@ -123,7 +123,7 @@ func (h *Handler) yours(p *feedback.Proposal, q review.Quorum, person string) st
 type proposalData struct {
 	review.Report
 	P         feedback.Proposal
-	Against   []against // what stands against it now
+	Against   []review.Against // what stands against it now
 	Quorum    string
 	Yours     string
 	Pending   bool
@@ -135,36 +135,6 @@ type proposalData struct {
 	Successor *feedback.Proposal
 	Since     []change // what the successor says otherwise
 	Types     []feedback.RuleType
-}
-
-// An against is a conflict with the words of the other side.
-type against struct {
-	feedback.Conflict
-	Text string // "" if they are not kept
-}
-
-// opposite reads what a conflict is with.
-func opposite(ctx context.Context, f *feedback.Service, c feedback.Conflict) (against, error) {
-	text := ""
-	var err error
-	switch {
-	case c.Correction:
-		var k feedback.Feedback
-		k, err = f.Feedback(ctx, c.ID)
-		text = strings.TrimSpace(k.Summary + " " + k.Comment)
-	case c.Pending:
-		var p feedback.Proposal
-		p, err = f.Rules().Proposal(ctx, c.ID)
-		text = p.Text
-	default:
-		var r feedback.Rule
-		r, err = f.Rules().Rule(ctx, c.ID)
-		text = r.Text
-	}
-	if errors.Is(err, heed.ErrNotFound) {
-		err = nil
-	}
-	return against{c, text}, err
 }
 
 // A change is a field of a draft before and after.
@@ -197,13 +167,7 @@ func (h *Handler) proposal(ctx context.Context, r *http.Request) (title string, 
 	if d.Report, err = review.OfProposal(ctx, f, p); err != nil {
 		return title, nil, err
 	}
-	for _, c := range d.Now {
-		one, err := opposite(ctx, f, c)
-		if err != nil {
-			return title, nil, err
-		}
-		d.Against = append(d.Against, one)
-	}
+	d.Against = d.Now
 	if q := d.Report.Quorum; q != nil {
 		d.Quorum, d.Yours = q.Words(say), h.yours(&p, *q, personOf(r))
 	}

@@ -151,5 +151,8 @@ func printProposal(p *printer, r *ruleReport) {
 	}
 	for _, conflict := range r.Now {
 		p.line("%s with %s: %s", conflict.Kind, show(conflict.ID), show(conflict.Explanation))
+		if conflict.Text != "" {
+			p.line("  it says: %s", show(conflict.Text))
+		}
 	}
 }

@@ -93,6 +93,12 @@ func TestRulesResolve(t *testing.T) {
 			assert.Equal(t, "pending", line.Status)
 		}
 	}
+	p, err := service.Rules().Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "Always add a test", Agents: []string{"tester"}}, Actor: "eve", Reason: "it was said",
+	})
+	require.NoError(t, err)
+	shown := call{args: of("show", p.ID)}.run(t).out
+	assert.Regexp(t, `contradiction with correction-2: .*\n +it says: Never add a test\n`, shown)
 	resolve := of("resolve", "correction-2", "--as", "edge_case", "--yes", "--reason", "one team only")
 	assert.Equal(t, "Resolved as edge_case.\n", call{args: resolve}.run(t).out)
 	assertFails(t, call{args: resolve}.run(t), failed, "it is not ambiguous")

@@ -20,14 +20,44 @@ type Report struct {
 	Hash     string              `json:"hash"`              // of the words that are approved
 	Quorum   *Quorum             `json:"quorum,omitempty"`  // of a pending proposal
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
-	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now, while it is pending or its rule is active
+	Now      []Against           `json:"conflicts_now"`     // what stands against it now, while it is pending or its rule is active
 	Before   []feedback.Proposal `json:"before,omitempty"`  // the proposals that it follows, the latest first
 	History  []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
 }
 
+// An Against is a conflict with the words of the other side.
+type Against struct {
+	feedback.Conflict
+	Text string `json:"text,omitempty"` // "" if they are not kept
+}
+
+// opposite reads what a conflict is with.
+func opposite(ctx context.Context, f *feedback.Service, c feedback.Conflict) (Against, error) {
+	text := ""
+	var err error
+	switch {
+	case c.Correction:
+		var k feedback.Feedback
+		k, err = f.Feedback(ctx, c.ID)
+		text = strings.TrimSpace(k.Summary + " " + k.Comment)
+	case c.Pending:
+		var p feedback.Proposal
+		p, err = f.Rules().Proposal(ctx, c.ID)
+		text = p.Text
+	default:
+		var r feedback.Rule
+		r, err = f.Rules().Rule(ctx, c.ID)
+		text = r.Text
+	}
+	if errors.Is(err, heed.ErrNotFound) {
+		err = nil
+	}
+	return Against{c, text}, err
+}
+
 // OfProposal reads all about a proposal.
 func OfProposal(ctx context.Context, f *feedback.Service, p feedback.Proposal) (r Report, err error) {
-	r = Report{Proposal: &p, Hash: p.Draft.Hash(), Now: []feedback.Conflict{}}
+	r = Report{Proposal: &p, Hash: p.Draft.Hash(), Now: []Against{}}
 	if p.Status == feedback.StatePending {
 		q := QuorumOf(&p, f.Config().Gate)
 		r.Quorum = &q
@@ -46,14 +76,23 @@ func OfProposal(ctx context.Context, f *feedback.Service, p feedback.Proposal) (
 		if err != nil {
 			return r, err
 		}
-		r.Now = append(r.Now, slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == p.ID })...)
+		for _, c := range conflicts {
+			if c.ID == p.ID {
+				continue
+			}
+			one, err := opposite(ctx, f, c)
+			if err != nil {
+				return r, err
+			}
+			r.Now = append(r.Now, one)
+		}
 	}
 	return r, r.readHistory(ctx, f)
 }
 
 // OfRule reads all about a rule without a proposal.
 func OfRule(ctx context.Context, f *feedback.Service, rule feedback.Rule) (Report, error) {
-	r := Report{Rule: &rule, Hash: rule.Draft.Hash(), Now: []feedback.Conflict{}}
+	r := Report{Rule: &rule, Hash: rule.Draft.Hash(), Now: []Against{}}
 	return r, r.readHistory(ctx, f)
 }
 
