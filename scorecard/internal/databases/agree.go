@@ -41,7 +41,7 @@ func agreeLine() card.Line {
 		Promise: "Memory, SQLite and PostgreSQL give the same answers and hold the same, whatever happens and whenever they are opened again.",
 		Attack: "Random lives of a learner: choices, outcomes, revisions, retractions, resets, people forgotten, sources expunged, sessions ended, sweeps, and " +
 			"clocks that are off by an hour, a day or years for a while. Each store is opened again at places of its own. All answers and exported states are compared.",
-		Short:    card.Form{Bars: bars, Work: 1900, Faults: 100, Budget: 4 * time.Minute},
+		Short:    card.Form{Bars: bars, Work: 1900, Faults: 100, Budget: 8 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 48_000, Faults: 2000, Budget: 60 * time.Minute},
 		Run:      run(false, 8, 200),
 		Controls: []card.Control{{Name: "a store that keeps the old history at a revision", Run: run(true, 2, 2)}},

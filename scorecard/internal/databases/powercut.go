@@ -23,7 +23,7 @@ func powerCutLine() card.Line {
 		Attack: "A disk drops about half of the sectors that were not synced, at a random operation. What is found must be sound, with all " +
 			"acknowledged outcomes; evidence, records and audit log must agree.",
 		Short: card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 4 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 20 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 60 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return powerCuts(ctx, s, sqlstore.SQLite, false, card.Pick(s, 500, 5000))
 		},
