@@ -90,6 +90,23 @@ func TestOutweighed(t *testing.T) {
 	assert.Contains(t, changes[0].Limits, learning.LimitOutweighed)
 }
 
+// TestAChangeSaysWhatIsRead of a heuristic that has evidence of every kind.
+func TestAChangeSaysWhatIsRead(t *testing.T) {
+	for _, caps := range []evidence.Caps{{}, learning.Guarded()} {
+		f := newFixtureDefault(t, learning.Config{Caps: caps})
+		f.put(learning.Heuristic{ID: "h"})
+		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann", Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+		f.fire("h", "e", "s")
+		f.clock.Advance(time.Hour)
+		f.sweep()
+		for _, value := range []float64{1, -1} {
+			f.clock.Advance(time.Second)
+			c := f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e2", Person: "ann", Value: value}})
+			assert.InDelta(t, f.confidence("h"), c.New, 1e-12)
+		}
+	}
+}
+
 func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
 	f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0.5, Ceiling: 0.5}}, "h")
 	e, err := f.Explain(ctx, "h")
