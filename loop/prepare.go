@@ -115,22 +115,27 @@ func (a *Agent) deciderOf(p *Plan) *decision.Decider {
 	return a.decider
 }
 
+// complete gives an event an ID and a time, if it has none, and a history of its own.
+func (a *Agent) complete(e *Event) error {
+	e.ID = cmp.Or(e.ID, a.cfg.NewID())
+	if err := a.checkLength(e.ID); err != nil {
+		return err
+	}
+	if e.At.IsZero() {
+		e.At = a.cfg.Now()
+	}
+	e.History = slices.Clone(e.History)
+	return limits.CheckTime("At", e.At, a.cfg.Now())
+}
+
 // prepare makes a plan without its prompt.
 func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err := e.validate(); err != nil {
 		return p, err
 	}
-	e.ID = cmp.Or(e.ID, a.cfg.NewID())
-	if err := a.checkLength(e.ID); err != nil {
+	if err := a.complete(&e); err != nil {
 		return p, err
 	}
-	if e.At.IsZero() {
-		e.At = a.cfg.Now()
-	}
-	if err := limits.CheckTime("At", e.At, a.cfg.Now()); err != nil {
-		return p, err
-	}
-	e.History = slices.Clone(e.History)
 	p = Plan{Event: e, room: a.cfg.Budget.Runes}
 	ctx, end := a.foresight.Begin(ctx)
 	defer end()
