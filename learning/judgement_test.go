@@ -90,6 +90,21 @@ func TestOutweighed(t *testing.T) {
 	assert.Contains(t, changes[0].Limits, learning.LimitOutweighed)
 }
 
+// TestPraiseOfTwoThatIsTakenBack outweighs nothing.
+func TestPraiseOfTwoThatIsTakenBack(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: newBayesian(t, learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
+	f.fire("h", "e", "s")
+	for _, value := range []float64{1, 0} {
+		for _, person := range []string{"ann", "bob"} {
+			f.clock.Advance(time.Second)
+			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: person, Value: value}})
+		}
+	}
+	changes := f.event("s", "next")
+	require.Len(t, changes, 1)
+	assert.NotContains(t, changes[0].Limits, learning.LimitOutweighed)
+}
+
 // TestAChangeSaysWhatIsRead of a heuristic that has evidence of every kind.
 func TestAChangeSaysWhatIsRead(t *testing.T) {
 	for _, caps := range []evidence.Caps{{}, learning.Guarded()} {

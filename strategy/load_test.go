@@ -160,3 +160,28 @@ func TestOutcomesDoNotWaitForAList(t *testing.T) {
 	wait.Wait()
 	assert.Equal(t, held, levels(beliefs(t, l, strategy.Query{Item: "new"})))
 }
+
+// TestACallThatWaitsForALoadEndsWithItsContext lets the first list of a segment hang.
+func TestACallThatWaitsForALoadEndsWithItsContext(t *testing.T) {
+	st := &torn{Store: newStore(t, (&clock{}).Now)}
+	cfg := strategy.Config{Store: st, Pooling: strategy.Copy{}}
+	try(t, newLearner(t, cfg), strategy.Query{Item: "i"}, "a", 1)
+	l := newLearner(t, cfg)
+	listing, goOn := make(chan struct{}), make(chan struct{})
+	st.between = func() {
+		close(listing)
+		<-goOn
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, err := l.Beliefs(ctx, strategy.Query{Item: "i"})
+		assert.NoError(t, err)
+	})
+	<-listing
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := l.Beliefs(ended, strategy.Query{Item: "i"})
+	close(goOn)
+	wait.Wait()
+	assert.ErrorIs(t, err, context.Canceled)
+}

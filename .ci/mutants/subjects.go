@@ -7,7 +7,10 @@ type subject struct {
 	tests []string
 }
 
-const engines = "sqlstore/enginetest"
+const (
+	engines = "sqlstore/enginetest"
+	faults  = "scorecard/internal/databases" // disks that fail, and stores that agree
+)
 
 var subjects = []subject{
 	{"evidence", nil, []string{"evidence", "memstore", "learning", "strategy"}},
@@ -15,7 +18,7 @@ var subjects = []subject{
 	{"learning", []string{"bayesian", "calibration", "confidence", "count", "facts", "fate", "judge", "pin", "settle", "signal", "weigh"}, []string{"learning", "loop"}},
 	{"strategy", []string{"credit", "correct", "outcome", "own", "pooling", "propensity", "segment", "silence", "two_level"}, []string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"}},
 	{"memstore", []string{"cells", "engine", "history", "known", "records", "table", "timeline", "txn", "txn_forget", "txn_taking"}, []string{"memstore", "store/storetest", "internal/dump"}},
-	{"sqlstore", []string{"change", "change_evidence", "change_limits", "change_records", "change_take", "rows", "tally"}, []string{engines}},
+	{"sqlstore", []string{"change", "change_evidence", "change_limits", "change_records", "change_take", "rows", "tally"}, []string{engines, faults}},
 	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
 	{"internal/cells", nil, []string{"strategy"}},
 	{"internal/spread", nil, []string{"internal/spread", "strategy"}},
