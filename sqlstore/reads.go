@@ -77,6 +77,7 @@ func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.
 			if q.goAhead(r) {
 				return q.lead(r)
 			}
+			late.Reset(longPatience)
 		case <-ctx.Done():
 			q.leave(r)
 			return found{}, ctx.Err()

@@ -31,8 +31,12 @@ type queue struct {
 // mostLeaders is how many may commit at the same time in PostgreSQL, and read in any database. SQLite has one writer.
 const mostLeaders = 4
 
-// patience is how long a caller waits for a leader before it leads itself.
-const patience = 5 * time.Millisecond
+// patience is how long a caller waits for a leader before it leads itself. Where there may be no other leader then, it asks again after
+// longPatience: those who lead may have stopped meanwhile, but for one who waits for somebody else's lock.
+const (
+	patience     = 5 * time.Millisecond
+	longPatience = 10 * patience
+)
 
 // mostTogether is how many calls may be in one transaction.
 const mostTogether = 128
@@ -46,6 +50,7 @@ type member struct {
 	// The fields below are guarded by the queue's mutex.
 	stage    stage
 	in       *joint // while stage is joined
+	ended    bool   // its context has, and that was noted
 	receipts []store.Receipt
 	err      error
 }
@@ -72,6 +77,7 @@ const (
 type joint struct {
 	members []*member
 	change  *change
+	ctx     context.Context
 	cancel  context.CancelFunc
 	closing bool // all statements have succeeded, and the transaction ends: written by the leader alone
 	ended   int  // how many contexts have
@@ -116,6 +122,7 @@ func (q *queue) await(m *member) (turn, error) {
 			if q.goAhead(m) {
 				return toLead, nil
 			}
+			late.Reset(longPatience)
 		case <-m.ctx.Done():
 			waits = false
 		}
@@ -128,9 +135,7 @@ func (q *queue) await(m *member) (turn, error) {
 		return 0, m.ctx.Err()
 	case joined:
 		closing := m.in != nil && m.in.closing
-		if m.in != nil {
-			m.in.end()
-		}
+		m.end()
 		q.mu.Unlock()
 		if closing {
 			return 0, fmt.Errorf("the end of the transaction was not waited for: %w", m.ctx.Err())
@@ -161,7 +166,15 @@ func (q *queue) goAhead(m *member) bool {
 	return true
 }
 
-// end notes that the context of a member has ended. The caller holds the queue's mutex.
+// end notes once that the context of a member has ended. The caller holds the queue's mutex.
+func (m *member) end() {
+	if !m.ended && m.in != nil {
+		m.in.end()
+	}
+	m.ended = true // of which the next transaction for it is told
+}
+
+// end notes that the context of one more member has ended. The caller holds the queue's mutex.
 func (j *joint) end() {
 	if j.ended++; !j.closing || j.ended == len(j.members) {
 		j.cancel()
@@ -288,7 +301,7 @@ func (q *queue) commitAll(members []*member) turn {
 	return next[members[0]]
 }
 
-// join makes a transaction for members.
+// join makes a transaction for members, and notes those whose contexts have ended since they were gathered.
 func (q *queue) join(members []*member) *joint {
 	j := &joint{members: members, change: &change{store: members[0].change.store, assumed: members[0].change.assumed, blamed: -1}}
 	for _, m := range members {
@@ -299,6 +312,14 @@ func (q *queue) join(members []*member) *joint {
 		}
 	}
 	j.change.known = make([]bool, len(j.change.batches))
+	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(members[0].ctx))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range members {
+		if m.in = j; m.ended {
+			j.end()
+		}
+	}
 	return j
 }
 
@@ -306,20 +327,13 @@ var errEnded = errors.New("the context of another call has ended")
 
 // commit commits the transaction.
 func (j *joint) commit(q *queue) error {
-	var ctx context.Context
-	ctx, j.cancel = context.WithCancel(context.WithoutCancel(j.members[0].ctx))
 	defer j.cancel()
-	q.mu.Lock()
-	for _, m := range j.members {
-		m.stage, m.in = joined, j
-	}
-	q.mu.Unlock()
 	noted := make(chan struct{})
 	stop := context.AfterFunc(j.members[0].ctx, func() {
 		defer close(noted)
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		j.end()
+		j.members[0].end()
 	})
 	defer func() {
 		if !stop() {
@@ -327,10 +341,10 @@ func (j *joint) commit(q *queue) error {
 		}
 	}()
 	err := host.Call("the driver of the database", func() error {
-		if done, err := q.store.call(ctx, j.change, func() error { return j.close(q) }); done {
+		if done, err := q.store.call(j.ctx, j.change, func() error { return j.close(q) }); done {
 			return err
 		}
-		return j.change.retry(func() error { return q.store.db.enter(ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
+		return j.change.retry(func() error { return q.store.db.enter(j.ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
 	})
 	_, err = j.change.result(err)
 	return err
