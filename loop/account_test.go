@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,22 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	warning := account.Warnings[0]
 	assert.Contains(t, account.Contents[warning], "AVOID: ")
 	assert.Contains(t, account.String(), "the prompt warned of the way of working "+warning+": "+account.Contents[warning])
+}
+
+// An account says that a session kept an arm of before: the draws are older than the answer.
+func TestAnAccountTellsThatTheSessionKeptItsArm(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}}})
+	for _, id := range []string{"first", "second"} {
+		w.answer(loop.Event{ID: id, Text: "The disk is full.", Session: "s1"})
+		w.clock.Advance(time.Minute)
+	}
+	const kept = "the session s1 has had it since 2026-01-05 09:00:00, when the arms drew"
+	first, err := w.Explain(ctx, "first")
+	require.NoError(t, err)
+	assert.NotContains(t, first.String(), "has had it since")
+	second, err := w.Explain(ctx, "second")
+	require.NoError(t, err)
+	assert.Contains(t, second.String(), kept)
 }
 
 // An outcome may say which ways of working were followed, where the text of the answer does not.

@@ -309,6 +309,9 @@ func (a *Account) arm() Branch {
 	if a.Spare {
 		b.add("its model failed, which counts against it; a fallback answered, and the arm earns nothing by that")
 	}
+	if a.At.Sub(c.At) >= time.Second {
+		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew", prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
+	}
 	for d := range c.Draws() {
 		b.add(fmt.Sprintf("%s drew %.2f from a mean of %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}
