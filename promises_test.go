@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?go (?:test|run) ([^`]+)` \\|")
+	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?go (?:test|run) ((?:[^`|]|\\\\\\|)+)` \\|") // a bare | would end the cell
 	lineName  = regexp.MustCompile(`Name:\s+"(S\d+)`)
 	testName  = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w*)\(`)
 	selecting = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
