@@ -164,9 +164,14 @@ func vetted(bug string) card.Attempt {
 				return r, err
 			}
 			v, err := execute(ctx, filepath.Join(s.Root, t.dir), binary, []string{seedVariable + "=" + bug},
-				"-test.run="+t.run, "-test.shuffle=on", times)
+				"-test.run="+t.run, "-test.shuffle=on", "-test.v", times)
 			if err != nil {
 				return r, err
+			}
+			for name := range strings.SplitSeq(t.run, "|") {
+				if !strings.Contains(string(v.output), "=== RUN   "+strings.Split(name, "/")[0]) {
+					return r, fmt.Errorf("no test of %s ran for %s\n%s", t.dir, name, tail(v.output))
+				}
 			}
 			judge(t.dir, v.failed, v.output)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -119,14 +120,17 @@ func printHistory(p *printer, entries []entry) {
 	if p.terminal {
 		printValues(p, entries)
 	}
-	t := newTable("chosen", "arm", "stage", ">mean", "?>reports", "?~segment", "?>confidence", "?session", "?~parameters")
+	t := newTable("chosen", "arm", "stage", ">mean", "?>reports", "?~segment", "?>confidence", "?how", "?who", "?session", "?~parameters")
 	for _, e := range entries {
-		value, confidence := "-", "-"
+		value, confidence, how, who := "-", "-", "-", "-"
 		if e.Mean != nil {
 			value, confidence = signed(*e.Mean), share(e.Confidence)
 		}
+		if e.Result != nil {
+			how, who = show(cmp.Or(e.Result.Channel, how)), show(cmp.Or(e.Result.Source, who))
+		}
 		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, count(uint64(e.Reports)), segmentName(e.Category, e.Context), confidence,
-			show(e.Session), settings(e.Parameters))
+			how, who, show(e.Session), settings(e.Parameters))
 	}
 	t.print(p)
 }

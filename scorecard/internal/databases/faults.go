@@ -60,15 +60,30 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 		e.call = func(ctx context.Context, st store.Store) error { _ = do(ctx, st); return nil }
 		return e
 	}
+	halves := func(e episode) episode {
+		do := e.call
+		e.call = func(ctx context.Context, st store.Store) error {
+			if err := do(ctx, st); err != nil {
+				return err
+			}
+			_, err := st.Commit(ctx, seen("the other half"))
+			return err
+		}
+		e.steps = false
+		return e
+	}
 	return card.Line{
 		Name:    "S4 " + name,
 		Promise: "A call that fails at any point did all or nothing, says so, and can be made again.",
 		Attack: "Each operation on SQLite's file fails in turn, then the power is cut there. After a failure the tables must be as before the call or as " +
 			"after it, and the call made again must leave them as after it.",
-		Short:    card.Form{Bars: bars, Work: int64(200 * len(harms)), Faults: 200, Budget: 6 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 60 * time.Minute},
-		Run:      run(same, 0),
-		Controls: []card.Control{{Name: "an error is swallowed", Misses: silentBar, Run: run(swallows, 2)}},
+		Short: card.Form{Bars: bars, Work: int64(200 * len(harms)), Faults: 200, Budget: 6 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 60 * time.Minute},
+		Run:   run(same, 0),
+		Controls: []card.Control{
+			{Name: "an error is swallowed", Misses: silentBar, Run: run(swallows, 2)},
+			{Name: "two commits for one", Misses: halfBar, Run: run(halves, 2)},
+		},
 	}
 }
 
