@@ -161,6 +161,9 @@ func faded(s *session, st *opened, m *learning.Module) (string, error) {
 
 // explanation explains a heuristic.
 func explanation(s *session, m *learning.Module, id string) (learning.Explanation, error) {
+	if err := given("heuristic", id); err != nil {
+		return learning.Explanation{}, err
+	}
 	e, err := m.Explain(s.ctx, id)
 	if !errors.Is(err, heed.ErrNotFound) {
 		return e, damaged("heuristic", id, err)

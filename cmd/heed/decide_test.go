@@ -131,6 +131,18 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
 	assertFails(t, call{args: []string{"--db", db, "patterns", "promote", "split-by-file"}}.run(t), failed, "can't be promoted") // before it asks
+	for _, asked := range []struct{ actor, command, says string }{                                                               // likewise
+		{"olive", "rules reject 7d0c2b13", "the proposal is approved: it is a rule now"},
+		{"wendy", "rules approve 7d0c2b11", "nobody approves what they proposed or edited"},
+		{"olive", "rules retire 7d0c2b13", "the rule is revoked: "},
+		{"olive", "rules pin 7d0c2b13", "the rule is revoked: "},
+	} {
+		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...), env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
+		assertFails(t, r, failed, asked.says)
+	}
+	for _, command := range []string{"rules show", "rules retire", "rules resolve --as archived", "confidence pin", "explain"} {
+		assertFails(t, call{args: append([]string{"--db", db}, append(strings.Fields(command), "")...)}.run(t), misuse, "The id is empty")
+	}
 	for _, status := range slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == unproposed || s == string(feedback.Ambiguous) }) {
 		assert.NotEmpty(t, nextOf[status], status)
 	}

@@ -46,6 +46,9 @@ var agents = tool[answering]{"agent", "agent",
 
 // Run explains an answer as a tree.
 func (cmd *explainCommand) Run(s *session) error {
+	if err := given("answer", cmd.ID); err != nil {
+		return err
+	}
 	return agents.with(s, cmd.Agent, func(_ *opened, a answering) error {
 		account, err := a.explain(s, cmd.ID)
 		if errors.Is(err, loop.ErrNoAnswer) {

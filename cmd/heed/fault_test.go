@@ -64,7 +64,7 @@ func TestFaults(t *testing.T) {
 		{"no server", of(nobody, status...), failed, []string{`database "agent"`, "check --db"}},
 		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},
 		{"no such flag", of(db, "strategy", "status", "--jsn"), misuse, []string{`"--json"`}},
-		{"no argument", of(db, "strategy", "item"), misuse, []string{"<id>", "heed strategy item (learning) --help"}},
+		{"no argument", of(db, "strategy", "item"), misuse, []string{"<id>", "see heed strategy item --help"}},
 		{"an item is no category", of(db, append(strategy, "show", "prefer-tabs")...), failed, []string{`no category "prefer-tabs"`, "heed strategy item prefer-tabs"}},
 		{"which learner", of(db, "strategy", "distributions"), misuse, []string{"--learner", "models, strategy"}},
 		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed, []string{`did you mean "strategy"?`}},

@@ -131,7 +131,12 @@ func hint(err error) error {
 	}
 	command := "heed"
 	if parse.Context != nil && parse.Context.Selected() != nil {
-		command = parse.Context.Selected().FullPath()
+		var names []string
+		for n := parse.Context.Selected(); n != nil; n = n.Parent {
+			names = append(names, n.Name) // FullPath names aliases, too, which can't be typed
+		}
+		slices.Reverse(names)
+		command = strings.Join(names, " ")
 	}
 	return fmt.Errorf("%w: see %s --help", err, command)
 }

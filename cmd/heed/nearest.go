@@ -93,6 +93,14 @@ func unknown(what, name string, names []string, see string) error {
 	return fmt.Errorf("there is no %s %q: did you mean %s?", what, name, strings.Join(quoted(near), " or "))
 }
 
+// given says that an argument is empty, which names nothing.
+func given(what, id string) error {
+	if id == "" {
+		return &usageError{"which " + what + "? The id is empty"}
+	}
+	return nil
+}
+
 // damaged says that there is a thing of this name, but that it can't be read, if that is so.
 func damaged(what, name string, err error) error {
 	if errors.Is(err, heed.ErrDamaged) {

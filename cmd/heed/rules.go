@@ -65,8 +65,20 @@ var nextOf = map[string]string{
 	"expired":            "nobody has decided in time, and it has to be proposed anew",
 }
 
+// stands says why something can't be decided about in its state, before anybody is asked.
+func stands(what string, now feedback.State, needed ...feedback.State) error {
+	if slices.Contains(needed, now) {
+		return nil
+	}
+	state := strings.ToLower(string(now))
+	return fmt.Errorf("the %s is %s: %s", what, state, nextOf[state])
+}
+
 // proposal finds a proposal by its id, or by the start of the id if no other begins so.
 func proposal(s *session, f *feedback.Service, id string) (feedback.Proposal, error) {
+	if err := given("proposal or rule", id); err != nil {
+		return feedback.Proposal{}, err
+	}
 	one, err := f.Rules().Proposal(s.ctx, id)
 	if !errors.Is(err, heed.ErrNotFound) {
 		return one, damaged("proposal", id, err)
@@ -80,6 +92,9 @@ func proposal(s *session, f *feedback.Service, id string) (feedback.Proposal, er
 
 // rule finds a rule likewise.
 func rule(s *session, f *feedback.Service, id string) (feedback.Rule, error) {
+	if err := given("rule", id); err != nil {
+		return feedback.Rule{}, err
+	}
 	one, err := f.Rules().Rule(s.ctx, id)
 	if !errors.Is(err, heed.ErrNotFound) {
 		return one, damaged("rule", id, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -28,6 +29,8 @@ func (cmd *rulesApprove) Run(s *session) error {
 	return cmd.decide(s, "approves", func(p feedback.Proposal) (feedback.Review, error) {
 		hash := p.Draft.Hash()
 		switch {
+		case !cmd.Yes && slices.Contains(p.Writers, actor(cmd.Actor)):
+			return feedback.Review{}, errors.New("nobody approves what they proposed or edited: have somebody else approve it")
 		case cmd.Hash != "" && (len(cmd.Hash) < 8 || !strings.HasPrefix(hash, cmd.Hash)):
 			return feedback.Review{}, fmt.Errorf("the words are not those of hash %s: see heed rules show %s", cmd.Hash, p.ID)
 		case cmd.Hash == "" && cmd.Yes:
@@ -52,6 +55,11 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		p, err := proposal(s, f, cmd.ID)
 		if err != nil {
 			return err
+		}
+		if !cmd.Yes {
+			if err := stands("proposal", p.Status, feedback.StatePending); err != nil {
+				return err
+			}
 		}
 		vote, err := reviewOf(p)
 		if err != nil {
@@ -145,6 +153,9 @@ type rulesResolve struct {
 // Run resolves a correction.
 func (cmd *rulesResolve) Run(s *session) error {
 	return withRules(s, func(f *feedback.Service) error {
+		if err := given("correction", cmd.ID); err != nil {
+			return err
+		}
 		c, err := f.Feedback(s.ctx, cmd.ID)
 		if errors.Is(err, heed.ErrNotFound) {
 			var all []feedback.Feedback

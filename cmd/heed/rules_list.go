@@ -55,14 +55,33 @@ func (cmd *rulesList) Run(s *session) error {
 			all = slices.DeleteFunc(corrections, func(r ruleLine) bool { return cmd.Status != unproposed && r.Status != cmd.Status })
 			return nil
 		}
-		if n := len(corrections); n > 0 && cmd.Status == "" {
-			note = fmt.Sprintf("%s for others that say the same: heed rules list --status %s", plural(n, "correction waits", "corrections wait"), unproposed)
+		if cmd.Status == "" {
+			note = outside(corrections)
 		}
 		all, err = cmd.read(s, f)
 		return err
 	})
 	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
 	return answerList(s, all, err, "rules or proposals", flags, printRules, note)
+}
+
+// outside says how many corrections are in no proposal, and which of them a person has to decide about.
+func outside(corrections []ruleLine) string {
+	ambiguous := 0
+	for _, c := range corrections {
+		if c.Status == string(feedback.Ambiguous) {
+			ambiguous++
+		}
+	}
+	var notes []string
+	if ambiguous > 0 {
+		notes = append(notes, fmt.Sprintf("%s another, and a person decides: heed rules list --status %s",
+			plural(ambiguous, "correction may contradict", "corrections may contradict"), feedback.Ambiguous))
+	}
+	if n := len(corrections) - ambiguous; n > 0 {
+		notes = append(notes, fmt.Sprintf("%s for others that say the same: heed rules list --status %s", plural(n, "correction waits", "corrections wait"), unproposed))
+	}
+	return strings.Join(notes, "\n")
 }
 
 // waiting returns the corrections without a proposal, the newest first: nobody else has said the same, or not enough people.
@@ -133,7 +152,7 @@ func printRules(p *printer, all []ruleLine) {
 		}
 		cells := []string{show(r.ID), status, show(r.Text), list(r.Agents, "all"), effect, moment(r.Since)}
 		if closed {
-			cells = append(cells, cmp.Or(show(r.Decider), "heed"), show(r.Reason))
+			cells = append(cells, show(cmp.Or(r.Decider, "heed")), show(r.Reason))
 		}
 		t.add(cells...)
 	}

@@ -17,11 +17,16 @@ type ruleOrder struct {
 var ruleOrders = map[string]struct {
 	asks string
 	to   feedback.State
+	from []feedback.State
 	said string
 }{
-	"retire": {"This retires %q for %s", feedback.StateRetired, "Retired. It is in no prompt that is built from now on."},
+	"retire": {
+		"This retires %q for %s", feedback.StateRetired, []feedback.State{feedback.StateActive},
+		"Retired. It is in no prompt that is built from now on.",
+	},
 	"revoke": {
-		"This revokes %q for %s, for good", feedback.StateRevoked, "Revoked. It is in no prompt that is built from now on, and can't be restored.",
+		"This revokes %q for %s, for good", feedback.StateRevoked, []feedback.State{feedback.StateActive, feedback.StateRetired},
+		"Revoked. It is in no prompt that is built from now on, and can't be restored.",
 	},
 }
 
@@ -32,6 +37,11 @@ func (cmd *ruleOrder) Run(s *session) error {
 		before, err := rule(s, f, cmd.ID)
 		if err != nil {
 			return err
+		}
+		if !cmd.Yes {
+			if err := stands("rule", before.Status, order.from...); err != nil {
+				return err
+			}
 		}
 		if err := cmd.confirm(s, fmt.Sprintf(order.asks, show(before.Text), list(before.Agents, "all"))); err != nil {
 			return err
@@ -59,6 +69,15 @@ func (cmd *ruleChange) Run(s *session) error {
 		before, err := rule(s, f, cmd.ID)
 		if err != nil {
 			return err
+		}
+		needed := feedback.StateActive
+		if s.command == "restore" {
+			needed = feedback.StateRetired
+		}
+		if !cmd.Yes {
+			if err := stands("rule", before.Status, needed); err != nil {
+				return err
+			}
 		}
 		if err := cmd.confirm(s, fmt.Sprintf("This proposes to %s %q for %s", s.command, show(before.Text), list(before.Agents, "all"))); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (r *ruleReport) printHistory(p *printer) {
 			if refused {
 				what = "refused to " + what
 			}
-			by := cmp.Or(show(entry.Actor), "heed")
+			by := show(cmp.Or(entry.Actor, "heed"))
 			p.line("%s, by %s on %s: %s", what, by, moment(entry.At), show(cmp.Or(entry.Details["refusal"], entry.Reason)))
 		}
 	}
@@ -130,7 +130,7 @@ func printProposal(p *printer, r *ruleReport) {
 			plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
 	}
 	if of.Change != "" {
-		p.line("change: %s %s", strings.ToLower(string(of.Change)), cmp.Or(show(of.Of), "the new rule"))
+		p.line("change: %s %s", strings.ToLower(string(of.Change)), show(cmp.Or(of.Of, "the new rule")))
 	}
 	p.line("written by: %s; evidence by: %s", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
 	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))

@@ -38,6 +38,7 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
 	corrects("ann")
 	assert.Contains(t, call{args: of("list")}.run(t).out, "1 correction waits for others that say the same: heed rules list --status waiting")
+	assert.Equal(t, "1 correction may contradict another, and a person decides: heed rules list --status ambiguous", outside([]ruleLine{{Status: "ambiguous"}}))
 	waits := read[[]ruleLine](t, of("list", "--status", "waiting")...)
 	require.Len(t, waits, 1)
 	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"}, []string{waits[0].Status, waits[0].Decider, waits[0].Text})
