@@ -62,6 +62,21 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
 }
 
+// TestAnIDThatIsForgottenComesAgain and is retracted, though its first cell has lost it.
+func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{HistoryPerCell: 1, HistoryFor: time.Hour, IDsFor: time.Hour, Now: clock.time})
+	observed(t, st, observe("a", start.Add(-time.Minute)))
+	observed(t, st, observe("b", start))
+	clock.advance(2 * time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	again := observe("a", clock.time())
+	again.Cell.Name = "other"
+	observed(t, st, again)
+	put(t, st, store.Batch{Retract: []string{"a"}})
+	assert.Zero(t, sums(t, st, again.Cell).N())
+}
+
 // TestLostHistory: a commit fails for want of history only where the history lacks an observation that matters to it.
 func TestLostHistory(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
@@ -145,8 +160,12 @@ func TestStoreWithoutHistory(t *testing.T) {
 	apart.ID, apart.Cell.Kind = "apart", "apart"
 	policies := map[string]evidence.Policy{"apart": {ByOrigin: true}}
 	put(t, st, store.Batch{Policies: policies, Observations: []evidence.Observation{apart}})
-	put(t, st, store.Batch{Expunge: []string{"ann"}})
-	assert.Zero(t, sums(t, st, apart.Cell).N(), "a cell that keeps origins apart needs no history")
+	again := apart
+	again.ID, again.Source = "again", "bob"
+	put(t, st, store.Batch{
+		Expunge: []string{"ann"}, Policies: map[string]evidence.Policy{"apart": {ByOrigin: true, HalfLife: time.Hour}}, Observations: []evidence.Observation{again},
+	})
+	assert.EqualValues(t, 1, sums(t, st, apart.Cell).N(), "a cell that keeps origins apart needs no history")
 	observed(t, st, named)
 	assert.Empty(t, history(t, st, cell))
 	for what, b := range map[string]store.Batch{
