@@ -3,9 +3,13 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +80,7 @@ func (db *database) checkRows(ctx context.Context, missing map[string]bool) (fau
 			continue
 		}
 		found, err := db.checkTable(ctx, check)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || err != nil && passing(err) {
 			return nil, err
 		}
 		if err != nil {
@@ -89,6 +93,23 @@ func (db *database) checkRows(ctx context.Context, missing map[string]bool) (fau
 		faults = append(faults, found...)
 	}
 	return faults, nil
+}
+
+// passing reports whether an error says nothing about the rows: others have a lock, the connection is lost, or the server refuses to go on.
+func passing(err error) bool {
+	if locked(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, new(net.Error)) {
+		return true
+	}
+	var state interface{ SQLState() string }
+	if !errors.As(err, &state) || len(state.SQLState()) != 5 {
+		return false
+	}
+	switch state.SQLState()[:2] {
+	case "08", "25", "28", "40", "42", "53", "55", "57": // connections, transactions, rights, resources, locks and operators
+		return true
+	}
+	return false
 }
 
 func (db *database) checkTable(ctx context.Context, check *tableCheck) (faults []string, err error) {
@@ -390,6 +411,9 @@ func partsAgree(t *tx, rows []*checkedRow) (faults []string, err error) {
 			counts[from] = n
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	wrong := make(map[string]bool)
 	for from, n := range counts {
 		wrong[from.key] = wrong[from.key] || n != [3]int64{}
@@ -400,7 +424,7 @@ func partsAgree(t *tx, rows []*checkedRow) (faults []string, err error) {
 				nameOf(cells[key].cell)))
 		}
 	}
-	return faults, err
+	return faults, nil
 }
 
 var errType = errors.New("a column is of another type")

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -403,6 +405,41 @@ func TestSumsAgreeWithTheHistory(t *testing.T) {
 		assert.Contains(t, faults[0], "do not count the observations of the history: rebuild the cell")
 	})
 }
+
+// TestALostConnectionIsNoDamage: an error that says nothing about the rows ends the deep check, in whichever statement it comes. It is no
+// finding.
+func TestALostConnectionIsNoDamage(t *testing.T) {
+	at := madeFile(t)
+	driver, handle := hookedAt(t, at)
+	st := open(t, handle, at.dialect)
+	require.NoError(t, commits(noted("1"))(st))
+	for _, lost := range []error{&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, errors.New("database table is locked"), &shutDown{}} {
+		for n, reached := 1, true; reached; n++ {
+			count := 0
+			reached = false
+			driver.set(func(text string) error {
+				if !strings.Contains(text, "FROM heed_") || strings.Contains(text, "version FROM") {
+					return nil
+				}
+				if count++; count == n {
+					reached = true
+					return lost
+				}
+				return nil
+			})
+			faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+			if assert.Empty(t, faults); reached {
+				require.ErrorIs(t, err, lost, "statement %d", n)
+			}
+		}
+	}
+}
+
+// shutDown is PostgreSQL's error when the server stops.
+type shutDown struct{}
+
+func (*shutDown) Error() string    { return "terminating connection due to administrator command" }
+func (*shutDown) SQLState() string { return "57P01" }
 
 // TestFlippedFiles flips a bit at a random place of a file: in rows, in indexes, in pointers and in what is unused. Nothing that reads
 // serve may differ from the truth, unless the deep check tells that the file is damaged.

@@ -15,7 +15,7 @@ import (
 
 // TestStoresAgree makes random commits of everything that a batch can have, with sweeps and a clock that goes on. In between,
 // stores are opened again, or loaded from the file that another one has written. Stores in memory and in each database say
-// the same of each commit, and the same can be read of them.
+// the same of each commit, and the same can be read of them. The deep check finds nothing.
 func TestStoresAgree(t *testing.T) {
 	skipRaced(t)
 	places := make([]place, len(backends))
@@ -56,5 +56,10 @@ func TestStoresAgree(t *testing.T) {
 			defer func() { require.NoError(t, own.Close()) }()
 		}
 		m.Run(t)
+		for i, at := range places {
+			faults, err := sqlstore.Check(ctx, handles[i], at.dialect, true)
+			require.NoError(t, err)
+			require.Empty(t, faults, "the deep check finds nothing in a store that is right")
+		}
 	})
 }
