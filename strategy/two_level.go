@@ -21,7 +21,9 @@ import (
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
-	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0 means 2.
+	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0 means 2. It counts up to three times as
+	// often while the item is new and others explore: Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the
+	// segment's outcomes is other items'.
 	Sharpness float64
 }
 
@@ -119,14 +121,36 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	if !item.seen() {
 		return
 	}
+	// The more a reward tells, the less it needs sharpening.
+	sharpness := max(m.sharpness*(1+m.novelty(item))/m.dispersion, 1)
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
-		// The more a reward tells, the less it needs sharpening.
-		b.Sharpness = max(m.sharpness/m.dispersion, 1)
+		b.Sharpness = sharpness
 		own := m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures
 	}
 }
+
+// novelty is how many times more an item's evidence counts in draws of its rates because the item is new. Other items explore in its place, so
+// it goes by their share of the segment's evidence.
+func (m *twoLevel) novelty(item Item) float64 {
+	mass, n := 0., 0.
+	for _, arm := range item.Arms {
+		mass += arm.Mass
+		n += m.countsOf(arm).total()
+	}
+	if mass >= m.total.Mass {
+		return 0
+	}
+	old := 1 + n/novelFor
+	return mostNovelty * (1 - mass/m.total.Mass) / (old * old)
+}
+
+// mostNovelty is the novelty of an item without outcomes. novelFor outcomes leave a quarter of it.
+const (
+	mostNovelty = 2
+	novelFor    = 10
+)
 
 // Independence implements [Model]. It is the weight of the item's own outcomes against the segment's level, n/(s+n), of the arm
 // with the most.

@@ -201,9 +201,29 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	}
 	try(t, l, q, "c", 1)
 	for i, b := range beliefs(t, l, q) {
-		assert.Equal(t, 2., b.Sharpness)
+		assert.InDelta(t, 2*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9, "ten of eleven outcomes are other items'")
 		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
 		assert.Zero(t, b.Failures)
+	}
+}
+
+// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have. An item that is alone is its segment, and explores.
+func TestTwoLevelIsSharperForANewItem(t *testing.T) {
+	sharpness := func(own, others float64) float64 {
+		item := strategy.Item{Arms: []evidence.Sums{coins(int(own), 0), {}}}
+		all := []strategy.Item{item}
+		if others > 0 {
+			all = append(all, strategy.Item{Arms: []evidence.Sums{coins(0, int(others)), {}}})
+		}
+		b := make([]strategy.Belief, 2)
+		strategy.TwoLevel{}.Model(evenSegment(2), all).Believe(item, b)
+		assert.Equal(t, b[0].Sharpness, b[1].Sharpness)
+		return b[0].Sharpness
+	}
+	for _, test := range []struct{ own, others, times float64 }{
+		{1, 0, 1}, {1000, 0, 1}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4}, {90, 910, 1 + 2*0.91/100}, {1, 999_999, 1 + 2/(1.1*1.1)},
+	} {
+		assert.InDelta(t, 2*test.times, sharpness(test.own, test.others), 1e-4, test)
 	}
 }
 
