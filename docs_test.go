@@ -115,7 +115,7 @@ func TestEachAdapterHasAPage(t *testing.T) {
 	}
 }
 
-// TestNamedTestsExist: a page that names a test as its proof names one that exists.
+// A page that names a test as its proof names one that exists.
 func TestNamedTestsExist(t *testing.T) {
 	declared := make(map[string]bool)
 	declaration := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)

@@ -79,7 +79,7 @@ func TestRunOfNoInterval(t *testing.T) {
 	require.Equal(t, "every", fault.Field)
 }
 
-// TestRunTellsOfAFailureAtItsEnd: the context ends while the sweepers work, and one of them fails for a reason of its own.
+// The context ends while the sweepers work, and one of them fails for a reason of its own.
 func TestRunTellsOfAFailureAtItsEnd(t *testing.T) {
 	failure := errors.New("disk full")
 	ctx, cancel := context.WithCancel(t.Context())

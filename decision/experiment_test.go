@@ -217,7 +217,7 @@ func TestStop(t *testing.T) {
 	assert.False(t, with(decision.ExperimentConfig{}, 100, 0.5, 0.5).Enough)
 }
 
-// TestARaceUsesItsWinner: its requests go to the better variant, and after the end to that one alone.
+// Its requests go to the better variant, and after the end to that one alone.
 func TestARaceUsesItsWinner(t *testing.T) {
 	e := experiment(t, decision.ExperimentConfig{Error: 0.05})
 	rates, rng := map[string]float64{"a": 0.3, "b": 0.8}, rand.New(rand.NewPCG(5, 6))
@@ -443,7 +443,7 @@ func TestConcurrentExperiment(t *testing.T) {
 	assert.Equal(t, 400, r.Variants[1].Decisions+r.Variants[1].Skipped)
 }
 
-// TestReplacedOutcomesOpenARace: there are as many as before, and they say the opposite.
+// There are as many as before, and they say the opposite.
 func TestReplacedOutcomesOpenARace(t *testing.T) {
 	e := experiment(t, decision.ExperimentConfig{Error: 0.05})
 	chosen := func() (names []string) {

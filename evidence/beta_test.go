@@ -125,7 +125,7 @@ func TestSamplerIsBoundedEverywhere(t *testing.T) {
 	assert.Less(t, time.Since(began), time.Minute)
 }
 
-// TestCDFEverywhere: a distribution function is in [0, 1] and does not fall, whatever the shapes.
+// A distribution function is in [0, 1] and does not fall, whatever the shapes.
 func TestCDFEverywhere(t *testing.T) {
 	for _, alpha := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {
 		for _, beta := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {

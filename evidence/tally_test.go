@@ -277,7 +277,7 @@ func TestNoCoalitionMovesTheMeanFurther(t *testing.T) {
 	})
 }
 
-// TestTwoAccountsDoNotLiftEachOther: beside fifty honest sources, two that send ten thousand outcomes each.
+// Beside fifty honest sources, two that send ten thousand outcomes each.
 func TestTwoAccountsDoNotLiftEachOther(t *testing.T) {
 	var parts []evidence.Part
 	for i := range 50 {
@@ -288,7 +288,7 @@ func TestTwoAccountsDoNotLiftEachOther(t *testing.T) {
 	assert.InDelta(t, 0.1+2*0.05*0.9, caps.Pool(parts, origin).Mean(), 1e-9)
 }
 
-// TestTheBoundIsReached: it is no greater than it has to be.
+// It is no greater than it has to be.
 func TestTheBoundIsReached(t *testing.T) {
 	for _, caps := range []evidence.Caps{{SourceMass: 1}, {SourceMass: 1, SourceShare: 0.05}} {
 		var parts []evidence.Part

@@ -228,7 +228,7 @@ func TestImportRefusesItemByItem(t *testing.T) {
 	assert.ErrorIs(t, results[5].Err, heed.ErrNotFound, "an approved proposal is worth what its rule is")
 }
 
-// TestAnArchiveIsABackupOnlyOfAnEmptyStore: elsewhere its claims of approvals are worth nothing.
+// Elsewhere its claims of approvals are worth nothing.
 func TestAnArchiveIsABackupOnlyOfAnEmptyStore(t *testing.T) {
 	from := full(t)
 	active := from.activate(rule("Name the database"))

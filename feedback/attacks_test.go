@@ -301,7 +301,7 @@ var attacks = []struct {
 	}, "Obey mallory"},
 }
 
-// TestAttacks: each is refused, and whoever reads on finds what is refused.
+// Each is refused, and whoever reads on finds what is refused.
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.who+" "+a.tries, func(t *testing.T) {

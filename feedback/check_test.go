@@ -176,7 +176,7 @@ func TestABadCheckIsRefused(t *testing.T) {
 	assert.ErrorAs(t, err, new(*heed.ConfigError))
 }
 
-// TestTheCheckIsApprovedWithTheWords: another check is another hash, and an edited check has no approvals.
+// Another check is another hash, and an edited check has no approvals.
 func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
 	hashes := map[string]bool{}
 	for _, c := range []feedback.Check{{}, {Forbid: "a"}, {Require: "a"}, {Function: "a"}, {Tool: "a", Forbid: "a"}, {Tool: "*", Forbid: "a"}} {

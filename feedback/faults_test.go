@@ -589,7 +589,7 @@ func TestTheErrorOfAStoreIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestNewNeedsItsStore: a service that can't read its settings, or keep them, is none.
+// A service that can't read its settings, or keep them, is none.
 func TestNewNeedsItsStore(t *testing.T) {
 	failing.Every(func(at int, late bool) bool {
 		st := &failing.Store{Store: newStore(t, nil), At: at, After: late}
@@ -610,7 +610,7 @@ func TestNewNeedsItsStore(t *testing.T) {
 	})
 }
 
-// TestAGateThatCantCompareApprovesNothing: what contradicts a rule is found by a similarity, which may ask a model.
+// What contradicts a rule is found by a similarity, which may ask a model.
 func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity := &flaky{}
 	w := newWorld(t, feedback.Config{Similarity: similarity})

@@ -34,7 +34,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// FuzzInject: whatever the base is and whatever a rule says, the section has the lines that it should have, and taking it
+// Whatever the base is and whatever a rule says, the section has the lines that it should have, and taking it
 // out gives back the base.
 func FuzzInject(f *testing.F) {
 	f.Add("base", "Be brief")

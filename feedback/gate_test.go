@@ -317,7 +317,7 @@ func TestRevokeRetireRestore(t *testing.T) {
 	assert.True(t, w.change(r.ID, feedback.Pin).Pinned, "pinning changes no words, so that nothing is against it")
 }
 
-// TestAChangeOfARuleIsGated: the rule's writer and the one who asks don't count, and the words and the state are looked at again.
+// The rule's writer and the one who asks don't count, and the words and the state are looked at again.
 func TestAChangeOfARuleIsGated(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", long)
@@ -464,7 +464,7 @@ func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	assert.WithinDuration(t, start, e.At, time.Second)
 }
 
-// TestGateStateMachine: whatever people do in whatever order, a rule is active only with its quorum.
+// Whatever people do in whatever order, a rule is active only with its quorum.
 func TestGateStateMachine(t *testing.T) {
 	person := rapid.Custom(func(t *rapid.T) string { // each with as many spellings as there are of a name
 		name := []byte(rapid.SampledFrom([]string{"annabel", "bob", "cleo", "dan"}).Draw(t, "name"))

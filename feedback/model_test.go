@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// TestTheGateIsTheModel: whatever several people do in two services over one store, with failures in between, there is what the
+// Whatever several people do in two services over one store, with failures in between, there is what the
 // table in docs/rules.md says.
 func TestTheGateIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

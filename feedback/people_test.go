@@ -43,7 +43,7 @@ var isName = map[string]bool{
 	"rule.check.tool": false, "rule.check.forbid": false, "rule.check.require": false, "rule.check.function": false,
 }
 
-// TestEveryNameCanBeForgotten: each text of each record is known to be a name or to be none, and a record that has a name is
+// Each text of each record is known to be a name or to be none, and a record that has a name is
 // found by it.
 func TestEveryNameCanBeForgotten(t *testing.T) {
 	found := map[string]bool{}
@@ -143,7 +143,7 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	assert.Equal(t, feedback.StateApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
 }
 
-// TestForgettingInAnotherCaseLeavesTheQuorum: where the host's ids differ in case, whoever approved can't do so twice after somebody
+// Where the host's ids differ in case, whoever approved can't do so twice after somebody
 // else was forgotten.
 func TestForgettingInAnotherCaseLeavesTheQuorum(t *testing.T) {
 	w := newWorld(t, feedback.Config{Canonical: func(id string) (string, error) { return id, nil }})
@@ -194,7 +194,7 @@ func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrConflict, "that is a name like any other")
 }
 
-// TestNoNameOfARefusalIsKept: why an authorizer refuses is the host's text, and may name anybody.
+// Why an authorizer refuses is the host's text, and may name anybody.
 func TestNoNameOfARefusalIsKept(t *testing.T) {
 	w := newWorld(t, feedback.Config{Authorize: admins{"cleo"}.authorize})
 	p := w.propose("paul", rule("Be brief"))
@@ -206,7 +206,7 @@ func TestNoNameOfARefusalIsKept(t *testing.T) {
 	assert.Equal(t, "mallory", entries[0].Actor)
 }
 
-// TestAProposalNamesNoMorePeopleThanItIsFoundBy: a store finds a record by few keys.
+// A store finds a record by few keys.
 func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
 	w := newWorld(t, feedback.Config{Similarity: everything{}, Gate: feedback.Gate{Quorum: 10, Outsiders: 10}})
 	for i := range feedback.MaxPeople + 10 {

@@ -64,7 +64,7 @@ var gateModel = porcupine.Model{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// TestRacesLeaveALegalHistory: 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two services over one
+// 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two services over one
 // store. Their answers make a history that one caller after the other could have had, and no rule is active without its quorum.
 func TestRacesLeaveALegalHistory(t *testing.T) {
 	const workers = 64
@@ -179,7 +179,7 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 	return told{p.Status, false}, err
 }
 
-// TestTheModelBites: histories that no gate may have.
+// Histories that no gate may have.
 func TestTheModelBites(t *testing.T) {
 	type op = porcupine.Operation
 	for name, history := range map[string][]op{

@@ -141,7 +141,7 @@ func TestAnEditedProposalStaysTheClusters(t *testing.T) {
 	}
 }
 
-// TestAnEditedProposalHasTheEvidenceOfItsText: an edit to something else takes neither the confidence nor the people with it, and
+// An edit to something else takes neither the confidence nor the people with it, and
 // gains no time.
 func TestAnEditedProposalHasTheEvidenceOfItsText(t *testing.T) {
 	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 2}})
@@ -672,7 +672,7 @@ func TestConflicts(t *testing.T) {
 	assert.Equal(t, []string{"contradiction", "contradiction", "duplicate", "duplicate"}, kinds, "the worst come first")
 }
 
-// TestOpposedTextsOfOneTopic: opposed texts contradict each other if they share two fifths of what they are about, however unlike they are.
+// Opposed texts contradict each other if they share two fifths of what they are about, however unlike they are.
 func TestOpposedTextsOfOneTopic(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	assert.True(t, feedback.SameTopic(w.Service, "Make the endpoint public", "Make the endpoint private", 0))

@@ -53,7 +53,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound, "no application has been there")
 }
 
-// TestEverySettingIsKept: each number, and each yes or no, that says what a service does is in the store.
+// Each number, and each yes or no, that says what a service does is in the store.
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	_, err := feedback.New(ctx, feedback.Config{

@@ -104,7 +104,7 @@ func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 	}
 }
 
-// TestConsolidateComparesLikeEvaluate: it reads and embeds each text once, and finds the same scores.
+// It reads and embeds each text once, and finds the same scores.
 func TestConsolidateComparesLikeEvaluate(t *testing.T) {
 	var texts []string
 	for i := range 12 {
@@ -170,7 +170,7 @@ func TestALongTextIsNotCompared(t *testing.T) {
 	assert.Less(t, longest, 4001)
 }
 
-// TestTheSameText: two texts are the same if they differ only in case, spaces, quotation marks and the ends of sentences.
+// Two texts are the same if they differ only in case, spaces, quotation marks and the ends of sentences.
 func TestTheSameText(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"Add tests", "add  tests."}, {"Add “tests”!", "add tests"}, {"Add tests:\nmany.", "Add tests; many"}, {"ADD TESTS", "add tests…"},

@@ -41,7 +41,7 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	assert.Greater(t, w.rule(r.ID).Effect.Measured, measured)
 }
 
-// TestSweepBelievesTheEarlierClock: a caller whose clock is ahead lets nothing expire.
+// A caller whose clock is ahead lets nothing expire.
 func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.propose("paul", rule("Be brief"))
@@ -54,7 +54,7 @@ func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StateExpired), 1)
 }
 
-// TestAClockAheadStopsNoSweep: what a process far ahead has done is done again by those whose clock is right.
+// What a process far ahead has done is done again by those whose clock is right.
 func TestAClockAheadStopsNoSweep(t *testing.T) {
 	for ahead, due := range map[time.Duration]bool{30 * day: true, time.Hour: true, time.Second: false} {
 		w := newWorld(t, feedback.Config{})
@@ -105,7 +105,7 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "approve.refused:eve", "reject.refused:dan"}, w.audit(p.ID))
 }
 
-// TestASweepThatFailsBacksOff: it tries once more at the next call, and then after 1, 2 and 4 minutes.
+// It tries once more at the next call, and then after 1, 2 and 4 minutes.
 func TestASweepThatFailsBacksOff(t *testing.T) {
 	asked, down := 0, true
 	w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {

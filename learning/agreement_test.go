@@ -113,7 +113,7 @@ func TestAJudgementBeforeTheAnswer(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"))
 }
 
-// TestAgreementIsCapped: its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
+// Its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
 func TestAgreementIsCapped(t *testing.T) {
 	f := newFixture(t, strong(learning.Config{BySource: true}), "yes", "no")
 	for i := range 100 {
@@ -138,7 +138,7 @@ func TestAgreementIsCapped(t *testing.T) {
 	assert.InDelta(t, 0.5, f.confidence("yes"), 1e-9)
 }
 
-// TestAgreementIsToldOf: the shares tell it apart without sources apart, and the observer hears of it.
+// The shares tell it apart without sources apart, and the observer hears of it.
 func TestAgreementIsToldOf(t *testing.T) {
 	f, notices := observed(t, learning.Config{Agreement: 0.38, Disagreement: 0.17}, "yes", "no")
 	f.answerOfModel("e")
@@ -157,7 +157,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
 }
 
-// TestNoAgreement: where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
+// Where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
 func TestNoAgreement(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
 		"off": {NoAgreement: true}, "locked": {System: learning.Constraints{Lock: learning.Locked}}, "dry run": {DryRun: true},
@@ -205,7 +205,7 @@ func TestComparedRefuses(t *testing.T) {
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
 }
 
-// TestAgreementFollowsTheFacts: whatever becomes of an answer of the model, in whatever order, what counts is what the last state says.
+// Whatever becomes of an answer of the model, in whatever order, what counts is what the last state says.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t, strong(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "yes", "no")
@@ -260,7 +260,7 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 	})
 }
 
-// TestDisagreementAloneCountsNothing: a model that never says what the heuristic says may only use other words. Disagreement takes back at
+// A model that never says what the heuristic says may only use other words. Disagreement takes back at
 // most what agreement gave.
 func TestDisagreementAloneCountsNothing(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{})
@@ -342,7 +342,7 @@ func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestAgreementNamesNobody: the record of an answer that was compared holds its people where forgetting finds them.
+// The record of an answer that was compared holds its people where forgetting finds them.
 func TestAgreementNamesNobody(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "yes", "no")
 	f.answerOfModel("e")
@@ -363,7 +363,7 @@ func TestAgreementNamesNobody(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// TestAComplaintHelpsNobody: somebody complains about each answer that a heuristic would not have given. It has one in four from the model.
+// Somebody complains about each answer that a heuristic would not have given. It has one in four from the model.
 func TestAComplaintHelpsNobody(t *testing.T) {
 	for name, caps := range map[string]evidence.Caps{"no caps": {}, "Guarded": learning.Guarded()} {
 		f := newFixtureDefault(t, learning.Config{Caps: caps})
@@ -413,7 +413,7 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 	assert.Less(t, complaint, ignored)
 }
 
-// TestCapsOnPersonsReachAgreement: with Guarded, whatever one person asks and says, it weighs one full observation. Several persons start a
+// With Guarded, whatever one person asks and says, it weighs one full observation. Several persons start a
 // heuristic.
 // TestTwoWhoTakeTheirPraiseBack leave nothing of it, for the heuristic that agreed neither.
 func TestTwoWhoTakeTheirPraiseBack(t *testing.T) {
@@ -429,7 +429,7 @@ func TestTwoWhoTakeTheirPraiseBack(t *testing.T) {
 	}
 }
 
-// TestRoom: explicit praise lifts the limit on silence, and silence beyond its limit takes no room.
+// Explicit praise lifts the limit on silence, and silence beyond its limit takes no room.
 func TestRoom(t *testing.T) {
 	part := func(channel, source string, weight, reward float64) evidence.Part {
 		var tally evidence.Tally
@@ -463,7 +463,7 @@ func TestCapsOnPersonsReachAgreement(t *testing.T) {
 	assert.InDelta(t, 6.6/8, after(20, 0), 1e-9, "the limit on all agreement")
 }
 
-// TestGuardedIsMonotone: with caps on persons, each signal about an agreement or a heuristic's own answer moves the confidence its way, as
+// With caps on persons, each signal about an agreement or a heuristic's own answer moves the confidence its way, as
 // long as the limit on all agreement is not reached.
 func TestGuardedIsMonotone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -492,7 +492,7 @@ func TestGuardedIsMonotone(t *testing.T) {
 	})
 }
 
-// TestRejectionIsOfWhoRejects: one who complains about the model's answers to everybody weighs one full observation against what agreed with them.
+// One who complains about the model's answers to everybody weighs one full observation against what agreed with them.
 func TestRejectionIsOfWhoRejects(t *testing.T) {
 	after := func(complainers int) float64 {
 		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded(), Disagreement: 0.5})

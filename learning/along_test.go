@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestCommittedAlong: what the caller has to commit is in the commit of what is learned, also where nothing is, and in none
+// What the caller has to commit is in the commit of what is learned, also where nothing is, and in none
 // where that fails.
 func TestCommittedAlong(t *testing.T) {
 	signal := learning.NewSignal(learning.Positive, "h", "e", "user_implicit")

@@ -165,7 +165,7 @@ func TestInterpretUndo(t *testing.T) {
 	assert.Equal(t, string([]rune(long)[:100]), signals[0].Metadata["undo_text"])
 }
 
-// TestUndoByDefault: a command takes an answer back, and a text about undoing does not.
+// A command takes an answer back, and a text about undoing does not.
 func TestUndoByDefault(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for text, want := range map[string]bool{

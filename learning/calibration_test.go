@@ -94,7 +94,7 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestPredictionsMoveNoConfidence: they are compared with how fires end, by a pattern as well, and that is all.
+// They are compared with how fires end, by a pattern as well, and that is all.
 func TestPredictionsMoveNoConfidence(t *testing.T) {
 	with, without := 0., 0.
 	for _, prediction := range []*float64{nil, new(float64)} {
@@ -134,7 +134,7 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 	assert.InDelta(t, 1./3, got.Overall.Error, 1e-12)
 }
 
-// TestCalibrationFollowsAnUndo: what silence had made a success is taken back with it, and foreign cells are passed over.
+// What silence had made a success is taken back with it, and foreign cells are passed over.
 func TestCalibrationFollowsAnUndo(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
 	p := 0.9

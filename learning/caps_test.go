@@ -47,7 +47,7 @@ func TestFeedbackSpam(t *testing.T) {
 	}
 }
 
-// TestClicksOnOneAnswer: whoever clicks ten thousand times on one answer has clicked once, with caps or without.
+// Whoever clicks ten thousand times on one answer has clicked once, with caps or without.
 func TestClicksOnOneAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range steps(1_000, 10_000) {
@@ -56,7 +56,7 @@ func TestClicksOnOneAnswer(t *testing.T) {
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-9)
 }
 
-// TestComplaintsAreNoSilence: a complaint about a heuristic that is little trusted does not let more silence count.
+// A complaint about a heuristic that is little trusted does not let more silence count.
 func TestComplaintsAreNoSilence(t *testing.T) {
 	f := newFixture(t, learning.Config{Strength: 10, Caps: learning.Guarded()})
 	f.put(learning.Heuristic{ID: "h", Initial: 0.1})

@@ -78,7 +78,7 @@ func TestConfigFromEnv(t *testing.T) {
 	}, cfg)
 }
 
-// TestNoKeywordIsEveryKeyword: an empty list, or a comma too many, makes no event an undo.
+// An empty list, or a comma too many, makes no event an undo.
 func TestNoKeywordIsEveryKeyword(t *testing.T) {
 	for _, keywords := range []string{"", ",", "undo, ,stop", "undo,,", " , "} {
 		cfg, err := learning.ConfigFromEnv(vars{"UNDO_KEYWORDS": keywords}.lookup, nil)
@@ -89,7 +89,7 @@ func TestNoKeywordIsEveryKeyword(t *testing.T) {
 	}
 }
 
-// TestMagnitudesOfTheEnvironment: the document's variable is for all implicit signals, and heed's for one go before it.
+// The document's variable is for all implicit signals, and heed's for one go before it.
 func TestMagnitudesOfTheEnvironment(t *testing.T) {
 	for _, test := range []struct {
 		vars            vars
@@ -147,7 +147,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestMagnitudesOfNothing: 0 is no default, where somebody has written it.
+// 0 is no default, where somebody has written it.
 func TestMagnitudesOfNothing(t *testing.T) {
 	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0.0"}.lookup, nil)
 	require.NoError(t, err)

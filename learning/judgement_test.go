@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestLastClickCounts: whatever somebody clicked on an answer before, their last click alone is in the evidence.
+// Whatever somebody clicked on an answer before, their last click alone is in the evidence.
 func TestLastClickCounts(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i, positive := range []bool{true, false, false, true, true, false} {
@@ -40,7 +40,7 @@ func TestLastClickCounts(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8, 0.8, -0.8}}, f.counted("h"), "others, and on others, count beside")
 }
 
-// TestClicksOfSeveralProcesses: the number of a click is found in the evidence, so that another module replaces it too.
+// The number of a click is found in the evidence, so that another module replaces it too.
 func TestClicksOfSeveralProcesses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range 6 {
@@ -80,7 +80,7 @@ func TestAWordingThatKeepsChanging(t *testing.T) {
 	assert.ErrorContains(t, err, "the wording of a heuristic keeps changing")
 }
 
-// TestOutweighed: an answer that people praised does not count as ignored, and the change says why.
+// An answer that people praised does not count as ignored, and the change says why.
 func TestOutweighed(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: newBayesian(t, learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
 	f.fire("h", "e", "s")
@@ -129,7 +129,7 @@ func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
 	assert.Empty(t, e.Limits)
 }
 
-// TestClicksAtTheSameMoment: of many clicks at once exactly one is left.
+// Of many clicks at once exactly one is left.
 func TestClicksAtTheSameMoment(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	var wait sync.WaitGroup
@@ -178,7 +178,7 @@ func TestTargets(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
 }
 
-// TestNeutralClickReplaces: who takes their word back without another is not counted.
+// Who takes their word back without another is not counted.
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
@@ -201,7 +201,7 @@ func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
 	assert.Equal(t, []float64{-0.8, -0.8}, f.counted("h")["user_explicit"])
 }
 
-// TestLateClicks: what comes late, or again, does not take the place of what was said after it.
+// What comes late, or again, does not take the place of what was said after it.
 func TestLateClicks(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	first := thumb("h", "e", false)
@@ -220,7 +220,7 @@ func TestLateClicks(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
 
-// TestExpungeAtAnyTime: with BySource, a person goes without a trace, though the store holds the history of none of it.
+// With BySource, a person goes without a trace, though the store holds the history of none of it.
 func TestExpungeAtAnyTime(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	half := 0.5
@@ -246,7 +246,7 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	assert.EqualValues(t, 300, c.Overall.N)
 }
 
-// TestTheGradeCounts: value and weight both multiply the magnitude of a click.
+// Value and weight both multiply the magnitude of a click.
 func TestTheGradeCounts(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, tt := range []struct {
@@ -271,7 +271,7 @@ func TestTheGradeCounts(t *testing.T) {
 	assert.Equal(t, 0.5, f.confidence("h"))
 }
 
-// TestAVerdictOnOneChannelLeavesAnother: a person's thumb and their stars both hold.
+// A person's thumb and their stars both hold.
 func TestAVerdictOnOneChannelLeavesAnother(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	thumb, stars := thumb("h", "e", true), thumb("h", "e", false)
@@ -312,7 +312,7 @@ func TestFeedbackRefuses(t *testing.T) {
 	assert.Empty(t, f.counted("h"))
 }
 
-// TestClickThatIsForgotten: what the store no longer holds can't be replaced, and goes on counting.
+// What the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
@@ -334,7 +334,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
-// TestHalfForgottenClicks: of two clicks about two targets the store holds only one.
+// Of two clicks about two targets the store holds only one.
 func TestHalfForgottenClicks(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
@@ -405,7 +405,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")
 }
 
-// TestOldClicksAreDropped: a click is kept for 30 days, or as the store is configured, and can be replaced till then.
+// A click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 24 * time.Hour}}}, learning.Config{}, "h")
 	for i := range 10 {
@@ -444,7 +444,7 @@ func TestDiminishingReturns(t *testing.T) {
 	assert.EqualValues(t, 1, c.Weight, "what is seen does not diminish")
 }
 
-// TestSmallJudgementsDiminishLittle: fifty small complaints do not blunt five full ones, and the formula goes on for full ones.
+// Fifty small complaints do not blunt five full ones, and the formula goes on for full ones.
 func TestSmallJudgementsDiminishLittle(t *testing.T) {
 	after := func(small int) float64 {
 		f := newFixtureDefault(t, learning.Config{Diminish: 0.5})
@@ -513,7 +513,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// TestLockedTakesNothingFromAnybody: not from developers, clicks that replace others, undos or silence. Signals of
+// Not from developers, clicks that replace others, undos or silence. Signals of
 // that time are lost for good. Fires are counted, as they are facts and no trust.
 func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

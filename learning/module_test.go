@@ -251,7 +251,7 @@ func TestUndoListsWhatItTookBack(t *testing.T) {
 	assert.Empty(t, f.event("elsewhere", "undo"))
 }
 
-// TestUndoAll: as in the document, an undo takes back all that is open.
+// As in the document, an undo takes back all that is open.
 func TestUndoAll(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: learning.SpecConfig().Strategy}, "h1", "h2")
 	f.fire("h2", "e1", "s")
@@ -348,7 +348,7 @@ func TestFireRefuses(t *testing.T) {
 	assert.Empty(t, f.event("", "undo"))
 }
 
-// TestStoreFailures: a fire that can't be stored is an error, and can be told again. A signal that can't be counted comes up
+// A fire that can't be stored is an error, and can be told again. A signal that can't be counted comes up
 // again.
 func TestStoreFailures(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
@@ -371,7 +371,7 @@ func TestStoreFailures(t *testing.T) {
 	assert.EqualValues(t, 1, f.standing("h").Fires)
 }
 
-// TestStoreThatCannotBeRead: nothing is counted blindly.
+// Nothing is counted blindly.
 func TestStoreThatCannotBeRead(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.store.blind = errDown
@@ -390,7 +390,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	assert.ErrorIs(t, f.Consider(ctx, "e", "h"), errDown)
 }
 
-// TestFeedbackThatFailsIsNotHeard: an answer is acknowledged only once the feedback is counted.
+// An answer is acknowledged only once the feedback is counted.
 func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "1", "s")
@@ -410,7 +410,7 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	assert.Equal(t, "1", changes[0].Signal.Metadata["consecutive_count"], "praise has ended the row")
 }
 
-// TestOneEventJudgesOnce: where the outcome or the undo that an event shows can't be counted, the event does not count as
+// Where the outcome or the undo that an event shows can't be counted, the event does not count as
 // an ignore instead.
 func TestOneEventJudgesOnce(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
@@ -428,7 +428,7 @@ func TestOneEventJudgesOnce(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_outcome": {1, 1}, "implicit_undo": {-1, -1}}, f.counted("h"))
 }
 
-// TestANeutralSilenceIsNotTheOneSignal: an undo may still come.
+// An undo may still come.
 func TestANeutralSilenceIsNotTheOneSignal(t *testing.T) {
 	neutral := must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))
 	f := newFixture(t, learning.Config{Strategy: neutral}, "h")
@@ -441,7 +441,7 @@ func TestANeutralSilenceIsNotTheOneSignal(t *testing.T) {
 	assert.InDelta(t, 1./3, f.confidence("h"), 1e-12)
 }
 
-// TestAnIgnoreThatFailsIsNotCountedTwice: the row of ignores is as it was.
+// The row of ignores is as it was.
 func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "1", "s")
@@ -460,7 +460,7 @@ func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	assert.Equal(t, "3", changes[0].Signal.Metadata["consecutive_count"])
 }
 
-// TestALostReplyCountsOnce: the store has counted, and the module does not know.
+// The store has counted, and the module does not know.
 func TestALostReplyCountsOnce(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -501,7 +501,7 @@ func TestNothingIsLeft(t *testing.T) {
 	assert.Equal(t, reads, f.store.reads)
 }
 
-// TestDeletedHeuristic: its fires are given up, with an error once.
+// Its fires are given up, with an error once.
 func TestDeletedHeuristic(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -513,7 +513,7 @@ func TestDeletedHeuristic(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// TestAStorePanics: what it was asked for is waited for as before.
+// What it was asked for is waited for as before.
 func TestAStorePanics(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -525,7 +525,7 @@ func TestAStorePanics(t *testing.T) {
 	assert.Equal(t, []string{"positive h"}, types(f.sweep()))
 }
 
-// TestDryRun: a module that counts nothing says what would be, and leaves alone what waits for one that counts.
+// A module that counts nothing says what would be, and leaves alone what waits for one that counts.
 func TestDryRun(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "real", "s")
@@ -553,7 +553,7 @@ func TestDryRun(t *testing.T) {
 	assert.InDelta(t, 2./4, changes[0].New, 1e-12, "there is no silence to be taken back")
 }
 
-// TestANeutralUndoIsNone: the answer is waited for as before.
+// The answer is waited for as before.
 func TestANeutralUndoIsNone(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) (all []learning.Signal, err error) {
 		for _, r := range answers {
@@ -611,7 +611,7 @@ func TestStrategyDecides(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
 }
 
-// TestStrategyMisbehaves: whatever a strategy does, the call returns an error, and nothing is counted or lost.
+// Whatever a strategy does, the call returns an error, and nothing is counted or lost.
 func TestStrategyMisbehaves(t *testing.T) {
 	errMood := errors.New("not today")
 	for name, strategy := range map[string]moody{
@@ -721,7 +721,7 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestOutcomeThatCannotBeCounted: upstream of the store the fire stays, so that the outcome can come again.
+// Upstream of the store the fire stays, so that the outcome can come again.
 func TestOutcomeThatCannotBeCounted(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})

@@ -26,7 +26,7 @@ func (f *fixture) audit() (all []store.AuditEntry) {
 	return all
 }
 
-// TestPin: it holds the confidence whatever is heard, in one commit with its audit entry, and what the host had set is there
+// It holds the confidence whatever is heard, in one commit with its audit entry, and what the host had set is there
 // again afterwards.
 func TestPin(t *testing.T) {
 	f := newFixture(t, learning.Config{})
@@ -89,7 +89,7 @@ func TestPinRefuses(t *testing.T) {
 	assert.Empty(t, f.audit())
 }
 
-// TestHeuristics: they are listed by id, changed by revision, and deleted with their pins.
+// They are listed by id, changed by revision, and deleted with their pins.
 func TestHeuristics(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	full := learning.Heuristic{

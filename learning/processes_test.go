@@ -42,7 +42,7 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// TestUndoOfASessionAndOfAPerson: an undo takes back what was shown in its session, or to whom it comes from, but in no other session.
+// An undo takes back what was shown in its session, or to whom it comes from, but in no other session.
 func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"}, {"", ""}, {"", "ann"}} {
@@ -67,7 +67,7 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	assert.Equal(t, "2", undo("yours", ""))
 }
 
-// TestAnAnswerIsAskedAboutOnce: also where it was shown in the session of an undo, and to its person.
+// Also where it was shown in the session of an undo, and to its person.
 func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
 	var asked int
 	strategy := moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) ([]learning.Signal, error) {
@@ -81,7 +81,7 @@ func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
 	assert.Equal(t, 1, asked)
 }
 
-// TestALateUndoIsHeard: it happened within the window, and came after the sweep that has heard the silence.
+// It happened within the window, and came after the sweep that has heard the silence.
 func TestALateUndoIsHeard(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -121,7 +121,7 @@ func (m *meddling) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return m.Store.Commit(ctx, batches...)
 }
 
-// TestWhoeverIsSecondReadsAgain: of a sweep, an undo and a complaint at the same moment, each sees what the other has done,
+// Of a sweep, an undo and a complaint at the same moment, each sees what the other has done,
 // whichever comes first.
 func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	cfg := windows(60, 30)
@@ -161,7 +161,7 @@ func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	}
 }
 
-// TestALockHoldsAtOnce: no signal that was read before counts after it.
+// No signal that was read before counts after it.
 func TestALockHoldsAtOnce(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	between := &meddling{Store: f.store.Store}
@@ -173,7 +173,7 @@ func TestALockHoldsAtOnce(t *testing.T) {
 	assert.Empty(t, f.counted("h"))
 }
 
-// TestSilenceThatCannotBeTakenBack: where the store has forgotten it, the undo counts beside it, and says so.
+// Where the store has forgotten it, the undo counts beside it, and says so.
 func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	for _, twoWeeks := range []bool{false, true} {
 		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
@@ -196,7 +196,7 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnEventCostsABoundedNumberOfCalls: however many fires wait elsewhere, and however many it ends.
+// However many fires wait elsewhere, and however many it ends.
 func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	for _, waiting := range []int{10, 1000} {
 		f := crowded(t, learning.Config{})
@@ -229,7 +229,7 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	}
 }
 
-// TestForget: a forgotten person is in no record, and what waits for them is no longer waited for.
+// A forgotten person is in no record, and what waits for them is no longer waited for.
 func TestForget(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	for _, name := range []string{"Ann", "bob"} {
@@ -255,7 +255,7 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, []float64{-0.8}, f.counted("h")["user_explicit"])
 }
 
-// TestForgetInAnotherCase: who has the same name in another case is somebody else. Their last click still replaces the one before,
+// Who has the same name in another case is somebody else. Their last click still replaces the one before,
 // and their undo is still heard.
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
@@ -272,7 +272,7 @@ func TestForgetInAnotherCase(t *testing.T) {
 	assert.Len(t, changes, 1)
 }
 
-// TestSweepNow: the zero time is the module's clock.
+// The zero time is the module's clock.
 func TestSweepNow(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -323,7 +323,7 @@ func TestASweepOfMany(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-// TestTheDefaultHistoryIsEnough: with a store as it comes, what needs history works beyond a hundred observations of a heuristic.
+// With a store as it comes, what needs history works beyond a hundred observations of a heuristic.
 func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "h")
 	for i := range 150 {
@@ -371,7 +371,7 @@ func (s *interrupted) Commit(ctx context.Context, batches ...store.Batch) ([]sto
 	return s.Store.Commit(ctx, batches...)
 }
 
-// TestOneMessageInTwoProcesses: whenever the other process hears the message, it takes back one answer, and does not ignore that one as well.
+// Whenever the other process hears the message, it takes back one answer, and does not ignore that one as well.
 func TestOneMessageInTwoProcesses(t *testing.T) {
 	for name, message := range map[string]learning.Message{
 		"with an ID":  {ID: "m1", Session: "room", Stream: "s", Text: "undo that"},
@@ -417,7 +417,7 @@ func TestTheSameWordsAgain(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1, -1}}, f.counted("h"))
 }
 
-// TestGuardedUndos: whoever takes other people's answers back first does not stand for them. Each person's undo counts for itself, once.
+// Whoever takes other people's answers back first does not stand for them. Each person's undo counts for itself, once.
 func TestGuardedUndos(t *testing.T) {
 	after := func(caps evidence.Caps, texts bool) float64 {
 		f := newFixtureDefault(t, learning.Config{Caps: caps})

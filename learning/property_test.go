@@ -261,7 +261,7 @@ func checkChange(t *testing.T, c learning.Change, constraints learning.Constrain
 	}
 }
 
-// TestOrderDoesNotMatter: the order of signals does not matter to where a confidence ends.
+// The order of signals does not matter to where a confidence ends.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(-3, 3), 1, 20).Draw(rt, "weights")

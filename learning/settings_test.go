@@ -20,7 +20,7 @@ import (
 
 const aDay = 24 * time.Hour
 
-// TestSettingsOfTheStore: a half-life, and sources that are apart, stay as they are stored until somebody rebuilds.
+// A half-life, and sources that are apart, stay as they are stored until somebody rebuilds.
 func TestSettingsOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -64,7 +64,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
 }
 
-// TestRebuildNeedsTheHistory: where it is not whole, nothing changes.
+// Where it is not whole, nothing changes.
 func TestRebuildNeedsTheHistory(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{}, "h")
 	f.apply("1", "h", 1)
@@ -80,7 +80,7 @@ func TestRebuildNeedsTheHistory(t *testing.T) {
 	assert.Equal(t, aDay, f.another(learning.Config{}).Config().HalfLife)
 }
 
-// TestSettingsThatApplyWhenReadAreTakenOver: and the audit says so.
+// And the audit says so.
 func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 	f := newFixture(t, learning.Config{Initial: 0.4}, "h")
 	f.put(learning.Heuristic{ID: "other"})
@@ -92,7 +92,7 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6", "System": f.audit()[0].Details["System"]}, f.audit()[0].Details)
 }
 
-// TestExisting: a tool sees what the host sees, and changes nothing by looking.
+// A tool sees what the host sees, and changes nothing by looking.
 func TestOpen(t *testing.T) {
 	cfg := learning.Config{
 		Name: "mine", Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay, Diminish: 0.1,
@@ -124,7 +124,7 @@ func TestOpen(t *testing.T) {
 	assert.Equal(t, []string{"alike", "mine"}, names)
 }
 
-// TestNamesOfPeopleAreFound: every field of a row that holds the name of a person has a path, and the record the key by which
+// Every field of a row that holds the name of a person has a path, and the record the key by which
 // it is found.
 func TestNamesOfPeopleAreFound(t *testing.T) {
 	kinds, rows := learning.RecordKinds("learning")

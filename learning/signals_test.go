@@ -307,7 +307,7 @@ func fireAt(t *rapid.T, order []happening) int {
 	return rapid.IntRange(0, clicks).Draw(t, "fire at")
 }
 
-// TestComplaintsNeverRaise: fifty answers, each followed by a complaint and by silence.
+// Fifty answers, each followed by a complaint and by silence.
 func TestComplaintsNeverRaise(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "h")
 	for i := range 50 {
@@ -384,7 +384,7 @@ func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 	return f.confidence("h")
 }
 
-// TestRowsOfIgnores: no complaint about one answer, and no undo of it, leaves the confidence higher than without it, whatever becomes of the answers around it.
+// No complaint about one answer, and no undo of it, leaves the confidence higher than without it, whatever becomes of the answers around it.
 // A withdrawal is of a complaint. Praise comes before the next message, and is not of an answer that somebody else complains about.
 func TestRowsOfIgnores(t *testing.T) {
 	what := rapid.SampledFrom([]string{"fire", "fire", "fire", "praise", "complain", "complain", "withdraw", "command", "undo", "next", "next", "silence"})
@@ -408,7 +408,7 @@ func TestRowsOfIgnores(t *testing.T) {
 	})
 }
 
-// TestUndoOfOthers: what a person writes in a session of their own takes nobody else's answers back.
+// What a person writes in a session of their own takes nobody else's answers back.
 func TestUndoOfOthers(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "a", "b")
 	fire := func(heuristic, person string) {
@@ -425,7 +425,7 @@ func TestUndoOfOthers(t *testing.T) {
 	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
 }
 
-// TestSilenceAloneEarnsNoTrust: not in a handful of answers, and with a cap not in a thousand. One person can teach.
+// Not in a handful of answers, and with a cap not in a thousand. One person can teach.
 func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "h")
 	f.put(learning.Heuristic{ID: "new"})
@@ -495,7 +495,7 @@ func TestModuleUndo(t *testing.T) {
 	}
 }
 
-// TestAnIgnoredAnswerWaitsOn: a sensor's next reading ends nothing, so that the outcome still counts.
+// A sensor's next reading ends nothing, so that the outcome still counts.
 func TestAnIgnoredAnswerWaitsOn(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "rain", Initial: 0.5})
@@ -508,7 +508,7 @@ func TestAnIgnoredAnswerWaitsOn(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_outcome": {1}}, f.counted("h"))
 }
 
-// TestApplyCountsAsSaid: a signal of the host's about an answer takes silence away, as a click does.
+// A signal of the host's about an answer takes silence away, as a click does.
 func TestApplyCountsAsSaid(t *testing.T) {
 	for _, test := range []struct {
 		channel, event string
@@ -527,7 +527,7 @@ func TestApplyCountsAsSaid(t *testing.T) {
 	}
 }
 
-// TestIgnoredBySomebodyElse: a message of another person does not ignore an answer.
+// A message of another person does not ignore an answer.
 func TestIgnoredBySomebodyElse(t *testing.T) {
 	f := newFixture(t, impatient, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann"}))
@@ -535,7 +535,7 @@ func TestIgnoredBySomebodyElse(t *testing.T) {
 	assert.Len(t, f.hear(learning.Message{Stream: "s", Person: "ann", Text: "hello"}), 1)
 }
 
-// TestLockedWhileItHappens: a lock keeps what was counted and counts nothing, and what the facts say afterwards replaces it.
+// A lock keeps what was counted and counts nothing, and what the facts say afterwards replaces it.
 func TestLockedWhileItHappens(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
 	lock := func(state learning.Lock) {

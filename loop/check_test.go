@@ -34,7 +34,7 @@ func broken(violations []feedback.Violation) (texts []string) {
 	return texts
 }
 
-// TestRulesAreEnforced: whoever answers, the caller is told of the rules that the answer or a call breaks, and counts once.
+// Whoever answers, the caller is told of the rules that the answer or a call breaks, and counts once.
 func TestRulesAreEnforced(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	w.model.says = "Use sudo."
@@ -103,7 +103,7 @@ func (w *world) call(r loop.ToolResult) []feedback.Violation {
 	return found
 }
 
-// TestWithoutFeedbackNothingIsEnforced: there are no rules to ask.
+// There are no rules to ask.
 func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
 	w := newWorld(t, loop.Config{Without: loop.Feedback})
 	w.model.says = "Use sudo."

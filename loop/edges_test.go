@@ -232,7 +232,7 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 	require.NoError(t, named.Undo(ctx, id, "ann"))
 }
 
-// TestAnExpectedOutcomeFromNowhere: an event without a session shows how an earlier answer turned out.
+// An event without a session shows how an earlier answer turned out.
 func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Learning: learning.Config{Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again", Timeout: time.Hour}}},

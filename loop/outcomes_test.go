@@ -317,7 +317,7 @@ func TestAPersonIsForgottenByPatterns(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAnArmThatIsGone: an answer of an arm that was taken out keeps what was said of it. Only the arm is not told, and the observer hears of that, once.
+// An answer of an arm that was taken out keeps what was said of it. Only the arm is not told, and the observer hears of that, once.
 func TestAnArmThatIsGone(t *testing.T) {
 	var dropped []string
 	w := newWorld(t, loop.Config{
@@ -350,7 +350,7 @@ func TestAnArmThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAWithdrawalReachesAnArmThatIsGone: its evidence counts again if it comes back, and so must not have what nobody says any more.
+// Its evidence counts again if it comes back, and so must not have what nobody says any more.
 func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 	for id, later := range map[string]float64{"withdrawn": 0, "changed": -1} {
@@ -371,7 +371,7 @@ func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
 	assert.EqualValues(t, 1, w.number("only"), "the arm is back")
 }
 
-// TestAnswersOfAnotherLearner: one that the agent had under another name is told nothing, and holds up no silence.
+// One that the agent had under another name is told nothing, and holds up no silence.
 func TestAnswersOfAnotherLearner(t *testing.T) {
 	var dropped []string
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {

@@ -19,7 +19,7 @@ import (
 
 var twoArms = []loop.Arm{{ID: "brief"}, {ID: "thorough"}}
 
-// TestAnArmIsChosenByTheText: short questions want one arm, and code another. With a field of the configuration the agent finds
+// Short questions want one arm, and code another. With a field of the configuration the agent finds
 // that out, without being told of the two kinds. Without it, it can't.
 func TestAnArmIsChosenByTheText(t *testing.T) {
 	right := func(p *partition.Config) (right int) {
@@ -113,14 +113,14 @@ func TestPartitionFaults(t *testing.T) {
 	assert.Equal(t, "Clusters", fault.Field)
 }
 
-// TestShadowLearnsByCell: the arm that answers without heed is credited in the cell of the text.
+// The arm that answers without heed is credited in the cell of the text.
 func TestShadowLearnsByCell(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms, Shadow: true, Strategy: strategy.Config{Default: "brief"}, Partition: &partition.Config{}})
 	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
 	assert.True(t, strings.HasPrefix(w.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "partition:"))
 }
 
-// TestAFrozenAgentLeavesItsCells: nothing is learned while it is frozen.
+// Nothing is learned while it is frozen.
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{}, Frozen: true})
 	for _, text := range kinds(50) {

@@ -216,7 +216,7 @@ func TestTheAuditNamesWhoReacted(t *testing.T) {
 	assert.Equal(t, []string{"ann", "kim", "bob", "kim", "bob"}, actors)
 }
 
-// TestNobodyTakesThePlacesOfOthers: one person fills all places of an answer, and ten others count all the same.
+// One person fills all places of an answer, and ten others count all the same.
 func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
 	c := newCrowd(t, loop.Config{})
 	c.ask("e", "ann")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPlans: the oldest go first, and each is for one person.
+// The oldest go first, and each is for one person.
 func TestPlans(t *testing.T) {
 	var p Plans
 	for i := range mostPlans + 5 {

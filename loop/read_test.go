@@ -170,7 +170,7 @@ func FuzzReadLessons(f *testing.F) {
 	})
 }
 
-// TestLessonsOfAFile: New teaches a file, and names it where it is at fault.
+// New teaches a file, and names it where it is at fault.
 func TestLessonsOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.toml")
 	teach := func(text string) (*loop.Agent, error) {

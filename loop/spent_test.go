@@ -37,7 +37,7 @@ func spent(t *testing.T, a *loop.Agent) strategy.Result {
 	return strategy.Result{}
 }
 
-// TestAnOutcomeHasWhatTheAnswerTook: tokens at their prices and what the host adds, and the time of the model.
+// Tokens at their prices and what the host adds, and the time of the model.
 func TestAnOutcomeHasWhatTheAnswerTook(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: 2, OutputPrice: 8}}})
 	cfg := w.cfg
@@ -119,7 +119,7 @@ func TestAChooserThatFails(t *testing.T) {
 	assert.Equal(t, "Arms[0].InputPrice", fault.Field)
 }
 
-// TestAChooserInTrouble: its choice is used where there is one, and its panic stays an error.
+// Its choice is used where there is one, and its panic stays an error.
 func TestAChooserInTrouble(t *testing.T) {
 	away := errors.New("away")
 	var told []error

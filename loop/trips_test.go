@@ -36,7 +36,7 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 	return ""
 }
 
-// TestPrepareIsTwoCallsOfTheStore: one reads all that is needed, the other keeps the arm that was chosen.
+// One reads all that is needed, the other keeps the arm that was chosen.
 func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
 	counted := &failing.Store{Store: new(memstore.Store)}
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})

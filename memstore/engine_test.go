@@ -77,7 +77,7 @@ func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	assert.Zero(t, sums(t, st, again.Cell).N())
 }
 
-// TestLostHistory: a commit fails for want of history only where the history lacks an observation that matters to it.
+// A commit fails for want of history only where the history lacks an observation that matters to it.
 func TestLostHistory(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
@@ -279,7 +279,7 @@ func TestStoreConfigFaults(t *testing.T) {
 	assert.Len(t, history(t, &st, cell), 100)
 }
 
-// TestAKindAsksForHistory: a store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+// A store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
 func TestAKindAsksForHistory(t *testing.T) {
 	for _, test := range []struct{ perCell, declared, after, want int }{
 		{0, 0, 0, 100}, {0, 150, 0, 150}, {0, 50, 0, 100}, {10, 150, 0, 10}, {0, 150, 120, 120},

@@ -56,7 +56,7 @@ var pairModel = porcupine.Model{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// TestStoreIsLinearizable: goroutines read two records one at a time and write both. All that they are told is a history
+// Goroutines read two records one at a time and write both. All that they are told is a history
 // that they could have had one after the other.
 func TestStoreIsLinearizable(t *testing.T) {
 	for round := range 20 {
@@ -248,7 +248,7 @@ func TestStoreConcurrentSums(t *testing.T) {
 	}
 }
 
-// TestListMissesNothing: items of the scope come and go while it is listed. Those that stay are listed once each, and in order.
+// Items of the scope come and go while it is listed. Those that stay are listed once each, and in order.
 func TestListMissesNothing(t *testing.T) {
 	const items = 10_000 // several steps of each shard
 	st := newStore(t, memstore.Config{})

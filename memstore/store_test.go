@@ -195,7 +195,7 @@ func TestStoreLimits(t *testing.T) {
 	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
 }
 
-// TestStoreRetractsAfterReset: an observation that went with a reset, an expunging or a rebuild can be retracted, though
+// An observation that went with a reset, an expunging or a rebuild can be retracted, though
 // the history has lost others since. One that was lost can't be, and Withdraw keeps it.
 func TestStoreRetractsAfterReset(t *testing.T) {
 	for name, b := range map[string]store.Batch{

@@ -68,7 +68,7 @@ func reject(t testing.TB, d stream.Delivery, delay time.Duration) {
 	require.NoError(t, d.Reject(context.Background(), delay))
 }
 
-// TestStreamLease: what is in hand for longer than the lease is delivered again; whoever had it before can still
+// What is in hand for longer than the lease is delivered again; whoever had it before can still
 // acknowledge it, but no longer give it back.
 func TestStreamLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestStreamLease(t *testing.T) {
 	})
 }
 
-// TestStreamLateAck: an event whose lease is over, and which nobody has taken yet, can be acknowledged.
+// An event whose lease is over, and which nobody has taken yet, can be acknowledged.
 func TestStreamLateAck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -112,7 +112,7 @@ func assertNothing(t testing.TB, s *memstore.Stream, within time.Duration) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestStreamDelays: what is rejected comes again when its delay is over, to the moment, and one rejection is all.
+// What is rejected comes again when its delay is over, to the moment, and one rejection is all.
 func TestStreamDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -128,7 +128,7 @@ func TestStreamDelays(t *testing.T) {
 	})
 }
 
-// TestStreamWakes: a receiver that waits for a lease gets what is published or given back meanwhile.
+// A receiver that waits for a lease gets what is published or given back meanwhile.
 func TestStreamWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -154,7 +154,7 @@ func TestStreamIsBounded(t *testing.T) {
 	assert.Equal(t, 2, s.Len())
 }
 
-// TestStreamRefuses: what it can't take changes nothing.
+// What it can't take changes nothing.
 func TestStreamRefuses(t *testing.T) {
 	s := &memstore.Stream{}
 	var fault *heed.InputError
@@ -171,7 +171,7 @@ func TestStreamRefuses(t *testing.T) {
 	assert.Equal(t, 1, s.Len())
 }
 
-// TestStreamCloses: it takes no more, delivers what it has, and ends when all is acknowledged, for all who wait.
+// It takes no more, delivers what it has, and ends when all is acknowledged, for all who wait.
 func TestStreamCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -198,7 +198,7 @@ func TestStreamCloses(t *testing.T) {
 	})
 }
 
-// TestStreamConcurrently: publishers and receivers in any number, of whom some give back, lose nothing and share all.
+// Publishers and receivers in any number, of whom some give back, lose nothing and share all.
 func TestStreamConcurrently(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

@@ -180,7 +180,7 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 	assert.False(t, weight(patterns.Criteria{MaxHarmful: 0.5}, 2, 1).Deprecated)
 }
 
-// TestWeightsFollowFeedback: from the gate on, what helps never lowers a weight, and what harms never raises it; as all
+// From the gate on, what helps never lowers a weight, and what harms never raises it; as all
 // fades alike, weights without a prior do not move with time, and those with one move towards it.
 func TestWeightsFollowFeedback(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

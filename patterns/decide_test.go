@@ -131,7 +131,7 @@ func TestDecisionsNeedActorAndReason(t *testing.T) {
 	assert.EqualValues(t, 3, w.standing("bad").Counts.Failures)
 }
 
-// TestAResetIsOfOneThing: a pattern, a criterion or a task.
+// A pattern, a criterion or a task.
 func TestAResetIsOfOneThing(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for _, reset := range []patterns.Reset{
@@ -223,7 +223,7 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	assert.Zero(t, swept(s.clock.Now()))
 }
 
-// TestLateEvidenceFades: what becomes of a pattern is worked out from evidence that fades from the first observation on.
+// What becomes of a pattern is worked out from evidence that fades from the first observation on.
 func TestLateEvidenceFades(t *testing.T) {
 	cfg := patterns.SpecConfig()
 	cfg.Maturity.MinFeedback = 1

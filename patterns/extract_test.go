@@ -143,7 +143,7 @@ func TestHostsExtendTheRules(t *testing.T) {
 	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content, "an outcome that names it gives it the approach's name")
 }
 
-// TestAModelHasTheLastWord: what the phrases find goes to the host's function, and the function's answer is the answer.
+// What the phrases find goes to the host's function, and the function's answer is the answer.
 func TestAModelHasTheLastWord(t *testing.T) {
 	var answer []patterns.PatternID
 	var gone error

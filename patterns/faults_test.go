@@ -268,7 +268,7 @@ func TestEveryMethodIsSwept(t *testing.T) {
 	}
 }
 
-// TestOneCommit: whatever follows from an outcome, a rating or a decision is one commit.
+// Whatever follows from an outcome, a rating or a decision is one commit.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
 		"Record", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
@@ -298,7 +298,7 @@ func (r *rival) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return r.Store.Commit(ctx, batches...)
 }
 
-// TestRivals: an outcome that is recorded between the reading and the commit of another is seen by that.
+// An outcome that is recorded between the reading and the commit of another is seen by that.
 func TestRivals(t *testing.T) {
 	c := &clock{}
 	sound := newStore(t, c.Now)

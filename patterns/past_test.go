@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestPlansAreOfNow: a recorder that has made many plans makes the next one as one that has just begun, whatever it or another process
+// A recorder that has made many plans makes the next one as one that has just begun, whatever it or another process
 // has done in between.
 func TestPlansAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
@@ -77,7 +77,7 @@ func TestPlansAreOfNow(t *testing.T) {
 	})
 }
 
-// TestPlansOfManyAreOfNow: that holds for what several recorders do at the same time.
+// That holds for what several recorders do at the same time.
 func TestPlansOfManyAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		w := newWorld(t, cfg)

@@ -107,7 +107,7 @@ func TestEntries(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// TestWhatIsHandedOutIsACopy: a caller who changes an answer changes nothing that is stored.
+// A caller who changes an answer changes nothing that is stored.
 func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	tags, names := []string{"go"}, []patterns.PatternID{"p", "q"}
@@ -150,7 +150,7 @@ func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	assert.Equal(t, []string{"t"}, after.Examples)
 }
 
-// TestLimits: patterns are never dropped, and of the rest the oldest go, as far as the store's configuration says.
+// Patterns are never dropped, and of the rest the oldest go, as far as the store's configuration says.
 func TestLimits(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{

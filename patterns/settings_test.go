@@ -130,7 +130,7 @@ func TestRebuild(t *testing.T) {
 	assert.Equal(t, 10*day, tool.Config().Maturity.HalfLife)
 }
 
-// TestRebuildWithoutHistory: where the history is not whole, nothing changes; what was learned can be reset.
+// Where the history is not whole, nothing changes; what was learned can be reset.
 func TestRebuildWithoutHistory(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 1})
@@ -165,7 +165,7 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	assert.Equal(t, []string{"patterns.rebuild patterns", "patterns.reset_criterion c", "patterns.reset p"}, audited(t, st))
 }
 
-// TestMovesWithItsHistoryCutShort: with the default history of a store, a hundred and more outcomes can be moved elsewhere, and
+// With the default history of a store, a hundred and more outcomes can be moved elsewhere, and
 // the same ids stay known there.
 func TestMovesWithItsHistoryCutShort(t *testing.T) {
 	c := &clock{}

@@ -53,7 +53,7 @@ func TestStatements(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestNoStatementIsMadeOfData: statements are handed to the database in four files alone, where they come from the registry,
+// Statements are handed to the database in four files alone, where they come from the registry,
 // from an embedded file, or stand there as they are.
 func TestNoStatementIsMadeOfData(t *testing.T) {
 	files, err := filepath.Glob("*.go")
@@ -85,7 +85,7 @@ func TestNoStatementIsMadeOfData(t *testing.T) {
 	assert.Greater(t, found, 5)
 }
 
-// TestSchemas: both dialects have the same tables, under names that are heed's.
+// Both dialects have the same tables, under names that are heed's.
 func TestSchemas(t *testing.T) {
 	made := make(map[sqlstore.Dialect][]string)
 	for _, dialect := range []sqlstore.Dialect{sqlstore.SQLite, sqlstore.Postgres} {

@@ -44,7 +44,7 @@ func inQueue(t *testing.T, leaders int, test func(q *queue, leader *member, a, b
 	})
 }
 
-// TestOneWhoIsGatheredDoesNotLead: a leader commits for it from then on, however long it has waited.
+// A leader commits for it from then on, however long it has waited.
 func TestOneWhoIsGatheredDoesNotLead(t *testing.T) {
 	inQueue(t, 1, func(q *queue, leader *member, a, b *waiter) {
 		require.Len(t, q.gather(leader), 3)
@@ -92,7 +92,7 @@ func TestAnEndIsNotedOnce(t *testing.T) {
 	})
 }
 
-// TestOneLeaderHangs: those who had lost their patience while there were as many leaders as may be do not wait for it.
+// Those who had lost their patience while there were as many leaders as may be do not wait for it.
 func TestOneLeaderHangs(t *testing.T) {
 	inQueue(t, 2, func(q *queue, _ *member, a, b *waiter) {
 		time.Sleep(2 * patience)

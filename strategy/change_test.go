@@ -57,7 +57,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 	}
 }
 
-// TestStillWorldsRaiseFewAlarms: a probability of 0.001 of a false alarm is one that holds for a whole run of tests.
+// A probability of 0.001 of a false alarm is one that holds for a whole run of tests.
 func TestStillWorldsRaiseFewAlarms(t *testing.T) {
 	c := strategy.ChangeTest{FalseAlarms: 0.001}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -81,7 +81,7 @@ func TestStillWorldsRaiseFewAlarms(t *testing.T) {
 	assert.LessOrEqual(t, alarms, runs/500) // twice what is promised
 }
 
-// TestAChangeIsFoundWhereItIs: from one rate to quite another.
+// From one rate to quite another.
 func TestAChangeIsFoundWhereItIs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -106,7 +106,7 @@ func TestAChangeIsFoundWhereItIs(t *testing.T) {
 	}
 }
 
-// TestWithoutHistoryNoChangeIsFound: the test is made on what the store's history holds.
+// The test is made on what the store's history holds.
 func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})

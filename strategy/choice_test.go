@@ -36,7 +36,7 @@ func experienced(t testing.TB, cfg strategy.Config) (*strategy.Learner, strategy
 	return l, q
 }
 
-// TestPropensityOfPlainBeliefsIsExact: it is the probability that the arm's rate is the greatest, and so often is the arm chosen. The belief about
+// It is the probability that the arm's rate is the greatest, and so often is the arm chosen. The belief about
 // an item without evidence of its own is plain under every pooling.
 func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.Alone{}, strategy.Copy{}, strategy.Copy{Sessions: 4}, strategy.TwoLevel{}} {

@@ -136,7 +136,7 @@ func TestEachFaultIsNamed(t *testing.T) {
 	assert.Equal(t, []string{"Store", "Arms"}, fields(err))
 }
 
-// TestAConfigurationIsTheLearnersOwn: what is changed afterwards, in what was given or in what is returned, changes nothing.
+// What is changed afterwards, in what was given or in what is returned, changes nothing.
 func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	given := withFixtures(t, strategy.Config{
 		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},
@@ -160,7 +160,7 @@ func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	assert.Equal(t, "1", c.Parameter("n"))
 }
 
-// TestTheBonusIsForArmsWithFewOutcomes: it is on the draws of those that have fewer in their segment, of whatever item.
+// It is on the draws of those that have fewer in their segment, of whatever item.
 func TestTheBonusIsForArmsWithFewOutcomes(t *testing.T) {
 	for _, test := range []struct {
 		exploration strategy.Exploration

@@ -87,7 +87,7 @@ func TestOutcomesOfHalfConfidenceSpecialiseAnItemToo(t *testing.T) {
 	assert.Greater(t, beliefs(t, l, strategy.Query{Item: "new"})[3].Level.Alpha, 10.)
 }
 
-// TestCopyTrustsAnItemFromItsMinConfidenceOn: with n outcomes an item's confidence is √n/(1+√n), which is 0.6 at 2.25 and
+// With n outcomes an item's confidence is √n/(1+√n), which is 0.6 at 2.25 and
 // 0.9 at 81.
 func TestCopyTrustsAnItemFromItsMinConfidenceOn(t *testing.T) {
 	for _, test := range []struct {
@@ -127,7 +127,7 @@ func levels(beliefs []strategy.Belief) (levels []evidence.Beta) {
 	return levels
 }
 
-// TestASpecialisedItemGoesItsOwnWay: what is bad for the segment and good for the item wins for the item alone.
+// What is bad for the segment and good for the item wins for the item alone.
 func TestASpecialisedItemGoesItsOwnWay(t *testing.T) {
 	l := newLearner(t, strategy.Config{Pooling: strategy.Copy{}})
 	q := strategy.Query{Item: "i", Category: "c"}
@@ -212,7 +212,7 @@ func TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing(t *testing.T) {
 	}
 }
 
-// TestAnItemSpecialisesInEachSegmentForItself: the sessions of one do not count in another, and each copy is made.
+// The sessions of one do not count in another, and each copy is made.
 func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 3}})
@@ -233,7 +233,7 @@ func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
 	}
 }
 
-// TestACopyIsMadeOnceForGood: also when the store has long forgotten by which id.
+// Also when the store has long forgotten by which id.
 func TestACopyIsMadeOnceForGood(t *testing.T) {
 	c := &clock{}
 	st := newStore(t, c.Now)

@@ -20,7 +20,7 @@ import (
 
 var parametered = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
 
-// TestATicketIsOpenAgain: a learner of another process knows only the ticket, when the session has long ended. Afterwards the
+// A learner of another process knows only the ticket, when the session has long ended. Afterwards the
 // beliefs, the record, the history, the events and the audit tell of the second outcome alone, in both processes.
 func TestATicketIsOpenAgain(t *testing.T) {
 	for _, pooling := range poolings {
@@ -87,7 +87,7 @@ func TestATicketIsOpenAgain(t *testing.T) {
 	}
 }
 
-// TestARetractedOutcomeWasNeverThere: its choice waits again, and expires without silence.
+// Its choice waits again, and expires without silence.
 func TestARetractedOutcomeWasNeverThere(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: time.Hour, Confidence: 0.5}})
 	l := newLearner(t, cfg)
@@ -125,7 +125,7 @@ func TestARetractedOutcomeWasNeverThere(t *testing.T) {
 	assert.Nil(t, record(t, l, late.ID).Result)
 }
 
-// TestALateRevisionTakesNothingBack: resolved, open again, resolved; then "open again" is delivered once more, and its handler
+// Resolved, open again, resolved; then "open again" is delivered once more, and its handler
 // revises what stands now.
 func TestALateRevisionTakesNothingBack(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
@@ -293,7 +293,7 @@ func TestOutcomesComeAndGo(t *testing.T) {
 	})
 }
 
-// TestARecordMissesNoOutcomeOfSeveral: one that is known already does not keep the record from the others.
+// One that is known already does not keep the record from the others.
 func TestARecordMissesNoOutcomeOfSeveral(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
@@ -395,7 +395,7 @@ func TestAnOutcomeIsNotBeforeItsChoice(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAHostChoosesByItself: what it chose is recorded, found and credited as any other choice, also by another process.
+// What it chose is recorded, found and credited as any other choice, also by another process.
 func TestAHostChoosesByItself(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: "heed.strategy"})
 	l := newLearner(t, cfg)
@@ -486,7 +486,7 @@ func TestRecordNamesWhatIsWrong(t *testing.T) {
 	assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
 }
 
-// TestAForgedChoiceIsBounded: neither its draws nor the time of its propensity are at the mercy of who sent it.
+// Neither its draws nor the time of its propensity are at the mercy of who sent it.
 func TestAForgedChoiceIsBounded(t *testing.T) {
 	forge := func(draws int) (c strategy.Choice, err error) {
 		text := []byte(`{"id":"00000000-0000-0000-0000-000000000001","arm":"0","learner":"strategy","draws":[`)
@@ -516,7 +516,7 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 	assert.Contains(t, fields(err), "Arms")
 }
 
-// TestTheDefaultHistoryIsEnough: with a store as it comes, outcomes can be revised and taken back beyond a hundred of an item's arm.
+// With a store as it comes, outcomes can be revised and taken back beyond a hundred of an item's arm.
 func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Arms: parametered})
 	l := newLearner(t, cfg)

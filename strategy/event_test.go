@@ -52,7 +52,7 @@ func live(t testing.TB, c *clock, l *strategy.Learner) {
 	try(t, l, strategy.Query{Session: "after", Item: "i2", Category: "c"}, "b", 1)
 }
 
-// TestEvents: the outbox of a learner to which everything happened has events of each type, under the ids of what they carry.
+// The outbox of a learner to which everything happened has events of each type, under the ids of what they carry.
 func TestEvents(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
@@ -92,7 +92,7 @@ func records(t testing.TB, l *strategy.Learner) (texts []string) {
 	return texts
 }
 
-// TestSelectTellsFirst: a choice whose event can't be kept leaves no record that would wait for an outcome.
+// A choice whose event can't be kept leaves no record that would wait for an outcome.
 func TestSelectTellsFirst(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{Topic: "heed.strategy"})
 	st := &fragile{Store: cfg.Store}

@@ -368,7 +368,7 @@ func settled(t *testing.T, cfg strategy.Config, f fallible) string {
 	return w.state()
 }
 
-// TestEveryMethodIsMadeToFail: of the methods of a learner and of a consumer, those alone are left out that call no store.
+// Of the methods of a learner and of a consumer, those alone are left out that call no store.
 func TestEveryMethodIsMadeToFail(t *testing.T) {
 	exempt := map[string]string{
 		"Config":     "calls no store",

@@ -40,7 +40,7 @@ func meanRegret(pooling strategy.Pooling, runs uint64, reward func(float64, *ran
 	return mean
 }
 
-// TestGradedRewardsTellMoreThanCoins: where rewards vary an eleventh as much as coins do, the regret is at most 0.3 of that of
+// Where rewards vary an eleventh as much as coins do, the regret is at most 0.3 of that of
 // the fractional rule. It was 0.21 and 0.22 over 1,000 runs. The ratio's standard error is 0.02 over 40, and 0.05 over the 6 of the short
 // test.
 func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
@@ -54,13 +54,13 @@ func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
 	}
 }
 
-// TestCoinsTellWhatCoinsTell: on rewards of 0 and 1 the choices are those of the fractional rule, but for rounding.
+// On rewards of 0 and 1 the choices are those of the fractional rule, but for rounding.
 func TestCoinsTellWhatCoinsTell(t *testing.T) {
 	t.Parallel()
 	assert.InEpsilon(t, meanRegret(fractional{}, 2, coin, 1), meanRegret(strategy.Alone{}, 2, coin, 1), 1e-9)
 }
 
-// TestEqualConfidencesCountAlike: whatever it is, a confidence that all outcomes share changes no choice.
+// Whatever it is, a confidence that all outcomes share changes no choice.
 func TestEqualConfidencesCountAlike(t *testing.T) {
 	t.Parallel()
 	runs := uint64(long(1, 3))

@@ -49,7 +49,7 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 	assert.Empty(t, got)
 }
 
-// TestFindAllowsForSkew: an event that seems older than its choice finds the first choice, now and later.
+// An event that seems older than its choice finds the first choice, now and later.
 func TestFindAllowsForSkew(t *testing.T) {
 	clock := &clock{}
 	l := newLearner(t, strategy.Config{Now: clock.Now})

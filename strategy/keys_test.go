@@ -295,7 +295,7 @@ func assertReadsBack(t testing.TB, set, read strategy.Config) {
 	compare(reflect.ValueOf(set), reflect.ValueOf(read), "")
 }
 
-// TestEveryKeyThatCanBeWrongIsNamed: each has a value that is refused by its name alone, but for those that can't be wrong.
+// Each has a value that is refused by its name alone, but for those that can't be wrong.
 func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 	nan := math.NaN()
 	type cfg = strategy.Config

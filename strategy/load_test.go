@@ -69,7 +69,7 @@ func (p building) Model(s strategy.Segment, items []strategy.Item) strategy.Mode
 	return m
 }
 
-// TestOutcomesDuringALoad: outcomes, corrections and resets may come at any moment of a load. Afterwards the learner
+// Outcomes, corrections and resets may come at any moment of a load. Afterwards the learner
 // believes the same as one that has just been made, also for a new item and in the next load.
 func TestOutcomesDuringALoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

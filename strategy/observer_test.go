@@ -111,7 +111,7 @@ func TestObserverIsToldOfInvertedItems(t *testing.T) {
 	assert.Contains(t, inverted[0].Reason, "the rewards of a changed from 1.00 to 0.00")
 }
 
-// TestObserverIsToldOfHiddenFailures: of what follows from an outcome that is counted, and of sweeps.
+// Of what follows from an outcome that is counted, and of sweeps.
 func TestObserverIsToldOfHiddenFailures(t *testing.T) {
 	var w witness
 	cfg, _ := recording(t, strategy.Config{Observer: w.observe, Pooling: strategy.Copy{Sessions: 1}})
@@ -143,7 +143,7 @@ func TestObserverIsToldOfHiddenFailures(t *testing.T) {
 	assert.Equal(t, "sweep", told[0].(heed.Failed).What)
 }
 
-// TestObserverMayCallBack: it is called outside of every lock.
+// It is called outside of every lock.
 func TestObserverMayCallBack(t *testing.T) {
 	var l *strategy.Learner
 	called := 0

@@ -324,7 +324,7 @@ func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
 	assert.Equal(t, 1., massOf(kept(t, st, q, "sessions")), "in one session")
 }
 
-// TestLearnersOfOneStoreAreKeptApartByName: another name is another learner, with evidence of its own.
+// Another name is another learner, with evidence of its own.
 func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
 	st := &memstore.Store{}
 	one, two := newLearner(t, strategy.Config{Store: st}), newLearner(t, strategy.Config{Store: st, Name: "two"})

@@ -123,7 +123,7 @@ func itemRates(items, arms int, strength float64, rng *rand.Rand) [][]float64 {
 	return rates
 }
 
-// TestRegretOfAFlatBandit: Thompson sampling from Beta(1, 1) has a regret of 18.3 after 10,000 rounds on these rates; 15,000
+// Thompson sampling from Beta(1, 1) has a regret of 18.3 after 10,000 rounds on these rates; 15,000
 // runs with gonum's sampler gave it to ±0.1. The mean of 600 runs has a standard error of 0.6, and 8 % is 1.5. That of the 50
 // runs of the short test has one of 2.1, and 25 % is 4.6.
 func TestScaleOf(t *testing.T) {
@@ -252,7 +252,7 @@ func TestAnOutcomeCountsHalfAfterTheHalfLife(t *testing.T) {
 	assert.InEpsilon(t, 1.25, beliefs(t, l, q)[1].Level.Alpha, 1e-9)
 }
 
-// TestForgettingFollowsAWorldThatChanges: after 1000 rounds a minute apart, the best arm becomes the worst.
+// After 1000 rounds a minute apart, the best arm becomes the worst.
 func TestForgettingFollowsAWorldThatChanges(t *testing.T) {
 	t.Parallel()
 	recovered := func(cfg strategy.Config) float64 {
@@ -310,7 +310,7 @@ func TestSegmentsAreKeptApart(t *testing.T) {
 	assert.Equal(t, "preference/planning", choose(t, l, strategy.Query{Category: "preference", Context: "planning"}).Cells()[0].Scope)
 }
 
-// TestEveryPoolingIsFoundByItsName: names are printed in reports.
+// Names are printed in reports.
 func TestEveryPoolingIsFoundByItsName(t *testing.T) {
 	names := make([]string, len(poolings))
 	for i, p := range poolings {
@@ -357,7 +357,7 @@ func (m wildModel) Update(int, evidence.Sums, evidence.Sums) bool {
 	return false
 }
 
-// TestAPoolingThatBelievesNonsense: a belief that can't be drawn must not pass for one.
+// A belief that can't be drawn must not pass for one.
 func TestAPoolingThatBelievesNonsense(t *testing.T) {
 	for _, arm := range []int{0, 1} {
 		l := newLearner(t, strategy.Config{Pooling: wild{believe: func(beliefs []strategy.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
@@ -367,7 +367,7 @@ func TestAPoolingThatBelievesNonsense(t *testing.T) {
 	}
 }
 
-// TestAPoolingThatPanics: a panic of a host's is the host's, and must not lock others out.
+// A panic of a host's is the host's, and must not lock others out.
 func TestAPoolingThatPanics(t *testing.T) {
 	panics := true
 	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]strategy.Belief) {}, update: func() {

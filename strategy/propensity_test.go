@@ -94,7 +94,7 @@ func TestTiesGoToTheFirst(t *testing.T) {
 	assert.InDelta(t, 1, first+second, 1e-6)
 }
 
-// TestABonusBeatsARateOfOne: the sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate is all but 1.
+// The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate is all but 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
 	favoured := strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7, Successes: 6, Failures: 1, Sharpness: 5}
 	sure := strategy.Belief{Level: evidence.Beta{Alpha: 9000, Beta: 0.02}, Strength: 7, Sharpness: 5}
@@ -115,7 +115,7 @@ func TestABonusBeatsARateOfOne(t *testing.T) {
 	assert.InDelta(t, 1, sum, 1e-6)
 }
 
-// TestWhatIsNotIntegratedIsCounted: shapes that are too small, and those that take too many panels.
+// Shapes that are too small, and those that take too many panels.
 func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1, Failures: 1, Sharpness: 2}
 	for name, change := range map[string]func(*strategy.Belief){

@@ -317,7 +317,7 @@ func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
 	assert.Nil(t, status.Choices)
 }
 
-// TestSelectFallsBackWhereNoRecordCanBeKept: with the default arm and the error, and without a record.
+// With the default arm and the error, and without a record.
 func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 	for name, of := range map[string]func(*faulty) *atomic.Pointer[error]{
 		"Commit": func(f *faulty) *atomic.Pointer[error] { return &f.commit },
@@ -345,7 +345,7 @@ func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCommittedIsDeliveredAgain: neither the outcome nor its record is there, and then both are.
+// Neither the outcome nor its record is there, and then both are.
 func TestWhatCannotBeCommittedIsDeliveredAgain(t *testing.T) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st})

@@ -59,7 +59,7 @@ func TestWaitingForALoadEnds(t *testing.T) {
 	require.NoError(t, <-first)
 }
 
-// TestWhatOthersLearnIsSeen: as an item's own at once, as its segment's after a refresh, asked for or in time.
+// As an item's own at once, as its segment's after a refresh, asked for or in time.
 func TestWhatOthersLearnIsSeen(t *testing.T) {
 	for name, refresh := range map[string]func(*testing.T, *strategy.Learner, *clock){
 		"asked for": func(t *testing.T, l *strategy.Learner, _ *clock) { require.NoError(t, l.Refresh(ctx)) },
@@ -102,7 +102,7 @@ func TestWhatOthersLearnIsSeen(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsPutBackKeepsNothingOld: what was loaded in a time that is still to come counts as old.
+// What was loaded in a time that is still to come counts as old.
 func TestAClockThatIsPutBackKeepsNothingOld(t *testing.T) {
 	c := &clock{}
 	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, func() time.Time { return start.Add(5 * time.Hour) })})
@@ -156,7 +156,7 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 	}
 }
 
-// TestArmsMayComeAndGo: another learner of the store has arms and values of its own, and keeps what was learned of the others.
+// Another learner of the store has arms and values of its own, and keeps what was learned of the others.
 func TestArmsMayComeAndGo(t *testing.T) {
 	for _, pooling := range poolings {
 		st := newStore(t, (&clock{}).Now)
@@ -178,7 +178,7 @@ func TestArmsMayComeAndGo(t *testing.T) {
 	}
 }
 
-// TestCapsLimitALiar: one source makes up a thousand outcomes of the worst arm.
+// One source makes up a thousand outcomes of the worst arm.
 func TestCapsLimitALiar(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
@@ -345,7 +345,7 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return c.Store.Commit(ctx, batches...)
 }
 
-// TestARefusedOutcomeCostsNoRefresh: a caller who is told no again and again must not have the segment read each time. An
+// A caller who is told no again and again must not have the segment read each time. An
 // error that may hide a success is another thing.
 func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 	st := &counting{Store: newStore(t, (&clock{}).Now)}

@@ -27,7 +27,7 @@ func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
 	}
 }
 
-// TestReplay: the log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
+// The log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
 // or in part, changes nothing.
 func TestReplay(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
@@ -71,7 +71,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayInPart: what is taken back of a part of the log that is gone is no fault.
+// What is taken back of a part of the log that is gone is no fault.
 func TestReplayInPart(t *testing.T) {
 	c := &clock{}
 	first := newLearner(t, eventful(t, c, nil))
@@ -85,7 +85,7 @@ func TestReplayInPart(t *testing.T) {
 	assert.Equal(t, 1, changed, "the outcome that took the place of silence counts")
 }
 
-// TestReplayOfOthers: events of other learners are passed over, and what is no event ends the replay, though not in vain.
+// Events of other learners are passed over, and what is no event ends the replay, though not in vain.
 func TestReplayOfOthers(t *testing.T) {
 	c := &clock{}
 	first := newLearner(t, eventful(t, c, nil))

@@ -103,7 +103,7 @@ func TestASegmentThatWasResetStartsCold(t *testing.T) {
 	assert.Equal(t, "preference", entries[0].Details["category"])
 }
 
-// TestAResetOfNothingIsNotFound: a mistyped name is an error, and nothing of it is in the audit.
+// A mistyped name is an error, and nothing of it is in the audit.
 func TestAResetOfNothingIsNotFound(t *testing.T) {
 	st := &memstore.Store{}
 	l := newLearner(t, strategy.Config{Store: st})

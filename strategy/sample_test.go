@@ -53,7 +53,7 @@ func populate(t testing.TB, st store.Store, items int, strength float64, arms ..
 	}
 }
 
-// TestASampleSpeaksForItsSegment: beliefs come close to those of all items, though the rates depend on the keys' order. An item's own outcomes
+// Beliefs come close to those of all items, though the rates depend on the keys' order. An item's own outcomes
 // are all there. Poolings that copy what a segment has shown read all of it.
 func TestASampleSpeaksForItsSegment(t *testing.T) {
 	const items = 2000
@@ -83,7 +83,7 @@ func TestASampleSpeaksForItsSegment(t *testing.T) {
 	}
 }
 
-// TestASampleKeepsWhatItsLearnerSaw: outcomes of a new arm come for items outside of the sample, too, and the next load still knows of them.
+// Outcomes of a new arm come for items outside of the sample, too, and the next load still knows of them.
 func TestASampleKeepsWhatItsLearnerSaw(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	populate(t, st, 1000, 10, "a", "b")
@@ -135,7 +135,7 @@ func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, s
 	return cost / float64(items)
 }
 
-// TestASampleCostsNoRegret: with paired seeds, the regret over all strengths is at most 5 % above that of a learner that reads all items. The short form has too few
+// With paired seeds, the regret over all strengths is at most 5 % above that of a learner that reads all items. The short form has too few
 // rounds to tell more than 30 %.
 func TestASampleCostsNoRegret(t *testing.T) {
 	items, sample, seeds, off, strengths := 400, 150, 1, 0.3, []float64{5}

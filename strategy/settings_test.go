@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// TestSettingsOfTheStoreAreKept: a learner that sets none of those that change what is stored gets the stored ones, and one
+// A learner that sets none of those that change what is stored gets the stored ones, and one
 // that sets others is told both values before it does anything.
 func TestSettingsOfTheStoreAreKept(t *testing.T) {
 	c := &clock{}
@@ -128,7 +128,7 @@ func TestRebuildNeedsTheWholeHistory(t *testing.T) {
 	assert.Equal(t, time.Hour, kept(t, st, strategy.Query{Category: "c"}, "arm")[0].Tally.HalfLife)
 }
 
-// TestOpen: a tool that knows a learner's name alone believes what its host believes, and writes nothing.
+// A tool that knows a learner's name alone believes what its host believes, and writes nothing.
 func TestOpen(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3}, strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
 		c := &clock{}

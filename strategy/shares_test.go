@@ -29,7 +29,7 @@ func TestSharesTakeThePlaceOfBeliefs(t *testing.T) {
 	assert.InDelta(t, 0.25, float64(counts["c"])/2000, 0.04)
 }
 
-// TestASessionKeepsItsArmUnderOtherShares: also in another process.
+// Also in another process.
 func TestASessionKeepsItsArmUnderOtherShares(t *testing.T) {
 	l, st := sharing(t, nil)
 	q := strategy.Query{Session: "s", Shares: []float64{0, 1, 0}}
@@ -57,7 +57,7 @@ func TestSharesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestARewardIsLearnedAndTheValueKept: the belief follows Config.Reward, and the record has value, cost, latency and tokens.
+// The belief follows Config.Reward, and the record has value, cost, latency and tokens.
 func TestARewardIsLearnedAndTheValueKept(t *testing.T) {
 	l, _ := sharing(t, func(o strategy.Outcome) float64 { return o.Value - o.Cost })
 	c, err := l.Select(context.Background(), strategy.Query{})

@@ -118,7 +118,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 	}
 }
 
-// TestAnArmThatNeverAnswersFallsBehind: without silence as evidence it would look as good as on its first day.
+// Without silence as evidence it would look as good as on its first day.
 func TestAnArmThatNeverAnswersFallsBehind(t *testing.T) {
 	share := func(silence strategy.Silence) float64 {
 		cfg, c := recording(t, strategy.Config{Arms: plain("answers", "never"), Silence: silence})
@@ -137,7 +137,7 @@ func TestAnArmThatNeverAnswersFallsBehind(t *testing.T) {
 	assert.Less(t, share(strategy.Silence{Confidence: 0.3}), 0.1)
 }
 
-// TestALateOutcomeTakesSilenceBack: the store and the learner's memory are as if there had been none.
+// The store and the learner's memory are as if there had been none.
 func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3}, strategy.Alone{}} {
 		for _, halfLife := range []time.Duration{0, 48 * time.Hour} {
@@ -248,7 +248,7 @@ func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 	assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 }
 
-// TestAnOutcomeThatOvertakesASweep: one that is observed elsewhere after the sweep has read the choice stays alone, as it
+// One that is observed elsewhere after the sweep has read the choice stays alone, as it
 // does where the sweep was quicker.
 func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 	for _, sure := range []bool{false, true} {

@@ -124,7 +124,7 @@ func TestSurveyOfCopies(t *testing.T) {
 	assert.Equal(t, 20, itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"}).SpecializesAt)
 }
 
-// TestSurveyOfTwoLevels: of one outcome an item, every strength is as likely, and the strength their geometric mean,
+// Of one outcome an item, every strength is as likely, and the strength their geometric mean,
 // (1·3·10·30·100·300·1000·3000)^(1/8) = √3000. A single outcome counts in the segment for one.
 func TestSurveyOfTwoLevels(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{Arms: plain("a", "b")})
@@ -318,7 +318,7 @@ func TestParametersAreReported(t *testing.T) {
 	assert.Equal(t, want, distributionOf(t, l, "", "").Parameters)
 }
 
-// TestIntervals: of a plain belief they are the distribution's own. Of one whose item lies around a level they are those of
+// Of a plain belief they are the distribution's own. Of one whose item lies around a level they are those of
 // the mixture, whose distribution is added up here over 400 quantiles of the level.
 func TestIntervals(t *testing.T) {
 	for _, level := range []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 3, Beta: 0.5}, {Alpha: 400, Beta: 600}} {

@@ -80,7 +80,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestAnEventIsOneCommit: all outcomes of a consumed event and the end of its session.
+// All outcomes of a consumed event and the end of its session.
 func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}
 	st := &failing.Store{Store: newStore(t, c.Now)}
@@ -155,7 +155,7 @@ func TestOneProcessMakesAChoice(t *testing.T) {
 	assert.Len(t, historyOf(t, one, strategy.ChoiceFilter{}), 1)
 }
 
-// TestWhoIsForgottenIsGone: every field that names a person has a path in the kind of its record, and the record has the
+// Every field that names a person has a path in the kind of its record, and the record has the
 // person's key. The field is found by reflection, so that a new one fails here.
 func TestWhoIsForgottenIsGone(t *testing.T) {
 	var named []string

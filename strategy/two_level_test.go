@@ -52,7 +52,7 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	assert.Less(t, beliefs[0].Mean(), 0.15, "and nearly all where they are not")
 }
 
-// TestTwoLevelLetsArmsDifferInHowAlikeItemsAre: one arm does equally well everywhere, and the other for half of the items. Where all arms are alike, they
+// One arm does equally well everywhere, and the other for half of the items. Where all arms are alike, they
 // have one strength.
 func TestTwoLevelLetsArmsDifferInHowAlikeItemsAre(t *testing.T) {
 	var mixed, alike []strategy.Item
@@ -156,7 +156,7 @@ func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
 	})
 }
 
-// TestModelsUpdatedAreModelsMadeAnew: of Copy and Alone to within rounding. Of TwoLevel the levels agree to within 0.02:
+// Of Copy and Alone to within rounding. Of TwoLevel the levels agree to within 0.02:
 // its strength comes of predictions that were made when less was known.
 func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	const arms = 4
@@ -227,7 +227,7 @@ func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 	}
 }
 
-// TestTwoLevelSharpnessNarrowsTheItemsOwnDraw: the sharper, the less an item strays from its mean; never below it.
+// The sharper, the less an item strays from its mean; never below it.
 func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
 	spread := func(sharpness float64) (mean float64) {
 		w := newWorld(strategy.TwoLevel{Sharpness: sharpness}, 40, 1, 3)

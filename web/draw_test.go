@@ -111,7 +111,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// TestSeenBy: disagreement has the channel of agreement, and other words all the same.
+// Disagreement has the channel of agreement, and other words all the same.
 func TestSeenBy(t *testing.T) {
 	o := evidence.Observation{Channel: learning.ChannelAgreement}
 	assert.Equal(t, "the model said the same", seenBy(o))
@@ -121,7 +121,7 @@ func TestSeenBy(t *testing.T) {
 	assert.Equal(t, "nobody said anything, thumb", channels.List("implicit_timeout, thumb"))
 }
 
-// TestClear: an arm leads where it is the best with a probability of a half or more.
+// An arm leads where it is the best with a probability of a half or more.
 func TestClear(t *testing.T) {
 	assert.False(t, segmentRow{Sure: 0.39}.Clear())
 	assert.True(t, segmentRow{Sure: 0.5}.Clear())

@@ -156,7 +156,7 @@ func startServer(t *testing.T, dir string, port int) (kill func()) {
 	}
 }
 
-// TestDeadLetterAgain: JetStream takes what has an id that it has seen for a duplicate. It must not do so here.
+// JetStream takes what has an id that it has seen for a duplicate. It must not do so here.
 func TestDeadLetterAgain(t *testing.T) {
 	t.Parallel()
 	js := embedded(t)
@@ -248,7 +248,7 @@ func TestBadInput(t *testing.T) {
 	require.Error(t, sink.Publish(t.Context(), stream.Event{Topic: "nobody.reads"}), "no stream has the subject")
 }
 
-// TestGone: what can't come back ends the wait.
+// What can't come back ends the wait.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(jetstream.JetStream) error{

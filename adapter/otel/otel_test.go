@@ -226,7 +226,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// TestNoProviders: the zero Config tells nobody.
+// The zero Config tells nobody.
 func TestNoProviders(t *testing.T) {
 	telemetry, err := otel.New(otel.Config{})
 	require.NoError(t, err)

@@ -166,7 +166,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 	require.ErrorIs(t, failed[0], errShaky)
 }
 
-// TestShutdown: it waits no longer than its context, and nothing is taken after it.
+// It waits no longer than its context, and nothing is taken after it.
 func TestShutdown(t *testing.T) {
 	results, agent, st := newResults(t, nil, "one")
 	st.fails.Store(1000)
@@ -285,7 +285,7 @@ func TestHandler(t *testing.T) {
 	require.ErrorContains(t, err, "token")
 }
 
-// TestPartialSuccessInProtobuf: the answer is an ExportLogsServiceResponse on the wire.
+// The answer is an ExportLogsServiceResponse on the wire.
 func TestPartialSuccessInProtobuf(t *testing.T) {
 	results, _, _ := newResults(t, nil)
 	handler, err := results.Handler(token)

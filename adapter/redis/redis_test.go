@@ -116,7 +116,7 @@ func receive(t *testing.T, source stream.Source) stream.Delivery {
 	return d
 }
 
-// TestLeases: what a process had in hand that never comes back is taken by another when the lease has ended, and a rejected event by anybody.
+// What a process had in hand that never comes back is taken by another when the lease has ended, and a rejected event by anybody.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	client := newBroker(t).client()

@@ -118,7 +118,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestEachOnce: grades come in any order, several times, changed in between, to two processes at once. The outcome is the mean of the latest of each.
+// Grades come in any order, several times, changed in between, to two processes at once. The outcome is the mean of the latest of each.
 func TestEachOnce(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st)
@@ -170,7 +170,7 @@ func TestEachOnce(t *testing.T) {
 	assert.Equal(t, checks, outcomes(t, agent))
 }
 
-// TestAProcessThatEndsInBetween: whichever write of the taker fails, the grade counts once it comes again, and once.
+// Whichever write of the taker fails, the grade counts once it comes again, and once.
 func TestAProcessThatEndsInBetween(t *testing.T) {
 	failing.Every(func(at int, after bool) bool {
 		st := &memstore.Store{}

@@ -197,7 +197,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	assert.Equal(t, "feedback.retire", report.History[len(report.History)-1].Action)
 }
 
-// TestARuleIsChangedThroughTheGate: pinned, unpinned, and restored, each by two others than who asks and who wrote it.
+// Pinned, unpinned, and restored, each by two others than who asks and who wrote it.
 func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	t.Parallel()
 	db, hash := undecided(t)
@@ -237,7 +237,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	}
 }
 
-// TestAnEditIsShownWhole: an approver sees each field that is no longer as it was first proposed, and the check.
+// An approver sees each field that is no longer as it was first proposed, and the check.
 func TestAnEditIsShownWhole(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)

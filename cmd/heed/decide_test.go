@@ -211,7 +211,7 @@ func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	}
 }
 
-// TestConfidenceSaysWhatTheHostSays: the settings are in the store.
+// The settings are in the store.
 func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)

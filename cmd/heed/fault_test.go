@@ -234,7 +234,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 	}
 }
 
-// TestDamagedRecordsAreNamed: what can't be read is damaged, and not unknown.
+// What can't be read is damaged, and not unknown.
 func TestDamagedRecordsAreNamed(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)

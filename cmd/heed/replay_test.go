@@ -268,7 +268,7 @@ func TestWinnersAndSavings(t *testing.T) {
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "saved"}}.run(t).err, "keeps no records of its choices")
 }
 
-// TestReplayOfALogOutOfOrder: with times the log is put in order. Without, a log that is sorted by its outcomes has no narrow interval.
+// With times the log is put in order. Without, a log that is sorted by its outcomes has no narrow interval.
 func TestReplayOfALogOutOfOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))

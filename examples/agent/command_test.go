@@ -26,7 +26,7 @@ import (
 
 func noEnv(string) string { return "" }
 
-// TestTheAssistantKnowsNothingOfTheWorld: what it learns, it learns from what a host would see. (The compiler holds the
+// What it learns, it learns from what a host would see. (The compiler holds the
 // border as well: the world imports the assistant's types.)
 func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func report(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestADatabaseChangesNothing: all five packages come to the same beliefs and answers over SQLite as in memory.
+// All five packages come to the same beliefs and answers over SQLite as in memory.
 func TestADatabaseChangesNothing(t *testing.T) {
 	raced.Skip(t)
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestARunThatIsCutOff(t *testing.T) {
 	assert.Contains(t, report(t, "-events", "50", "-db", db), fmt.Sprint("has lived through ", 100, " events before"))
 }
 
-// TestWhatHasPassedIsSwept: traces are kept for a day, in a database too.
+// Traces are kept for a day, in a database too.
 func TestWhatHasPassedIsSwept(t *testing.T) {
 	raced.Skip(t)
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestWhatHasPassedIsSwept(t *testing.T) {
 	assert.Less(t, traces, 180, "of 200 events in some two days")
 }
 
-// TestAnImportIsNotEnough: an export has heed's tables, without those of the host that belong to them.
+// An export has heed's tables, without those of the host that belong to them.
 func TestAnImportIsNotEnough(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -150,7 +150,7 @@ func TestRunsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestYardsticks: nobody beats the oracle, which loses nothing.
+// Nobody beats the oracle, which loses nothing.
 func TestYardsticks(t *testing.T) {
 	s := study{requests: 200, runs: 2, seed: 7, worlds: worlds(), troubles: troubles(), policies: yardsticks}
 	cells, err := s.play(context.Background(), silent)

@@ -26,7 +26,7 @@ func easy(price float64) world {
 	}}
 }
 
-// TestPoliciesLearn: each has less than two thirds of the regret of chance, although its process restarts nine times.
+// Each has less than two thirds of the regret of chance, although its process restarts nine times.
 func TestPoliciesLearn(t *testing.T) {
 	s := study{requests: 160, runs: 1, seed: 7, worlds: []world{easy(0.1)}, troubles: troubles()[6:7], policies: policies}
 	cells, err := s.play(context.Background(), silent)
@@ -42,7 +42,7 @@ func TestPoliciesLearn(t *testing.T) {
 	}
 }
 
-// TestHeedUnderTroubles: nothing fails, and an outcome that comes again is none.
+// Nothing fails, and an outcome that comes again is none.
 func TestHeedUnderTroubles(t *testing.T) {
 	all, regrets := troubles(), make(map[string]mean)
 	s := study{requests: 60, runs: 1, seed: 7, worlds: worlds()[1:2], troubles: []trouble{all[0], all[3], all[7]}, policies: ofHeed}
@@ -109,7 +109,7 @@ func TestFormulas(t *testing.T) {
 	assert.InDelta(t, 1500, chosen, 80)
 }
 
-// TestLinUCBIsARidge: the inverse and the sum are those of the textbook, and the bound is the formula's.
+// The inverse and the sum are those of the textbook, and the bound is the formula's.
 func TestLinUCBIsARidge(t *testing.T) {
 	w := easy(0)
 	trial := &trial{world: &w}

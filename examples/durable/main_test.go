@@ -91,7 +91,7 @@ func TestTheSecondRunContinues(t *testing.T) {
 	assert.Contains(t, second.after(t, "Left open: "), "task 209 has ")
 }
 
-// TestShortRuns: runs that are over before any outcome has come lose none, nor count one twice.
+// Runs that are over before any outcome has come lose none, nor count one twice.
 func TestShortRuns(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "heed.db")

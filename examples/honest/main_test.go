@@ -51,7 +51,7 @@ func TestHoldsAsksForFiveItems(t *testing.T) {
 	}
 }
 
-// TestTheRulesDifferInConfidenceAlone: where all outcomes are sure they are one rule, and where all are equally unsure only counting
+// Where all outcomes are sure they are one rule, and where all are equally unsure only counting
 // by weight differs.
 func TestTheRulesDifferInConfidenceAlone(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {

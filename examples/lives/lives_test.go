@@ -16,7 +16,7 @@ import (
 
 func silent(int, int) {}
 
-// TestAStartThatStarts: a good heuristic gets from 0.3 to answering within 40 events, and a bad one hardly ever does. HEED_LONG plays
+// A good heuristic gets from 0.3 to answering within 40 events, and a bad one hardly ever does. HEED_LONG plays
 // 1,000 lives of 2,000 events. The bounds leave room for what chance does to as many lives.
 func TestAStartThatStarts(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestAStartThatStarts(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsTheStart: where people say something, a bad heuristic that was let in by luck falls again. Most good ones stay,
+// Where people say something, a bad heuristic that was let in by luck falls again. Most good ones stay,
 // though users complain about one right answer in a hundred, or one in twenty clicks on complaint without looking.
 func TestWhatFollowsTheStart(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestOnePersonCanTeach(t *testing.T) {
 	assert.Zero(t, capped.teach(), "not where nobody counts for more than one observation")
 }
 
-// TestSilenceAloneIsWeak: a handful of silent answers, six, is not enough to be trusted.
+// A handful of silent answers, six, is not enough to be trusted.
 func TestSilenceAloneIsWeak(t *testing.T) {
 	b := defaults.open(1)
 	for range 6 {
@@ -138,7 +138,7 @@ func TestCommandFaults(t *testing.T) {
 	assert.ErrorIs(t, command(over, []string{"-quick"}, io.Discard, silent), context.Canceled)
 }
 
-// TestGuardedTeams: with a limit on persons and on silence, a good heuristic starts in a team and stays. With one person none starts.
+// With a limit on persons and on silence, a good heuristic starts in a team and stays. With one person none starts.
 func TestGuardedTeams(t *testing.T) {
 	t.Parallel()
 	s := study{lives: 40, seed: 2026}

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 )
 
-// TestExporter: the exporter sends again what is answered by 503, also where the first delivery counted, and the result counts once.
+// The exporter sends again what is answered by 503, also where the first delivery counted, and the result counts once.
 func TestExporter(t *testing.T) {
 	var calls atomic.Int64
 	var out strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
-// TestClustersTellTopicsApart: with six topics and 600 choices, clusters lose at most three quarters of what is lost without the context, and
+// With six topics and 600 choices, clusters lose at most three quarters of what is lost without the context, and
 // little more than the true topics. Where arms do not differ by topic, they lose about the same.
 func TestClustersTellTopicsApart(t *testing.T) {
 	worlds := settings(6, 0.5)
@@ -54,7 +54,7 @@ func TestTheLinearLearnerLearns(t *testing.T) {
 	assert.Less(t, results[0].Policies[1].Ratio, 0.5)
 }
 
-// TestRequestsAreTheSameForAll: policies are compared on the same requests, with the same luck.
+// Policies are compared on the same requests, with the same luck.
 func TestRequestsAreTheSameForAll(t *testing.T) {
 	for _, w := range settings(5, 0.5) {
 		one, again, other := w.trial(3, 7), w.trial(3, 7), w.trial(4, 7)

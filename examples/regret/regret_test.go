@@ -82,7 +82,7 @@ func TestUCB1(t *testing.T) {
 	assert.InEpsilon(t, 145.5, sum/runs, 0.1)
 }
 
-// TestForgettingFollowsTheWorld: with the test for changes, a world whose best arm becomes the worst costs at most a tenth of
+// With the test for changes, a world whose best arm becomes the worst costs at most a tenth of
 // what it costs plain Thompson, and a still one no more than without the test; with a half-life, an idle arm that becomes the
 // best is found at half the cost. Over 8 runs the ratios were 0.04, 1 and 0.45.
 func TestForgettingFollowsTheWorld(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestACurveOfQuality: at no price the dear arm gets what it is better at, and at a high one nothing.
+// At no price the dear arm gets what it is better at, and at a high one nothing.
 func TestACurveOfQuality(t *testing.T) {
 	table := &table{arms: []string{"cheap", "dear"}, items: []string{"hard", "easy"}}
 	for i := range 400 { // both are right on easy tasks; on hard ones the dear arm is
@@ -79,7 +79,7 @@ func TestFormFaults(t *testing.T) {
 	assert.ErrorIs(t, table.readForms(filepath.Join(t.TempDir(), "missing.csv")), fs.ErrNotExist)
 }
 
-// TestByForm: where the better arm depends on the form and not on the subject, the item should be the form's cell.
+// Where the better arm depends on the form and not on the subject, the item should be the form's cell.
 func TestByForm(t *testing.T) {
 	var data, forms strings.Builder
 	data.WriteString("item,question,a,b\n")

@@ -136,7 +136,7 @@ func drain[T any](all func(func(T, error) bool)) error {
 	return nil
 }
 
-// TestAFailedReadIsToldAndReadAgain: the step that asks first has the error, and the next one reads for itself.
+// The step that asks first has the error, and the next one reads for itself.
 func TestAFailedReadIsToldAndReadAgain(t *testing.T) {
 	s, counted := newStore(t)
 	c, end := s.Begin(ctx)

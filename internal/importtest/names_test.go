@@ -30,7 +30,7 @@ var oneConcept = map[string]string{
 	"Strategy": "the strategies of three design documents, each its package's way of doing its work",
 }
 
-// TestATypesNameHasOneMeaning: a reader who knows a type knows all types of its name.
+// A reader who knows a type knows all types of its name.
 func TestATypesNameHasOneMeaning(t *testing.T) {
 	pkgs, err := load(os.DirFS("../.."))
 	if err != nil {
@@ -88,7 +88,7 @@ func TestTypesOf(t *testing.T) {
 	}
 }
 
-// TestNoNameOfAnotherProduct: the design documents come from products whose names mean nothing to heed's hosts. docs/specs.md says
+// The design documents come from products whose names mean nothing to heed's hosts. docs/specs.md says
 // what was called how.
 func TestNoNameOfAnotherProduct(t *testing.T) {
 	pkgs, err := load(os.DirFS("../.."))

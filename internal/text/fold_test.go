@@ -31,7 +31,7 @@ func TestCompose(t *testing.T) {
 	assert.Equal(t, "éa q\u0301", string(Compose([]rune("e\u0301a q\u0301"))))
 }
 
-// TestFoldOfEachCharacter: folding is idempotent, does not tell capitals from small letters, and grows no text by more than its bytes.
+// Folding is idempotent, does not tell capitals from small letters, and grows no text by more than its bytes.
 func TestFoldOfEachCharacter(t *testing.T) {
 	for r := range rune(0x20000) {
 		if !utf8.ValidRune(r) || unicode.In(r, unicode.Han, unicode.Hangul, unicode.Co) || !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) {
@@ -47,7 +47,7 @@ func TestFoldOfEachCharacter(t *testing.T) {
 	}
 }
 
-// TestFoldOfParts: a text folds to what its parts fold to, so its cost grows with its length alone, and folding is idempotent.
+// A text folds to what its parts fold to, so its cost grows with its length alone, and folding is idempotent.
 func TestFoldOfParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")

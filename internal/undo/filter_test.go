@@ -66,7 +66,7 @@ func write(t *rapid.T, g *grammar, number, depth int) string {
 	return strings.Join(words, " ")
 }
 
-// TestFilterOfClauses: what follows a root is not filtered out, and a text with it is read
+// What follows a root is not filtered out, and a text with it is read
 // the same with and without the filter.
 func TestFilterOfClauses(t *testing.T) {
 	languages, fast := tables()
@@ -101,7 +101,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// TestPlainTextsAreFilteredOut: a text without a word of undoing is read in no language, which is what the filter is for.
+// A text without a word of undoing is read in no language, which is what the filter is for.
 func TestPlainTextsAreFilteredOut(t *testing.T) {
 	_, fast := tables()
 	for _, text := range plainTexts {

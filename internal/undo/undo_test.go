@@ -47,7 +47,7 @@ func score(t testing.TB, file string) (commands, found, others, mistaken int) {
 	return commands, found, others, mistaken
 }
 
-// TestCorpora: seen.json was there before the grammar, and more.json grew with it. Each of the others is by another author who did not know the
+// seen.json was there before the grammar, and more.json grew with it. Each of the others is by another author who did not know the
 // grammar. docs/confidence.md has their first scores. fifth_open.json and fifth_held.json are two halves of one: the grammar was made better with the
 // first half, and fifth_held.json has its score after that here. coding.json has texts of hosts about software, and grew with the rules for them.
 func TestCorpora(t *testing.T) {
@@ -124,7 +124,7 @@ func TestCaseAndSpacesDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestQuotedCommands: whoever quotes a command does not give it.
+// Whoever quotes a command does not give it.
 func TestQuotedCommands(t *testing.T) {
 	texts := commands(t)
 	marks := rapid.SampledFrom([]string{`" "`, "“ ”", "„ “", "« »", "» «", "‹ ›", "‘ ’", "' '", "` `", "``` ```", "「 」", "『 』", "＂ ＂"})
@@ -137,7 +137,7 @@ func TestQuotedCommands(t *testing.T) {
 	})
 }
 
-// TestWordsBeforeACommand: they make it a question, a condition, a report, a negation or a task. The corpus has ten commands
+// They make it a question, a condition, a report, a negation or a task. The corpus has ten commands
 // of each language, one after the other.
 func TestWordsBeforeACommand(t *testing.T) {
 	before := [][]string{

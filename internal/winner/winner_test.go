@@ -104,7 +104,7 @@ func TestSharesAreTopTwo(t *testing.T) {
 	}
 }
 
-// TestABeatenArmIsStillCompared: where the beliefs leave nothing open, the runner-up gets the other half.
+// Where the beliefs leave nothing open, the runner-up gets the other half.
 func TestABeatenArmIsStillCompared(t *testing.T) {
 	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4}, {1e5, 1e4}}))
 }

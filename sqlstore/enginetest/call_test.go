@@ -20,7 +20,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestPostgresNamesKeysAlike: the function of the tables hashes a key as heed does.
+// The function of the tables hashes a key as heed does.
 func TestPostgresNamesKeysAlike(t *testing.T) {
 	at := postgresSchema(t)
 	handle := at.handle(t)
@@ -97,7 +97,7 @@ func TestOneStatementCommits(t *testing.T) {
 	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
 }
 
-// TestOlderTables: Open brings tables of the first version up to date.
+// Open brings tables of the first version up to date.
 func TestOlderTables(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestOlderTables(t *testing.T) {
 	}
 }
 
-// TestCommitReadsNoWholeTable: the function finds all by an index, also when its plans were made while the tables were empty.
+// The function finds all by an index, also when its plans were made while the tables were empty.
 func TestCommitReadsNoWholeTable(t *testing.T) {
 	at := postgresSchema(t)
 	handle := at.handle(t)
@@ -173,7 +173,7 @@ func read(t *testing.T, tx *sql.Tx) (n int) {
 	return n
 }
 
-// TestACallFails: where the call fails, the commit is made in steps. Where the COMMIT after it fails, it is open whether the batches
+// Where the call fails, the commit is made in steps. Where the COMMIT after it fails, it is open whether the batches
 // were applied, and the caller gets the error.
 func TestACallFails(t *testing.T) {
 	at := postgresSchema(t)
@@ -201,7 +201,7 @@ func TestACallFails(t *testing.T) {
 	assert.EqualValues(t, 1, notedIn(t, st))
 }
 
-// TestClockOfACall: the batches are judged by the server's clock, also where the program's idea of it is wrong.
+// The batches are judged by the server's clock, also where the program's idea of it is wrong.
 func TestClockOfACall(t *testing.T) {
 	at := postgresSchema(t)
 	handle := at.handle(t)

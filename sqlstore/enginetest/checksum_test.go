@@ -319,7 +319,7 @@ func flippedBytes(text []byte, bit int) []byte {
 	return text
 }
 
-// TestDamagedSums: sums that do not fit to their checksum are served to nobody and added to by nobody, and hold up no other cell.
+// Sums that do not fit to their checksum are served to nobody and added to by nobody, and hold up no other cell.
 func TestDamagedSums(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -361,7 +361,7 @@ func TestDamagedSums(t *testing.T) {
 	})
 }
 
-// TestADamagedEvent: an event that is not as it was published is not delivered, and holds up no other.
+// An event that is not as it was published is not delivered, and holds up no other.
 func TestADamagedEvent(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -377,7 +377,7 @@ func TestADamagedEvent(t *testing.T) {
 	})
 }
 
-// TestSumsAgreeWithTheHistory: sums that fit to their checksum are found, too, if they do not count what is in the history. While others
+// Sums that fit to their checksum are found, too, if they do not count what is in the history. While others
 // write, the deep check goes on, and it ends with its context.
 func TestSumsAgreeWithTheHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
@@ -406,7 +406,7 @@ func TestSumsAgreeWithTheHistory(t *testing.T) {
 	})
 }
 
-// TestALostConnectionIsNoDamage: an error that says nothing about the rows ends the deep check, in whichever statement it comes. It is no
+// An error that says nothing about the rows ends the deep check, in whichever statement it comes. It is no
 // finding.
 func TestALostConnectionIsNoDamage(t *testing.T) {
 	at := madeFile(t)

@@ -28,7 +28,7 @@ func TestInbox(t *testing.T) {
 	})
 }
 
-// TestInboxRejectsOnce: a receiver that has an event no longer in hand can't hold it back from others.
+// A receiver that has an event no longer in hand can't hold it back from others.
 func TestInboxRejectsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -53,7 +53,7 @@ func init() {
 	processes["hear silence"] = act(func(m *learning.Module, _ string) error { return m.Sweep(ctx, time.Time{}) })
 }
 
-// TestLearningOfSeveralProcesses: one process shows answers and is gone; others take them back and hear their silence at the
+// One process shows answers and is gone; others take them back and hear their silence at the
 // same moment. Each answer has one end, and an undo is never lost.
 func TestLearningOfSeveralProcesses(t *testing.T) {
 	skipRaced(t)

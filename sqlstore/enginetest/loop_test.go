@@ -46,7 +46,7 @@ func init() {
 	}
 }
 
-// TestAnswersOutliveTheirProcess: one process answers and ends. Reactions to its answers reach heuristics and arms.
+// One process answers and ends. Reactions to its answers reach heuristics and arms.
 func TestAnswersOutliveTheirProcess(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
@@ -76,7 +76,7 @@ func TestAnswersOutliveTheirProcess(t *testing.T) {
 	})
 }
 
-// TestDatabaseOfTheLoop: the loop opens a database by its handle alone, and keeps answers there for as long as Keep says.
+// The loop opens a database by its handle alone, and keeps answers there for as long as Keep says.
 func TestDatabaseOfTheLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.toml")
 	lessons := "only = true\n[[heuristics]]\nid = \"h\"\ncondition = \"the disk is full\"\naction = \"Rotate the logs.\"\ninitial = 0.8\n"

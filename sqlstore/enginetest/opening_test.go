@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestBusyWriter: somebody who writes nearly all the time does not keep others from writing for long, nor at all from opening
+// Somebody who writes nearly all the time does not keep others from writing for long, nor at all from opening
 // what needs no change.
 func TestBusyWriter(t *testing.T) {
 	skipRaced(t)
@@ -90,7 +90,7 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 }
 
-// TestOtherDialect: the error asks for the cause, and not for a table that no database of this engine has.
+// The error asks for the cause, and not for a table that no database of this engine has.
 func TestOtherDialect(t *testing.T) {
 	handle, err := sqliteFile(t, "sqlite").open()
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
-// TestCellsOfTwoPrograms: two programs learn cells in one database, one after the other, and agree on the item of each text.
+// Two programs learn cells in one database, one after the other, and agree on the item of each text.
 func TestCellsOfTwoPrograms(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		var both [2]*partition.Partition

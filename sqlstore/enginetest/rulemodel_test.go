@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// TestTheGateIsTheModelInTwoProcesses: two services reach one database by handles of their own, and rules become and stop being
+// Two services reach one database by handles of their own, and rules become and stop being
 // active as the model says.
 func TestTheGateIsTheModelInTwoProcesses(t *testing.T) {
 	skipRaced(t)

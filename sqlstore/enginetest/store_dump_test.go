@@ -75,7 +75,7 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: at, Payload: []byte("\x00not JSON\xff")}))
 }
 
-// TestDump: what one store dumps, every other one loads and dumps alike.
+// What one store dumps, every other one loads and dumps alike.
 func TestDump(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {
@@ -130,7 +130,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestLoadIsWhole: a dump that is cut off or changed leaves nothing behind.
+// A dump that is cut off or changed leaves nothing behind.
 func TestLoadIsWhole(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {

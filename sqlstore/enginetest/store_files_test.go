@@ -20,7 +20,7 @@ import (
 
 func (p place) file() string { return strings.TrimPrefix(strings.SplitN(p.dsn, "?", 2)[0], "file:") }
 
-// TestFilesArePrivate: what heed makes nobody else can read, and what the host has made stays as it is.
+// What heed makes nobody else can read, and what the host has made stays as it is.
 func TestFilesArePrivate(t *testing.T) {
 	for _, b := range files() {
 		t.Run(b.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func personal(t testing.TB, st *sqlstore.Store, changes int) {
 	}
 }
 
-// TestForgottenInFiles: after a person was forgotten, no file of the database has a trace of the name.
+// After a person was forgotten, no file of the database has a trace of the name.
 func TestForgottenInFiles(t *testing.T) {
 	skipRaced(t)
 	for _, b := range files() {
@@ -155,7 +155,7 @@ func TestForgottenInFiles(t *testing.T) {
 	}
 }
 
-// TestForgottenBesideAReader: while somebody reads what was before, the log keeps it. The first Sweep afterwards empties it.
+// While somebody reads what was before, the log keeps it. The first Sweep afterwards empties it.
 func TestForgottenBesideAReader(t *testing.T) {
 	for _, b := range files() {
 		t.Run(b.name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func notedIn(t testing.TB, st *sqlstore.Store) (n uint64) {
 	return n
 }
 
-// TestStoreInHostsTransactions: where transactions of the host read and write beside the store's own, all of them go through.
+// Where transactions of the host read and write beside the store's own, all of them go through.
 func TestStoreInHostsTransactions(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := ofHost(at).handle(t)
@@ -91,7 +91,7 @@ func TestStoreInHostsTransactions(t *testing.T) {
 	})
 }
 
-// TestRefusedInHostsTransaction: batches that are refused leave a transaction as it was, and reads beside it see nothing of it.
+// Batches that are refused leave a transaction as it was, and reads beside it see nothing of it.
 func TestRefusedInHostsTransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := ofHost(at).handle(t)
@@ -118,7 +118,7 @@ func TestRefusedInHostsTransaction(t *testing.T) {
 	})
 }
 
-// TestStoreRefusesWeakTransactions: a transaction that promises or sees less than the store is refused, and stays usable.
+// A transaction that promises or sees less than the store is refused, and stays usable.
 func TestStoreRefusesWeakTransactions(t *testing.T) {
 	refused := func(t *testing.T, st *sqlstore.Store, tx *sql.Tx, err error) {
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestStoreRefusesWeakTransactions(t *testing.T) {
 	})
 }
 
-// TestStoresOfOneHandle: what is written as durable is so, whoever used the connection before.
+// What is written as durable is so, whoever used the connection before.
 func TestStoresOfOneHandle(t *testing.T) {
 	for _, b := range files() {
 		at := b.place(t)
@@ -178,7 +178,7 @@ func TestStoresOfOneHandle(t *testing.T) {
 	}
 }
 
-// TestStoreDeadlock: a transaction of the host that adds, and then takes away, waits for those that add, and they for it.
+// A transaction of the host that adds, and then takes away, waits for those that add, and they for it.
 // PostgreSQL takes one of them back. A commit of the store's own is made again.
 func TestStoreDeadlock(t *testing.T) {
 	handle := postgresSchema(t).handle(t)
@@ -288,7 +288,7 @@ func newer(handle *sql.DB, dialect sqlstore.Dialect) (n int, err error) {
 	return n, errors.Join(err, failure)
 }
 
-// TestTwoVersions: when a newer program has changed the tables, one that runs on writes nothing more, and says so.
+// When a newer program has changed the tables, one that runs on writes nothing more, and says so.
 func TestTwoVersions(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -328,7 +328,7 @@ func TestTwoVersions(t *testing.T) {
 	})
 }
 
-// TestCheck: a tool learns what is wrong with a database, and makes no tables in it.
+// A tool learns what is wrong with a database, and makes no tables in it.
 func TestCheck(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, err := at.open()
@@ -364,7 +364,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// TestStoreClock: an outcome that is too far ahead of the store's clock is refused, and nothing is swept that this clock would
+// An outcome that is too far ahead of the store's clock is refused, and nothing is swept that this clock would
 // keep, whatever a caller says that the time is.
 func TestStoreClock(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {

@@ -61,7 +61,7 @@ func loadEvent(id, body string) dump.Row {
 	return dump.Row{Record: &dump.Record{Kind: dump.Inboxed, ID: id, Revision: 1, At: 1, Body: []byte(body)}}
 }
 
-// TestLoadRefusesAlike: each store refuses rows that do not fit together, at the same line, and is empty afterwards.
+// Each store refuses rows that do not fit together, at the same line, and is empty afterwards.
 func TestLoadRefusesAlike(t *testing.T) {
 	nothing := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "0", At: 9}} // which weighs nothing
 	two, late := *loadOne.Observation, *loadOne.Observation
@@ -122,7 +122,7 @@ func TestLoadRefusesAlike(t *testing.T) {
 	}
 }
 
-// TestLoadKnowsWhatItHas: an observation, or the loss of one, whose id has no row of its own does not count again.
+// An observation, or the loss of one, whose id has no row of its own does not count again.
 func TestLoadKnowsWhatItHas(t *testing.T) {
 	sums := *loadSums.Tally
 	sums.Positive.N, sums.Positive.Lost = 2, 9

@@ -24,7 +24,7 @@ var fillStore = []string{
 	`INSERT INTO heed_key SELECT 'all', at, seq FROM heed_record`,
 }
 
-// TestStorePlans: all that a running application asks for is found by an index, on every engine, and so in tables that were just
+// All that a running application asks for is found by an index, on every engine, and so in tables that were just
 // filled: PostgreSQL makes its statistics a minute later.
 func TestStorePlans(t *testing.T) {
 	skipRaced(t)

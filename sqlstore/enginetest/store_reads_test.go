@@ -25,7 +25,7 @@ func counted(t testing.TB, st *sqlstore.Store) (n uint64) {
 	return n
 }
 
-// TestOthersAreSeenInTime: what another store commits is seen within Stale, and beside records at once. One's own is seen at once.
+// What another store commits is seen within Stale, and beside records at once. One's own is seen at once.
 func TestOthersAreSeenInTime(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		here, there := at.store(t, sqlstore.Config{Stale: 300 * time.Millisecond}), at.store(t, sqlstore.Config{Stale: time.Hour})
@@ -47,7 +47,7 @@ func TestOthersAreSeenInTime(t *testing.T) {
 	})
 }
 
-// TestReadsRaceWithCommits: a read that begins after a commit sees it, whatever others read meanwhile.
+// A read that begins after a commit sees it, whatever others read meanwhile.
 func TestReadsRaceWithCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		st := at.store(t, sqlstore.Config{MaxCached: 1})
@@ -126,7 +126,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// TestDamagedRows: a row that holds what heed has not written does not keep others from being read, and is an error by its name.
+// A row that holds what heed has not written does not keep others from being read, and is an error by its name.
 func TestDamagedRows(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -158,7 +158,7 @@ func damage(t testing.TB, handle *sql.DB, statement string) {
 	require.EqualValues(t, 1, n, statement)
 }
 
-// TestMemoryIsRefused: a database in memory would be another for each connection.
+// A database in memory would be another for each connection.
 func TestMemoryIsRefused(t *testing.T) {
 	for _, driver := range []string{"sqlite", "sqlite3"} {
 		handle, err := sql.Open(driver, ":memory:")

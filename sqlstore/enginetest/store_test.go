@@ -88,7 +88,7 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 	}
 }
 
-// TestAKindAsksForHistory: a store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+// A store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
 func TestAKindAsksForHistory(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {

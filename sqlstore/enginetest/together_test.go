@@ -278,7 +278,7 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("no JSON") }
 
-// TestOneOfManyPanics: the panic is that caller's, and the others go on.
+// The panic is that caller's, and the others go on.
 func TestOneOfManyPanics(t *testing.T) {
 	for who := range 3 {
 		inCrowd(t, func(t *testing.T, c *crowd) {
@@ -405,7 +405,7 @@ func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 	return answers, stateOf(t, st)
 }
 
-// TestTogetherIsAsOneByOne: of random calls that are made together, the receipts, the errors and the store are as if they had been
+// Of random calls that are made together, the receipts, the errors and the store are as if they had been
 // made in some order, one after the other, in memory.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	skipRaced(t)

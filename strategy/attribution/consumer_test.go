@@ -39,7 +39,7 @@ func TestConsumerConfigFaults(t *testing.T) {
 	assert.Equal(t, []string{"Learner"}, fields(err), "a learner without records finds no choice")
 }
 
-// TestConsumerUnknown: what is of no choice that is known is no error and no event.
+// What is of no choice that is known is no error and no event.
 func TestConsumerUnknown(t *testing.T) {
 	d := newDesk(t, strategy.Config{Topic: "heed.strategy"})
 	d.choose(t, 1)
@@ -69,7 +69,7 @@ func outbox(t testing.TB, st store.Store) (events []stream.Event) {
 	return events
 }
 
-// TestConsumerUnmatchedCountsOnce: an attempt that fails afterwards does not count it.
+// An attempt that fails afterwards does not count it.
 func TestConsumerUnmatchedCountsOnce(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -108,7 +108,7 @@ var poisons = map[string]string{
 		`{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
 }
 
-// TestConsumerPoison: what can't be right is dead at once, with what is needed to look into it, and changes nothing.
+// What can't be right is dead at once, with what is needed to look into it, and changes nothing.
 func TestConsumerPoison(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -153,7 +153,7 @@ func TestConsumerPoison(t *testing.T) {
 	assert.Equal(t, strategy.Pending, record.Stage)
 }
 
-// TestConsumerBacksOff: a store that is down is asked again after waits that double, and then the event is dead.
+// A store that is down is asked again after waits that double, and then the event is dead.
 func TestConsumerBacksOff(t *testing.T) {
 	for _, test := range []struct {
 		attempts int
@@ -190,7 +190,7 @@ func TestConsumerBacksOff(t *testing.T) {
 	}
 }
 
-// TestConsumerPolicyConflict: a store that holds the evidence under another half-life will not change its mind.
+// A store that holds the evidence under another half-life will not change its mind.
 func TestConsumerPolicyConflict(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -203,7 +203,7 @@ func TestConsumerPolicyConflict(t *testing.T) {
 	}
 }
 
-// TestConsumerRedrive: a dead letter's event can be published again, and counts once however often it is.
+// A dead letter's event can be published again, and counts once however often it is.
 func TestConsumerRedrive(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -238,7 +238,7 @@ func TestConsumerRedrive(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestConsumerDeadLetterFirst: an event is acknowledged after its dead letter is written, and not if it can't be.
+// An event is acknowledged after its dead letter is written, and not if it can't be.
 func TestConsumerDeadLetterFirst(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	poison := func(id string) stream.Event { return stream.Event{ID: id, At: start, Payload: []byte("?")} }
@@ -264,7 +264,7 @@ func TestConsumerDeadLetterFirst(t *testing.T) {
 	assert.Equal(t, attribution.Counts{Received: 1, Retries: 2}, c.Counts())
 }
 
-// TestConsumerReportsFailureWhileEnding: that the run was to end anyway does not hide a dead letter that can't be written.
+// That the run was to end anyway does not hide a dead letter that can't be written.
 func TestConsumerReportsFailureWhileEnding(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	running, stop := context.WithCancel(ctx)
@@ -276,7 +276,7 @@ func TestConsumerReportsFailureWhileEnding(t *testing.T) {
 	require.ErrorIs(t, d.consumer(t, attribution.Config{Attempts: 1}).Run(running), errFlaky)
 }
 
-// TestConsumerAckFails: what could not be acknowledged comes again, and counts once.
+// What could not be acknowledged comes again, and counts once.
 func TestConsumerAckFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -296,7 +296,7 @@ func TestConsumerAckFails(t *testing.T) {
 	assert.Equal(t, []string{"e"}, d.tape.acked)
 }
 
-// TestConsumerFindsTheSameChoiceAgain: a choice that is made after an event, within what clocks may differ, does not take
+// A choice that is made after an event, within what clocks may differ, does not take
 // what is delivered again.
 func TestConsumerFindsTheSameChoiceAgain(t *testing.T) {
 	d := newDesk(t, strategy.Config{Cache: strategy.Cache{TTL: time.Minute}})
@@ -312,7 +312,7 @@ func TestConsumerFindsTheSameChoiceAgain(t *testing.T) {
 	assert.Equal(t, 0.5, d.mass(t))
 }
 
-// TestConsumerPanics: a panic of the host's code is an error like any other.
+// A panic of the host's code is an error like any other.
 func TestConsumerPanics(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -384,7 +384,7 @@ func (d panickingDelivery) Event() stream.Event {
 	return d.Delivery.Event()
 }
 
-// TestConsumerWorkerEnds: code that ends the worker's goroutine ends the run, with an error and the event unacknowledged.
+// Code that ends the worker's goroutine ends the run, with an error and the event unacknowledged.
 func TestConsumerWorkerEnds(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -402,7 +402,7 @@ type failings struct{ err error }
 
 func (s failings) Receive(context.Context) (stream.Delivery, error) { return nil, s.err }
 
-// TestConsumerSourceFails: a source is asked as often as anything, and then the run ends with its error.
+// A source is asked as often as anything, and then the run ends with its error.
 func TestConsumerSourceFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	c := d.consumer(t, attribution.Config{Stream: failings{errFlaky}, Attempts: 4, Backoff: 1})
@@ -411,7 +411,7 @@ func TestConsumerSourceFails(t *testing.T) {
 	require.NoError(t, d.consumer(t, attribution.Config{Stream: failings{stream.ErrClosed}}).Run(ctx))
 }
 
-// TestConsumerTimeout: an attempt that takes too long is given up.
+// An attempt that takes too long is given up.
 func TestConsumerTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{Topic: "heed.strategy"})
@@ -431,7 +431,7 @@ func TestConsumerTimeout(t *testing.T) {
 	})
 }
 
-// TestConsumerDrains: a run that is to end finishes the event in hand if it can in time, and else gives it back.
+// A run that is to end finishes the event in hand if it can in time, and else gives it back.
 func TestConsumerDrains(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -476,7 +476,7 @@ func TestConsumerDrains(t *testing.T) {
 	}
 }
 
-// TestConsumerCannotGiveBack: an event that can't even be given back comes again by itself, and is counted.
+// An event that can't even be given back comes again by itself, and is counted.
 func TestConsumerCannotGiveBack(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -492,7 +492,7 @@ func TestConsumerCannotGiveBack(t *testing.T) {
 	assert.Equal(t, attribution.Counts{Received: 1, NotAcked: 1}, c.Counts())
 }
 
-// TestConsumerWaitsForEvents: a run whose source has nothing ends as soon as it is told to.
+// A run whose source has nothing ends as soon as it is told to.
 func TestConsumerWaitsForEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
@@ -545,7 +545,7 @@ func TestConsumerWorkers(t *testing.T) {
 	}
 }
 
-// TestConsumerRouter: outcomes are those of the router; the default one drops what the learner would.
+// Outcomes are those of the router; the default one drops what the learner would.
 func TestConsumerRouter(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -578,7 +578,7 @@ func TestConsumerRouter(t *testing.T) {
 	}
 }
 
-// TestConsumerSignalsOfAnotherSession: they are left out, and records of another session are credited there.
+// They are left out, and records of another session are credited there.
 func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -600,7 +600,7 @@ func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 	}
 }
 
-// TestConsumerLargeEvent: an event of very many records and signals costs what each of them costs, and not their product.
+// An event of very many records and signals costs what each of them costs, and not their product.
 func TestConsumerLargeEvent(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -640,7 +640,7 @@ func TestConsumerTellsItsObserver(t *testing.T) {
 	}, w.told)
 }
 
-// TestADeadLettersNoticeQuotesNobody: what a store of the host's says is in the dead letter, and in no notice.
+// What a store of the host's says is in the dead letter, and in no notice.
 func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -654,7 +654,7 @@ func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 	}, w.told)
 }
 
-// TestConsumerDisabled: a learner that is disabled learns nothing from events either.
+// A learner that is disabled learns nothing from events either.
 func TestConsumerDisabled(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -671,7 +671,7 @@ func TestConsumerDisabled(t *testing.T) {
 // bar is the number of events of the tests that show what the consumer promises.
 var bar = long(400, 10_000)
 
-// TestConsumerDeadOrApplied: of 400 events, ten thousand in the long form, one in a hundred can't be right, and one commit in twenty
+// Of 400 events, ten thousand in the long form, one in a hundred can't be right, and one commit in twenty
 // fails. Each is applied or dead; the evidence is exact; and a replay of all changes nothing.
 func TestConsumerDeadOrApplied(t *testing.T) {
 	for _, workers := range []int{1, 4} {
@@ -727,7 +727,7 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 	}
 }
 
-// TestConsumerCountsOnce: each of 400 ids, ten thousand in the long form, is delivered four times, in any order, by consumers that
+// Each of 400 ids, ten thousand in the long form, is delivered four times, in any order, by consumers that
 // come and go, and counts once.
 func TestConsumerCountsOnce(t *testing.T) {
 	const deliveries = 4
@@ -758,7 +758,7 @@ func TestConsumerCountsOnce(t *testing.T) {
 	assert.Equal(t, float64(bar)/2, d.mass(t))
 }
 
-// FuzzReport: whatever a payload is, Handle does not panic, and what it refuses changes nothing.
+// Whatever a payload is, Handle does not panic, and what it refuses changes nothing.
 func FuzzReport(f *testing.F) {
 	for _, payload := range poisons {
 		f.Add([]byte(payload))

@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// TestHookIsTold: of each outcome once, after it is counted, and of each end of a session.
+// Of each outcome once, after it is counted, and of each end of a session.
 func TestHookIsTold(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -63,7 +63,7 @@ func (s *forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store
 	return receipts, err
 }
 
-// TestHookIsToldAtMostOnce: what was counted by a commit whose answer was lost is counted once, and the hook is not told.
+// What was counted by a commit whose answer was lost is counted once, and the hook is not told.
 func TestHookIsToldAtMostOnce(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -83,7 +83,7 @@ func TestHookIsToldAtMostOnce(t *testing.T) {
 	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 1, HookCalls: 1}, c.Counts())
 }
 
-// TestHookMayCallBack: it is called outside of every lock, so that it may ask the learner, and let it learn.
+// It is called outside of every lock, so that it may ask the learner, and let it learn.
 func TestHookMayCallBack(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -104,7 +104,7 @@ func TestHookMayCallBack(t *testing.T) {
 	assert.Zero(t, d.mass(t))
 }
 
-// TestHookIsContained: whatever a hook does, every outcome is counted, and every failure.
+// Whatever a hook does, every outcome is counted, and every failure.
 func TestHookIsContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
@@ -139,7 +139,7 @@ func TestHookIsContained(t *testing.T) {
 	})
 }
 
-// TestHookHangs: calls that never return are few, and while they last the hook is not called.
+// Calls that never return are few, and while they last the hook is not called.
 func TestHookHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
@@ -172,7 +172,7 @@ func TestHookHangs(t *testing.T) {
 	})
 }
 
-// TestHookOfManyWorkers: calls that take their time, but not too much, are not mistaken for calls that hang.
+// Calls that take their time, but not too much, are not mistaken for calls that hang.
 func TestHookOfManyWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
@@ -192,7 +192,7 @@ func TestHookOfManyWorkers(t *testing.T) {
 	})
 }
 
-// TestHookIsSlow: an event with many outcomes does not fail because the hook takes its time for each.
+// An event with many outcomes does not fail because the hook takes its time for each.
 func TestHookIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
@@ -211,7 +211,7 @@ func TestHookIsSlow(t *testing.T) {
 	})
 }
 
-// TestHookFailsForAReason: the log tells what a hook did, and where it panicked.
+// The log tells what a hook did, and where it panicked.
 func TestHookFailsForAReason(t *testing.T) {
 	for reason, do := range map[string]func(context.Context) error{
 		"flaky":                       func(context.Context) error { return errFlaky },
@@ -246,7 +246,7 @@ func TestHookFailsForAReason(t *testing.T) {
 	}
 }
 
-// TestHookHeedsItsContext: a call whose time is over is told so.
+// A call whose time is over is told so.
 func TestHookHeedsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})

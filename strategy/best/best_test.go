@@ -194,7 +194,7 @@ func TestAChangeOpensTheRaceAnew(t *testing.T) {
 	assert.Contains(t, b.actions(), "strategy.reopen")
 }
 
-// TestAnotherArmOpensTheRaceAnew: the winner was not compared with it.
+// The winner was not compared with it.
 func TestAnotherArmOpensTheRaceAnew(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.7, "c": 0.99})
 	r := b.race(best.Config{}, strategy.Config{})
@@ -207,7 +207,7 @@ func TestAnotherArmOpensTheRaceAnew(t *testing.T) {
 	assert.True(t, b.report(r).Ended)
 }
 
-// TestForgottenEvidenceOpensTheRace: a reset segment begins anew.
+// A reset segment begins anew.
 func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
 	r := b.race(best.Config{}, strategy.Config{})
@@ -337,7 +337,7 @@ func (b *bench) tell(c strategy.Choice, value float64) {
 	require.NoError(b.t, err)
 }
 
-// TestACorrectionOpensTheRace: as many outcomes as before now speak against the winner.
+// As many outcomes as before now speak against the winner.
 func TestACorrectionOpensTheRace(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{})
@@ -368,7 +368,7 @@ func TestAResetOpensTheRace(t *testing.T) {
 	assert.False(t, b.report(r).Ended)
 }
 
-// TestARefutedWinnerIsNone: it is sure by now that the other is better.
+// It is sure by now that the other is better.
 func TestARefutedWinnerIsNone(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{})
@@ -385,7 +385,7 @@ func TestARefutedWinnerIsNone(t *testing.T) {
 	assert.Equal(t, strategy.ArmID("b"), report.Leader)
 }
 
-// TestARaceLooksAgainWhereSourcesAreLimited: what counts of twelve people no longer grows, and changes all the same.
+// What counts of twelve people no longer grows, and changes all the same.
 func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{Guarded: true})
@@ -408,7 +408,7 @@ func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 	assert.Equal(t, 100, last)
 }
 
-// TestOtherSettingsJudgeOnce: the end stays what it was, and counts for a stricter process when that one has enough, too.
+// The end stays what it was, and counts for a stricter process when that one has enough, too.
 func TestOtherSettingsJudgeOnce(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 1})
 	strict := b.race(best.Config{Error: 1e-9, Indifference: 0.001}, strategy.Config{})

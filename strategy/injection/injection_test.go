@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// TestMessageCounts: a trigger of the catalogue counts messages from 1, in one spelling.
+// A trigger of the catalogue counts messages from 1, in one spelling.
 func TestMessageCounts(t *testing.T) {
 	for _, n := range []int{1, 20, math.MaxInt} {
 		assert.Equal(t, n, injection.Strategy{Trigger: injection.MessageCount(n)}.Messages())
@@ -164,7 +164,7 @@ func TestWhatIsNoInjectionIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseInjection: whatever is read is printed back to the letter, and nothing makes it panic.
+// Whatever is read is printed back to the letter, and nothing makes it panic.
 func FuzzParseInjection(f *testing.F) {
 	n := 0
 	everyStrategy(func(s injection.Strategy) {
@@ -240,7 +240,7 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 	assertInputError(t, err, "arm")
 }
 
-// TestABetterPositionIsFound: where all else is alike, the place in the context that works is chosen ever more often.
+// Where all else is alike, the place in the context that works is chosen ever more often.
 func TestABetterPositionIsFound(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	q := strategy.Query{Category: "preference", Context: "planning", Arms: []strategy.ArmID{injection.MainContext}}
@@ -265,7 +265,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 	assert.Len(t, formats, 3, "the formats, which did as well as each other, are all still in use")
 }
 
-// TestTheCataloguesValuesStartAlike: at first each value of a parameter is as likely as the others, whatever the other
+// At first each value of a parameter is as likely as the others, whatever the other
 // parameters' values, and what has one value has it.
 func TestTheCataloguesValuesStartAlike(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
@@ -292,7 +292,7 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 	}
 }
 
-// TestABetterValueOfEachParameterIsFound: each is learned by itself, from what came of the choices that had it.
+// Each is learned by itself, from what came of the choices that had it.
 func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 	for _, test := range []struct {
 		arm        strategy.ArmID

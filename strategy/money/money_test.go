@@ -79,7 +79,7 @@ func TestTheCheapestThatIsGoodEnough(t *testing.T) {
 	}
 }
 
-// TestWhatWasSavedIsInTheStore: another learner over it, after a restart, says the same.
+// Another learner over it, after a restart, says the same.
 func TestWhatWasSavedIsInTheStore(t *testing.T) {
 	st := &memstore.Store{}
 	l := newLearner(t, st, strategy.Alone{}, 1)
@@ -200,7 +200,7 @@ func TestAConstantPriceNeedsNoInterval(t *testing.T) {
 	assert.Greater(t, compare(10, 3).Gained.High-compare(10, 3).Gained.Low, 0.01, "the quality keeps its interval")
 }
 
-// TestAFrugalExplores: after bad luck a cheap arm keeps its part of Explore. A dearer arm has none.
+// After bad luck a cheap arm keeps its part of Explore. A dearer arm has none.
 func TestAFrugalExplores(t *testing.T) {
 	const n = 2000
 	for name, test := range map[string]struct {

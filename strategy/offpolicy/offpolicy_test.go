@@ -83,7 +83,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// TestAnUnsteadyMeanIsSaid: where parts of a log contradict each other, the interval says that nothing is known, and the value is the mean.
+// Where parts of a log contradict each other, the interval says that nothing is known, and the value is the mean.
 func TestAnUnsteadyMeanIsSaid(t *testing.T) {
 	rate := func(rates ...float64) func(i, n int) float64 {
 		return func(i, n int) float64 { return rates[i*len(rates)/n] }
@@ -208,7 +208,7 @@ func TestTheIntervalHoldsForAnAdversary(t *testing.T) {
 	assert.Less(t, missed, 0.1+3*math.Sqrt(0.9*0.1/times))
 }
 
-// TestOfTheSamePolicy: a policy that is the logging policy earns what was earned.
+// A policy that is the logging policy earns what was earned.
 func TestOfTheSamePolicy(t *testing.T) {
 	log := []offpolicy.Logged{{Propensity: 0.5, Target: 0.5, Reward: 1}, {Propensity: 0.2, Target: 0.2}, {Propensity: 1, Target: 1, Reward: 0.5}}
 	for _, name := range []string{"inverse propensity", "self-normalised"} {
@@ -221,7 +221,7 @@ func TestOfTheSamePolicy(t *testing.T) {
 	}
 }
 
-// TestWithAPerfectModel: where the model knows all, the doubly robust estimate is its.
+// Where the model knows all, the doubly robust estimate is its.
 func TestWithAPerfectModel(t *testing.T) {
 	log := []offpolicy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7, Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
 	e, err := offpolicy.DoublyRobust(log, 0.9)
@@ -239,7 +239,7 @@ func TestOfWhatWasNeverChosen(t *testing.T) {
 	}
 }
 
-// TestIsFinite: whatever the log, an estimate is a number, or an error.
+// Whatever the log, an estimate is a number, or an error.
 func TestIsFinite(t *testing.T) {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	share := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 5e-324, 1e-308, 1e-200, 1e-100, 1e-99, 1}))

@@ -55,7 +55,7 @@ func TestKindsOfTextsAreToldApart(t *testing.T) {
 	assert.Equal(t, 200, right)
 }
 
-// TestForm: any text has a vector of one length that is finite and not zero, always the same.
+// Any text has a vector of one length that is finite and not zero, always the same.
 func TestForm(t *testing.T) {
 	all := append(texts(10), "", " ", "\x00", "\xff\xfe", "no", "日本語のテキスト", "한국어 텍스트", "ไทย", "😀😀", strings.Repeat("long text ", 100_000))
 	vectors, err := partition.Form(ctx, all)
@@ -77,7 +77,7 @@ func TestForm(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestFormLooksAt: one difference between two texts each, which their vectors have, too.
+// One difference between two texts each, which their vectors have, too.
 func TestFormLooksAt(t *testing.T) {
 	for what, pair := range map[string][2]string{
 		"digits":     {"order 1 2 3 4 5 6", "order a b c d e f"},
@@ -98,7 +98,7 @@ func TestFormLooksAt(t *testing.T) {
 	}
 }
 
-// TestFormReadsABoundedText: what comes after the first characters costs nothing and changes nothing.
+// What comes after the first characters costs nothing and changes nothing.
 func TestFormReadsABoundedText(t *testing.T) {
 	long := strings.Repeat("word ", 8192/5+1)
 	v, err := partition.Form(ctx, []string{long, long + strings.Repeat("= 17 Кот\n", 1000)})

@@ -40,7 +40,7 @@ func TestConfigFaults(t *testing.T) {
 	assert.Equal(t, 2, n, "all faults at once")
 }
 
-// TestFitFindsTheTopics: five topics, and room for five cells. Each has one of its own.
+// Five topics, and room for five cells. Each has one of its own.
 func TestFitFindsTheTopics(t *testing.T) {
 	p := newPartition(t, partition.Config{Clusters: 5})
 	assert.Equal(t, []string{"", ""}, items(t, p, 0, 1), "before there are cells, all is one item")
@@ -99,7 +99,7 @@ func distinct(all []string) int {
 	return len(seen)
 }
 
-// TestARefitKeepsWhatWasLearned: of four topics three stay and one is another. The items of the three keep their names and their
+// Of four topics three stay and one is another. The items of the three keep their names and their
 // evidence. The item of the fourth begins as one that was never seen.
 func TestARefitKeepsWhatWasLearned(t *testing.T) {
 	st := newStore(t)
@@ -135,7 +135,7 @@ func TestARefitKeepsWhatWasLearned(t *testing.T) {
 	assert.Equal(t, uint64(2), p.Version())
 }
 
-// TestAnotherEmbedderHasOtherCells: vectors of another length have nothing in common with those before.
+// Vectors of another length have nothing in common with those before.
 func TestAnotherEmbedderHasOtherCells(t *testing.T) {
 	p := newPartition(t, partition.Config{Clusters: 2})
 	require.NoError(t, p.FitVectors(ctx, topics(50, 1, 0, 1)))
@@ -156,7 +156,7 @@ func TestAnotherEmbedderHasOtherCells(t *testing.T) {
 	}
 }
 
-// TestSweepLearnsFromWhatComes: cells come one for ten vectors, and their items keep their names.
+// Cells come one for ten vectors, and their items keep their names.
 func TestSweepLearnsFromWhatComes(t *testing.T) {
 	p := newPartition(t, partition.Config{Clusters: 6})
 	see(t, p, topics(31, 1, 0, 1, 2))
@@ -182,7 +182,7 @@ func TestSweepLearnsFromWhatComes(t *testing.T) {
 	assert.Zero(t, frozen.Version())
 }
 
-// TestCellsFollow: a cell whose vectors move goes with them, and keeps its name.
+// A cell whose vectors move goes with them, and keeps its name.
 func TestCellsFollow(t *testing.T) {
 	p := newPartition(t, partition.Config{Clusters: 2})
 	require.NoError(t, p.FitVectors(ctx, topics(40, 1, 0, 1)))
@@ -201,7 +201,7 @@ func TestCellsFollow(t *testing.T) {
 	assert.Equal(t, other, of(t, p, 1))
 }
 
-// TestCellsAreKept: after a restart they are the same, in a store that writes JSON, too. Another process has them after its next
+// After a restart they are the same, in a store that writes JSON, too. Another process has them after its next
 // sweep.
 func TestCellsAreKept(t *testing.T) {
 	st := newStore(t)
@@ -221,7 +221,7 @@ func TestCellsAreKept(t *testing.T) {
 	assert.Equal(t, text(t, one), text(t, newPartition(t, partition.Config{Store: copied})))
 }
 
-// TestProcessesLearnTogether: both learn from what each has seen, at the same time, and agree in the end.
+// Both learn from what each has seen, at the same time, and agree in the end.
 func TestProcessesLearnTogether(t *testing.T) {
 	st := newStore(t)
 	var all []*partition.Partition
@@ -391,7 +391,7 @@ func TestImportFaults(t *testing.T) {
 	assert.EqualValues(t, 1<<52, p.Version())
 }
 
-// FuzzImport: a text is refused, or it comes out as it went in.
+// A text is refused, or it comes out as it went in.
 func FuzzImport(f *testing.F) {
 	p, err := partition.New(ctx, partition.Config{Clusters: 2, Now: clock})
 	require.NoError(f, err)

@@ -237,7 +237,7 @@ func TestGoodSourcePasses(t *testing.T) {
 	streamtest.Run(t, harness(fault{}))
 }
 
-// TestHarnessThatFails: a source that can't be made is said to be so by every rule.
+// A source that can't be made is said to be so by every rule.
 func TestHarnessThatFails(t *testing.T) {
 	err := streamtest.Check(func() (streamtest.Harness, error) { return streamtest.Harness{}, errors.New("no broker") })
 	require.ErrorContains(t, err, "no broker")

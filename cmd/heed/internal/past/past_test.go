@@ -73,7 +73,7 @@ func TestRouteLLM(t *testing.T) {
 	assert.Equal(t, "gsm8k", g.Requests[0].Item)
 }
 
-// TestFilesOfOneBenchmarkAreOneTable: a question that two models answered is one request with two tries.
+// A question that two models answered is one request with two tries.
 func TestFilesOfOneBenchmarkAreOneTable(t *testing.T) {
 	one, two := read(t, "llmrouterbench.json", "a.json"), read(t, "llmrouterbench.json", "b.json")
 	two.Arms[0] = "GPT-5"
@@ -86,7 +86,7 @@ func TestFilesOfOneBenchmarkAreOneTable(t *testing.T) {
 	assert.Len(t, all.Requests[0].Tries, 2)
 }
 
-// TestAFaultHasItsPlace: file, line and column.
+// File, line and column.
 func TestAFaultHasItsPlace(t *testing.T) {
 	for name, test := range map[string]struct{ format, text, want string }{
 		"nothing":           {"", " \n", "f:1:1: is empty"},
