@@ -28,7 +28,7 @@ type callDoc struct {
 	IDSums   []int64  `json:"id_sums,omitempty"`  // their checksums, without the moment and traced
 	Known    []string `json:"known,omitempty"`    // which have to be known
 	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot, checksum
-	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
+	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames, checksum
 	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest, checksum without the moment of recording
 	Parts    []string `json:"parts,omitempty"`    // the cells to tell of, beside those whose tallies change
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
@@ -203,7 +203,7 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 		})
 	}
 	for _, from := range sums.origins() {
-		doc.Tallies = append(doc.Tallies, sums[from].row(from))
+		doc.Tallies = append(doc.Tallies, sums[from].row(Postgres, from))
 	}
 	if !c.store.cfg.NoHistory {
 		if doc.History, err = historyRows(c.additions, 0); err != nil {

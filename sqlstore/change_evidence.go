@@ -444,28 +444,37 @@ func (t *tx) scanObservation(scan func(...any) error) (o kept, err error) {
 // PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite would round when it reads numbers from
 // text.
 const (
-	insertTallies = `INSERT INTO heed_tally (` + tallyNames + `)
+	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `, checksum, mass_copy, squares_copy, reward_copy, reward_squares_copy)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
 			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
 			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
 			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
 			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
 			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT),
-			CAST(value->>18 AS BIGINT)
+			CAST(value->>18 AS BIGINT), CAST(value->>19 AS BIGINT),
+			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
+			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION)
 		FROM jsonb_array_elements($1)`
+	boundTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `) VALUES `
 )
 
 var (
-	addSums      = either(``, insertTallies+onKnownTally("heed_tally"))
-	addSumsBound = bound(`INSERT INTO heed_tally (`+tallyNames+`) VALUES `, tallyColumns, onKnownTally("heed_tally"))
+	addSums      = either(``, insertTallies+onKnownTally(Postgres))
+	addSumsBound = bound(boundTallies, tallyColumns, onKnownTally(SQLite))
 )
 
 // addSumsAndTell is addSums that returns the tallies. In PostgreSQL, both can add to the history in the same round trip.
 var (
-	addSumsAndTellBound   = bound(`INSERT INTO heed_tally (`+tallyNames+`) VALUES `, tallyColumns, onKnownTally("heed_tally")+returningTally)
+	addSumsAndTellBound   = bound(boundTallies, tallyColumns, onKnownTally(SQLite)+returningTally)
 	addSumsAndTell        = either(``, addSums.texts[Postgres]+returningTally)
 	addSumsAndKeep        = either(``, alsoToHistory+strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
 	addSumsAndKeepAndTell = either(``, addSumsAndKeep.texts[Postgres]+returningTally)
+)
+
+// scaleSums is for those tallies that addSums leaves as they are because of their landmark.
+var (
+	scaleSums      = either(``, insertTallies+addToOthers(Postgres)+returningTally)
+	scaleSumsBound = bound(boundTallies, tallyColumns, addToOthers(SQLite)+returningTally)
 )
 
 const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
@@ -484,26 +493,28 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 	}
 	rows := make([][]any, len(froms))
 	for i, from := range froms {
-		rows[i] = sums[from].row(from)
+		rows[i] = sums[from].row(c.t.db.dialect, from)
 	}
+	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts })
 	added := int64(0)
 	tell := func(scan func(...any) error) error {
 		added++
 		var key string
 		var part evidence.Part
 		_, err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
-		if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
+		if row := cells[key]; err == nil && told && !row.policy.ByOrigin { // or else there may be others
 			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
 			c.parts[key] = append(c.parts[key], part)
 		}
 		return err
 	}
-	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts })
 	if told {
 		c.parts = make(map[string][]evidence.Part)
 	}
 	var err error
-	switch embedded := c.t.db.dialect.embedded(); {
+	var text string
+	embedded := c.t.db.dialect.embedded()
+	switch {
 	case embedded && told:
 		err = c.t.eachOfAll(&addSumsAndTellBound, rows, tell)
 	case embedded:
@@ -513,7 +524,6 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		if len(history) > 0 {
 			add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
 		}
-		var text string
 		if text, err = rowsOf(rows); err != nil {
 			return err
 		}
@@ -523,6 +533,14 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		} else {
 			added, err = c.t.exec(add, arguments...)
 		}
+	}
+	switch {
+	case err != nil || added == int64(len(froms)):
+		return err
+	case embedded:
+		err = c.t.eachOfAll(&scaleSumsBound, rows, tell)
+	default:
+		err = c.t.each(scaleSums, []any{text}, tell)
 	}
 	if err != nil {
 		return err

@@ -294,11 +294,10 @@ func (c *change) expunge(sources []string) error {
 var (
 	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
 	dropEmptied     = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
-	mendTally       = both(`UPDATE heed_tally SET
-		last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
-		last_negative = CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
-		last_neutral = CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
-		WHERE cell = $4 AND channel = $5 AND source = $6 AND ` + tallyFits(``))
+	mendTally       = updateTally(`cell = $4 AND channel = $5 AND source = $6`,
+		setting{"last_positive", `CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END`},
+		setting{"last_negative", `CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END`},
+		setting{"last_neutral", `CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END`})
 )
 
 // remove deletes a page of a query's finds from the history, and returns it with its cells.

@@ -16,8 +16,9 @@ import (
 // The checksum of a row is the CRC-32C of its texts, each after its length, plus its numbers. So SQL can keep it when it changes a
 // number. A flip of one bit always changes it. It is against accidents, as anybody can compute it.
 //
-// Sums are added to in SQL alone. The database itself keeps the checksum of a tally and a copy of each sum, as columns that it
-// generates, and adds only to a tally that fits to them. See docs/stores.md for what each table has.
+// Sums are added to in SQL alone. The database itself keeps the checksum of a tally and a copy of each sum, and adds only to a tally that
+// fits to them. SQLite generates these columns. PostgreSQL would prepare their expressions for each statement, so the statements set them
+// there. See docs/stores.md for what each table has.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -332,7 +332,7 @@ func (l *loading) take(row dump.Row) error {
 		sum := namedCell(evidence.Cell{Kind: d.Kind, Scope: d.Scope, Item: d.Item, Name: d.Name}) + d.HalfLife + flag(d.ByOrigin) + int64(d.Restart)
 		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart), lotOf(d.Item), sum)
 	case row.Tally != nil:
-		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
+		return l.add(loadTallies, loadedTally(l.t.db.dialect, row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
 		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share})
@@ -354,12 +354,12 @@ func (l *loading) take(row dump.Row) error {
 
 var errTwice = errors.New("the row comes twice")
 
-func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
+func loadedTally(dialect Dialect, d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
 		Tally: d.Evidence(time.Duration(cell.HalfLife) * time.Microsecond), lostSource: d.LostSource,
 		lost: [3]evidence.Instant{d.Positive.Lost, d.Negative.Lost, d.Neutral.Lost},
 	}
-	return t.row(origin{d.Cell.String(), d.Channel, d.Source})
+	return t.row(dialect, origin{d.Cell.String(), d.Channel, d.Source})
 }
 
 func (l *loading) kind(kind store.Kind) error {

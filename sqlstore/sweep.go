@@ -21,12 +21,11 @@ var (
 	unusedCells = both(`DELETE FROM heed_cell WHERE restart = 0
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
-	addLoss = both(`UPDATE heed_tally SET
-		lost_positive = CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END,
-		lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
-		lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
-		lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
-		WHERE cell = $5 AND channel = $6 AND source = $7 AND ` + tallyFits(``))
+	addLoss = updateTally(`cell = $5 AND channel = $6 AND source = $7`,
+		setting{"lost_positive", `CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END`},
+		setting{"lost_negative", `CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END`},
+		setting{"lost_neutral", `CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END`},
+		setting{"lost_source", `CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END`})
 	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source, checksum)
 		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2, CAST(value->>3 AS BIGINT) FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
 	oldRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)

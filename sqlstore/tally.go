@@ -113,39 +113,93 @@ func scaled(sum, steps string) string {
 		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
 }
 
-// onKnownTally is what an insertion into a table of tallies does where there is one: it adds, if that one fits to its checksum.
-func onKnownTally(table string) string {
-	behind := table + `.landmark - excluded.landmark` // how many steps what is added is behind
-	ahead := `excluded.landmark - ` + table + `.landmark`
-	var set []string
-	for _, sum := range []string{"mass", "squares", "reward", "reward_squares"} {
-		set = append(set, sum+` = `+scaled(table+`.`+sum, ahead)+` + `+scaled(`excluded.`+sum, behind))
+// An insertion into heed_tally adds to the tally that is there, if that one fits to its checksum and is stated at the same landmark. The
+// numbers of others have to be scaled, which takes an engine far longer to prepare. [addToOthers] does it in a statement of its own.
+func onKnownTally(d Dialect) string {
+	return onConflict(d, `=`, func(sum, added string) string { return `t.` + sum + ` + excluded.` + added })
+}
+
+// addToOthers adds to tallies that are there and stated at another landmark. It changes no other tally.
+func addToOthers(d Dialect) string {
+	return onConflict(d, `<>`, func(sum, added string) string {
+		return scaled(`t.`+sum, `excluded.landmark - t.landmark`) + ` + ` + scaled(`excluded.`+added, `t.landmark - excluded.landmark`)
+	})
+}
+
+func onConflict(d Dialect, landmarks string, total func(sum, added string) string) string {
+	var set []setting
+	for _, sum := range tallyCopied {
+		set = append(set, setting{sum, total(sum, sum)})
+		if !d.embedded() {
+			set = append(set, setting{sum + `_copy`, total(sum+`_copy`, sum)})
+		}
 	}
 	for _, n := range []string{"n_positive", "n_negative", "n_neutral"} {
-		set = append(set, n+` = `+table+`.`+n+` + excluded.`+n)
+		set = append(set, setting{n, `t.` + n + ` + excluded.` + n})
 	}
 	for _, last := range []string{
 		"landmark", "last_positive", "last_negative", "last_neutral", "lost_positive", "lost_negative", "lost_neutral", "lost_source",
 	} {
-		set = append(set, last+` = CASE WHEN `+table+`.`+last+` < excluded.`+last+` THEN excluded.`+last+` ELSE `+table+`.`+last+` END`)
+		set = append(set, setting{last, `CASE WHEN t.` + last + ` < excluded.` + last + ` THEN excluded.` + last + ` ELSE t.` + last + ` END`})
 	}
-	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + strings.Join(set, ", ") +
-		` WHERE ` + table + `.named = excluded.named AND ` + tallyFits(table+".")
+	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + setTally(d, `t.`, set) +
+		` WHERE t.landmark ` + landmarks + ` excluded.landmark AND t.named = excluded.named AND ` + tallyFits(`t.`)
 }
 
-// row has the values of tallyNames.
-func (d *delta) row(from origin) []any {
+// A setting is a column of a tally and what it is set to.
+type setting struct{ column, to string }
+
+// setTally sets columns of a tally. In PostgreSQL it also sets the checksum, which SQLite generates. The copies are settings like others.
+func setTally(d Dialect, t string, set []setting) string {
+	var text []string
+	to := make(map[string]string)
+	for _, s := range set {
+		text = append(text, s.column+` = `+s.to)
+		to[s.column] = s.to
+	}
+	if !d.embedded() {
+		total := `checksum = ` + t + `named`
+		for _, name := range tallyNumbers {
+			if changed, ok := to[name]; ok {
+				total += ` + (` + changed + `)`
+			} else {
+				total += ` + ` + t + name
+			}
+		}
+		text = append(text, total)
+	}
+	return strings.Join(text, `, `)
+}
+
+// updateTally registers a statement that sets columns of one tally, but none of its sums.
+func updateTally(where string, set ...setting) *query {
+	text := func(d Dialect) string {
+		return `UPDATE heed_tally SET ` + setTally(d, ``, set) + ` WHERE ` + where + ` AND ` + tallyFits(``)
+	}
+	return either(text(SQLite), text(Postgres))
+}
+
+// row has the values of tallyNames and, in PostgreSQL, the checksum.
+func (d *delta) row(dialect Dialect, from origin) []any {
 	var landmark int64
 	if d.HalfLife > 0 {
 		landmark = int64(d.Landmark) / (limits.LandmarkStep * d.HalfLife.Microseconds())
 	}
-	return []any{
+	named := namedTally(from.key, from.channel, from.source)
+	row := []any{
 		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,
 		int64(d.Positive.N), int64(d.Negative.N), int64(d.Neutral.N),
 		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
-		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
-		namedTally(from.key, from.channel, from.source),
+		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource), named,
 	}
+	if dialect.embedded() {
+		return row
+	}
+	total := named + landmark + int64(d.Positive.N) + int64(d.Negative.N) + int64(d.Neutral.N) + flag(d.lostSource)
+	for _, last := range []evidence.Instant{d.Positive.Last, d.Negative.Last, d.Neutral.Last, d.lost[0], d.lost[1], d.lost[2]} {
+		total += int64(last)
+	}
+	return append(row, total)
 }
 
 const tallyRead = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -140,7 +141,7 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 		require.NoError(t, err)
 		revisions = append(revisions, receipts[0].Revision)
 	}
-	for _, statement := range fillStore {
+	for _, statement := range fillStore(at.dialect) {
 		_, err := handle.Exec(strings.ReplaceAll(statement, "20000", "20"))
 		require.NoError(t, err)
 	}
@@ -153,7 +154,7 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	doc := map[string]any{
 		"version": 4, "now": 5, "traced": 1, "ids": []string{"id"}, "id_sums": []int64{7}, "parts": []string{"k7", "new"}, "absent": []string{"absent"},
 		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7, 0}, {"new", 0, 0, 5, "kind", "s7", "new", "n", 9, 0}},
-		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}},
+		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2}},
 		"history":  [][]any{{"k7", "id", 5, "", "{}", 7}},
 		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}", 7}},
 		"added": [][]any{{"ref", "s7", "ref", 5, `["x"]`, "{}", 0, nil, 7}},
@@ -213,4 +214,49 @@ func TestClockOfACall(t *testing.T) {
 	var recorded int64
 	require.NoError(t, handle.QueryRow("SELECT recorded FROM heed_observation").Scan(&recorded))
 	assert.EqualValues(t, 1e15, recorded, "a host's clock wins")
+}
+
+// TestAnotherLandmark: sums are scaled where an observation is stated at another landmark than the tally. PostgreSQL does it in its one
+// statement, too.
+func TestAnotherLandmark(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle, steps := at.handle(t), 0
+		if at.dialect == sqlstore.Postgres {
+			var driver *hooked
+			driver, handle = hookedAt(t, at)
+			t.Cleanup(func() { require.NoError(t, handle.Close()) })
+			driver.set(func(statement string) error {
+				if strings.Contains(statement, "INSERT INTO heed_tally") {
+					steps++
+				}
+				return nil
+			})
+		}
+		want, st := &memstore.Store{}, open(t, handle, at.dialect)
+		now := time.Now().Truncate(time.Second)
+		other := arm
+		other.Item = "other"                                              // whose landmark stays
+		for i, ago := range []time.Duration{1000, 0, 300, 600, 1300, 0} { // in minutes, where a landmark is for 256
+			b := store.Batch{
+				Observations: []evidence.Observation{observe(fmt.Sprint(i), now.Add(-ago*time.Minute)), observe(fmt.Sprint("o", i), now)},
+				Policies:     map[string]evidence.Policy{"arm": {HalfLife: time.Minute}}, Parts: i%2 == 0,
+			}
+			b.Observations[1].Cell = other
+			expected, err := want.Commit(ctx, b)
+			require.NoError(t, err)
+			receipts, err := st.Commit(ctx, b)
+			require.NoError(t, err)
+			assert.ElementsMatch(t, expected[0].Parts, receipts[0].Parts)
+		}
+		for _, c := range []evidence.Cell{arm, other} {
+			var expected, is store.Snapshot
+			require.NoError(t, want.Read(ctx, &expected, []evidence.Cell{c}, nil))
+			require.NoError(t, st.Read(ctx, &is, []evidence.Cell{c}, nil))
+			assert.Equal(t, expected.Parts, is.Parts)
+		}
+		assert.Zero(t, steps)
+		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		assert.Empty(t, faults)
+	})
 }

@@ -24,8 +24,11 @@ import (
 
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
-	const columns = "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
+	columns := "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
 		"last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named"
+	if dialect == sqlstore.Postgres {
+		columns += ", checksum, mass_copy, squares_copy, reward_copy, reward_squares_copy"
+	}
 	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum"
 	write := func(table, columns string, rows [][]any) {
 		if dialect == sqlstore.Postgres {
@@ -50,9 +53,12 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 			cells = append(cells, []any{
 				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1), int64(crcOf("strategy.arm", scope, item, arm)),
 			})
-			tallies = append(tallies, []any{
-				key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0, int64(crcOf(key, "", "")),
-			})
+			named := int64(crcOf(key, "", ""))
+			tally := []any{key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0, named}
+			if dialect == sqlstore.Postgres {
+				tally = append(tally, named+3, 1.0, 1.0, float64(good), float64(good))
+			}
+			tallies = append(tallies, tally)
 		}
 		if len(cells) >= 100_000 || i == items-1 {
 			for _, rows := range [][][]any{cells, tallies} { // in the order of the primary keys, which is quicker

@@ -11,17 +11,23 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// fillStore puts rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
-var fillStore = []string{
-	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cell
+// fillStore returns statements that put rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
+func fillStore(dialect sqlstore.Dialect) []string {
+	more := "" // columns that SQLite generates
+	if dialect == sqlstore.Postgres {
+		more = `, 2, 1, 1, 1, 1`
+	}
+	return []string{
+		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cell
 			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0, i, 0 FROM n`,
-	`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM heed_cell`,
-	`INSERT INTO heed_id SELECT cell, 1, 1, 0, 0 FROM heed_cell`,
-	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum) SELECT cell, cell, 1, 1, 'u' || item, '{}', 0 FROM heed_cell`,
-	`INSERT INTO heed_lost (id, cell, recorded, source, checksum) SELECT cell, cell, 1, 'u' || item, 0 FROM heed_cell`,
-	`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) SELECT cell, scope, cell, 1000 + length(item), 1, '[]', '{}', 0 FROM heed_cell`,
-	`INSERT INTO heed_key SELECT 'h' || seq % 500, at, seq FROM heed_record`,
-	`INSERT INTO heed_key SELECT 'all', at, seq FROM heed_record`,
+		`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0` + more + ` FROM heed_cell`,
+		`INSERT INTO heed_id SELECT cell, 1, 1, 0, 0 FROM heed_cell`,
+		`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum) SELECT cell, cell, 1, 1, 'u' || item, '{}', 0 FROM heed_cell`,
+		`INSERT INTO heed_lost (id, cell, recorded, source, checksum) SELECT cell, cell, 1, 'u' || item, 0 FROM heed_cell`,
+		`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) SELECT cell, scope, cell, 1000 + length(item), 1, '[]', '{}', 0 FROM heed_cell`,
+		`INSERT INTO heed_key SELECT 'h' || seq % 500, at, seq FROM heed_record`,
+		`INSERT INTO heed_key SELECT 'all', at, seq FROM heed_record`,
+	}
 }
 
 // All that a running application asks for is found by an index, on every engine, and so in tables that were just
@@ -33,7 +39,7 @@ func TestStorePlans(t *testing.T) {
 			at := b.place(t)
 			handle := at.handle(t)
 			_ = open(t, handle, at.dialect)
-			for _, statement := range fillStore {
+			for _, statement := range fillStore(at.dialect) {
 				_, err := handle.Exec(statement)
 				require.NoError(t, err)
 			}

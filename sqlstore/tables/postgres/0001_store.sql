@@ -45,14 +45,11 @@ CREATE TABLE heed_tally (
     lost_neutral   BIGINT NOT NULL,
     lost_source    BIGINT NOT NULL, -- 1: one of those had a source, which the tally does not tell apart
     named          BIGINT NOT NULL, -- the CRC-32C of cell, channel and source
-    checksum       BIGINT NOT NULL GENERATED ALWAYS AS (
-        named + landmark + n_positive + n_negative + n_neutral + last_positive + last_negative + last_neutral
-        + lost_positive + lost_negative + lost_neutral + lost_source
-    ) STORED,
-    mass_copy           DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (mass) STORED,
-    squares_copy        DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (squares) STORED,
-    reward_copy         DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (reward) STORED,
-    reward_squares_copy DOUBLE PRECISION NOT NULL GENERATED ALWAYS AS (reward_squares) STORED,
+    checksum       BIGINT NOT NULL, -- named and the other whole numbers added up
+    mass_copy           DOUBLE PRECISION NOT NULL,
+    squares_copy        DOUBLE PRECISION NOT NULL,
+    reward_copy         DOUBLE PRECISION NOT NULL,
+    reward_squares_copy DOUBLE PRECISION NOT NULL,
     PRIMARY KEY (cell, channel, source)
 );
 CREATE INDEX heed_tally_source ON heed_tally (source) WHERE source <> '';

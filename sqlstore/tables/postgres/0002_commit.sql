@@ -137,39 +137,99 @@ BEGIN
             END IF;
         END IF;
     END IF;
+    -- The server prepares the expressions of a statement each time, so tallies that need no scaling have a statement of their own.
     IF c->'tallies' IS NOT NULL THEN
         RETURN QUERY INSERT INTO heed_tally AS t (
             cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named
+            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named, checksum,
+            mass_copy, squares_copy, reward_copy, reward_squares_copy
         )
         SELECT e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
             CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION), CAST(e->>8 AS BIGINT), CAST(e->>9 AS BIGINT),
             CAST(e->>10 AS BIGINT), CAST(e->>11 AS BIGINT), CAST(e->>12 AS BIGINT), CAST(e->>13 AS BIGINT),
             CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT),
-            CAST(e->>18 AS BIGINT)
+            CAST(e->>18 AS BIGINT), CAST(e->>19 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
+            CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION)
         FROM jsonb_array_elements(c->'tallies') AS e
         ON CONFLICT (cell, channel, source) DO UPDATE SET
-            mass = heed_scaled(t.mass, excluded.landmark - t.landmark) + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
-            squares = heed_scaled(t.squares, excluded.landmark - t.landmark)
-                + heed_scaled(excluded.squares, t.landmark - excluded.landmark),
-            reward = heed_scaled(t.reward, excluded.landmark - t.landmark) + heed_scaled(excluded.reward, t.landmark - excluded.landmark),
-            reward_squares = heed_scaled(t.reward_squares, excluded.landmark - t.landmark)
-                + heed_scaled(excluded.reward_squares, t.landmark - excluded.landmark),
+            mass = t.mass + excluded.mass,
+            mass_copy = t.mass_copy + excluded.mass,
+            squares = t.squares + excluded.squares,
+            squares_copy = t.squares_copy + excluded.squares,
+            reward = t.reward + excluded.reward,
+            reward_copy = t.reward_copy + excluded.reward,
+            reward_squares = t.reward_squares + excluded.reward_squares,
+            reward_squares_copy = t.reward_squares_copy + excluded.reward_squares,
             n_positive = t.n_positive + excluded.n_positive,
             n_negative = t.n_negative + excluded.n_negative,
             n_neutral = t.n_neutral + excluded.n_neutral,
-            landmark = greatest(t.landmark, excluded.landmark),
             last_positive = greatest(t.last_positive, excluded.last_positive),
             last_negative = greatest(t.last_negative, excluded.last_negative),
             last_neutral = greatest(t.last_neutral, excluded.last_neutral),
             lost_positive = greatest(t.lost_positive, excluded.lost_positive),
             lost_negative = greatest(t.lost_negative, excluded.lost_negative),
             lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
-            lost_source = greatest(t.lost_source, excluded.lost_source)
-        WHERE t.named = excluded.named AND heed_fits(t) -- one that does not fit to its checksum is left to the steps, which name it
+            lost_source = greatest(t.lost_source, excluded.lost_source),
+            checksum = t.named + t.landmark + t.n_positive + excluded.n_positive + t.n_negative + excluded.n_negative + t.n_neutral + excluded.n_neutral
+                + greatest(t.last_positive, excluded.last_positive) + greatest(t.last_negative, excluded.last_negative) + greatest(t.last_neutral, excluded.last_neutral)
+                + greatest(t.lost_positive, excluded.lost_positive) + greatest(t.lost_negative, excluded.lost_negative) + greatest(t.lost_neutral, excluded.lost_neutral)
+                + greatest(t.lost_source, excluded.lost_source)
+        WHERE t.landmark = excluded.landmark AND t.named = excluded.named AND heed_fits(t)
         RETURNING 4::BIGINT, t.cell, t.channel, t.source, 0::BIGINT, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
             t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral, t.named;
         GET DIAGNOSTICS fitting = ROW_COUNT;
+        IF fitting <> jsonb_array_length(c->'tallies') THEN -- the tallies that are stated at another landmark
+            RETURN QUERY INSERT INTO heed_tally AS t (
+                cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
+                last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named, checksum,
+                mass_copy, squares_copy, reward_copy, reward_squares_copy
+            )
+            SELECT e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
+                CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION), CAST(e->>8 AS BIGINT), CAST(e->>9 AS BIGINT),
+                CAST(e->>10 AS BIGINT), CAST(e->>11 AS BIGINT), CAST(e->>12 AS BIGINT), CAST(e->>13 AS BIGINT),
+                CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT),
+                CAST(e->>18 AS BIGINT), CAST(e->>19 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
+                CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION)
+            FROM jsonb_array_elements(c->'tallies') AS e
+            ON CONFLICT (cell, channel, source) DO UPDATE SET
+                mass = heed_scaled(t.mass, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
+                mass_copy = heed_scaled(t.mass_copy, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
+                squares = heed_scaled(t.squares, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.squares, t.landmark - excluded.landmark),
+                squares_copy = heed_scaled(t.squares_copy, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.squares, t.landmark - excluded.landmark),
+                reward = heed_scaled(t.reward, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.reward, t.landmark - excluded.landmark),
+                reward_copy = heed_scaled(t.reward_copy, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.reward, t.landmark - excluded.landmark),
+                reward_squares = heed_scaled(t.reward_squares, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.reward_squares, t.landmark - excluded.landmark),
+                reward_squares_copy = heed_scaled(t.reward_squares_copy, excluded.landmark - t.landmark)
+                    + heed_scaled(excluded.reward_squares, t.landmark - excluded.landmark),
+                n_positive = t.n_positive + excluded.n_positive,
+                n_negative = t.n_negative + excluded.n_negative,
+                n_neutral = t.n_neutral + excluded.n_neutral,
+                landmark = greatest(t.landmark, excluded.landmark),
+                last_positive = greatest(t.last_positive, excluded.last_positive),
+                last_negative = greatest(t.last_negative, excluded.last_negative),
+                last_neutral = greatest(t.last_neutral, excluded.last_neutral),
+                lost_positive = greatest(t.lost_positive, excluded.lost_positive),
+                lost_negative = greatest(t.lost_negative, excluded.lost_negative),
+                lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
+                lost_source = greatest(t.lost_source, excluded.lost_source),
+                checksum = t.named + greatest(t.landmark, excluded.landmark) + t.n_positive + excluded.n_positive + t.n_negative + excluded.n_negative + t.n_neutral + excluded.n_neutral
+                    + greatest(t.last_positive, excluded.last_positive) + greatest(t.last_negative, excluded.last_negative) + greatest(t.last_neutral, excluded.last_neutral)
+                    + greatest(t.lost_positive, excluded.lost_positive) + greatest(t.lost_negative, excluded.lost_negative) + greatest(t.lost_neutral, excluded.lost_neutral)
+                    + greatest(t.lost_source, excluded.lost_source)
+            WHERE t.landmark <> excluded.landmark AND t.named = excluded.named AND heed_fits(t)
+            RETURNING 4::BIGINT, t.cell, t.channel, t.source, 0::BIGINT, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
+                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral, t.named;
+            GET DIAGNOSTICS fits = ROW_COUNT;
+            fitting := fitting + fits;
+        END IF;
+        -- Tallies that do not fit to their checksums are left to the steps, which name them.
         IF fitting <> jsonb_array_length(c->'tallies') THEN
             RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
         END IF;
