@@ -25,10 +25,10 @@ import (
 )
 
 // A sleeper is a chooser that waits until its context ends.
-type sleeper struct{ asked int }
+type sleeper struct{ asked atomic.Int64 }
 
 func (s *sleeper) Select(ctx context.Context, _ strategy.Query) (strategy.Choice, error) {
-	s.asked++
+	s.asked.Add(1)
 	<-ctx.Done()
 	return strategy.Choice{}, errors.New("code 4: deadline exceeded") // in words of its own
 }
@@ -70,7 +70,7 @@ func TestAChooserThatHangs(t *testing.T) {
 				began := time.Now()
 				answer := w.answer(loop.Event{ID: "e", Text: full})
 				assert.Equal(t, time.Second, time.Since(began), "the budget of time")
-				assert.Equal(t, 1, s.asked)
+				assert.Equal(t, int64(1), s.asked.Load())
 				assert.Equal(t, c.says, answer.Text)
 				assert.Equal(t, c.arm, answer.Plan.Arm.ID)
 				assert.Nil(t, answer.Plan.Choice)

@@ -81,14 +81,10 @@ func rowOf(ctx context.Context, learner *strategy.Learner, scope string) (segmen
 	if err != nil {
 		return segmentRow{}, err
 	}
-	row := segmentRow{Distribution: d, Name: segmentName(category, context)}
-	if len(d.Standings) == 1 { // such as of a host that has no items
-		only, err := learner.Item(ctx, strategy.Query{Category: category, Context: context, Item: d.Standings[0].Item})
-		if err != nil {
-			return segmentRow{}, err
-		}
-		row.Arms, row.Leading = only.Arms, only.Leading
+	if d, err = overview.OfOneItem(ctx, learner, d); err != nil {
+		return segmentRow{}, err
 	}
+	row := segmentRow{Distribution: d, Name: segmentName(category, context)}
 	row.Bars = bars(row.Arms, row.Leading, overview.Sure(row.Arms))
 	for _, b := range row.Bars {
 		if b.Leads {

@@ -98,7 +98,7 @@ func (t tool[T]) each(s *session, st *opened, group string, do func(one T, words
 		}
 		words := []string{"heed", group}
 		if len(names) > 1 {
-			words = append(words, "--"+t.flag, name)
+			words = append(words, "--"+t.flag+"="+name)
 		}
 		if err := do(one, words); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (sum *summary) arms(s *session, st *opened) error {
 			d := &all[i]
 			about := []string{"show", d.Category}
 			if slices.ContainsFunc(all, func(other overview.Segment) bool { return other.Category == d.Category && other.Context != d.Context }) {
-				about = append(about, "--context", d.Context)
+				about = append(about, "--context="+d.Context)
 			}
 			command := commandOf(slices.Concat(words, about)...)
 			for _, arm := range d.Moved {

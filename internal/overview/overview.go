@@ -155,10 +155,27 @@ func Segments(ctx context.Context, l *strategy.Learner, since time.Time) (all []
 				}
 			}
 		}
+		if d, err = OfOneItem(ctx, l, d); err != nil {
+			return nil, last, err
+		}
 		all = append(all, segmentOf(d, found[key{d.Category, d.Context}]))
 	}
 	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(b.Reports, a.Reports) })
 	return all, last, nil
+}
+
+// OfOneItem gives a segment that has one item alone, as of a host without items, the beliefs about that item. Those about the segment say what a further
+// item would begin with.
+func OfOneItem(ctx context.Context, l *strategy.Learner, d strategy.Distribution) (strategy.Distribution, error) {
+	if len(d.Standings) != 1 {
+		return d, nil
+	}
+	only, err := l.Item(ctx, strategy.Query{Category: d.Category, Context: d.Context, Item: d.Standings[0].Item})
+	if err != nil {
+		return d, err
+	}
+	d.Arms, d.Leading = only.Arms, only.Leading
+	return d, nil
 }
 
 func segmentOf(d strategy.Distribution, arms map[strategy.ArmID]*[2]sample) Segment {
