@@ -512,9 +512,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		c.parts = make(map[string][]evidence.Part)
 	}
 	var err error
-	var text string
-	embedded := c.t.db.dialect.embedded()
-	switch {
+	switch embedded := c.t.db.dialect.embedded(); {
 	case embedded && told:
 		err = c.t.eachOfAll(&addSumsAndTellBound, rows, tell)
 	case embedded:
@@ -524,6 +522,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		if len(history) > 0 {
 			add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
 		}
+		var text string
 		if text, err = rowsOf(rows); err != nil {
 			return err
 		}
@@ -534,18 +533,25 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 			added, err = c.t.exec(add, arguments...)
 		}
 	}
-	switch {
-	case err != nil || added == int64(len(froms)):
+	if err != nil || added == int64(len(froms)) {
 		return err
-	case embedded:
-		err = c.t.eachOfAll(&scaleSumsBound, rows, tell)
-	default:
-		err = c.t.each(scaleSums, []any{text}, tell)
 	}
-	if err != nil {
+	if err := c.scaleSums(rows, tell); err != nil {
 		return err
 	}
 	return c.addedTo(froms, added, cells)
+}
+
+// scaleSums adds to the tallies that addSums has left as they are because of their landmark.
+func (c *change) scaleSums(rows [][]any, tell func(scan func(...any) error) error) error {
+	if c.t.db.dialect.embedded() {
+		return c.t.eachOfAll(&scaleSumsBound, rows, tell)
+	}
+	text, err := rowsOf(rows)
+	if err == nil {
+		err = c.t.each(scaleSums, []any{text}, tell)
+	}
+	return err
 }
 
 var tallyIsDamaged = both(`SELECT 1 FROM heed_tally AS t WHERE t.cell = $1 AND t.channel = $2 AND t.source = $3 AND (t.named <> $4 OR NOT (` +

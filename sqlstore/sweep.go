@@ -3,15 +3,19 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
 var (
-	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
+	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500 OFFSET $2`)
 	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
 	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
@@ -34,12 +38,13 @@ var (
 // A sweep does its work in small transactions.
 type sweep struct {
 	*change
-	ctx context.Context
-	now evidence.Instant
+	ctx     context.Context
+	now     evidence.Instant
+	damaged map[int64]error // the observations that are damaged, or whose cells are. They stay.
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
-// moment; those for records leave others alone.
+// moment; those for records leave others alone. Damaged rows stay, and the error names them after all else was done.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -51,12 +56,19 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 		now = clock
 	}
 	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
+	var damage error
 	for _, part := range []func() error{w.histories, w.ids, w.records, w.files} {
-		if err := part(); err != nil {
+		switch err := part(); {
+		case errors.Is(err, heed.ErrDamaged):
+			damage = errors.Join(damage, err)
+		case err != nil:
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
 	}
-	return nil
+	if damage != nil {
+		damage = fmt.Errorf("sqlstore: sweep: %w", damage)
+	}
+	return damage
 }
 
 // files has the files of SQLite as they should be.
@@ -89,15 +101,33 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 
 func (w *sweep) histories() error {
 	cfg := &w.store.cfg
-	err := w.step(true, func() (bool, error) { return w.lose(oldHistories, int64(w.now)-cfg.HistoryFor.Microseconds()) })
+	w.damaged = make(map[int64]error)
+	left := 0 // the damaged rows of a query, which come first
+	lose := func(q *query, of any, offset int) func() (bool, error) {
+		left = 0
+		return func() (bool, error) { return w.lose(&left, q, of, offset) }
+	}
+	err := w.step(true, lose(oldHistories, int64(w.now)-cfg.HistoryFor.Microseconds(), 0))
 	if err != nil {
 		return err
 	}
 	full, err := w.full(err)
 	for cell, most := range full {
 		if err == nil {
-			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
+			err = w.step(true, lose(overHistory, cell, most))
 		}
+	}
+	return errors.Join(err, w.damage())
+}
+
+// damage names the first damaged rows.
+func (w *sweep) damage() (err error) {
+	const most = 10
+	for i, seq := range slices.Sorted(maps.Keys(w.damaged)) {
+		if i == most {
+			return errors.Join(err, fmt.Errorf("and %d more", len(w.damaged)-most))
+		}
+		err = errors.Join(err, w.damaged[seq])
 	}
 	return err
 }
@@ -188,11 +218,13 @@ func (w *sweep) records() error {
 	return nil
 }
 
-// lose removes a page of a query's finds from the history, and leaves it in the sums. It reports whether there was any.
-func (w *sweep) lose(q *query, args ...any) (bool, error) {
-	page, cells, err := w.remove(q, args...)
+// lose removes a page of a query's finds from the history, and leaves it in the sums. It passes over the damaged rows that are left, and
+// reports whether there was any row.
+func (w *sweep) lose(left *int, q *query, of any, offset int) (bool, error) {
+	page, cells, passed, err := w.sound(q, of, offset+*left)
+	*left += passed
 	if err != nil || len(page) == 0 {
-		return false, err
+		return passed > 0, err
 	}
 	sums := make(deltas)
 	var lost [][]any
@@ -219,4 +251,61 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 	}
 	_, err = w.t.exec(addLost, int64(w.now), rows)
 	return true, err
+}
+
+// sound removes the rows that a query finds from the history, and returns them with their cells. It notes damaged ones and those of damaged
+// cells, and returns their number. They stay.
+func (w *sweep) sound(q *query, args ...any) (page []kept, cells map[string]*cellRow, passed int, err error) {
+	var found []kept
+	pass := func(seq int64, err error) {
+		passed++
+		w.damaged[seq] = err
+	}
+	err = w.t.each(q, args, func(scan func(...any) error) error {
+		one, err := w.t.scanObservation(scan)
+		if errors.Is(err, heed.ErrDamaged) {
+			pass(one.seq, err)
+			return nil
+		}
+		found = append(found, one)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, nil, passed, err
+	}
+	keys := make([]string, len(found))
+	for i := range found {
+		keys[i] = found[i].key
+	}
+	slices.Sort(keys)
+	asked, err := column(slices.Compact(keys))
+	if err != nil {
+		return nil, nil, passed, err
+	}
+	cells, broken := make(map[string]*cellRow), make(map[string]error)
+	err = w.t.each(findCells, []any{asked}, func(scan func(...any) error) error {
+		row, _, err := w.t.scanCell(scan)
+		if errors.Is(err, heed.ErrDamaged) {
+			broken[row.key] = err
+			return nil
+		}
+		cells[row.key] = row
+		return err
+	})
+	if err != nil {
+		return nil, nil, passed, err
+	}
+	var seqs [][]any
+	for i := range found {
+		if err := broken[found[i].key]; err != nil {
+			pass(found[i].seq, err)
+			continue
+		}
+		page, seqs = append(page, found[i]), append(seqs, []any{found[i].seq})
+	}
+	rows, err := rowsOf(seqs)
+	if err == nil && len(seqs) > 0 {
+		_, err = w.t.exec(dropFromHistory, rows)
+	}
+	return page, cells, passed, err
 }

@@ -361,6 +361,31 @@ func TestDamagedSums(t *testing.T) {
 	})
 }
 
+// A sweep does all that it can beside damaged observations, and then names them.
+func TestSweepBesideDamage(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle, now := at.handle(t), time.Now()
+		st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return now }})
+		require.NoError(t, err)
+		kind := store.Kind{Name: "note", Versioned: true, Limits: store.Limits{For: time.Hour}}
+		require.NoError(t, st.Declare(ctx, kind))
+		_, err = st.Commit(ctx, noted("1"), noted("2"), noted("3"))
+		require.NoError(t, err)
+		damage(t, handle, "UPDATE heed_observation SET happened = happened + 1 WHERE seq = (SELECT min(seq) FROM heed_observation)")
+		now = now.Add(40 * 24 * time.Hour)
+		for range 2 {
+			err = st.Sweep(ctx, now)
+			require.ErrorIs(t, err, heed.ErrDamaged)
+			require.ErrorContains(t, err, "observation 1 in the history of a cell")
+			for table, left := range map[string]int{"heed_observation": 1, "heed_id": 0, "heed_record WHERE kind = 'note'": 0} {
+				var n int
+				require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
+				assert.Equal(t, left, n, table)
+			}
+		}
+	})
+}
+
 // An event that is not as it was published is not delivered, and holds up no other.
 func TestADamagedEvent(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {

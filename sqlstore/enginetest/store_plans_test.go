@@ -76,7 +76,7 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		"history of a source":   {"FROM heed_observation\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_observation_source"},
 		"tallies of a source":   {"DELETE FROM heed_tally WHERE source <> ''", []any{`[["ui7"]]`}, "heed_tally_source"},
 		"ids of a retraction":   {"retracted, checksum FROM heed_id WHERE", []any{cells}, "PRIMARY KEY|heed_id_pkey"},
-		"history past its time": {"FROM heed_observation WHERE recorded < $1", []any{1}, "heed_observation_recorded"},
+		"history past its time": {"FROM heed_observation WHERE recorded < $1", []any{1, 0}, "heed_observation_recorded"},
 		"ids past their time":   {"FROM heed_id WHERE recorded < $1", []any{1}, "heed_id_recorded"},
 		"revisions of records":  {"SELECT ref, seq, kind, at, revision, keys", []any{refs}, "sqlite_autoindex_heed_record_1|heed_record_ref_key"},
 		"records to change":     {"UPDATE heed_record SET revision = ", []any{1, `[[7,1,"[]","{}"]]`}, "INTEGER PRIMARY KEY|heed_record_pkey"},
