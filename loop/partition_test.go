@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,10 +83,12 @@ func kinds(n int) (texts []string) {
 }
 
 func TestTheEmbedderOfThePartition(t *testing.T) {
-	asked, late, fails := 0, false, error(nil)
+	var asked atomic.Int64
+	var late atomic.Bool
+	var fails error
 	embed := heed.Embedder(func(ctx context.Context, texts []string) ([][]float32, error) {
-		asked += len(texts)
-		if late {
+		asked.Add(int64(len(texts)))
+		if late.Load() {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -94,14 +97,15 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 	})
 	w := newWorld(t, loop.Config{Arms: twoArms, Similarity: embed, Partition: &partition.Config{}, Budget: loop.Budget{Time: 50 * time.Millisecond}})
 	w.answer(loop.Event{Text: "the disk"})
-	assert.Equal(t, 1, asked, "it is that of the similarity")
+	assert.Equal(t, int64(1), asked.Load(), "it is that of the similarity")
 
-	late = true
+	late.Store(true)
 	answer := w.answer(loop.Event{Text: "another disk"})
 	assert.NotEmpty(t, answer.Text, "the model answers all the same")
 	assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "item", Why: "time"})
 
-	late, fails = false, errors.New("no embeddings today")
+	late.Store(false)
+	fails = errors.New("no embeddings today")
 	_, err := w.Answer(ctx, loop.Event{Text: "a third disk"})
 	assert.ErrorIs(t, err, fails)
 }
