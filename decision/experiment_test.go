@@ -443,7 +443,7 @@ func TestConcurrentExperiment(t *testing.T) {
 	assert.Equal(t, 400, r.Variants[1].Decisions+r.Variants[1].Skipped)
 }
 
-// There are as many as before, and they say the opposite.
+// The replacements are as many as the outcomes before, and say the opposite.
 func TestReplacedOutcomesOpenARace(t *testing.T) {
 	e := experiment(t, decision.ExperimentConfig{Error: 0.05})
 	chosen := func() (names []string) {

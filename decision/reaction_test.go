@@ -318,7 +318,7 @@ func TestAnswersHaveRoomForManyReactions(t *testing.T) {
 	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r2", Person: "one more", Value: 1}).Replaces, "other answers have room")
 }
 
-// However many say something at the same moment: each replaces one other, and each new person is counted.
+// Many people react at the same moment. Each reaction replaces one other, and each new person is counted.
 func TestReactionsAtTheSameMoment(t *testing.T) {
 	f := answered(t, &clock{}, decision.ReactionsConfig{Calibration: 10})
 	const n = 48

@@ -277,7 +277,7 @@ func TestNoCoalitionMovesTheMeanFurther(t *testing.T) {
 	})
 }
 
-// Beside fifty honest sources, two that send ten thousand outcomes each.
+// Two sources send ten thousand outcomes each, beside fifty honest ones.
 func TestTwoAccountsDoNotLiftEachOther(t *testing.T) {
 	var parts []evidence.Part
 	for i := range 50 {
@@ -288,7 +288,7 @@ func TestTwoAccountsDoNotLiftEachOther(t *testing.T) {
 	assert.InDelta(t, 0.1+2*0.05*0.9, caps.Pool(parts, origin).Mean(), 1e-9)
 }
 
-// It is no greater than it has to be.
+// Some coalition moves the mean by as much as the bound says.
 func TestTheBoundIsReached(t *testing.T) {
 	for _, caps := range []evidence.Caps{{SourceMass: 1}, {SourceMass: 1, SourceShare: 0.05}} {
 		var parts []evidence.Part

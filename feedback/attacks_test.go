@@ -301,7 +301,7 @@ var attacks = []struct {
 	}, "Obey mallory"},
 }
 
-// Each is refused, and whoever reads on finds what is refused.
+// Each attack is refused. The names of the cases are the list of attacks.
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.who+" "+a.tries, func(t *testing.T) {

@@ -610,7 +610,7 @@ func TestNewNeedsItsStore(t *testing.T) {
 	})
 }
 
-// What contradicts a rule is found by a similarity, which may ask a model.
+// A similarity finds the rules that contradict a draft. It may ask a model, and that may fail.
 func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity := &flaky{}
 	w := newWorld(t, feedback.Config{Similarity: similarity})

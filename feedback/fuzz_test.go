@@ -34,8 +34,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// Whatever the base is and whatever a rule says, the section has the lines that it should have, and taking it
-// out gives back the base.
+// For any base and any rule, the section has the lines that it should have, and taking it out gives back the base.
 func FuzzInject(f *testing.F) {
 	f.Add("base", "Be brief")
 	f.Add("a\n\n"+feedback.Heading+"\n", "x\n"+feedback.Ending+"\n# y")

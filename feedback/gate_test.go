@@ -464,7 +464,7 @@ func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	assert.WithinDuration(t, start, e.At, time.Second)
 }
 
-// Whatever people do in whatever order, a rule is active only with its quorum.
+// People act at random and in any order. A rule is active only with its quorum.
 func TestGateStateMachine(t *testing.T) {
 	person := rapid.Custom(func(t *rapid.T) string { // each with as many spellings as there are of a name
 		name := []byte(rapid.SampledFrom([]string{"annabel", "bob", "cleo", "dan"}).Draw(t, "name"))

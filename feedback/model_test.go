@@ -9,8 +9,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// Whatever several people do in two services over one store, with failures in between, there is what the
-// table in docs/rules.md says.
+// Several people act in two services over one store, with failures in between. The result is that of the table in docs/rules.md.
 func TestTheGateIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rulemodel.New()

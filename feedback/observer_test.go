@@ -230,7 +230,7 @@ func TestTheObserverIsToldOfTheStream(t *testing.T) {
 	assert.ErrorIs(t, failed[0].Err, errFlaky)
 }
 
-// What the host says of an event that is put aside is in the error, and in no notice.
+// The host's reason for putting an event aside is in the error, and in no notice.
 func TestANoticeQuotesNobody(t *testing.T) {
 	w, n := watched(t, feedback.Config{Canonical: func(id string) (string, error) {
 		if id == "mallory" {

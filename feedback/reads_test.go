@@ -105,7 +105,7 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	assert.Less(t, c.found, 12)
 }
 
-// What a reviewer or a person at the gate waits for is one read of the store and one commit.
+// Each call that a reviewer or an approver waits for makes one read of the store and one commit.
 func TestTwoRoundTrips(t *testing.T) {
 	w, c := crowded(t)
 	trips := func(want int, what string, do func()) {

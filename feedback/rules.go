@@ -292,7 +292,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Propos
 	return p, nil
 }
 
-// withdraw notes that a feedback is no longer behind the proposal. Who approved it had seen that feedback.
+// withdraw notes that a feedback is no longer behind the proposal. Earlier approvals had counted on it, so they are void.
 func (p *Proposal) withdraw() {
 	p.Withdrawn++
 	p.Approvals = nil

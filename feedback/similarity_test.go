@@ -104,7 +104,7 @@ func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 	}
 }
 
-// It reads and embeds each text once, and finds the same scores.
+// Consolidate reads and embeds each text once, and finds the same scores as Evaluate.
 func TestConsolidateComparesLikeEvaluate(t *testing.T) {
 	var texts []string
 	for i := range 12 {

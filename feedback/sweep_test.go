@@ -54,7 +54,7 @@ func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StateExpired), 1)
 }
 
-// What a process far ahead has done is done again by those whose clock is right.
+// Processes whose clock is right repeat the sweeps of one whose clock is far ahead.
 func TestAClockAheadStopsNoSweep(t *testing.T) {
 	for ahead, due := range map[time.Duration]bool{30 * day: true, time.Hour: true, time.Second: false} {
 		w := newWorld(t, feedback.Config{})
@@ -105,7 +105,7 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "approve.refused:eve", "reject.refused:dan"}, w.audit(p.ID))
 }
 
-// It tries once more at the next call, and then after 1, 2 and 4 minutes.
+// After a failure a sweep tries again at the next call, and then after 1, 2 and 4 minutes.
 func TestASweepThatFailsBacksOff(t *testing.T) {
 	asked, down := 0, true
 	w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {

@@ -205,7 +205,7 @@ func TestComparedRefuses(t *testing.T) {
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
 }
 
-// Whatever becomes of an answer of the model, in whatever order, what counts is what the last state says.
+// Facts about a model's answer come in any order. The last state of the answer decides what counts.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t, strong(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "yes", "no")

@@ -12,8 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// What the caller has to commit is in the commit of what is learned, also where nothing is, and in none
-// where that fails.
+// The caller's batch is in the commit of the evidence, also where there is no evidence. If that commit fails, it is in none.
 func TestCommittedAlong(t *testing.T) {
 	signal := learning.NewSignal(learning.Positive, "h", "e", "user_implicit")
 	neutral := learning.NewSignal(learning.Neutral, "h", "e", "user_implicit")

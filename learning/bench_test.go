@@ -88,7 +88,7 @@ func BenchmarkFireToSilence(b *testing.B) {
 	}
 }
 
-// fill fires many answers of many heuristics, each in a session of its own unless one is given, all of which then wait.
+// fill fires many answers of many heuristics, and all of them wait. Each has a session of its own, unless one is given.
 func (f *fixture) fill(n int, session string) {
 	f.Helper()
 	for i := range n {

@@ -134,7 +134,7 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 	assert.InDelta(t, 1./3, got.Overall.Error, 1e-12)
 }
 
-// What silence had made a success is taken back with it, and foreign cells are passed over.
+// A success that came of silence is taken back with the silence. Foreign cells are passed over.
 func TestCalibrationFollowsAnUndo(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
 	p := 0.9

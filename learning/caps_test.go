@@ -47,7 +47,7 @@ func TestFeedbackSpam(t *testing.T) {
 	}
 }
 
-// Whoever clicks ten thousand times on one answer has clicked once, with caps or without.
+// Ten thousand clicks of a person on one answer count as one, with caps or without.
 func TestClicksOnOneAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range steps(1_000, 10_000) {

@@ -52,7 +52,7 @@ type faulty struct {
 	failOnce error // of the next Commit
 	commits  []store.Batch
 	reads    int
-	forgets  bool // the batches, of which long tests make many
+	forgets  bool // the batches, as long tests make many of them
 }
 
 func (f *faulty) fail(err error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Whatever somebody clicked on an answer before, their last click alone is in the evidence.
+// Only a person's last click on an answer is in the evidence.
 func TestLastClickCounts(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i, positive := range []bool{true, false, false, true, true, false} {
@@ -129,7 +129,7 @@ func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
 	assert.Empty(t, e.Limits)
 }
 
-// Of many clicks at once exactly one is left.
+// A person clicks many times at once. Exactly one click is left.
 func TestClicksAtTheSameMoment(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	var wait sync.WaitGroup
@@ -178,7 +178,7 @@ func TestTargets(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
 }
 
-// Who takes their word back without another is not counted.
+// A person who withdraws a click without another one is not counted.
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
@@ -201,7 +201,7 @@ func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
 	assert.Equal(t, []float64{-0.8, -0.8}, f.counted("h")["user_explicit"])
 }
 
-// What comes late, or again, does not take the place of what was said after it.
+// A click that comes late, or again, does not replace a later one.
 func TestLateClicks(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	first := thumb("h", "e", false)
@@ -312,7 +312,7 @@ func TestFeedbackRefuses(t *testing.T) {
 	assert.Empty(t, f.counted("h"))
 }
 
-// What the store no longer holds can't be replaced, and goes on counting.
+// A click that the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
@@ -334,7 +334,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
-// Of two clicks about two targets the store holds only one.
+// The store holds only one of two clicks about two targets.
 func TestHalfForgottenClicks(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
@@ -513,8 +513,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// Not from developers, clicks that replace others, undos or silence. Signals of
-// that time are lost for good. Fires are counted, as they are facts and no trust.
+// A locked heuristic takes no signal from developers, from clicks that replace others, from undos or from silence. Signals of that time are lost for good. Fires are counted, as they are facts and no trust.
 func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))

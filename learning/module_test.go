@@ -251,7 +251,7 @@ func TestUndoListsWhatItTookBack(t *testing.T) {
 	assert.Empty(t, f.event("elsewhere", "undo"))
 }
 
-// As in the document, an undo takes back all that is open.
+// With UndoAll an undo takes back all that is open.
 func TestUndoAll(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: learning.SpecConfig().Strategy}, "h1", "h2")
 	f.fire("h2", "e1", "s")
@@ -371,7 +371,7 @@ func TestStoreFailures(t *testing.T) {
 	assert.EqualValues(t, 1, f.standing("h").Fires)
 }
 
-// Nothing is counted blindly.
+// If the store can't be read, nothing is counted.
 func TestStoreThatCannotBeRead(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.store.blind = errDown
@@ -513,7 +513,7 @@ func TestDeletedHeuristic(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// What it was asked for is waited for as before.
+// The module waits for the same signals as before.
 func TestAStorePanics(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -611,7 +611,7 @@ func TestStrategyDecides(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
 }
 
-// Whatever a strategy does, the call returns an error, and nothing is counted or lost.
+// A strategy may panic, hang or lie. The call returns an error, and nothing is counted or lost.
 func TestStrategyMisbehaves(t *testing.T) {
 	errMood := errors.New("not today")
 	for name, strategy := range map[string]moody{

@@ -67,7 +67,7 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	assert.Equal(t, "2", undo("yours", ""))
 }
 
-// Also where it was shown in the session of an undo, and to its person.
+// An answer that was shown both in the session of an undo and to its person is asked about once.
 func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
 	var asked int
 	strategy := moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) ([]learning.Signal, error) {
@@ -121,8 +121,7 @@ func (m *meddling) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return m.Store.Commit(ctx, batches...)
 }
 
-// Of a sweep, an undo and a complaint at the same moment, each sees what the other has done,
-// whichever comes first.
+// A sweep, an undo and a complaint come at the same moment. Each sees the effects of those before it, in any order.
 func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	cfg := windows(60, 30)
 	sweep := func(f *fixture) { f.sweep() }
@@ -161,7 +160,7 @@ func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	}
 }
 
-// No signal that was read before counts after it.
+// A lock comes between the reading and the commit of a signal. The signal does not count.
 func TestALockHoldsAtOnce(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	between := &meddling{Store: f.store.Store}
@@ -173,7 +172,7 @@ func TestALockHoldsAtOnce(t *testing.T) {
 	assert.Empty(t, f.counted("h"))
 }
 
-// Where the store has forgotten it, the undo counts beside it, and says so.
+// The store has forgotten the silence. The undo counts beside it, and says so.
 func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	for _, twoWeeks := range []bool{false, true} {
 		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
@@ -196,7 +195,7 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// However many fires wait elsewhere, and however many it ends.
+// An event takes as many calls of the store with many waiting fires as with few, and with many that it ends as with few.
 func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	for _, waiting := range []int{10, 1000} {
 		f := crowded(t, learning.Config{})
@@ -255,8 +254,7 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, []float64{-0.8}, f.counted("h")["user_explicit"])
 }
 
-// Who has the same name in another case is somebody else. Their last click still replaces the one before,
-// and their undo is still heard.
+// A person whose name differs in case is somebody else. Their last click still replaces the one before, and their undo is still heard.
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
@@ -417,7 +415,7 @@ func TestTheSameWordsAgain(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1, -1}}, f.counted("h"))
 }
 
-// Whoever takes other people's answers back first does not stand for them. Each person's undo counts for itself, once.
+// The first person to take an answer back does not stand for the others. Each person's undo counts for itself, once.
 func TestGuardedUndos(t *testing.T) {
 	after := func(caps evidence.Caps, texts bool) float64 {
 		f := newFixtureDefault(t, learning.Config{Caps: caps})

@@ -64,7 +64,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
 }
 
-// Where it is not whole, nothing changes.
+// If the history is not whole, Rebuild changes nothing.
 func TestRebuildNeedsTheHistory(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{}, "h")
 	f.apply("1", "h", 1)
@@ -80,7 +80,7 @@ func TestRebuildNeedsTheHistory(t *testing.T) {
 	assert.Equal(t, aDay, f.another(learning.Config{}).Config().HalfLife)
 }
 
-// And the audit says so.
+// Settings that apply to reads are taken over, and the audit has an entry.
 func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 	f := newFixture(t, learning.Config{Initial: 0.4}, "h")
 	f.put(learning.Heuristic{ID: "other"})

@@ -408,7 +408,7 @@ func TestRowsOfIgnores(t *testing.T) {
 	})
 }
 
-// What a person writes in a session of their own takes nobody else's answers back.
+// A text in a person's own session takes back nobody else's answers.
 func TestUndoOfOthers(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "a", "b")
 	fire := func(heuristic, person string) {
@@ -425,7 +425,7 @@ func TestUndoOfOthers(t *testing.T) {
 	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
 }
 
-// Not in a handful of answers, and with a cap not in a thousand. One person can teach.
+// Silence alone earns no trust in a handful of answers, and with a cap none in a thousand. One person can teach.
 func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "h")
 	f.put(learning.Heuristic{ID: "new"})

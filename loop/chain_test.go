@@ -107,7 +107,7 @@ func TestAModelThatHangsForGoodIsPassedOver(t *testing.T) {
 	})
 }
 
-// All models hang: the arm is told, as it is of any model that fails.
+// All models hang. The arm gets the same outcome as for any model that fails.
 func TestAllModelsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, err := loop.New(ctx, loop.Config{

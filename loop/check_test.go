@@ -34,7 +34,7 @@ func broken(violations []feedback.Violation) (texts []string) {
 	return texts
 }
 
-// Whoever answers, the caller is told of the rules that the answer or a call breaks, and counts once.
+// The caller hears of each rule that an answer or a call breaks, whether a heuristic or a model answered. Each counts once.
 func TestRulesAreEnforced(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	w.model.says = "Use sudo."
@@ -103,7 +103,7 @@ func (w *world) call(r loop.ToolResult) []feedback.Violation {
 	return found
 }
 
-// There are no rules to ask.
+// An agent without the part Feedback has no rules to ask.
 func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
 	w := newWorld(t, loop.Config{Without: loop.Feedback})
 	w.model.says = "Use sudo."

@@ -124,7 +124,7 @@ func TestShadowLearnsByCell(t *testing.T) {
 	assert.True(t, strings.HasPrefix(w.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "partition:"))
 }
 
-// Nothing is learned while it is frozen.
+// A frozen agent learns no cells.
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{}, Frozen: true})
 	for _, text := range kinds(50) {

@@ -69,7 +69,7 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What says what was left out: "candidates", "heuristic", "rules", "rule", "patterns", "errors", "error" (of a tool, in the same task), "notes", "note", "item" (the cell of the text) or "arm"; or the end of
+	// What names the part that was left out: "candidates", "heuristic", "rules", "rule", "patterns", "errors", "error" (of a tool, in the same task), "notes", "note", "item" (the cell of the text) or "arm"; or the end of
 	// the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it

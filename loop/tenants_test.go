@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Agents of two names share a store, and the ids, sessions and people of both are the same. Whatever the one is told, the other one believes, says and asks as
-// it would have without it. SECURITY.md says what names do not keep apart; the end of this test shows it.
+// Agents of two names share a store, and the ids, sessions and people of both are the same. News for one agent changes nothing that the other one believes, says or
+// asks. SECURITY.md lists the things that names do not keep apart, and the end of this test shows them.
 func TestTenants(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now})

@@ -36,7 +36,7 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 	return ""
 }
 
-// One reads all that is needed, the other keeps the arm that was chosen.
+// Prepare makes two calls of the store. One reads all that it needs, the other keeps the chosen arm.
 func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
 	counted := &failing.Store{Store: new(memstore.Store)}
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})

@@ -81,7 +81,7 @@ func listed(t testing.TB, st store.Store, kind string) (parts []evidence.Part) {
 	return parts
 }
 
-// Whatever is wrong, nothing changes, and the store can be loaded afterwards.
+// A dump with a fault changes nothing, and the store can be loaded afterwards.
 func TestLoadRefuses(t *testing.T) {
 	_, file := full(t)
 	st := newStore(t, memstore.Config{Now: newClock().time})

@@ -68,8 +68,8 @@ func reject(t testing.TB, d stream.Delivery, delay time.Duration) {
 	require.NoError(t, d.Reject(context.Background(), delay))
 }
 
-// What is in hand for longer than the lease is delivered again; whoever had it before can still
-// acknowledge it, but no longer give it back.
+// An event that is in hand for longer than the lease is delivered again. The first receiver can still acknowledge it, but no longer give
+// it back.
 func TestStreamLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -112,7 +112,7 @@ func assertNothing(t testing.TB, s *memstore.Stream, within time.Duration) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// What is rejected comes again when its delay is over, to the moment, and one rejection is all.
+// A rejected event comes again at the very moment its delay is over. A second rejection changes nothing.
 func TestStreamDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
@@ -154,7 +154,7 @@ func TestStreamIsBounded(t *testing.T) {
 	assert.Equal(t, 2, s.Len())
 }
 
-// What it can't take changes nothing.
+// A refused event changes nothing.
 func TestStreamRefuses(t *testing.T) {
 	s := &memstore.Stream{}
 	var fault *heed.InputError

@@ -223,7 +223,7 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	assert.Zero(t, swept(s.clock.Now()))
 }
 
-// What becomes of a pattern is worked out from evidence that fades from the first observation on.
+// The state of a pattern follows from evidence that fades from the first observation on.
 func TestLateEvidenceFades(t *testing.T) {
 	cfg := patterns.SpecConfig()
 	cfg.Maturity.MinFeedback = 1

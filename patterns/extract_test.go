@@ -143,7 +143,7 @@ func TestHostsExtendTheRules(t *testing.T) {
 	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content, "an outcome that names it gives it the approach's name")
 }
 
-// What the phrases find goes to the host's function, and the function's answer is the answer.
+// The host's function gets the finds of the phrases, and its answer is the answer.
 func TestAModelHasTheLastWord(t *testing.T) {
 	var answer []patterns.PatternID
 	var gone error

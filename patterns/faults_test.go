@@ -268,7 +268,7 @@ func TestEveryMethodIsSwept(t *testing.T) {
 	}
 }
 
-// Whatever follows from an outcome, a rating or a decision is one commit.
+// An outcome, a rating or a decision is one commit with all that follows from it.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
 		"Record", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",

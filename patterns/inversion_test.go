@@ -119,7 +119,7 @@ func TestWhatForbidsIsStripped(t *testing.T) {
 	assert.LessOrEqual(t, len(w.pattern("anti-long").Content), 4096)
 }
 
-// What is inverted stays so, whatever comes next, and goes on collecting evidence.
+// An inverted pattern stays inverted and goes on collecting evidence.
 func TestInvertedOnce(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	w.record(good("p"))

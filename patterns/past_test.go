@@ -77,7 +77,7 @@ func TestPlansAreOfNow(t *testing.T) {
 	})
 }
 
-// That holds for what several recorders do at the same time.
+// Several recorders work at the same time. Each one's next plan is that of a new recorder.
 func TestPlansOfManyAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		w := newWorld(t, cfg)

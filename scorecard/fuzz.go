@@ -32,7 +32,7 @@ func fuzzing() []card.Line {
 	const short, long = 20_000, 1_000_000
 	return []card.Line{{
 		Name:    "S11",
-		Promise: "Nothing that others wrote makes heed panic, hang or break what it promises of a text.",
+		Promise: "No text of others makes heed panic, hang or break a promise about texts.",
 		Attack: "Go's fuzzing of replies, prompts, events, reports, archives and dumps. The long form is guided by coverage, the short one mutates the seeds " +
 			"blindly.",
 		Short: form(short, 15*time.Minute), Long: form(long, 6*time.Hour),

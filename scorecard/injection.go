@@ -26,9 +26,9 @@ func injection() []card.Line {
 	}
 	return []card.Line{{
 		Name:    "S10",
-		Promise: "No text in a field changes the form of a prompt. Its sense is another matter: a sentence that asks for something still asks for it.",
+		Promise: "No text in a field changes the form of a prompt. Its meaning stays: a sentence that asks for something still asks for it.",
 		Attack: "1,000 hostile texts in each of 10 fields: of decisions, predictions, extractions and plans. They carry line breaks, headings, fences, tags, chat " +
-			"markers, JSON and what nobody sees. The long form joins them at random.",
+			"markers, JSON and invisible characters. The long form joins them at random.",
 		Short: form(10_000, 10*time.Minute), Long: form(50_000, time.Hour),
 		Run:      neutral(rendered),
 		Controls: []card.Control{{Name: "fmt.Sprintf with the templates of the design", Run: neutral(formatted)}},

@@ -23,7 +23,7 @@ const illegal = "illegal histories"
 func linearizable() []card.Line {
 	return []card.Line{{
 		Name:    "S5",
-		Promise: "What many callers are told of one cell is a history that one caller after the other could have had.",
+		Promise: "Many callers use one cell at once, and get answers that one caller after the other could have got.",
 		Attack: "16 goroutines (64 in the long form) apply outcomes to cells, most of them several times, and read the cells, in a store in memory. " +
 			"Porcupine searches an order in which each answer is right.",
 		Short:    card.Form{Bars: []card.Bar{card.AtMost(illegal, 0)}, Work: 80_000, Faults: 20_000, Budget: 5 * time.Minute},

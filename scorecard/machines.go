@@ -37,7 +37,7 @@ func stateMachines() []card.Line {
 	}
 	line := card.Line{
 		Name:    "S12",
-		Promise: "Whatever is done in whatever order, heed does as a simple model of it does.",
+		Promise: "After any calls in any order, heed agrees with a simple model of itself.",
 		Attack:  "Six state machines and oracles draw random steps, and compare after each.",
 		Short:   form(1000, 15*time.Minute),
 		Long:    form(20_000, 6*time.Hour),

@@ -82,7 +82,7 @@ func (w *wild) outcome(ctx context.Context, _ strategy.Outcome) error {
 	return nil
 }
 
-// poisoned returns a desk whose store fails now and then, with events of which one in a hundred can't be read.
+// poisoned returns a desk with a store that fails now and then. One in a hundred of its events can't be read.
 func poisoned(ctx context.Context, s card.Settings, events int) (*desk, *flaky, error) {
 	st := &flaky{}
 	d, err := newDesk(ctx, func(kept store.Store) store.Store { st.Store = kept; return st })

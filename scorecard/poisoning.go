@@ -39,10 +39,10 @@ func poisoning() []card.Line {
 		}
 	}
 	return []card.Line{
-		line("coalitions", "Whatever k sources send, with caps they move a mean by at most f(k).",
-			"Random honest sources, and up to six that conspire: in many channels, of one mind, with huge masses.",
+		line("coalitions", "With caps, k sources move a mean by at most f(k).",
+			"Random honest sources, and up to six that conspire in many channels, with one opinion and huge masses.",
 			coalitions, 20_000, 1_000_000, card.AtMost(beyond, 0)),
-		line("clicks", "With learning.Guarded, a person with thousands of clicks hardly moves what twenty others have judged.",
+		line("clicks", "With learning.Guarded, thousands of clicks by one person hardly move a heuristic that twenty others have judged.",
 			"One person, then three, praise or blame thousands of answers of one heuristic.",
 			clicks, 4*2_000, 4*10_000, card.AtMost(byOne, 0.05), card.AtMost(byThree, 0.15)),
 		line("silence", "With learning.Guarded, silence alone never brings a heuristic to where it answers by itself.",

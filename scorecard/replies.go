@@ -23,7 +23,7 @@ func malformed() []card.Line {
 	bars := []card.Bar{card.AtLeast(recovered, 98), card.AtMost(accepted, 0), card.AtMost(outside, 0)}
 	return []card.Line{{
 		Name:    "S9",
-		Promise: "What a model predicts is read if it can be read, and never guessed.",
+		Promise: "heed reads a model's prediction if it can be read, and never guesses.",
 		Attack: "Replies with the faults that models make: prose, fences, thoughts, broken JSON, numbers that are none, fields that are there twice. The " +
 			"long form puts a second wrapper around each.",
 		Short:    card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 5 * time.Minute},

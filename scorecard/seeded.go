@@ -111,8 +111,8 @@ func seeding14() []card.Line {
 	form := card.Form{Bars: []card.Bar{card.AtLeast(found, float64(len(bugs))), card.AtMost(falseAlarms, 0)}, Work: int64(2 * len(bugs)), Budget: 20 * time.Minute}
 	return []card.Line{{
 		Name:     "S14",
-		Promise:  "The tests find the faults that libraries like this one have had.",
-		Attack:   "Each of 14 faults is built into heed, one at a time. A test that passes without it has to fail.",
+		Promise:  "The tests find faults that libraries like this one have had.",
+		Attack:   "Each of 14 faults is built into heed, one at a time. A test that passes without the fault must then fail.",
 		Short:    form,
 		Long:     form,
 		Run:      board(bugs),

@@ -460,7 +460,7 @@ func (l *loading) flush() error {
 	return err
 }
 
-// insert writes ids, or records with their keys, none of which may be there.
+// insert writes ids, or records with their keys. None of them may be there yet.
 func (l *loading) insert(text string, rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
 	added := make(map[string]bool)

@@ -11,7 +11,7 @@ import (
 )
 
 // Readers make reads of concurrent callers together, as a queue does with commits: a leader reads for all that wait, in one statement
-// that begins after they came. So few connections are busy, each of which has the statement prepared.
+// that begins after they came. So few connections are busy, and each has the statement prepared.
 //
 // If a read for several fails, each reads by itself.
 type readers struct {

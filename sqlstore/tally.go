@@ -205,7 +205,7 @@ func (d *delta) row(dialect Dialect, from origin) []any {
 const tallyRead = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,
 	t.last_positive, t.last_negative, t.last_neutral, `
 
-// tallySums are the columns of a tally that are read, the last of which tells whether it fits to its checksum.
+// tallySums are the columns of a tally that reads select. The last one tells whether the tally fits its checksum.
 var tallySums = tallyRead + namedIfFits(`t.`)
 
 // scanTally scans some columns of one's own, and then tallySums. The landmark is a number of steps. It returns what namedTally has to be.

@@ -171,7 +171,7 @@ func (m *member) end() {
 	if !m.ended && m.in != nil {
 		m.in.end()
 	}
-	m.ended = true // of which the next transaction for it is told
+	m.ended = true // the next transaction for this member learns of it
 }
 
 // end notes that the context of one more member has ended. The caller holds the queue's mutex.

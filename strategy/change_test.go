@@ -81,7 +81,7 @@ func TestStillWorldsRaiseFewAlarms(t *testing.T) {
 	assert.LessOrEqual(t, alarms, runs/500) // twice what is promised
 }
 
-// From one rate to quite another.
+// An arm goes from one rate to quite another, and the test finds the place.
 func TestAChangeIsFoundWhereItIs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -136,7 +136,7 @@ func TestEachFaultIsNamed(t *testing.T) {
 	assert.Equal(t, []string{"Store", "Arms"}, fields(err))
 }
 
-// What is changed afterwards, in what was given or in what is returned, changes nothing.
+// Later changes to the given configuration, or to a returned one, change nothing.
 func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	given := withFixtures(t, strategy.Config{
 		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},

@@ -127,7 +127,7 @@ func levels(beliefs []strategy.Belief) (levels []evidence.Beta) {
 	return levels
 }
 
-// What is bad for the segment and good for the item wins for the item alone.
+// An arm that is bad for the segment and good for one item wins for that item alone.
 func TestASpecialisedItemGoesItsOwnWay(t *testing.T) {
 	l := newLearner(t, strategy.Config{Pooling: strategy.Copy{}})
 	q := strategy.Query{Item: "i", Category: "c"}
@@ -233,7 +233,7 @@ func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
 	}
 }
 
-// Also when the store has long forgotten by which id.
+// A copy is made once, also when the store has long forgotten its id.
 func TestACopyIsMadeOnceForGood(t *testing.T) {
 	c := &clock{}
 	st := newStore(t, c.Now)

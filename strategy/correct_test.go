@@ -293,7 +293,7 @@ func TestOutcomesComeAndGo(t *testing.T) {
 	})
 }
 
-// One that is known already does not keep the record from the others.
+// A choice has several outcomes, and one is known already. The record still gets the others.
 func TestARecordMissesNoOutcomeOfSeveral(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
@@ -395,7 +395,7 @@ func TestAnOutcomeIsNotBeforeItsChoice(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What it chose is recorded, found and credited as any other choice, also by another process.
+// Its choice is recorded, found and credited like any other, also by another process.
 func TestAHostChoosesByItself(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: "heed.strategy"})
 	l := newLearner(t, cfg)

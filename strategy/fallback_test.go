@@ -23,7 +23,7 @@ func newFaulty(t *testing.T) (*strategy.Learner, *faulty) {
 	return newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})}), st
 }
 
-// It returns the default arm along with the store's error, and forgets it.
+// Select returns the default arm with the store's error, and does not remember the choice.
 func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 	for _, session := range []string{"s", ""} {
 		for name, fail := range map[string]func(*faulty, *error){

@@ -65,7 +65,7 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 	w.expired = choose(t, w.Learner, w.query("gone", "i"))
 	w.clock.Advance(2 * time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	for n := range 3 { // of which the next sweep expires the first two
+	for n := range 3 { // the next sweep expires the first two
 		choose(t, w.Learner, w.query(fmt.Sprint("waits", n), "i"))
 		w.clock.Advance(45 * time.Minute)
 	}
@@ -368,7 +368,7 @@ func settled(t *testing.T, cfg strategy.Config, f fallible) string {
 	return w.state()
 }
 
-// Of the methods of a learner and of a consumer, those alone are left out that call no store.
+// The sweep of faults covers each method of a learner and of a consumer that calls the store.
 func TestEveryMethodIsMadeToFail(t *testing.T) {
 	exempt := map[string]string{
 		"Config":     "calls no store",

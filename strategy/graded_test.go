@@ -60,7 +60,7 @@ func TestCoinsTellWhatCoinsTell(t *testing.T) {
 	assert.InEpsilon(t, meanRegret(fractional{}, 2, coin, 1), meanRegret(strategy.Alone{}, 2, coin, 1), 1e-9)
 }
 
-// Whatever it is, a confidence that all outcomes share changes no choice.
+// A confidence that all outcomes share changes no choice.
 func TestEqualConfidencesCountAlike(t *testing.T) {
 	t.Parallel()
 	runs := uint64(long(1, 3))

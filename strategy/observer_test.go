@@ -111,7 +111,7 @@ func TestObserverIsToldOfInvertedItems(t *testing.T) {
 	assert.Contains(t, inverted[0].Reason, "the rewards of a changed from 1.00 to 0.00")
 }
 
-// Of what follows from an outcome that is counted, and of sweeps.
+// The observer hears of failures after an outcome was counted, and of those in sweeps.
 func TestObserverIsToldOfHiddenFailures(t *testing.T) {
 	var w witness
 	cfg, _ := recording(t, strategy.Config{Observer: w.observe, Pooling: strategy.Copy{Sessions: 1}})
@@ -143,7 +143,7 @@ func TestObserverIsToldOfHiddenFailures(t *testing.T) {
 	assert.Equal(t, "sweep", told[0].(heed.Failed).What)
 }
 
-// It is called outside of every lock.
+// The observer is called outside of all locks, so it may call the learner.
 func TestObserverMayCallBack(t *testing.T) {
 	var l *strategy.Learner
 	called := 0

@@ -317,7 +317,7 @@ func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
 	assert.Nil(t, status.Choices)
 }
 
-// With the default arm and the error, and without a record.
+// Select returns the default arm and the error, and there is no record.
 func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 	for name, of := range map[string]func(*faulty) *atomic.Pointer[error]{
 		"Commit": func(f *faulty) *atomic.Pointer[error] { return &f.commit },

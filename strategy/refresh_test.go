@@ -102,7 +102,7 @@ func TestWhatOthersLearnIsSeen(t *testing.T) {
 	}
 }
 
-// What was loaded in a time that is still to come counts as old.
+// A segment whose time of loading lies in the future counts as old.
 func TestAClockThatIsPutBackKeepsNothingOld(t *testing.T) {
 	c := &clock{}
 	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, func() time.Time { return start.Add(5 * time.Hour) })})
@@ -178,7 +178,7 @@ func TestArmsMayComeAndGo(t *testing.T) {
 	}
 }
 
-// One source makes up a thousand outcomes of the worst arm.
+// One source invents a thousand good outcomes of the worst arm.
 func TestCapsLimitALiar(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// What is taken back of a part of the log that is gone is no fault.
+// A retraction of an outcome from a missing part of the log is no fault.
 func TestReplayInPart(t *testing.T) {
 	c := &clock{}
 	first := newLearner(t, eventful(t, c, nil))

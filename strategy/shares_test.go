@@ -29,7 +29,7 @@ func TestSharesTakeThePlaceOfBeliefs(t *testing.T) {
 	assert.InDelta(t, 0.25, float64(counts["c"])/2000, 0.04)
 }
 
-// Also in another process.
+// A session keeps its arm under other shares, also in another process.
 func TestASessionKeepsItsArmUnderOtherShares(t *testing.T) {
 	l, st := sharing(t, nil)
 	q := strategy.Query{Session: "s", Shares: []float64{0, 1, 0}}

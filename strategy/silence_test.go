@@ -166,7 +166,7 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 						require.Equal(t, strategy.Applied, disposition)
 						require.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 					}
-					for _, choice := range made[2:] { // of which nothing is ever heard
+					for _, choice := range made[2:] { // their outcomes never come
 						if silence.Confidence > 0 {
 							_, err := cfg.Store.Commit(ctx, store.Batch{Retract: []string{
 								"strategy:" + choice.ID.String() + ":heed:silence", "strategy:" + choice.ID.String() + ":heed:silence:1",

@@ -124,7 +124,7 @@ func TestSurveyOfCopies(t *testing.T) {
 	assert.Equal(t, 20, itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"}).SpecializesAt)
 }
 
-// Of one outcome an item, every strength is as likely, and the strength their geometric mean,
+// If each item has one outcome, every strength is as likely, and the strength their geometric mean,
 // (1·3·10·30·100·300·1000·3000)^(1/8) = √3000. A single outcome counts in the segment for one.
 func TestSurveyOfTwoLevels(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{Arms: plain("a", "b")})
@@ -318,8 +318,8 @@ func TestParametersAreReported(t *testing.T) {
 	assert.Equal(t, want, distributionOf(t, l, "", "").Parameters)
 }
 
-// Of a plain belief they are the distribution's own. Of one whose item lies around a level they are those of
-// the mixture, whose distribution is added up here over 400 quantiles of the level.
+// A plain belief has the quantiles of its distribution. A belief about an item around a level has those of the mixture. This test adds up the
+// mixture's distribution over 400 quantiles of the level.
 func TestIntervals(t *testing.T) {
 	for _, level := range []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 3, Beta: 0.5}, {Alpha: 400, Beta: 600}} {
 		for _, p := range []float64{0.5, 0.9, 0.99} {

@@ -80,7 +80,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// All outcomes of a consumed event and the end of its session.
+// All outcomes of a consumed event and the end of its session are one commit.
 func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}
 	st := &failing.Store{Store: newStore(t, c.Now)}

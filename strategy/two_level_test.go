@@ -156,8 +156,8 @@ func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
 	})
 }
 
-// Of Copy and Alone to within rounding. Of TwoLevel the levels agree to within 0.02:
-// its strength comes of predictions that were made when less was known.
+// Updated models of Copy and Alone agree with new ones to within rounding. TwoLevel's levels agree to within 0.02, as its strength comes of
+// predictions that were made when less was known.
 func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	const arms = 4
 	for _, pooling := range poolings {

@@ -38,7 +38,7 @@ func Is(id int) bool {
 }
 `
 
-// mutated returns a file in which each function that is mutated begins with its copies, of which at most one runs.
+// mutated returns a file with the copies of each mutated function at the function's beginning. At most one copy runs.
 func mutated(src string, mutants []*mutant) []byte {
 	functions := map[*function][]*mutant{}
 	for _, m := range mutants {

@@ -248,7 +248,7 @@ func TestBadInput(t *testing.T) {
 	require.Error(t, sink.Publish(t.Context(), stream.Event{Topic: "nobody.reads"}), "no stream has the subject")
 }
 
-// What can't come back ends the wait.
+// A stream or connection that is gone for good ends the wait.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(jetstream.JetStream) error{

@@ -116,7 +116,7 @@ func receive(t *testing.T, source stream.Source) stream.Delivery {
 	return d
 }
 
-// What a process had in hand that never comes back is taken by another when the lease has ended, and a rejected event by anybody.
+// A process ends with an event in hand. Another process takes the event when the lease is over. Anybody may take a rejected event.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	client := newBroker(t).client()

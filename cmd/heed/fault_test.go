@@ -234,7 +234,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 	}
 }
 
-// What can't be read is damaged, and not unknown.
+// A record that can't be read is called damaged, and not unknown.
 func TestDamagedRecordsAreNamed(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)

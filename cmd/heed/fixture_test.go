@@ -165,7 +165,7 @@ func (w *world) injections() {
 	}
 }
 
-// models are a learner of which model to ask, that keeps no records of its choices.
+// models is a learner that chooses a model to ask, and keeps no records of its choices.
 func (w *world) models() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models",

@@ -26,8 +26,8 @@ import (
 
 func noEnv(string) string { return "" }
 
-// What it learns, it learns from what a host would see. (The compiler holds the
-// border as well: the world imports the assistant's types.)
+// The assistant learns only from things that a host would see. (The compiler holds the border as well, as the world imports the
+// assistant's types.)
 func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(os.DirFS("assistant"), "*.go")

@@ -42,7 +42,7 @@ func TestPoliciesLearn(t *testing.T) {
 	}
 }
 
-// Nothing fails, and an outcome that comes again is none.
+// heed's policies fail under no trouble, and an outcome that comes again changes nothing.
 func TestHeedUnderTroubles(t *testing.T) {
 	all, regrets := troubles(), make(map[string]mean)
 	s := study{requests: 60, runs: 1, seed: 7, worlds: worlds()[1:2], troubles: []trouble{all[0], all[3], all[7]}, policies: ofHeed}

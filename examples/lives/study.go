@@ -64,7 +64,7 @@ func crowds() []crowd {
 	return []crowd{quiet, talkative, complaining, careless, quiet.team(), talkative.team(), complaining.team(), talkative.spammed()}
 }
 
-// mix is how many of 100 heuristics are of which kind where regrets are added up.
+// mix has the number of heuristics of each kind in 100, for sums of regrets.
 var mix = []struct {
 	subject
 	share float64

@@ -29,7 +29,7 @@ func TestGuardedHoldsThreeFalseAccounts(t *testing.T) {
 	assert.Less(t, guarded.Lost, 2*free.Lost)
 }
 
-// What an attack did is taken back before the next.
+// Each attack is taken back before the next one.
 func TestAnAttackLeavesNothing(t *testing.T) {
 	ctx := context.Background()
 	w, err := newWorld(ctx, []float64{0.7, 0.3}, strategy.Config{}, 1)

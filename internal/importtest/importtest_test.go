@@ -87,7 +87,7 @@ const (
 	silent = false
 )
 
-// sharing are the phrases of which one must be in the doc comment of every exported struct type with an exported method on
+// sharing are phrases. One of them must be in the doc comment of every exported struct type with an exported method on
 // its pointer. Values without such methods are shared like any other variable, and errors are only read.
 var sharing = []string{"safe for concurrent use", "must not be used concurrently", "immutable"}
 

@@ -150,7 +150,7 @@ func TestNoTextOpposesItself(t *testing.T) {
 	})
 }
 
-// Whatever is said, its denial is never taken for the same.
+// The denial of a sentence never passes for the same sentence.
 func TestPuttingANegationInOpposes(t *testing.T) {
 	subjects := rapid.SampledFrom([]string{"caching", "the service", "every reviewer", "a test", "retries"})
 	verbs := rapid.SampledFrom([]string{"be logged", "use the database", "call others", "run twice", "depend on the clock"})

@@ -66,8 +66,7 @@ func write(t *rapid.T, g *grammar, number, depth int) string {
 	return strings.Join(words, " ")
 }
 
-// What follows a root is not filtered out, and a text with it is read
-// the same with and without the filter.
+// The filter lets each text with a root pass, and the text is read the same with and without the filter.
 func TestFilterOfClauses(t *testing.T) {
 	languages, fast := tables()
 	others := rapid.SampledFrom(texts(t))

@@ -124,7 +124,7 @@ func TestCaseAndSpacesDoNotMatter(t *testing.T) {
 	})
 }
 
-// Whoever quotes a command does not give it.
+// A quoted command is not given.
 func TestQuotedCommands(t *testing.T) {
 	texts := commands(t)
 	marks := rapid.SampledFrom([]string{`" "`, "“ ”", "„ “", "« »", "» «", "‹ ›", "‘ ’", "' '", "` `", "``` ```", "「 」", "『 』", "＂ ＂"})

@@ -96,7 +96,7 @@ func TestAnObserverThatHangs(t *testing.T) {
 	})
 }
 
-// Of many callers at once, those that found no place in time are counted too.
+// Notices of many callers at once that find no place in time are counted, too.
 func TestNoticesOfABurstAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

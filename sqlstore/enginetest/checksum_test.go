@@ -122,7 +122,7 @@ func fillTables(t testing.TB, handle *sql.DB, at place, outcomes int) {
 	require.NoError(t, st.Sweep(ctx, time.Time{})) // loses two of the history
 }
 
-// serve returns what reads serve, by name. What can't be read is left out.
+// serve returns the results of reads, by name. Rows that can't be read are left out.
 func serve(t testing.TB, handle *sql.DB, at place) map[string]string {
 	all := make(map[string]string)
 	put := func(name string, value any) {
@@ -292,7 +292,7 @@ func flip(t testing.TB, handle *sql.DB, at place, c column, columns []column, bi
 	return func() { set(before, after) }
 }
 
-// flipped returns a value of which a bit is another: of a number some of its 64, of a text the lower ones of its bytes.
+// flipped returns a value with one other bit: any bit of a number, and the lower bits of a text's bytes.
 func flipped(value any, bit int) any {
 	switch v := value.(type) {
 	case int64:

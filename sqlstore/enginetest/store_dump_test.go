@@ -75,7 +75,7 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: at, Payload: []byte("\x00not JSON\xff")}))
 }
 
-// What one store dumps, every other one loads and dumps alike.
+// Every store loads the dump of every other one, and dumps the same.
 func TestDump(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {

@@ -20,7 +20,7 @@ import (
 
 func (p place) file() string { return strings.TrimPrefix(strings.SplitN(p.dsn, "?", 2)[0], "file:") }
 
-// What heed makes nobody else can read, and what the host has made stays as it is.
+// Nobody else can read the files that heed makes. The host's own files stay as they are.
 func TestFilesArePrivate(t *testing.T) {
 	for _, b := range files() {
 		t.Run(b.name, func(t *testing.T) {

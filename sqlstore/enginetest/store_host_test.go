@@ -154,7 +154,7 @@ func TestStoreRefusesWeakTransactions(t *testing.T) {
 	})
 }
 
-// What is written as durable is so, whoever used the connection before.
+// A durable store's commits are durable on each connection of a handle, also after a relaxed store has used it.
 func TestStoresOfOneHandle(t *testing.T) {
 	for _, b := range files() {
 		at := b.place(t)

@@ -25,7 +25,7 @@ func counted(t testing.TB, st *sqlstore.Store) (n uint64) {
 	return n
 }
 
-// What another store commits is seen within Stale, and beside records at once. One's own is seen at once.
+// A store sees commits of another store within Stale, and in reads of records at once. It sees its own at once.
 func TestOthersAreSeenInTime(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		here, there := at.store(t, sqlstore.Config{Stale: 300 * time.Millisecond}), at.store(t, sqlstore.Config{Stale: time.Hour})

@@ -405,8 +405,7 @@ func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 	return answers, stateOf(t, st)
 }
 
-// Of random calls that are made together, the receipts, the errors and the store are as if they had been
-// made in some order, one after the other, in memory.
+// Random calls are made together. Their receipts and errors and the store are as if they had been made one after the other, in some order, in memory.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	skipRaced(t)
 	at := sqliteFile(t, "sqlite")

@@ -39,7 +39,7 @@ func TestConsumerConfigFaults(t *testing.T) {
 	assert.Equal(t, []string{"Learner"}, fields(err), "a learner without records finds no choice")
 }
 
-// What is of no choice that is known is no error and no event.
+// A worth that belongs to no known choice is no error, and no event comes of it.
 func TestConsumerUnknown(t *testing.T) {
 	d := newDesk(t, strategy.Config{Topic: "heed.strategy"})
 	d.choose(t, 1)
@@ -108,7 +108,7 @@ var poisons = map[string]string{
 		`{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
 }
 
-// What can't be right is dead at once, with what is needed to look into it, and changes nothing.
+// An event that can't be right is a dead letter at once. It has all that is needed to look into it, and changes nothing.
 func TestConsumerPoison(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -276,7 +276,7 @@ func TestConsumerReportsFailureWhileEnding(t *testing.T) {
 	require.ErrorIs(t, d.consumer(t, attribution.Config{Attempts: 1}).Run(running), errFlaky)
 }
 
-// What could not be acknowledged comes again, and counts once.
+// An event that could not be acknowledged comes again, and counts once.
 func TestConsumerAckFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -578,7 +578,7 @@ func TestConsumerRouter(t *testing.T) {
 	}
 }
 
-// They are left out, and records of another session are credited there.
+// Signals of another session are left out, and records of another session are credited there.
 func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -640,7 +640,7 @@ func TestConsumerTellsItsObserver(t *testing.T) {
 	}, w.told)
 }
 
-// What a store of the host's says is in the dead letter, and in no notice.
+// An error of the host's store is in the dead letter, and in no notice.
 func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
@@ -671,8 +671,8 @@ func TestConsumerDisabled(t *testing.T) {
 // bar is the number of events of the tests that show what the consumer promises.
 var bar = long(400, 10_000)
 
-// Of 400 events, ten thousand in the long form, one in a hundred can't be right, and one commit in twenty
-// fails. Each is applied or dead; the evidence is exact; and a replay of all changes nothing.
+// One event in a hundred can't be right, and one commit in twenty fails, among 400 events and 10,000 in the long form. Each event is applied or
+// dead, the evidence is exact, and a replay of all events changes nothing.
 func TestConsumerDeadOrApplied(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
@@ -758,7 +758,7 @@ func TestConsumerCountsOnce(t *testing.T) {
 	assert.Equal(t, float64(bar)/2, d.mass(t))
 }
 
-// Whatever a payload is, Handle does not panic, and what it refuses changes nothing.
+// Handle panics on no payload. A refused one changes nothing.
 func FuzzReport(f *testing.F) {
 	for _, payload := range poisons {
 		f.Add([]byte(payload))

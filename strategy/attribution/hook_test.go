@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// Of each outcome once, after it is counted, and of each end of a session.
+// The hook is called once for each outcome, after it is counted, and for each end of a session.
 func TestHookIsTold(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -63,7 +63,7 @@ func (s *forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store
 	return receipts, err
 }
 
-// What was counted by a commit whose answer was lost is counted once, and the hook is not told.
+// The answer to a commit is lost. Its outcome still counts once, and the hook is not called.
 func TestHookIsToldAtMostOnce(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
@@ -104,7 +104,7 @@ func TestHookMayCallBack(t *testing.T) {
 	assert.Zero(t, d.mass(t))
 }
 
-// Whatever a hook does, every outcome is counted, and every failure.
+// A hook may panic, hang or end its goroutine. Every outcome is counted, and every failure.
 func TestHookIsContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})

@@ -337,7 +337,7 @@ func (b *bench) tell(c strategy.Choice, value float64) {
 	require.NoError(b.t, err)
 }
 
-// As many outcomes as before now speak against the winner.
+// A correction turns outcomes against the winner, and their number stays.
 func TestACorrectionOpensTheRace(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{})
@@ -368,7 +368,7 @@ func TestAResetOpensTheRace(t *testing.T) {
 	assert.False(t, b.report(r).Ended)
 }
 
-// It is sure by now that the other is better.
+// Outcomes after the end show that another arm is better.
 func TestARefutedWinnerIsNone(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{})
@@ -385,7 +385,7 @@ func TestARefutedWinnerIsNone(t *testing.T) {
 	assert.Equal(t, strategy.ArmID("b"), report.Leader)
 }
 
-// What counts of twelve people no longer grows, and changes all the same.
+// The counted mass of twelve people no longer grows, but its mean still changes.
 func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{Guarded: true})

@@ -164,7 +164,7 @@ func TestWhatIsNoInjectionIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever is read is printed back to the letter, and nothing makes it panic.
+// Each text that is read prints back to the letter. No text makes it panic.
 func FuzzParseInjection(f *testing.F) {
 	n := 0
 	everyStrategy(func(s injection.Strategy) {
@@ -292,7 +292,7 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 	}
 }
 
-// Each is learned by itself, from what came of the choices that had it.
+// The learner finds the better value of each parameter from the outcomes of the choices that had it.
 func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 	for _, test := range []struct {
 		arm        strategy.ArmID

@@ -221,7 +221,7 @@ func TestOfTheSamePolicy(t *testing.T) {
 	}
 }
 
-// Where the model knows all, the doubly robust estimate is its.
+// With a perfect model, the doubly robust estimate is the model's.
 func TestWithAPerfectModel(t *testing.T) {
 	log := []offpolicy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7, Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
 	e, err := offpolicy.DoublyRobust(log, 0.9)
@@ -239,7 +239,7 @@ func TestOfWhatWasNeverChosen(t *testing.T) {
 	}
 }
 
-// Whatever the log, an estimate is a number, or an error.
+// An estimate from any log is a number or an error.
 func TestIsFinite(t *testing.T) {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	share := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 5e-324, 1e-308, 1e-200, 1e-100, 1e-99, 1}))

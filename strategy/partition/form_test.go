@@ -77,7 +77,7 @@ func TestForm(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// One difference between two texts each, which their vectors have, too.
+// Each pair of texts has one difference, and so have their vectors.
 func TestFormLooksAt(t *testing.T) {
 	for what, pair := range map[string][2]string{
 		"digits":     {"order 1 2 3 4 5 6", "order a b c d e f"},
@@ -98,7 +98,7 @@ func TestFormLooksAt(t *testing.T) {
 	}
 }
 
-// What comes after the first characters costs nothing and changes nothing.
+// Text behind the first characters costs nothing and changes nothing.
 func TestFormReadsABoundedText(t *testing.T) {
 	long := strings.Repeat("word ", 8192/5+1)
 	v, err := partition.Form(ctx, []string{long, long + strings.Repeat("= 17 Кот\n", 1000)})

@@ -99,7 +99,7 @@ func distinct(all []string) int {
 	return len(seen)
 }
 
-// Of four topics three stay and one is another. The items of the three keep their names and their
+// Three of four topics stay, and one is replaced. The items of the three keep their names and their
 // evidence. The item of the fourth begins as one that was never seen.
 func TestARefitKeepsWhatWasLearned(t *testing.T) {
 	st := newStore(t)

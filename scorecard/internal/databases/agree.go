@@ -38,7 +38,7 @@ func agreeLine() card.Line {
 	}
 	return card.Line{
 		Name:    "Stores agree",
-		Promise: "Memory, SQLite and PostgreSQL give the same answers and hold the same, whatever happens and whenever they are opened again.",
+		Promise: "Memory, SQLite and PostgreSQL give the same answers and hold the same, after any life of a learner and any restarts.",
 		Attack: "Random lives of a learner: choices, outcomes, revisions, retractions, resets, people forgotten, sources expunged, sessions ended, sweeps, and " +
 			"clocks that are off by an hour, a day or years for a while. Each store is opened again at places of its own. All answers and exported states are compared.",
 		Short:    card.Form{Bars: bars, Work: 1900, Faults: 100, Budget: 8 * time.Minute},

@@ -74,7 +74,7 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 	}
 	return card.Line{
 		Name:    "S4 " + name,
-		Promise: "A call that fails at any point did all or nothing, says so, and can be made again.",
+		Promise: "A call may fail at any point. It then did all or nothing, says so, and can be made again.",
 		Attack: "Each operation on SQLite's file fails in turn, then the power is cut there. After a failure the tables must be as before the call or as " +
 			"after it, and the call made again must leave them as after it.",
 		Short: card.Form{Bars: bars, Work: int64(200 * len(harms)), Faults: 200, Budget: 6 * time.Minute},
@@ -328,7 +328,7 @@ func gather[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 
 type reading func(context.Context, *sqlstore.Store) (any, error)
 
-// readings are all ways to read, each of which returns what it has read.
+// readings are all ways to read. Each returns its results.
 func readings() map[string]reading {
 	ofArm := func(c ...evidence.Cell) reading {
 		return func(ctx context.Context, st *sqlstore.Store) (any, error) {

@@ -27,9 +27,9 @@ func flipsLine() card.Line {
 	}
 	return card.Line{
 		Name:    "Bit flips",
-		Promise: "A flipped bit in the file is never served as the truth without `heed doctor --deep` finding it.",
-		Attack: "One bit at a random place of a file of SQLite is flipped: in rows, indexes, pointers and what is unused. Then all is read, and the deep check runs. " +
-			"What is served has to be as before, or the check has to say that the file is damaged.",
+		Promise: "If a bit flips in the file, reads are right or `heed doctor --deep` finds the damage.",
+		Attack: "One bit at a random place of SQLite's file is flipped: in rows, indexes, pointers or unused space. Then all is read, and the deep check runs. " +
+			"Reads must give the same as before, or the check must say that the file is damaged.",
 		Short:    card.Form{Bars: bars, Work: 300, Faults: 300, Budget: 3 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 10_000, Faults: 10_000, Budget: 60 * time.Minute},
 		Run:      run(false, 300, 10_000),
@@ -108,8 +108,8 @@ func fillFile(ctx context.Context, d *disk) error {
 	return err
 }
 
-// served returns all that can be read of a file, in order, and whether the check finds that it is damaged or a read says so. What the
-// check says goes into the notes.
+// served returns all that can be read of a file, in order, and whether the check finds that it is damaged or a read says so. The findings of the
+// check go into the notes.
 func served(ctx context.Context, d *disk, careless bool, notes *card.Result) (rows []string, told bool) {
 	handle, done, err := d.on()
 	if err != nil {

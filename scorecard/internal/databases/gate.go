@@ -27,7 +27,7 @@ var gate = porcupine.Model{
 		people := strings.Fields(rest)
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatePending) {
-			// Whoever has approved a rule, or rejected it, is told so again.
+			// A repeated approval or rejection gets the same answer.
 			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.Verb] == status
 			same = same && slices.Contains(people, in.Actor)
 			return out.Open || out.Refused != same && out.Status == status, state
@@ -60,7 +60,7 @@ func approvalsLine(engine string) card.Line {
 	}
 	return card.Line{
 		Name:    "S5 approvals, " + engine,
-		Promise: "A rule needs its quorum, and a proposal has one end, also when processes decide at once and are killed.",
+		Promise: "Several processes decide about proposals at once. Each rule has its quorum, and each proposal one end, also when processes are killed.",
 		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
 			"that the gate allows, and each active rule must have two approvers of its very text.",
 		Short:    card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},

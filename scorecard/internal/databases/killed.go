@@ -27,8 +27,8 @@ func killedLine(engine string, short, long int) card.Line {
 	}
 	return card.Line{
 		Name:    "S2 " + engine,
-		Promise: "A killed process loses no acknowledged outcome, and what is delivered again to the next one counts once.",
-		Attack: "A process that commits outcomes is killed (kill -9) at a random moment; the next one is given the last outcomes again. " +
+		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to the next process again counts once.",
+		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one gets the last outcomes again. " +
 			"At the end every acknowledged outcome must be there once, with its record and its audit entry.",
 		Short:    card.Form{Bars: bars, Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},

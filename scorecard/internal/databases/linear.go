@@ -80,7 +80,7 @@ func appliesLine(engine string) card.Line {
 	}
 	return card.Line{
 		Name:    "S5 " + engine,
-		Promise: "Outcomes that several processes apply and read at once have one order, and each counts once, also when processes are killed.",
+		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and each outcome counts once, also when processes are killed.",
 		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a time, and are killed now and then. Porcupine must " +
 			"find an order that explains all answers.",
 		Short:    card.Form{Bars: bars, Work: 1500, Faults: 4, Budget: 3 * time.Minute},

@@ -30,9 +30,9 @@ func onceLine(engine string) card.Line {
 	}
 	return card.Line{
 		Name:    "S6 " + engine,
-		Promise: "An outcome that is delivered many times, also across restarts, counts exactly once.",
-		Attack: "Each outcome is delivered ten times, shuffled, by four callers, while the store is cut off and opened again twenty times. What was cut off is delivered " +
-			"again. A quarter of the outcomes say the same as another one, and count for themselves.",
+		Promise: "An outcome counts exactly once, however often it is delivered, also across restarts.",
+		Attack: "Each outcome is delivered ten times, shuffled, by four callers, while the store is cut off and opened again twenty times. Calls that were cut off are " +
+			"made again. A quarter of the outcomes have the content of another one, and count for themselves.",
 		Short:    card.Form{Bars: bars, Work: 40_000, Faults: 20, Budget: 4 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 1_000_000, Faults: 20, Budget: 40 * time.Minute},
 		Run:      run(false, 4000, 100_000),

@@ -20,8 +20,8 @@ func powerCutLine() card.Line {
 	return card.Line{
 		Name:    "S1",
 		Promise: "On SQLite a power cut loses no acknowledged outcome.",
-		Attack: "A disk drops about half of the sectors that were not synced, at a random operation. What is found must be sound, with all " +
-			"acknowledged outcomes; evidence, records and audit log must agree.",
+		Attack: "A disk drops about half of the unsynced sectors, at a random operation. The database must then be sound and hold all acknowledged " +
+			"outcomes. Evidence, records and audit log must agree.",
 		Short: card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 60 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {

@@ -27,7 +27,7 @@ func soakLine() card.Line {
 	bars := []card.Bar{card.AtMost(growthBar, 10), card.AtMost(leftBar, 0)}
 	return card.Line{
 		Name:    "S15",
-		Promise: "An agent that runs for long keeps its memory and leaves no goroutine behind.",
+		Promise: "The memory of a long-running agent stays flat, and no goroutine is left behind.",
 		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and outcomes, has rules proposed and approved, and people forgotten. " +
 			"Simulated months go by, with retention of an hour. The live heap of the second half is compared with that of the second tenth.",
 		Short: card.Form{Bars: bars, Work: 100_000, Budget: 3 * time.Minute},

@@ -20,7 +20,7 @@ func stoppedLine() card.Line {
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
 		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
-			"The same store must then serve on, with every acknowledged outcome.",
+			"The same open store must then go on, with every acknowledged outcome.",
 		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {

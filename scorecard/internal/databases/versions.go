@@ -43,7 +43,7 @@ func versionsLine(engine string) card.Line {
 	}
 	return card.Line{
 		Name:    "Two versions, " + engine,
-		Promise: "A program that runs on beside a newer one stops with a typed error, and writes nothing into tables that it does not know.",
+		Promise: "When a newer program has changed the tables, an older one stops with a typed error and writes nothing into them.",
 		Attack: "While four callers commit, another program moves the tables to a version to come and adds a column. From then on no row may change, and every call " +
 			"that writes, and every new opening, has to say that the program is too old.",
 		Short: card.Form{Bars: bars, Work: 50, Faults: 5, Budget: 2 * time.Minute},
