@@ -557,7 +557,7 @@ func (c *change) scaleSums(rows [][]any, tell func(scan func(...any) error) erro
 var tallyIsDamaged = both(`SELECT 1 FROM heed_tally AS t WHERE t.cell = $1 AND t.channel = $2 AND t.source = $3 AND (t.named <> $4 OR NOT (` +
 	tallyFits(`t.`) + `))`)
 
-// addedTo returns an error that names a tally that was not added to, if there is one: it does not fit to its checksum.
+// addedTo returns an error that names a tally that was not added to, if there is one: it does not match its checksum.
 func (c *change) addedTo(froms []origin, added int64, cells map[string]*cellRow) error {
 	if added == int64(len(froms)) {
 		return nil

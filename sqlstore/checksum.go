@@ -17,7 +17,7 @@ import (
 // number. A flip of one bit always changes it. It is against accidents, as anybody can compute it.
 //
 // Sums are added to in SQL alone. The database itself keeps the checksum of a tally and a copy of each sum, and adds only to a tally that
-// fits to them. SQLite generates these columns. PostgreSQL would prepare their expressions for each statement, so the statements set them
+// matches them. SQLite generates these columns. PostgreSQL would prepare their expressions for each statement, so the statements set them
 // there. See docs/stores.md for what each table has.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -76,12 +76,12 @@ var (
 	tallyCopied = []string{"mass", "squares", "reward", "reward_squares"}
 )
 
-// numbersFit is a condition: the numbers of a tally, without its sums, fit to its checksum.
+// numbersFit is a condition: the numbers of a tally, without its sums, match its checksum.
 func numbersFit(t string) string {
 	return t + `checksum = ` + t + `named + ` + t + strings.Join(tallyNumbers, ` + `+t)
 }
 
-// tallyFits is a condition: all of a tally that is no text fits to its checksum and its copies.
+// tallyFits is a condition: all of a tally but its texts matches its checksum and its copies.
 func tallyFits(t string) string {
 	text := numbersFit(t)
 	for _, name := range tallyCopied {
@@ -100,7 +100,7 @@ func named(c string) string {
 	return c + `checksum - ` + c + `half_life - ` + c + `by_origin - ` + c + `restart`
 }
 
-// damage counts a row that does not fit to its checksum, and returns the error that names it.
+// damage counts a row that does not match its checksum, and returns the error that names it.
 func (db *database) damage(format string, args ...any) error {
 	db.damaged.Add(1)
 	return fmt.Errorf("%w: %s", heed.ErrDamaged, fmt.Sprintf(format, args...))

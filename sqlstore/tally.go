@@ -113,7 +113,7 @@ func scaled(sum, steps string) string {
 		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
 }
 
-// An insertion into heed_tally adds to the tally that is there, if that one fits to its checksum and is stated at the same landmark. The
+// An insertion into heed_tally adds to the tally that is there, if that one matches its checksum and is stated at the same landmark. The
 // numbers of others have to be scaled, which takes an engine far longer to prepare. [addToOthers] does it in a statement of its own.
 func onKnownTally(d Dialect) string {
 	return onConflict(d, `=`, func(sum, added string) string { return `t.` + sum + ` + excluded.` + added })
