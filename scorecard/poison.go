@@ -31,7 +31,7 @@ func contained() []card.Line {
 			"12 of 100 calls.",
 		Short: card.Form{Bars: bars, Work: 10_000, Faults: 1500, Budget: 5 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 100_000, Faults: 15_000, Budget: time.Hour},
-		Run:   consumed, Controls: []card.Control{{Name: "no recover", Misses: lost, Run: unguarded}},
+		Run:   consumed, Controls: []card.Control{{Name: "no recover", Misses: []string{lost}, Run: unguarded}},
 	}}
 }
 

@@ -25,7 +25,7 @@ func malformed() []card.Line {
 		Name:    "S9",
 		Promise: "heed reads a model's prediction if it can be read, and never guesses.",
 		Attack: "Replies with the faults that models make: prose, fences, thoughts, broken JSON, numbers that are none, fields that are there twice. The " +
-			"long form puts a second wrapper around each.",
+			"long form puts a second wrapper around each that does not break off.",
 		Short:    card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 5 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 5000, Faults: 2500, Budget: 30 * time.Minute},
 		Run:      predicted(asked),
@@ -43,6 +43,9 @@ func predicted(read func(ctx context.Context, reply string) (decision.Prediction
 		readable, correct := 0, 0
 		for _, around := range card.Pick(s, outer[:1], outer) {
 			for _, reply := range replies.All() {
+				if reply.Exact && around != outer[0] {
+					continue
+				}
 				got, err := read(ctx, fmt.Sprintf(around, reply.Text))
 				if err != nil {
 					return r, err

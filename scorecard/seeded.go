@@ -116,7 +116,7 @@ func seeding14() []card.Line {
 		Short:    form,
 		Long:     form,
 		Run:      board(bugs),
-		Controls: []card.Control{{Name: "a change without effect", Misses: found, Run: board([]bug{{"", "none", suite{"internal/memo", "TestCacheIsBounded"}}})}},
+		Controls: []card.Control{{Name: "a change without effect", Misses: []string{found}, Run: board([]bug{{"", "none", suite{"internal/memo", "TestCacheIsBounded"}}})}},
 	}}
 }
 

@@ -15,6 +15,7 @@ type Reply struct {
 	Text string
 	// Success and Confidence say of each number whether it must be read or refused.
 	Success, Confidence bool
+	Exact               bool // it is to be passed on as it is, with nothing around it
 }
 
 // wrappers are what models put around their JSON.
@@ -79,7 +80,7 @@ func All() []Reply { return append(shapes(), truncated...) }
 func shapes() (all []Reply) {
 	add := func(name, text string, success, confidence bool) {
 		for _, wrapper := range slices.Sorted(maps.Keys(wrappers)) {
-			all = append(all, Reply{name + " / " + wrapper, fmt.Sprintf(wrappers[wrapper], text), success, confidence})
+			all = append(all, Reply{name + " / " + wrapper, fmt.Sprintf(wrappers[wrapper], text), success, confidence, false})
 		}
 	}
 	const both, none = true, false
@@ -105,28 +106,28 @@ func shapes() (all []Reply) {
 	return all
 }
 
-// truncated are replies that break off. Their complete parts are read. They are passed on as they are.
+// truncated are replies that break off. Their complete parts are read.
 var truncated = []Reply{
-	{"twice the same", `{"success": 0.9, "confidence": 0.3} so {"confidence": 0.30, "success": 0.9}`, true, true},
-	{"in the first number", `{"success": 0.`, false, false},
-	{"behind what may be a part of it", `{"success": 0.9`, false, false},
-	{"behind the first", `{"success": 0.9,`, true, false},
-	{"behind what may be a part of the second", `{"success": 0.9, "confidence": 0.3`, true, false},
-	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", true, true},
-	{"in a fence without the brace", "```json\n{\"success\": 0.9, \"confidence\": 0.3\n```", true, true},
-	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, true, true},
-	{"in a name", `{"success": 0.9, "conf`, true, false},
-	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false},
-	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true},
-	{"behind loud thoughts that are no UTF-8", "<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
-	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true},
-	{"two in an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"success": 0.8, "confidence": 0.3}]}`, false, false},
-	{"in an array that closes as an object", `{"predictions": [{"success": 0.9, "confidence": 0.3}]m}, [}`, false, false},
-	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false},
-	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false},
-	{"behind thoughts", "<thinking>so</thinking>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
-	{"too long", strings.Repeat(" ", 64<<10) + `{"success": 0.9, "confidence": 0.3}`, false, false},
-	{"too deep", strings.Repeat(`{"a":`, 40) + `{"success": 0.9, "confidence": 0.3}` + strings.Repeat("}", 40), true, true},
-	{"braces only", strings.Repeat("{", 50_000), false, false},
-	{"in a JSON string", `"{\"success\": 0.9, \"confidence\": 0.3}"`, true, true},
+	{"twice the same", `{"success": 0.9, "confidence": 0.3} so {"confidence": 0.30, "success": 0.9}`, true, true, true},
+	{"in the first number", `{"success": 0.`, false, false, true},
+	{"behind what may be a part of it", `{"success": 0.9`, false, false, true},
+	{"behind the first", `{"success": 0.9,`, true, false, true},
+	{"behind what may be a part of the second", `{"success": 0.9, "confidence": 0.3`, true, false, true},
+	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", true, true, true},
+	{"in a fence without the brace", "```json\n{\"success\": 0.9, \"confidence\": 0.3\n```", true, true, true},
+	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, true, true, true},
+	{"in a name", `{"success": 0.9, "conf`, true, false, true},
+	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false, true},
+	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true, true},
+	{"behind loud thoughts that are no UTF-8", "<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}", true, true, true},
+	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true, true},
+	{"two in an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"success": 0.8, "confidence": 0.3}]}`, false, false, true},
+	{"in an array that closes as an object", `{"predictions": [{"success": 0.9, "confidence": 0.3}]m}, [}`, false, false, true},
+	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false, true},
+	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false, true},
+	{"behind thoughts", "<thinking>so</thinking>{\"success\": 0.9, \"confidence\": 0.3}", true, true, true},
+	{"too long", strings.Repeat(" ", 64<<10) + `{"success": 0.9, "confidence": 0.3}`, false, false, true},
+	{"too deep", strings.Repeat(`{"a":`, 40) + `{"success": 0.9, "confidence": 0.3}` + strings.Repeat("}", 40), true, true, true},
+	{"braces only", strings.Repeat("{", 50_000), false, false, true},
+	{"in a JSON string", `"{\"success\": 0.9, \"confidence\": 0.3}"`, true, true, true},
 }

@@ -71,8 +71,8 @@ type Attempt func(ctx context.Context, s Settings) (Result, error)
 
 // A Control is an unsafe variant, which has to miss a bar of its line.
 type Control struct {
-	Name   string // what is unsafe about it
-	Misses string // the name of the bar that it has to miss; "": any
+	Name   string   // what is unsafe about it
+	Misses []string // the names of the bars that it has to miss, all of them; none: any one
 	Run    Attempt
 }
 

@@ -53,7 +53,7 @@ func TestALineFails(t *testing.T) {
 		"control passes":  {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) }, `control "forgets" passed: the line would not notice`},
 		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) }, `control "forgets": it did no work`},
 		"control misses another bar": {
-			func(l *card.Line) { l.Controls[0].Misses = "found" }, `control "forgets" passed: the line would not notice`,
+			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} }, `control "forgets" passed: the line would not notice`,
 		},
 		"control has an error": {func(l *card.Line) {
 			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }

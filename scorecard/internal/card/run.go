@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ type Outcome struct {
 // Caught is what came of a control.
 type Caught struct {
 	Name   string
-	Missed string // the first bar that it missed, with its value; "": it passed
+	Missed string // the bars that it missed, with their values; "": it passed
 }
 
 // Grace is how long after its budget a line may still run before its outcome is given without it.
@@ -84,7 +85,7 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	}
 	o.Form.Budget *= time.Duration(max(s.Patience, 1))
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, o.Form.Budget)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget, &budgetError{o.Form.Budget, max(s.Patience, 1)})
 	defer cancel()
 	o.Result, o.Reasons = o.attack(ctx, s)
 	if o.State != Skipped {
@@ -95,7 +96,7 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	}
 	o.Took = time.Since(began)
 	if o.State == Pass && o.Took > o.Form.Budget {
-		o.fail("it took %s of %s", o.Took.Round(time.Second), o.Form.Budget)
+		o.fail("it took %s: %v", o.Took.Round(time.Second), &budgetError{o.Form.Budget, max(s.Patience, 1)})
 	}
 	return o
 }
@@ -111,7 +112,7 @@ func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []s
 		o.State = Skipped
 		return r, []string{strings.TrimPrefix(err.Error(), errSkipped.Error()+": ")}
 	case err != nil:
-		return r, []string{err.Error()}
+		return r, []string{reasonOf(ctx, err)}
 	}
 	if len(o.Form.Bars) == 0 {
 		reasons = append(reasons, "the line has no bar")
@@ -128,6 +129,24 @@ func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []s
 		reasons = append(reasons, fmt.Sprintf("faults %d, not %d", r.Faults, o.Form.Faults))
 	}
 	return r, reasons
+}
+
+// A budgetError says that a line ran past its budget.
+type budgetError struct {
+	budget   time.Duration
+	patience int
+}
+
+func (e *budgetError) Error() string {
+	return fmt.Sprintf("it did not end within its budget of %s: if the machine is busy with something else, -patience %d gives it more", e.budget, 3*e.patience)
+}
+
+// reasonOf says why an attempt failed. Its own error says little once its context has ended.
+func reasonOf(ctx context.Context, err error) string {
+	if late := (*budgetError)(nil); errors.As(context.Cause(ctx), &late) {
+		return late.Error() + " (" + err.Error() + ")"
+	}
+	return err.Error()
 }
 
 // misses returns "" where a value reaches its bar.
@@ -160,7 +179,7 @@ func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 		}
 		switch {
 		case err != nil:
-			reasons = append(reasons, fmt.Sprintf("control %q: %v", c.Name, err))
+			reasons = append(reasons, fmt.Sprintf("control %q: %s", c.Name, reasonOf(ctx, err)))
 			continue
 		case caught.Missed == "":
 			reasons = append(reasons, fmt.Sprintf("control %q passed: the line would not notice", c.Name))
@@ -170,16 +189,21 @@ func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	return reasons
 }
 
-// try runs a control once, and returns the first bar that it missed.
+// try runs a control once, and returns the bars that it missed: the first one, or all that it has to miss. "" means that it passed.
 func (o *Outcome) try(ctx context.Context, c Control, s Settings) (missed string, err error) {
 	r, err := guarded(ctx, c.Run, s)
 	if err != nil {
 		return "", err
 	}
+	var all []string
 	for _, bar := range o.Form.Bars {
-		if _, measured := r.Values[bar.Name]; measured && missed == "" && (c.Misses == "" || c.Misses == bar.Name) {
-			missed = r.misses(bar)
+		_, measured := r.Values[bar.Name]
+		if one := r.misses(bar); measured && one != "" && (len(all) == 0 && c.Misses == nil || slices.Contains(c.Misses, bar.Name)) {
+			all = append(all, one)
 		}
+	}
+	if len(all) >= max(1, len(c.Misses)) {
+		missed = strings.Join(all, ", ")
 	}
 	if missed != "" && r.Work < 1 {
 		return "", errors.New("it did no work")

@@ -72,6 +72,16 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 		e.steps = false
 		return e
 	}
+	keeps := func(e episode) episode {
+		do, failed := e.call, make(map[store.Store]error)
+		e.call = func(ctx context.Context, st store.Store) error {
+			if failed[st] == nil {
+				failed[st] = do(ctx, st)
+			}
+			return failed[st]
+		}
+		return e
+	}
 	return card.Line{
 		Name:    "S4 " + name,
 		Promise: "A call may fail at any point. It then did all or nothing, says so, and can be made again.",
@@ -81,8 +91,9 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 		Long:  card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 60 * time.Minute},
 		Run:   run(same, 0),
 		Controls: []card.Control{
-			{Name: "an error is swallowed", Misses: silentBar, Run: run(swallows, 2)},
-			{Name: "two commits for one", Misses: halfBar, Run: run(halves, 2)},
+			{Name: "an error is swallowed", Misses: []string{silentBar}, Run: run(swallows, 2)},
+			{Name: "two commits for one", Misses: []string{halfBar}, Run: run(halves, 2)},
+			{Name: "an error is kept, and returned for ever", Misses: []string{stuckBar}, Run: run(keeps, 2)},
 		},
 	}
 }

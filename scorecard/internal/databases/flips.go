@@ -33,7 +33,7 @@ func flipsLine() card.Line {
 		Short:    card.Form{Bars: bars, Work: 300, Faults: 300, Budget: 3 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 10_000, Faults: 10_000, Budget: 60 * time.Minute},
 		Run:      run(false, 300, 10_000),
-		Controls: []card.Control{{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: wrongBar, Run: run(true, 100, 100)}},
+		Controls: []card.Control{{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: []string{wrongBar}, Run: run(true, 100, 100)}},
 	}
 }
 

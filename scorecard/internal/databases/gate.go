@@ -66,7 +66,7 @@ func approvalsLine(engine string) card.Line {
 		Short:    card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 16_000, Faults: 20, Budget: 40 * time.Minute},
 		Run:      run(false, 800, 20_000),
-		Controls: []card.Control{{Name: "decides by what it has read before", Misses: illegalBar, Run: run(true, 600, 600)}},
+		Controls: []card.Control{{Name: "decides by what it has read before", Misses: []string{illegalBar}, Run: run(true, 600, 600)}},
 	}
 }
 

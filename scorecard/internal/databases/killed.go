@@ -20,9 +20,9 @@ const (
 
 func killedLine(engine string, short, long int) card.Line {
 	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0)}
-	run := func(careless bool, short, long int) card.Attempt {
+	run := func(h habit, short, long int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return at(ctx, engine, func(p place) (card.Result, error) { return kills(ctx, s, p, careless, card.Pick(s, short, long)) })
+			return at(ctx, engine, func(p place) (card.Result, error) { return kills(ctx, s, p, h, card.Pick(s, short, long)) })
 		}
 	}
 	return card.Line{
@@ -30,15 +30,18 @@ func killedLine(engine string, short, long int) card.Line {
 		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to the next process again counts once.",
 		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one gets the last outcomes again. " +
 			"At the end every acknowledged outcome must be there once, with its record and its audit entry.",
-		Short:    card.Form{Bars: bars, Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},
-		Run:      run(false, short, long),
-		Controls: []card.Control{{Name: "acknowledges before the commit", Misses: lostBar, Run: run(true, 5, 5)}},
+		Short: card.Form{Bars: bars, Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},
+		Run:   run(sound, short, long),
+		Controls: []card.Control{
+			{Name: string(ackFirst), Misses: []string{lostBar}, Run: run(ackFirst, 5, 5)},
+			{Name: string(inPieces), Misses: []string{tornBar, sumsBar}, Run: run(inPieces, 1, 1)},
+		},
 	}
 }
 
 // kills kills a writing process, over and over. Work counts acknowledged outcomes.
-func kills(ctx context.Context, s card.Settings, p place, careless bool, rounds int) (result card.Result, err error) {
+func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (result card.Result, err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
 	if err != nil {
 		return result, err
@@ -46,7 +49,7 @@ func kills(ctx context.Context, s card.Settings, p place, careless bool, rounds 
 	defer handle.Close() //nolint:errcheck // it is removed
 	rng := s.Rand(0)
 	var acknowledged []string
-	o := order{Place: p, Job: "write", Careless: careless}
+	o := order{Place: p, Job: "write", Habit: h}
 	for round := range rounds {
 		o.Name = fmt.Sprint(round, "-")
 		acked, err := killOne(ctx, o, 1+rng.IntN(60), time.Duration(rng.IntN(3000))*time.Microsecond)
@@ -111,10 +114,10 @@ func writeOutcomes(ctx context.Context, st *sqlstore.Store, _ io.Reader, out io.
 				if i < len(first) {
 					id = first[i]
 				}
-				if given.Careless {
+				if given.Habit == ackFirst {
 					fmt.Fprintln(out, id)
 				}
-				if _, errs[worker] = st.Commit(ctx, outcome(id)); errs[worker] == nil && !given.Careless {
+				if errs[worker] = given.Habit.write(ctx, st, id); errs[worker] == nil && given.Habit != ackFirst {
 					fmt.Fprintln(out, id)
 				}
 			}

@@ -40,6 +40,32 @@ func outcome(id string) store.Batch {
 	}
 }
 
+// A habit is how a writer writes.
+type habit string
+
+const (
+	sound     habit = "" // one commit for an outcome, and then its acknowledgement
+	ackFirst  habit = "acknowledges before the commit"
+	inPieces  habit = "commits the record of an outcome by itself"
+	unlogged  habit = "unlogged tables"
+	forgetful habit = "acknowledges one outcome in ten without a commit"
+)
+
+// write commits an outcome, in one commit or by a bad habit.
+func (h habit) write(ctx context.Context, st store.Store, id string) error {
+	b := outcome(id)
+	all := []store.Batch{b}
+	if h == inPieces {
+		all = []store.Batch{{Records: b.Records[:1]}, {Observations: b.Observations, Records: b.Records[1:]}}
+	}
+	for _, b := range all {
+		if _, err := st.Commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A ledger is what was found after a crash.
 type ledger struct {
 	there int     // outcomes that are there

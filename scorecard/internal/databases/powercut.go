@@ -28,10 +28,10 @@ func powerCutLine() card.Line {
 			return powerCuts(ctx, s, sqlstore.SQLite, false, card.Pick(s, 500, 5000))
 		},
 		Controls: []card.Control{
-			{Name: "synchronous=NORMAL", Misses: lostBar, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			{Name: "synchronous=NORMAL", Misses: []string{lostBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 				return powerCuts(ctx, s, sqlstore.SQLiteRelaxed, false, 40)
 			}},
-			{Name: "no sync at all, as with synchronous=OFF", Misses: corruptBar, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 				return powerCuts(ctx, s, sqlstore.SQLite, true, 60)
 			}},
 		},

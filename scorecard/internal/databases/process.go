@@ -32,7 +32,8 @@ type order struct {
 	Name     string // of the ids that it writes
 	Again    int    // how many outcomes of the process before it were acknowledged
 	Before   string // the name of that process
-	Careless bool   // the unsafe variant
+	Habit    habit  // of one that writes
+	Careless bool   // the unsafe variant of one that serves
 }
 
 var given order

@@ -36,7 +36,7 @@ func soakLine() card.Line {
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000})
 		},
-		Controls: []card.Control{{Name: "a cache of choices without a limit", Misses: growthBar, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+		Controls: []card.Control{{Name: "a cache of choices without a limit", Misses: []string{growthBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour})
 		}}},
 	}

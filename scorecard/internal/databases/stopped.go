@@ -16,6 +16,9 @@ import (
 
 func stoppedLine() card.Line {
 	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0)}
+	run := func(h habit) card.Attempt {
+		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return crashes(ctx, 1, h) }
+	}
 	return card.Line{
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
@@ -24,16 +27,17 @@ func stoppedLine() card.Line {
 		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return crashes(ctx, card.Pick(s, 10, 100), false)
+			return crashes(ctx, card.Pick(s, 10, 100), sound)
 		},
-		Controls: []card.Control{{Name: "unlogged tables", Misses: lostBar, Run: func(ctx context.Context, _ card.Settings) (card.Result, error) {
-			return crashes(ctx, 1, true)
-		}}},
+		Controls: []card.Control{
+			{Name: string(unlogged), Misses: []string{lostBar}, Run: run(unlogged)},
+			{Name: string(inPieces), Misses: []string{tornBar, sumsBar}, Run: run(inPieces)},
+		},
 	}
 }
 
 // crashes has a server crash under load, over and over. Work counts acknowledged outcomes.
-func crashes(ctx context.Context, cycles int, unlogged bool) (result card.Result, err error) {
+func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err error) {
 	server, err := pgserver.New("")
 	if err != nil {
 		return result, absent(err)
@@ -48,7 +52,7 @@ func crashes(ctx context.Context, cycles int, unlogged bool) (result card.Result
 		return result, err
 	}
 	for _, table := range []string{"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_record", "heed_key"} {
-		if unlogged {
+		if h == unlogged {
 			if _, err := handle.ExecContext(ctx, "ALTER TABLE "+table+" SET UNLOGGED"); err != nil {
 				return result, err
 			}
@@ -57,7 +61,7 @@ func crashes(ctx context.Context, cycles int, unlogged bool) (result card.Result
 	var acknowledged []string
 	var all ledger
 	for cycle := range cycles {
-		acked, err := untilCrash(ctx, st, server, cycle)
+		acked, err := untilCrash(ctx, st, server, cycle, h)
 		if err != nil {
 			return result, fmt.Errorf("cycle %d: %w", cycle, err)
 		}
@@ -80,7 +84,7 @@ func crashes(ctx context.Context, cycles int, unlogged bool) (result card.Result
 }
 
 // untilCrash commits outcomes until a hundred of them are acknowledged and the server was stopped, and starts it again.
-func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int) (acknowledged []string, err error) {
+func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int, h habit) (acknowledged []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	enough := make(chan struct{})
@@ -88,7 +92,7 @@ func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cy
 		all.Go(func() {
 			for i := 0; ; i++ {
 				id := fmt.Sprintf("%d-%d-%d", cycle, worker, i)
-				if _, err := st.Commit(ctx, outcome(id)); err != nil {
+				if h.write(ctx, st, id) != nil {
 					return
 				}
 				mu.Lock()
