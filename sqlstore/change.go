@@ -33,6 +33,7 @@ type change struct {
 	blamed   int                 // the batch that has a conflict; -1: none is known to have one
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
+	damage   *damage                    // where it passes over damaged rows; nil: they are errors
 
 	// The fields below belong to a call in one statement.
 	additions []addition
@@ -178,7 +179,7 @@ func (c *change) number() error {
 }
 
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, nil, -1
+	c.t, c.receipts, c.parts, c.cells, c.blamed, c.damage = t, make([]store.Receipt, len(c.batches)), nil, nil, -1, nil
 	if err := c.hold(); err != nil {
 		return err
 	}

@@ -71,9 +71,13 @@ func (k *keptKind) room() (last *int64, counted bool) {
 	return &seq, k.counted
 }
 
+// dropKeysOf reads the whole table, as no index has a record's keys.
+var dropKeysOf = both(`DELETE FROM heed_key WHERE seq = $1`)
+
 // dropRecords removes the records of a kind that a query finds, and returns how many it found.
 func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) {
 	var removed, lost [][]any
+	var damaged []int64 // their keys are unknown
 	err := c.t.each(q, args, func(scan func(...any) error) error {
 		var seq int64
 		var at evidence.Instant
@@ -82,13 +86,18 @@ func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) 
 			return err
 		}
 		var keys []string
-		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return err
+		if json.Unmarshal([]byte(text), &keys) != nil {
+			damaged = append(damaged, seq)
 		}
 		removed = append(removed, []any{seq})
 		lost = append(lost, keyRows(kind, at, seq, distinct(keys), nil)...)
 		return nil
 	})
+	for _, seq := range damaged {
+		if err == nil {
+			_, err = c.t.exec(dropKeysOf, seq)
+		}
+	}
 	if err == nil {
 		err = c.writeRows(nil, removed, nil, lost)
 	}

@@ -36,10 +36,18 @@ func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	if err := c.withdraw(b.Withdraw, receipt); err != nil {
 		return err
 	}
-	if err := c.expunge(slices.Concat(b.Expunge, b.Forget)); err != nil {
+	if err := c.expunge(b.Expunge); err != nil || len(b.Forget) == 0 {
 		return err
 	}
-	return c.forgetPeople(b.Forget)
+	c.damage = &damage{people: b.Forget}
+	if err := c.expunge(b.Forget); err != nil {
+		return err
+	}
+	if err := c.forgetPeople(b.Forget); err != nil {
+		return err
+	}
+	receipt.Damaged = c.damage.err()
+	return nil
 }
 
 // resetCells has the statements of a reset. The cells go last, as the others look them up.
@@ -135,13 +143,16 @@ func (c *change) recount(row *cellRow) error {
 
 var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
 
-// eachOf calls a function with the history of a cell. A row that can't be read is an error here.
+// eachOf calls a function with the history of a cell. A row that can't be read is an error here, except while people are forgotten.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 	return c.t.each(wholeHistory, []any{row.key}, func(scan func(...any) error) error {
 		one, err := c.t.scanObservation(scan)
-		if err == nil {
+		switch {
+		case err == nil:
 			one.Cell = row.cell
 			do(&one.Observation)
+		case c.damage != nil && errors.Is(err, heed.ErrDamaged):
+			return nil
 		}
 		return err
 	})
@@ -154,9 +165,9 @@ var (
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
 	setRetracted = both(`UPDATE heed_id SET retracted = 1, checksum = checksum + 1 - retracted WHERE id IN (SELECT value->>0 FROM json_each($1))`)
 	takenOfIDs   = both(`SELECT ` + observationColumns + ` FROM heed_observation
-		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500 OFFSET $2`)
 	takenOfSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
-		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500 OFFSET $2`)
 )
 
 // retractable returns, by the hash of an id, nil for one that can be retracted, and for every other the reason. An id that
@@ -300,46 +311,98 @@ var (
 		setting{"last_neutral", `CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END`})
 )
 
-// remove deletes a page of a query's finds from the history, and returns it with its cells.
-func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, err error) {
+// remove deletes a page of a query's finds from the history, and returns it with its cells. If damaged rows and those of damaged cells may
+// stay, it returns their number.
+func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, passed int, err error) {
+	var found []kept
 	err = c.t.each(q, args, func(scan func(...any) error) error {
 		one, err := c.t.scanObservation(scan)
-		page = append(page, one)
+		if c.passes(err) {
+			passed++
+			return nil
+		}
+		found = append(found, one)
 		return err
 	})
-	if err != nil || len(page) == 0 {
-		return nil, nil, err
+	if err != nil || len(found) == 0 {
+		return nil, nil, passed, err
 	}
-	seqs := make([][]any, len(page))
-	keys := make(map[string]bool)
-	for i := range page {
-		seqs[i] = []any{page[i].seq}
-		keys[page[i].key] = true
+	cells, broken, err := c.cellsOf(found)
+	if err != nil {
+		return nil, nil, passed, err
+	}
+	var seqs [][]any
+	for i := range found {
+		if broken[found[i].key] {
+			delete(cells, found[i].key)
+			passed++
+			continue
+		}
+		page, seqs = append(page, found[i]), append(seqs, []any{found[i].seq})
 	}
 	rows, err := rowsOf(seqs)
+	if err == nil && len(seqs) > 0 {
+		_, err = c.t.exec(dropFromHistory, rows)
+	}
+	return page, cells, passed, err
+}
+
+// cellsOf returns the cells of observations, and the keys of those that are damaged, or whose sums are and would have to change.
+func (c *change) cellsOf(found []kept) (cells map[string]*cellRow, broken map[string]bool, err error) {
+	keys := make([]string, len(found))
+	for i := range found {
+		keys[i] = found[i].key
+	}
+	slices.Sort(keys)
+	asked, err := column(slices.Compact(keys))
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := c.t.exec(dropFromHistory, rows); err != nil {
-		return nil, nil, err
+	cells, broken = make(map[string]*cellRow), make(map[string]bool)
+	err = c.t.each(findCells, []any{asked}, func(scan func(...any) error) error {
+		row, _, err := c.t.scanCell(scan)
+		if c.passes(err) {
+			broken[row.key] = true
+			return nil
+		}
+		cells[row.key] = row
+		return err
+	})
+	if err != nil || c.damage == nil || c.damage.people == nil {
+		return cells, broken, err
 	}
-	cells, err = c.findCells(slices.Collect(maps.Keys(keys)))
-	return page, cells, err
+	err = c.t.each(talliesOf, []any{asked}, func(scan func(...any) error) error {
+		var from origin
+		var n [3]int64
+		var lost, named int64
+		err := scan(&from.key, &from.channel, &from.source, &n[0], &n[1], &n[2], &lost, &named)
+		row := cells[from.key]
+		if named != namedTally(from.key, from.channel, from.source) && row != nil && !slices.Contains(c.damage.people, from.source) {
+			broken[from.key] = true
+			c.damage.pass(c.t.db.damage("the sums of %s", nameOf(row.cell)))
+		}
+		return err
+	})
+	return cells, broken, err
 }
 
 // take removes a query's finds from the history and, as far as they counted, from the sums.
 func (c *change) take(q *query, rows string) error {
-	for {
-		page, cells, err := c.remove(q, rows)
-		if err != nil || len(page) == 0 {
+	for left := 0; ; { // damaged rows that stay come first
+		page, cells, passed, err := c.remove(q, rows, left)
+		if err != nil || len(page)+passed == 0 {
 			return err
 		}
+		left += passed
 		sums := make(deltas)
 		for i := range page {
 			sums.add(cells[page[i].key], &page[i].Observation)
 		}
 		for _, d := range sums {
 			d.negate()
+		}
+		if c.damage != nil { // drops their own sums as a whole
+			maps.DeleteFunc(sums, func(from origin, _ *delta) bool { return slices.Contains(c.damage.people, from.source) })
 		}
 		if err := c.addSums(sums, cells); err != nil {
 			return err

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strconv"
@@ -104,6 +105,45 @@ func named(c string) string {
 func (db *database) damage(format string, args ...any) error {
 	db.damaged.Add(1)
 	return fmt.Errorf("%w: %s", heed.ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// A damage notes the damaged rows that a change passes over.
+type damage struct {
+	people []string // whom the change forgets: their own sums go as they are
+	known  map[string]bool
+	first  []error
+}
+
+// pass notes a row.
+func (d *damage) pass(err error) {
+	const most = 10 // to name
+	if text := err.Error(); !d.known[text] {
+		if d.known == nil {
+			d.known = make(map[string]bool)
+		}
+		d.known[text] = true
+		if len(d.first) < most {
+			d.first = append(d.first, err)
+		}
+	}
+}
+
+// passes reports whether a row is damaged and may be passed over. Then it notes it.
+func (c *change) passes(err error) bool {
+	if c.damage == nil || !errors.Is(err, heed.ErrDamaged) {
+		return false
+	}
+	c.damage.pass(err)
+	return true
+}
+
+// err names the first rows that were passed over.
+func (d *damage) err() error {
+	err := errors.Join(d.first...)
+	if more := len(d.known) - len(d.first); more > 0 {
+		err = errors.Join(err, fmt.Errorf("and %d more", more))
+	}
+	return err
 }
 
 // nameOf names a cell for people.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -185,12 +187,17 @@ func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	return all, err
 }
 
-// declaredKinds returns them with the limits that were declared.
+// declaredKinds returns them with the limits that were declared. If some are damaged, it returns the others, and an error that names those.
 func (t *tx) declaredKinds() (all []store.Kind, err error) {
+	var damage error
 	err = t.each(listDeclared, nil, func(scan func(...any) error) error {
 		kind, err := t.scanKind(scan)
+		if errors.Is(err, heed.ErrDamaged) {
+			damage = errors.Join(damage, err)
+			return nil
+		}
 		all = append(all, kind)
 		return err
 	})
-	return all, err
+	return all, cmp.Or(err, damage)
 }

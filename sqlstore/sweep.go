@@ -3,13 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
@@ -38,9 +34,8 @@ var (
 // A sweep does its work in small transactions.
 type sweep struct {
 	*change
-	ctx     context.Context
-	now     evidence.Instant
-	damaged map[int64]error // the observations that are damaged, or whose cells are. They stay.
+	ctx context.Context
+	now evidence.Instant
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
@@ -55,20 +50,16 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if clock := s.now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
-	var damage error
+	w := &sweep{change: &change{store: s, damage: &damage{}}, ctx: ctx, now: evidence.InstantOf(now)}
 	for _, part := range []func() error{w.histories, w.ids, w.records, w.files} {
-		switch err := part(); {
-		case errors.Is(err, heed.ErrDamaged):
-			damage = errors.Join(damage, err)
-		case err != nil:
+		if err := part(); err != nil && !w.passes(err) {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
 	}
-	if damage != nil {
-		damage = fmt.Errorf("sqlstore: sweep: %w", damage)
+	if err := w.damage.err(); err != nil {
+		return fmt.Errorf("sqlstore: sweep: %w", err)
 	}
-	return damage
+	return nil
 }
 
 // files has the files of SQLite as they should be.
@@ -101,7 +92,6 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 
 func (w *sweep) histories() error {
 	cfg := &w.store.cfg
-	w.damaged = make(map[int64]error)
 	left := 0 // the damaged rows of a query, which come first
 	lose := func(q *query, of any, offset int) func() (bool, error) {
 		left = 0
@@ -117,18 +107,6 @@ func (w *sweep) histories() error {
 			err = w.step(true, lose(overHistory, cell, most))
 		}
 	}
-	return errors.Join(err, w.damage())
-}
-
-// damage names the first damaged rows.
-func (w *sweep) damage() (err error) {
-	const most = 10
-	for i, seq := range slices.Sorted(maps.Keys(w.damaged)) {
-		if i == most {
-			return errors.Join(err, fmt.Errorf("and %d more", len(w.damaged)-most))
-		}
-		err = errors.Join(err, w.damaged[seq])
-	}
 	return err
 }
 
@@ -139,10 +117,10 @@ func (w *sweep) full(err error) (map[string]int, error) {
 	}
 	cfg, full := &w.store.cfg, make(map[string]int)
 	err = w.store.db.read(w.ctx, func(t *tx) error {
-		declared := make(map[string]int)
+		declared, damaged := make(map[string]int), false
 		if cfg.declared {
 			kinds, err := w.store.allDeclared(t)
-			if err != nil {
+			if damaged = w.passes(err); err != nil && !damaged {
 				return err
 			}
 			for _, k := range kinds {
@@ -153,7 +131,8 @@ func (w *sweep) full(err error) (map[string]int, error) {
 			var cell, kind string
 			var n int
 			err := scan(&cell, &kind, &n)
-			if most := max(cfg.HistoryPerCell, declared[kind]); n > most {
+			most, known := declared[kind]
+			if most = max(cfg.HistoryPerCell, most); n > most && (known || !damaged) { // a damaged kind may keep more
 				full[cell] = most
 			}
 			return err
@@ -187,7 +166,7 @@ func (w *sweep) records() error {
 		kinds, err = w.store.allDeclared(t)
 		return err
 	})
-	if err != nil {
+	if err != nil && !w.passes(err) {
 		return err
 	}
 	for _, kind := range kinds {
@@ -221,7 +200,7 @@ func (w *sweep) records() error {
 // lose removes a page of a query's finds from the history, and leaves it in the sums. It passes over the damaged rows that are left, and
 // reports whether there was any row.
 func (w *sweep) lose(left *int, q *query, of any, offset int) (bool, error) {
-	page, cells, passed, err := w.sound(q, of, offset+*left)
+	page, cells, passed, err := w.remove(q, of, offset+*left)
 	*left += passed
 	if err != nil || len(page) == 0 {
 		return passed > 0, err
@@ -251,61 +230,4 @@ func (w *sweep) lose(left *int, q *query, of any, offset int) (bool, error) {
 	}
 	_, err = w.t.exec(addLost, int64(w.now), rows)
 	return true, err
-}
-
-// sound removes the rows that a query finds from the history, and returns them with their cells. It notes damaged ones and those of damaged
-// cells, and returns their number. They stay.
-func (w *sweep) sound(q *query, args ...any) (page []kept, cells map[string]*cellRow, passed int, err error) {
-	var found []kept
-	pass := func(seq int64, err error) {
-		passed++
-		w.damaged[seq] = err
-	}
-	err = w.t.each(q, args, func(scan func(...any) error) error {
-		one, err := w.t.scanObservation(scan)
-		if errors.Is(err, heed.ErrDamaged) {
-			pass(one.seq, err)
-			return nil
-		}
-		found = append(found, one)
-		return err
-	})
-	if err != nil || len(found) == 0 {
-		return nil, nil, passed, err
-	}
-	keys := make([]string, len(found))
-	for i := range found {
-		keys[i] = found[i].key
-	}
-	slices.Sort(keys)
-	asked, err := column(slices.Compact(keys))
-	if err != nil {
-		return nil, nil, passed, err
-	}
-	cells, broken := make(map[string]*cellRow), make(map[string]error)
-	err = w.t.each(findCells, []any{asked}, func(scan func(...any) error) error {
-		row, _, err := w.t.scanCell(scan)
-		if errors.Is(err, heed.ErrDamaged) {
-			broken[row.key] = err
-			return nil
-		}
-		cells[row.key] = row
-		return err
-	})
-	if err != nil {
-		return nil, nil, passed, err
-	}
-	var seqs [][]any
-	for i := range found {
-		if err := broken[found[i].key]; err != nil {
-			pass(found[i].seq, err)
-			continue
-		}
-		page, seqs = append(page, found[i]), append(seqs, []any{found[i].seq})
-	}
-	rows, err := rowsOf(seqs)
-	if err == nil && len(seqs) > 0 {
-		_, err = w.t.exec(dropFromHistory, rows)
-	}
-	return page, cells, passed, err
 }

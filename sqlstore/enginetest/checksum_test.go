@@ -361,28 +361,85 @@ func TestDamagedSums(t *testing.T) {
 	})
 }
 
-// A sweep does all that it can beside damaged observations, and then names them.
+// A sweep does all that it can beside damaged rows, and then names them. A record that is past its time goes, damaged or not.
 func TestSweepBesideDamage(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, now := at.handle(t), time.Now()
 		st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return now }})
 		require.NoError(t, err)
 		kind := store.Kind{Name: "note", Versioned: true, Limits: store.Limits{For: time.Hour}}
-		require.NoError(t, st.Declare(ctx, kind))
+		require.NoError(t, st.Declare(ctx, kind, store.Kind{Name: "broken"}))
 		_, err = st.Commit(ctx, noted("1"), noted("2"), noted("3"))
 		require.NoError(t, err)
 		damage(t, handle, "UPDATE heed_observation SET happened = happened + 1 WHERE seq = (SELECT min(seq) FROM heed_observation)")
+		damage(t, handle, "UPDATE heed_kind SET kind = 'x' WHERE name = 'broken'")
+		damage(t, handle, "UPDATE heed_record SET keys = '[' WHERE kind = 'note' AND id = '2'")
 		now = now.Add(40 * 24 * time.Hour)
 		for range 2 {
 			err = st.Sweep(ctx, now)
 			require.ErrorIs(t, err, heed.ErrDamaged)
 			require.ErrorContains(t, err, "observation 1 in the history of a cell")
-			for table, left := range map[string]int{"heed_observation": 1, "heed_id": 0, "heed_record WHERE kind = 'note'": 0} {
+			require.ErrorContains(t, err, `records of kind "broken"`)
+			for table, left := range map[string]int{"heed_observation": 1, "heed_id": 0, "heed_record WHERE kind = 'note'": 0, "heed_key": 0} {
 				var n int
 				require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
 				assert.Equal(t, left, n, table)
 			}
 		}
+	})
+}
+
+// Forgetting a person leaves damaged rows as they are, takes the person out of all others, and names the damaged ones.
+func TestForgetBesideDamage(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "other", Caused: []string{"by"}}, store.Kind{Name: "note", Decided: []string{"by"}}))
+		var b store.Batch
+		for i := range 3 {
+			id := fmt.Sprint(i)
+			mine, shared, others := observe("mine"+id, time.Now()), observe("shared"+id, time.Now()), observe("others"+id, time.Now())
+			mine.Cell.Item, mine.Source, shared.Source, others.Source = "mine", "ann", "ann", "bob"
+			b.Observations = append(b.Observations, mine, shared, others)
+			for _, kind := range []string{"note", "other"} {
+				b.Records = append(b.Records, store.Record{
+					Ref: store.Ref{Kind: kind, ID: id}, Revision: store.Once, At: time.Now(), Keys: []string{store.PersonKey("ann")},
+					Body: store.Of(map[string]string{"by": "ann"}),
+				})
+			}
+		}
+		b.Policies = map[string]evidence.Policy{"arm": {}}
+		_, err := st.Commit(ctx, b)
+		require.NoError(t, err)
+		inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "inbox"})
+		require.NoError(t, err)
+		require.NoError(t, st.Declare(ctx, stream.Outbox))
+		require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: time.Now(), Payload: []byte(`{"by":["ann"]}`)}))
+
+		damage(t, handle, "UPDATE heed_observation SET happened = happened + 1 WHERE seq = 2")                                     // the first of ann's in the shared cell
+		damage(t, handle, "UPDATE heed_observation SET happened = happened + 1 WHERE seq = 6")                                     // one of bob's
+		damage(t, handle, "UPDATE heed_record SET at = at + 0, body = '{}' WHERE kind = 'note' AND id = '0'")                      // ann's
+		damage(t, handle, "UPDATE heed_kind SET kind = 'x' WHERE name = 'other'")                                                  // nobody knows where such records name people
+		damage(t, handle, "UPDATE heed_inbox SET topic = 's'")                                                                     // which may name anybody
+		damage(t, handle, "UPDATE heed_tally SET named = named + 1 WHERE cell = (SELECT cell FROM heed_cell WHERE item = 'mine')") // sums of ann and others
+		receipts, err := st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+		require.NoError(t, err)
+		require.ErrorIs(t, receipts[0].Damaged, heed.ErrDamaged)
+		for _, name := range []string{"observation 2 in", `record "0" of kind "note"`, `records of kind "other"`, `event "e" in inbox "inbox"`, `the sums of kind "arm", scope "s", item "mine"`} {
+			assert.ErrorContains(t, receipts[0].Damaged, name)
+		}
+		for rows, left := range map[string]int{
+			"heed_observation WHERE source = 'ann'": 4, "heed_observation WHERE source = 'bob'": 3,
+			"heed_record WHERE kind = 'note' AND body LIKE '%ann%'": 0, "heed_record WHERE kind = 'other' AND body LIKE '%ann%'": 3,
+		} {
+			var n int
+			require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+rows).Scan(&n))
+			assert.Equal(t, left, n, rows)
+		}
+		parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+		require.NoError(t, err)
+		require.Len(t, parts, 1)
+		assert.EqualValues(t, 4, parts[0].Tally.N(), "three of bob's, and the damaged one")
 	})
 }
 
