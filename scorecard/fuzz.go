@@ -20,7 +20,8 @@ var targets = []suite{
 	{"feedback", "FuzzDecodeEvent"}, {"feedback", "FuzzImport"},
 	{"memstore", "FuzzLoad"},
 	{"prompt", "FuzzLine"}, {"prompt", "FuzzQuote"}, {"prompt", "FuzzCode"},
-	{"strategy/attribution", "FuzzReport"},
+	{"strategy/attribution", "FuzzReport"}, {"strategy/partition", "FuzzImport"},
+	{"web", "FuzzRequest"},
 }
 
 const crashes = "targets with a finding"
@@ -33,7 +34,7 @@ func fuzzing() []card.Line {
 	return []card.Line{{
 		Name:    "S11",
 		Promise: "No text of others makes heed panic, hang or break a promise about texts.",
-		Attack: "Go's fuzzing of replies, prompts, events, reports, archives and dumps. The long form is guided by coverage, the short one mutates the seeds " +
+		Attack: "Go's fuzzing of replies, prompts, events, reports, archives, partitions, dumps and requests. The long form is guided by coverage, the short one mutates the seeds " +
 			"blindly.",
 		Short: form(short, 15*time.Minute), Long: form(long, 6*time.Hour),
 		Run: fuzzed(targets, "", short, long),
