@@ -35,22 +35,22 @@ func poisoning() []card.Line {
 		return card.Line{
 			Name: "S13 " + name, Promise: promise, Attack: attack,
 			Short: card.Form{Bars: bars, Work: short, Budget: 10 * time.Minute}, Long: card.Form{Bars: bars, Work: long, Budget: 2 * time.Hour},
-			Run: run(true), Controls: []card.Control{{Name: "no caps", Run: run(false)}},
+			Run: run(true), Controls: []card.Control{{Name: "no caps", Run: card.Brief(run(false))}},
 		}
 	}
 	return []card.Line{
 		line("coalitions", "With caps, k sources move a mean by at most f(k).",
 			"Random honest sources, and up to six that conspire in many channels, with one opinion and huge masses.",
-			coalitions, 20_000, 1_000_000, card.AtMost(beyond, 0)),
+			coalitions, 20_000, 200_000, card.AtMost(beyond, 0)),
 		line("clicks", "With learning.Guarded, thousands of clicks by one person hardly move a heuristic that twenty others have judged.",
 			"One person, then three, praise or blame thousands of answers of one heuristic.",
 			clicks, 4*2_000, 4*10_000, card.AtMost(byOne, 0.05), card.AtMost(byThree, 0.15)),
 		line("silence", "With learning.Guarded, silence alone never brings a heuristic to where it answers by itself.",
 			"Heuristics fail in 30 to 80 % of their answers, and 5 to 30 % of the failures are complained about. Every other answer meets silence.",
-			silence, 3_000, 300_000, card.AtMost(bySilence, 0.7)),
+			silence, 3_000, 1_000_000, card.AtMost(bySilence, 0.7)),
 		line("arms", "With strategy.Guarded, a few false accounts do not bring the worst arm to the top.",
 			"After 200 honest outcomes a false account praises the worst arm fifty times, or three do it twenty times each (examples/poison).",
-			arms, 10, 100, card.AtMost(worstArm, 2), card.AtMost(worstArmOf3, 5)),
+			arms, 10, 200, card.AtMost(worstArm, 2), card.AtMost(worstArmOf3, 5)),
 	}
 }
 
@@ -59,7 +59,7 @@ func coalitions(guarded bool) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
 		r.Values = map[string]float64{beyond: 0}
 		rng := s.Rand(0)
-		for range card.Pick(s, 20_000, 1_000_000) {
+		for range card.Pick(s, 20_000, 200_000) {
 			caps := evidence.Caps{
 				SourceMass:  pick(rng, 1e-3, 0.5, 1, 4, 100),
 				SourceShare: pick(rng, 0, 0.01, 0.05, 0.2, 1./3, 0.9),
@@ -200,7 +200,7 @@ func silence(guarded bool) card.Attempt {
 		if err != nil {
 			return r, err
 		}
-		for n := range card.Pick(s, 3_000, 300_000) {
+		for n := range card.Pick(s, 3_000, 1_000_000) {
 			i := rng.IntN(heuristics)
 			event := fmt.Sprint(n)
 			person := fmt.Sprint("p", rng.IntN(200))
@@ -241,7 +241,7 @@ func arms(guarded bool) card.Attempt {
 		if err != nil || made.failed {
 			return r, errors.Join(err, fmt.Errorf("examples/poison can't be built: %s", tail(made.output)))
 		}
-		runs := card.Pick(s, 10, 100)
+		runs := card.Pick(s, 10, 200)
 		seed := fmt.Sprint(2025 + s.Seed)
 		v, err := execute(ctx, dir, program, nil, "-quick", "-json", "-runs", fmt.Sprint(runs), "-seed", seed)
 		if err != nil || v.failed {

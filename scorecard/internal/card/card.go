@@ -76,6 +76,14 @@ type Control struct {
 	Run    Attempt
 }
 
+// Brief makes the short attempt in a long run too. It suffices for most controls.
+func Brief(attempt Attempt) Attempt {
+	return func(ctx context.Context, s Settings) (Result, error) {
+		s.Long = false
+		return attempt(ctx, s)
+	}
+}
+
 // Settings are what a line is run with.
 type Settings struct {
 	Long bool

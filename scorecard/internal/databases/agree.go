@@ -42,8 +42,8 @@ func agreeLine() card.Line {
 		Attack: "Random lives of a learner: choices, outcomes, revisions, retractions, resets, people forgotten, sources expunged, sessions ended, sweeps, and " +
 			"clocks that are off by an hour, a day or years for a while. Each store is opened again at places of its own. All answers and exported states are compared.",
 		Short:    card.Form{Bars: bars, Work: 1900, Faults: 100, Budget: 8 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 48_000, Faults: 2000, Budget: 60 * time.Minute},
-		Run:      run(false, 8, 200),
+		Long:     card.Form{Bars: bars, Work: 12_000, Faults: 500, Budget: 60 * time.Minute},
+		Run:      run(false, 8, 50),
 		Controls: []card.Control{{Name: "a store that keeps the old history at a revision", Run: run(true, 2, 2)}},
 	}
 }
@@ -390,7 +390,7 @@ func orderLine() card.Line {
 	bars := []card.Bar{card.AtMost(orderBar, 0)}
 	run := func(careless bool) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return orders(ctx, s, careless, card.Pick(s, 4, 60))
+			return orders(ctx, s, careless, card.Pick(s, 4, 40))
 		}
 	}
 	return card.Line{
@@ -399,8 +399,8 @@ func orderLine() card.Line {
 		Attack: "The same outcomes are shuffled, delivered again and cut into batches anew, in memory, SQLite and PostgreSQL. All must export the same as one " +
 			"store that got them once and in order.",
 		Short: card.Form{Bars: bars, Work: 4 * 3 * 3 * 100, Faults: 1, Budget: 4 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 60 * 3 * 3 * 100, Faults: 1, Budget: 30 * time.Minute},
-		Run:   run(false), Controls: []card.Control{{Name: "each delivery has an id of its own", Run: run(true)}},
+		Long:  card.Form{Bars: bars, Work: 40 * 3 * 3 * 100, Faults: 1, Budget: 30 * time.Minute},
+		Run:   run(false), Controls: []card.Control{{Name: "each delivery has an id of its own", Run: card.Brief(run(true))}},
 	}
 }
 

@@ -64,8 +64,8 @@ func approvalsLine(engine string) card.Line {
 		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
 			"that the gate allows, and each active rule must have two approvers of its very text.",
 		Short:    card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 16_000, Faults: 20, Budget: 40 * time.Minute},
-		Run:      run(false, 800, 20_000),
+		Long:     card.Form{Bars: bars, Work: 5000, Faults: 8, Budget: 40 * time.Minute},
+		Run:      run(false, 800, 6000),
 		Controls: []card.Control{{Name: "decides by what it has read before", Misses: []string{illegalBar}, Run: run(true, 600, 600)}},
 	}
 }

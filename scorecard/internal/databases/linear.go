@@ -84,8 +84,8 @@ func appliesLine(engine string) card.Line {
 		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a time, and are killed now and then. Porcupine must " +
 			"find an order that explains all answers.",
 		Short:    card.Form{Bars: bars, Work: 1500, Faults: 4, Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 60_000, Faults: 100, Budget: 40 * time.Minute},
-		Run:      run(false, 2000, 80_000),
+		Long:     card.Form{Bars: bars, Work: 18_000, Faults: 40, Budget: 40 * time.Minute},
+		Run:      run(false, 2000, 20_000),
 		Controls: []card.Control{{Name: "looks whether an outcome is known, then adds it", Run: run(true, 1200, 1200)}},
 	}
 }
