@@ -70,6 +70,7 @@ func (h habit) write(ctx context.Context, st store.Store, id string) error {
 type ledger struct {
 	there int     // outcomes that are there
 	lost  int     // of the acknowledged ones
+	gaps  int     // of the lost ones: something that was acknowledged later is there
 	torn  int     // outcomes with one half of their commit
 	off   float64 // by how much the sums differ from those of the outcomes that are there
 }
@@ -77,6 +78,7 @@ type ledger struct {
 func (l *ledger) add(o ledger) {
 	l.there += o.there
 	l.lost += o.lost
+	l.gaps += o.gaps
 	l.torn += o.torn
 	l.off += o.off
 }
@@ -112,9 +114,13 @@ func read(ctx context.Context, st store.Store, acknowledged []string) (l ledger,
 		mass -= part.Tally.Mass
 	}
 	l.off = max(mass, -mass) + float64(max(n-l.there, l.there-n))
-	for _, id := range acknowledged {
+	last := 0
+	for i, id := range acknowledged {
 		if there[id] == 0 {
 			l.lost++
+		} else {
+			l.gaps += i - last
+			last = i + 1
 		}
 	}
 	if l.lost > 0 || len(acknowledged) == 0 {

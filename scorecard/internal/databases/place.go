@@ -29,6 +29,7 @@ import (
 const (
 	modernc  = "SQLite (modernc)"
 	ncruces  = "SQLite (ncruces)"
+	relaxed  = "SQLiteRelaxed"
 	postgres = "PostgreSQL"
 )
 
@@ -80,6 +81,8 @@ func (s *site) place(ctx context.Context, engine string) (place, error) {
 	switch engine {
 	case modernc:
 		return place{sqlstore.SQLite, "sqlite", file}, nil
+	case relaxed:
+		return place{sqlstore.SQLiteRelaxed, "sqlite", file}, nil
 	case ncruces:
 		return place{sqlstore.SQLite, "sqlite3", file}, nil
 	}
