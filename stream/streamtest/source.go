@@ -245,8 +245,10 @@ func receiversShare(t tb, newHarness NewHarness) {
 		ctx  context.Context
 		stop context.CancelFunc
 	)
-	ctx, stop = context.WithTimeout(background, patience)
+	ctx, stop = context.WithCancel(background)
 	defer stop()
+	idle := time.AfterFunc(patience, stop)
+	defer idle.Stop()
 	for range receivers {
 		wait.Go(func() {
 			for {
@@ -255,6 +257,7 @@ func receiversShare(t tb, newHarness NewHarness) {
 					return
 				}
 				err = d.Ack(background)
+				idle.Reset(patience)
 				mu.Lock()
 				if seen[d.Event().ID]++; len(seen) == events || err != nil {
 					stop()
