@@ -28,17 +28,21 @@ func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 	require.NoError(t, err)
 	began := time.Now()
 	var all sync.WaitGroup
+	var late atomic.Int64
 	for range 1000 {
 		all.Go(func() {
 			res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5)})
 			assert.NoError(t, err)
 			assert.Equal(t, decision.Fallback, res.Path)
-			assert.Equal(t, decision.LLMTimeout, res.Reason)
+			if assert.Equal(t, decision.LLMTimeout, res.Reason) {
+				late.Add(1)
+			}
 			assert.Equal(t, 7*time.Second, time.Since(began))
 		})
 	}
 	all.Wait()
 	assert.Empty(t, traces(t, h))
+	t.Logf("%d decisions waited until their deadline", late.Load()) // the scorecard adds them up
 	return h
 }
 

@@ -163,6 +163,11 @@ type verdict struct {
 	output []byte
 }
 
+// hung reports whether the tests ran out of time, or died without saying that one has failed. That shows no bug.
+func (v verdict) hung() bool {
+	return v.failed && (bytes.Contains(v.output, []byte("panic: test timed out")) || !bytes.Contains(v.output, []byte("--- FAIL: ")))
+}
+
 var started = regexp.MustCompile(`(?m)^=== RUN `)
 
 // play runs the tests of a suite with a bug, or with none. It is an error if no test ran.

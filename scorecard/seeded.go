@@ -133,14 +133,17 @@ func board(bugs []bug) card.Attempt {
 				r.Values[falseAlarms]++
 				r.Note("%s: %s fails without the bug\n%s", b.name, b.tests.run, tail(sound.output))
 			}
-			// A test that deadlocks has found its bug, too.
 			with, err := heedTests.play(ctx, s.Root, b.tests, b.key, "-test.failfast", "-test.timeout=60s")
 			if err != nil {
 				return r, err
 			}
-			if r.Work++; with.failed {
+			r.Work++
+			switch {
+			case with.hung(): // on a busy machine as well as by a deadlock
+				r.Note("%s: %s in %s did not end\n%s", b.name, b.tests.run, b.tests.dir, tail(with.output))
+			case with.failed:
 				r.Values[found]++
-			} else {
+			default:
 				r.Note("%s: %s in %s passes", b.name, b.tests.run, b.tests.dir)
 			}
 		}
