@@ -7,11 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/scorecard/internal/card"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -79,39 +82,51 @@ func approvals(ctx context.Context, s card.Settings, p place, careless bool, mov
 		return result, err
 	}
 	defer handle.Close() //nolint:errcheck // it is removed
-	n := 0
-	service, err := feedback.New(ctx, feedback.Config{
-		Store: st, Gate: openGate, NewID: func() string { n++; return fmt.Sprint("p", n-1) },
-	})
+	rules, err := proposed(ctx, st, moves)
 	if err != nil {
 		return result, err
 	}
-	const each = 10
-	for i := range moves/each + 1 {
+	r := race{place: p, job: "decide", careless: careless, model: gate, moves: moves, rng: s.Rand(1), next: nextDecision}
+	if result, err = r.run(ctx); err != nil {
+		return result, err
+	}
+	return result, judgeRules(ctx, &result, rules, moves, careless)
+}
+
+const movesEach = 10 // about one proposal
+
+// proposed makes a proposal for every ten moves: p0, p1 and so on.
+func proposed(ctx context.Context, st store.Store, moves int) (*feedback.Rules, error) {
+	n := 0
+	service, err := feedback.New(ctx, feedback.Config{Store: st, Gate: openGate, NewID: func() string { n++; return fmt.Sprint("p", n-1) }})
+	if err != nil {
+		return nil, err
+	}
+	for i := range moves/movesEach + 1 {
 		n = i
 		_, err := service.Rules().Propose(ctx, feedback.Submission{
 			Draft: feedback.Draft{Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}}, Actor: "paul", Reason: "seen often",
 		})
 		if err != nil {
-			return result, err
+			return nil, err
 		}
 	}
+	return service.Rules(), nil
+}
+
+func nextDecision(rng *rand.Rand, done int) move {
 	verbs := []string{"approve", "approve", "approve", "approve", "reject", "edit"}
-	r := race{
-		place: p, job: "decide", careless: careless, model: gate, moves: moves, rng: s.Rand(1),
-		next: func(rng *rand.Rand, done int) move {
-			return move{Verb: verbs[rng.IntN(len(verbs))], Key: fmt.Sprint("p", done/each), Actor: fmt.Sprint("reviewer", rng.IntN(4))}
-		},
-	}
-	if result, err = r.run(ctx); err != nil {
-		return result, err
-	}
-	rules, err := service.Rules().List(ctx, feedback.RuleQuery{})
+	return move{Verb: verbs[rng.IntN(len(verbs))], Key: fmt.Sprint("p", done/movesEach), Actor: fmt.Sprint("reviewer", rng.IntN(4))}
+}
+
+// judgeRules counts the rules that came about without their quorum.
+func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules, moves int, careless bool) error {
+	all, err := rules.List(ctx, feedback.RuleQuery{})
 	if err != nil {
-		return result, err
+		return err
 	}
 	alone := 0
-	for _, r := range rules {
+	for _, r := range all {
 		people := make(map[string]bool)
 		for _, a := range r.Approvals {
 			people[a.Actor] = a.Hash == r.Hash() && !slices.Contains(r.Writers, a.Actor)
@@ -120,21 +135,89 @@ func approvals(ctx context.Context, s card.Settings, p place, careless bool, mov
 			alone++
 		}
 	}
-	result.Note("%d rules were made", len(rules))
+	result.Note("%d rules were made", len(all))
 	result.Values[aloneBar] = float64(alone)
-	if len(rules) < moves/each/4 && !careless {
-		return result, fmt.Errorf("only %d rules were made", len(rules))
+	if len(all) < moves/movesEach/4 && !careless {
+		return fmt.Errorf("only %d rules were made", len(all))
 	}
-	return result, nil
+	return nil
+}
+
+func memoryApprovalsLine() card.Line {
+	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
+	run := func(careless bool, workers, short, long int) card.Attempt {
+		return func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return memoryApprovals(ctx, s, careless, card.Pick(s, workers, 64), card.Pick(s, short, long))
+		}
+	}
+	return card.Line{
+		Name:    "S5 approvals, memory",
+		Promise: "Many callers decide about proposals at once. Each rule has its quorum, and each proposal one end.",
+		Attack: "16 goroutines (64 in the long form) approve, reject and edit the same proposals by four services on one store in memory. Porcupine must find an order that the gate " +
+			"allows, and each active rule must have two approvers of its very text.",
+		Short:    card.Form{Bars: bars, Work: 2000, Budget: 2 * time.Minute},
+		Long:     card.Form{Bars: bars, Work: 20_000, Budget: 20 * time.Minute},
+		Run:      run(false, 16, 2000, 20_000),
+		Controls: []card.Control{{Name: "decides by what it has read before", Misses: []string{illegalBar}, Run: card.Brief(run(true, 16, 600, 600))}},
+	}
+}
+
+// memoryApprovals has goroutines decide about proposals, ten moves for each.
+func memoryApprovals(ctx context.Context, s card.Settings, careless bool, workers, moves int) (result card.Result, err error) {
+	st, err := memstore.New(memstore.Config{})
+	if err != nil {
+		return result, err
+	}
+	rules, err := proposed(ctx, st, moves)
+	if err != nil {
+		return result, err
+	}
+	var services []func(move) (told, error) // several, as one may let its callers wait for each other
+	for range 4 {
+		one, err := decides(ctx, st, careless)
+		if err != nil {
+			return result, err
+		}
+		services = append(services, one)
+	}
+	histories, began := make(map[string][]porcupine.Operation), time.Now()
+	var made atomic.Int64
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	errs := make([]error, workers)
+	for worker := range workers {
+		rng := s.Rand(worker)
+		all.Go(func() {
+			for errs[worker] == nil && ctx.Err() == nil {
+				n := int(made.Add(1) - 1)
+				if n >= moves {
+					return
+				}
+				op := porcupine.Operation{ClientId: worker, Call: time.Since(began).Nanoseconds()}
+				m := nextDecision(rng, n)
+				op.Input = m
+				op.Output, errs[worker] = services[worker%len(services)](m)
+				op.Return = time.Since(began).Nanoseconds()
+				mu.Lock()
+				histories[m.Key] = append(histories[m.Key], op)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return result, err
+	}
+	explained(&result, gate, histories)
+	return result, judgeRules(ctx, &result, rules, moves, careless)
 }
 
 // decides are the moves of a process on proposals.
-func decides(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
-	kept := store.Store(st)
-	if given.Careless {
-		kept = unchecked{st}
+func decides(ctx context.Context, st store.Store, careless bool) (func(move) (told, error), error) {
+	if careless {
+		st = unchecked{st}
 	}
-	service, err := feedback.New(ctx, feedback.Config{Store: kept, Gate: openGate})
+	service, err := feedback.New(ctx, feedback.Config{Store: st, Gate: openGate})
 	if err != nil {
 		return nil, err
 	}
@@ -165,9 +248,10 @@ func decide(ctx context.Context, rules *feedback.Rules, m move) (p feedback.Prop
 }
 
 // unchecked is a store that does not look whether somebody else has changed what a writer has read.
-type unchecked struct{ *sqlstore.Store }
+type unchecked struct{ store.Store }
 
 func (u unchecked) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	time.Sleep(3 * time.Millisecond) // so that others come between
 	for i := range batches {
 		b := &batches[i]
 		b.Expect = nil
@@ -183,6 +267,5 @@ func (u unchecked) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 			b.Records[k].Revision = s.Records[0].Revision
 		}
 	}
-	time.Sleep(3 * time.Millisecond) // so that others come between
 	return u.Store.Commit(ctx, batches...)
 }

@@ -169,17 +169,22 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 		return result, err
 	}
 	result.Faults = r.kills.Load()
+	explained(&result, r.model, r.history)
+	return result, nil
+}
+
+// explained counts the histories that no order explains.
+func explained(result *card.Result, model porcupine.Model, histories map[string][]porcupine.Operation) {
 	illegal := 0
-	for key, operations := range r.history {
+	for key, operations := range histories {
 		result.Work += int64(len(operations))
-		if verdict := porcupine.CheckOperationsTimeout(r.model, operations, time.Minute); verdict != porcupine.Ok {
+		if verdict := porcupine.CheckOperationsTimeout(model, operations, time.Minute); verdict != porcupine.Ok {
 			illegal++
-			result.Note("%s: %s: %s", key, verdict, stuckAt(r.model, operations))
+			result.Note("%s: %s: %s", key, verdict, stuckAt(model, operations))
 		}
 	}
-	result.Note("%d histories, %d moves, %d kills", len(r.history), result.Work, result.Faults)
+	result.Note("%d histories, %d moves, %d kills", len(histories), result.Work, result.Faults)
 	result.Values = map[string]float64{illegalBar: float64(illegal)}
-	return result, nil
 }
 
 // stuckAt describes the moves that no order explains after the longest one that explains others, the earliest first.

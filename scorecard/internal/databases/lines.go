@@ -12,7 +12,7 @@ func Lines() []card.Line {
 		faultsLine("services", serviceEpisodes, 17, 1, []harm{once, cut}, []harm{once, full, cut}),
 		readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
-		approvalsLine(modernc), approvalsLine(postgres),
+		memoryApprovalsLine(), approvalsLine(modernc), approvalsLine(postgres),
 		onceLine(modernc), onceLine(ncruces), onceLine(postgres),
 		agreeLine(), orderLine(),
 		versionsLine(modernc), versionsLine(postgres),

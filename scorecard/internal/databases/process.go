@@ -22,7 +22,9 @@ var jobs = map[string]job{
 	"apply": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
 		return func(m move) (told, error) { return applies(ctx, st, m) }, nil
 	}),
-	"decide": serves(decides),
+	"decide": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
+		return decides(ctx, st, given.Careless)
+	}),
 }
 
 // An order is a job for another process.
