@@ -48,6 +48,7 @@ const (
 	ackFirst  habit = "acknowledges before the commit"
 	inPieces  habit = "commits the record of an outcome by itself"
 	unlogged  habit = "unlogged tables"
+	stubborn  habit = "tries for two seconds, and then tells a text"
 	forgetful habit = "acknowledges one outcome in ten without a commit"
 )
 

@@ -8,14 +8,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/pgserver"
 	"github.com/heedhq/heed/scorecard/internal/card"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+const (
+	unnamedBar = "calls that do not say that it is down"
+	waitBar    = "s for a call while it is down"
 )
 
 func stoppedLine() card.Line {
-	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0)}
+	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0), card.AtMost(unnamedBar, 0), card.AtMost(waitBar, 2)}
 	run := func(h habit) card.Attempt {
 		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return crashes(ctx, 1, h) }
 	}
@@ -23,7 +32,8 @@ func stoppedLine() card.Line {
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
 		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
-			"The same open store must then go on, with every acknowledged outcome.",
+			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
+			"*pgconn.ConnectError. The same commit must go through afterwards.",
 		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
@@ -32,6 +42,7 @@ func stoppedLine() card.Line {
 		Controls: []card.Control{
 			{Name: string(unlogged), Misses: []string{lostBar}, Run: run(unlogged)},
 			{Name: string(inPieces), Misses: []string{tornBar, sumsBar}, Run: run(inPieces)},
+			{Name: string(stubborn), Misses: []string{unnamedBar, waitBar}, Run: run(stubborn)},
 		},
 	}
 }
@@ -58,17 +69,35 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 			}
 		}
 	}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	if err != nil {
+		return result, err
+	}
 	var acknowledged []string
 	var all ledger
+	var down outage
 	for cycle := range cycles {
 		acked, err := untilCrash(ctx, st, server, cycle, h)
 		if err != nil {
 			return result, fmt.Errorf("cycle %d: %w", cycle, err)
 		}
-		acknowledged = append(acknowledged, acked...)
+		again := outcome(fmt.Sprint(cycle, "-down"))
+		down.call(&result, h, "Commit", func() error { _, err := st.Commit(ctx, again); return err })
+		down.call(&result, h, "Read", func() error { return st.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
+		down.call(&result, h, "Select", func() error {
+			_, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(cycle), Item: "i"})
+			return err
+		})
+		if err := server.Start(); err != nil {
+			return result, err
+		}
 		if err := answers(ctx, handle); err != nil {
 			return result, fmt.Errorf("the server does not come back: %w", err)
 		}
+		if _, err := st.Commit(ctx, again); err != nil {
+			return result, fmt.Errorf("the commit is not made again: %w", err)
+		}
+		acknowledged = append(append(acknowledged, acked...), again.Observations[0].ID)
 		if all, err = read(ctx, st, acknowledged); err != nil {
 			return result, fmt.Errorf("after cycle %d: %w", cycle, err)
 		}
@@ -79,11 +108,34 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 	}
 	result.Work = int64(len(acknowledged))
 	result.Note("%d outcomes were acknowledged: %+v", len(acknowledged), all)
-	result.Values = map[string]float64{lostBar: float64(all.lost), tornBar: float64(all.torn), sumsBar: all.off}
+	result.Values = map[string]float64{
+		lostBar: float64(all.lost), tornBar: float64(all.torn), sumsBar: all.off,
+		unnamedBar: float64(down.unnamed), waitBar: down.longest.Seconds(),
+	}
 	return result, nil
 }
 
-// untilCrash commits outcomes until a hundred of them are acknowledged and the server was stopped, and starts it again.
+// An outage is what calls said while the server was down.
+type outage struct {
+	unnamed int
+	longest time.Duration
+}
+
+func (o *outage) call(result *card.Result, h habit, name string, do func() error) {
+	began := time.Now()
+	err := do()
+	if h == stubborn && err != nil {
+		time.Sleep(2 * time.Second)
+		err = errors.New(err.Error())
+	}
+	o.longest = max(o.longest, time.Since(began))
+	if !errors.As(err, new(*pgconn.ConnectError)) {
+		o.unnamed++
+		result.Note("%s: %v", name, err)
+	}
+}
+
+// untilCrash commits outcomes until a hundred of them are acknowledged, and stops the server.
 func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int, h habit) (acknowledged []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -115,7 +167,7 @@ func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cy
 	}
 	err = server.Stop("immediate")
 	<-ended
-	return acknowledged, errors.Join(err, server.Start())
+	return acknowledged, err
 }
 
 // answers waits until a database answers.
