@@ -49,6 +49,16 @@ func (r *checkedRow) text(i int) string {
 
 func (r *checkedRow) instant(i int) evidence.Instant { return evidence.Instant(r.number(i)) }
 
+// ofCell names the cell whose kind and the rest are in the columns from at on, or its key if they are not its own.
+func (r *checkedRow) ofCell(at int, key string) string {
+	c := checkedRow{values: r.values[at:]} // its own row tells what is wrong with it
+	cell := evidence.Cell{Kind: c.text(0), Scope: c.text(1), Item: c.text(2), Name: c.text(3)}
+	if c.wrong || hashOfCell(cell) != key {
+		return "cell " + key
+	}
+	return nameOf(cell)
+}
+
 // A tableCheck reads a table a page at a time, in the order of its key.
 type tableCheck struct {
 	table  string
@@ -203,7 +213,7 @@ var tableChecks = []tableCheck{
 		before: []any{""}, remedy: restoreOrReset, row: checkedCell, more: partsAgree,
 	},
 	{
-		table: "heed_tally", page: both(`SELECT t.cell, t.channel, t.source, ` + tallyValues + `, c.cell
+		table: "heed_tally", page: both(`SELECT t.cell, t.channel, t.source, ` + tallyValues + `, c.cell, c.kind, c.scope, c.item, c.name
 			FROM heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell
 			WHERE (t.cell, t.channel, t.source) > ($1, $2, $3) ORDER BY t.cell, t.channel, t.source LIMIT $4`),
 		before: []any{"", "", ""}, remedy: restoreOrReset, row: checkedTally,
@@ -215,15 +225,16 @@ var tableChecks = []tableCheck{
 		},
 	},
 	{
-		table: "heed_observation", page: both(`SELECT o.seq, o.cell, o.id, o.happened, o.recorded, o.source, o.observation, o.checksum, o.seq_copy, c.cell
+		table: "heed_observation", page: both(`SELECT o.seq, o.cell, o.id, o.happened, o.recorded, o.source, o.observation, o.checksum, o.seq_copy, c.cell, c.kind, c.scope, c.item, c.name
 			FROM heed_observation o LEFT JOIN heed_cell c ON c.cell = o.cell WHERE o.seq > $1 ORDER BY o.seq LIMIT $2`),
 		before: []any{int64(-1 << 62)}, remedy: restoreOrReset, row: checkedObservation,
 	},
 	{
-		table: "heed_lost", page: both(`SELECT id, cell, recorded, source, checksum FROM heed_lost
-			WHERE (id, cell) > ($1, $2) ORDER BY id, cell LIMIT $3`),
+		table: "heed_lost", page: both(`SELECT l.id, l.cell, l.recorded, l.source, l.checksum, c.kind, c.scope, c.item, c.name
+			FROM heed_lost l LEFT JOIN heed_cell c ON c.cell = l.cell
+			WHERE (l.id, l.cell) > ($1, $2) ORDER BY l.id, l.cell LIMIT $3`),
 		before: []any{"", ""}, remedy: restoreOrReset, row: func(r *checkedRow) (string, bool) {
-			return "id " + r.text(0), r.number(4) == sumOfLost(r.text(0), r.text(1), r.text(3), r.instant(2))
+			return "a lost observation of " + r.ofCell(5, r.text(1)), r.number(4) == sumOfLost(r.text(0), r.text(1), r.text(3), r.instant(2))
 		},
 	},
 	{
@@ -238,7 +249,7 @@ var tableChecks = []tableCheck{
 		before: []any{int64(-1 << 62)}, remedy: restoreRow, row: checkedRecord, more: recordsAgree,
 	},
 	{
-		table: "heed_key", page: both(`SELECT k.hash, k.at, k.seq, coalesce(r.kind, ''), coalesce(r.at, 0), coalesce(r.keys, '')
+		table: "heed_key", page: both(`SELECT k.hash, k.at, k.seq, coalesce(r.kind, ''), coalesce(r.at, 0), coalesce(r.keys, ''), coalesce(r.id, '')
 			FROM heed_key k LEFT JOIN heed_record r ON r.seq = k.seq
 			WHERE (k.hash, k.at, k.seq) > ($1, $2, $3) ORDER BY k.hash, k.at, k.seq LIMIT $4`),
 		before: []any{"", int64(0), int64(0)}, remedy: restoreRow, row: checkedKey,
@@ -281,14 +292,15 @@ func checkedTally(r *checkedRow) (string, bool) {
 	for i := range tallyCopied {
 		fits = fits && r.sum(at+i) == r.sum(at+i+len(tallyCopied))
 	}
-	return "the tally of cell " + r.text(0), fits && r.text(at+2*len(tallyCopied)) == r.text(0)
+	at += 2 * len(tallyCopied)
+	return "the tally of " + r.ofCell(at+1, r.text(0)), fits && r.text(at) == r.text(0)
 }
 
 func checkedObservation(r *checkedRow) (string, bool) {
 	var k keptObservation
 	fits := r.number(7) == sumOfObservation(r.text(1), r.text(2), r.text(5), r.text(6), r.instant(3), r.instant(4)) &&
 		json.Unmarshal([]byte(r.text(6)), &k) == nil && r.text(2) == hashOf(k.ID)
-	return fmt.Sprintf("observation %d of cell %s", r.number(0), r.text(1)), fits && r.number(8) == r.number(0) && r.text(9) == r.text(1)
+	return fmt.Sprintf("observation %d of %s", r.number(0), r.ofCell(10, r.text(1))), fits && r.number(8) == r.number(0) && r.text(9) == r.text(1)
 }
 
 func checkedRecord(r *checkedRow) (string, bool) {
@@ -305,7 +317,10 @@ func checkedKey(r *checkedRow) (string, bool) {
 	var keys []string
 	fits := r.number(1) == r.number(4) && json.Unmarshal([]byte(r.text(5)), &keys) == nil &&
 		slices.ContainsFunc(keys, func(key string) bool { return hashOf(r.text(3), key) == r.text(0) })
-	return fmt.Sprintf("a key of record %d", r.number(2)), fits
+	if r.text(3) == "" {
+		return fmt.Sprintf("a key of record %d, which is missing", r.number(2)), fits
+	}
+	return fmt.Sprintf("a key of record %q of kind %q", r.text(6), r.text(3)), fits
 }
 
 func checkedEvent(r *checkedRow) (string, bool) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/heedhq/heed/store"
@@ -35,7 +36,7 @@ func (cmd *auditCommand) Run(s *session) error {
 func printAudit(p *printer, entries []store.AuditEntry) {
 	t := newTable("when", "action", "subject", "~who", "~reason", "?~details")
 	for _, e := range entries {
-		t.add(moment(e.At), show(e.Action), show(e.Subject), show(e.Actor), show(e.Reason), settings(e.Details))
+		t.add(moment(e.At), show(e.Action), show(e.Subject), show(cmp.Or(e.Actor, "heed")), show(cmp.Or(e.Reason, "-")), settings(e.Details))
 	}
 	t.print(p)
 }

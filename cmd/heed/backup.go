@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed/sqlstore"
 )
@@ -48,6 +50,9 @@ func (s *opened) copyTo(ctx context.Context, file string) error {
 		return err
 	}
 	faults, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
+	if err == nil { // as heed keeps a store: whoever opens the copy would change it otherwise
+		_, err = copied.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+	}
 	if err == nil && len(faults) > 0 {
 		err = fmt.Errorf("the copy is not sound (%s): see heed doctor", strings.Join(faults, "; "))
 	}
@@ -62,22 +67,47 @@ func (s *opened) exportTo(ctx context.Context, file string) error {
 	return errors.Join(s.store.Dump(ctx, out), out.Close())
 }
 
-// unfinished ends the names of files that are being written.
-const unfinished = ".unfinished"
+// unfinished ends the names of files that are being written, and given up is how long nobody has written to one that a killed process left.
+const unfinished, givenUp = ".unfinished", time.Hour
+
+// besides ends the names of the files that SQLite keeps beside one.
+var besides = []string{"", "-journal", "-wal", "-shm"}
+
+// removeLeft removes what processes that were killed have left of a file.
+func removeLeft(file string) error {
+	dir := filepath.Dir(file)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		left := strings.HasPrefix(name, draftOf(file)) &&
+			slices.ContainsFunc(besides, func(beside string) bool { return strings.HasSuffix(name, unfinished+beside) })
+		if info, gone := e.Info(); left && gone == nil && time.Since(info.ModTime()) > givenUp {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	return err
+}
+
+// draftOf begins the names of the files in which a file is written.
+func draftOf(file string) string { return "." + filepath.Base(file) + "." }
 
 // writeNew has a file written that only the user can read. The file gets its name when all of it is on the disk, and no other file is
-// overwritten. If something fails, nothing is left. A process that is killed leaves a hidden file whose name ends in [unfinished].
+// overwritten. If something fails, nothing is left. A process that is killed leaves a hidden file whose name ends in [unfinished], which a
+// later call removes.
 func writeNew(file string, fill func(file string) error) (err error) {
 	taken := fmt.Errorf("%s is there already: choose another name, or remove it", file)
 	if _, err := os.Lstat(file); err == nil {
 		return taken
 	}
-	draft, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*"+unfinished) // with rights 0600
+	if err := removeLeft(file); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(file), draftOf(file)+"*"+unfinished) // with rights 0600
 	if err != nil {
 		return err
 	}
 	defer func() {
-		for _, ending := range []string{"", "-journal", "-wal", "-shm"} {
+		for _, ending := range besides {
 			if gone := os.Remove(draft.Name() + ending); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 				err = errors.Join(err, gone)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"os"
@@ -20,15 +21,15 @@ import (
 )
 
 // large makes a file so large that a copy takes a while.
-func large(t *testing.T, db string) {
-	statement(t, db, `CREATE TABLE host AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) SELECT randomblob(1000000) AS b FROM n`)
+func large(t *testing.T, db string, megabytes int) {
+	statement(t, db, fmt.Sprintf(`CREATE TABLE host AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT zeroblob(1000000) AS b FROM n`, megabytes))
 }
 
 // A copy has whole commits, while others write, and is sound.
 func TestBackupOfAStoreInUse(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	large(t, db)
+	large(t, db, 4)
 	w := host(t, db)
 	require.NoError(t, w.store.Declare(ctx, stream.Outbox))
 	event := func(side string, n int) store.Record {
@@ -59,6 +60,13 @@ func TestBackupOfAStoreInUse(t *testing.T) {
 	again := call{args: []string{"--db", db, "backup", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is there already")
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	doctor := call{args: []string{"--db", file, "doctor"}}.run(t)
+	assert.Zero(t, doctor.code, doctor.out+doctor.err)
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(before, after), "to look at a copy does not change it")
 	assert.Equal(t, []string{"copy.db"}, namesIn(t, filepath.Dir(file)))
 	copied := map[string]int{}
 	for e, err := range stream.Waiting(ctx, host(t, file).store) {
@@ -71,10 +79,8 @@ func TestBackupOfAStoreInUse(t *testing.T) {
 	onFile(t, file, func(handle *sql.DB) {
 		var blobs int
 		require.NoError(t, handle.QueryRow(`SELECT count(*) FROM host`).Scan(&blobs))
-		assert.Equal(t, 40, blobs, "the host's tables are copied, too")
+		assert.Equal(t, 4, blobs, "the host's tables are copied, too")
 	})
-	doctor := call{args: []string{"--db", file, "doctor"}}.run(t)
-	assert.Zero(t, doctor.code, doctor.out+doctor.err)
 }
 
 func namesIn(t *testing.T, dir string) (names []string) {
@@ -90,7 +96,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 func TestABackupThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	large(t, db)
+	large(t, db, 40)
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
 		cmd := exec.Command(command, "--db", db, "backup", filepath.Join(dir, "copy.db"))
@@ -119,6 +125,20 @@ func TestABackupThatEndsEarly(t *testing.T) {
 		for _, name := range left {
 			assert.Regexp(t, `^\.copy\.db\..*\.unfinished(-journal)?$`, name)
 		}
+		small, others := sqliteFile(t), filepath.Join(dir, ".other.db.1.unfinished")
+		require.NoError(t, os.WriteFile(others, nil, 0o600))
+		again := func(name string) {
+			require.Zero(t, call{args: []string{"--db", small, "backup", filepath.Join(dir, name)}}.run(t).code)
+		}
+		again("copy.db")
+		assert.Subset(t, namesIn(t, dir), left, "the other backup may still run")
+		long := time.Now().Add(-2 * givenUp)
+		for _, name := range append(left, filepath.Base(others)) {
+			require.NoError(t, os.Chtimes(filepath.Join(dir, name), long, long))
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "copy.db")))
+		again("copy.db")
+		assert.Equal(t, []string{filepath.Base(others), "copy.db"}, namesIn(t, dir))
 	}
 }
 

@@ -287,7 +287,8 @@ func TestExportAndImport(t *testing.T) {
 
 	assert.Equal(t, piped.out, call{args: []string{"--db", db, "export", "-"}}.run(t).out)
 	require.Zero(t, call{args: []string{"--db", again, "import", "-"}, input: piped.out}.run(t).code)
-	assertSame(t, db, again)
+	assert.Equal(t, piped.out, call{args: []string{"--db", again, "export"}}.run(t).out)
+	truth := shown(t, db)
 
 	cut := piped.out[:strings.LastIndex(piped.out[:len(piped.out)-1], "\n")+1]
 	r := call{args: []string{"--db", filepath.Join(dir, "cut.db"), "import"}, input: cut}.run(t)
@@ -297,7 +298,7 @@ func TestExportAndImport(t *testing.T) {
 		dsn := cluster.database(t, "heed_imported")
 		r := call{args: []string{"--db", dsn, "import", dump}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assertSame(t, db, dsn)
+		assert.Equal(t, truth, shown(t, dsn))
 		for _, args := range [][]string{
 			{"confidence", "pin", "greet-by-name"}, {"patterns", "promote", "tests-first"},
 			{"forget", "ann"},
@@ -312,21 +313,25 @@ func TestExportAndImport(t *testing.T) {
 		require.Zero(t, r.code, r.err)
 		r = call{args: []string{"--db", filepath.Join(dir, "restored.db"), "import", copied}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assertSame(t, dsn, filepath.Join(dir, "restored.db"))
+		written, err := os.ReadFile(copied)
+		require.NoError(t, err)
+		assert.Equal(t, string(written), call{args: []string{"--db", filepath.Join(dir, "restored.db"), "export"}}.run(t).out)
 	})
 }
 
-// assertSame checks that two stores show the same.
-func assertSame(t *testing.T, a, b string) {
+// shown returns what a store shows, but for its name.
+func shown(t *testing.T, db string) map[string]string {
 	t.Helper()
+	all := make(map[string]string)
 	for name, args := range listings {
 		if name == "doctor" || name == "overview" {
-			continue // which name them
+			continue // which name the store
 		}
-		x, y := call{args: at(a, append([]string{"--json"}, args...)...)}.run(t), call{args: at(b, append([]string{"--json"}, args...)...)}.run(t)
-		require.Zero(t, y.code, y.err)
-		assert.Equal(t, x.out, y.out, name)
+		r := call{args: at(db, append([]string{"--json"}, args...)...)}.run(t)
+		require.Zero(t, r.code, r.err)
+		all[name] = r.out
 	}
+	return all
 }
 
 func TestMigrate(t *testing.T) {
@@ -336,6 +341,8 @@ func TestMigrate(t *testing.T) {
 	assert.Zero(t, r.code, r.err)
 	assert.Equal(t, "There are no learners here.\n", call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
 	assertFails(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t), failed, "no host has opened a learner")
+	assert.Equal(t, "There are no choices here.\n", call{args: []string{"--db", db, "strategy", "saved"}}.run(t).out)
+	assert.Contains(t, call{args: []string{"--db", db, "explain", "x"}}.run(t).err, "no host has opened an agent")
 	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"traces"}, {"audit"}} {
 		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out, args)
 		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)

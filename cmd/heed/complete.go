@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -156,7 +157,9 @@ func (p *completer) valuesOf(v *kong.Value) []string {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" || strings.ContainsAny(name, "\n\r\x1b") })
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	})
 }
 
 // stored returns the names that the store has for something.

@@ -81,9 +81,11 @@ func TestDecisions(t *testing.T) {
 		assert.Empty(t, r.err)
 		fmt.Fprintf(&said, "$ heed %s\n%s", d.command, r.out)
 
-		r = call{args: of(asked), input: "n\n"}.onTerminal(t, 100)
-		assert.Equal(t, failed, r.code, r.out)
-		assert.Contains(t, r.out, "nothing was changed")
+		if long || d.name == "forget" {
+			r = call{args: of(asked), input: "n\n"}.onTerminal(t, 100)
+			assert.Equal(t, failed, r.code, r.out)
+			assert.Contains(t, r.out, "nothing was changed")
+		}
 		r = call{args: of(asked, "--json"), input: "y\n" + d.reason + "\n"}.onTerminal(t, 100)
 		require.Zero(t, r.code, r.out)
 		assert.Regexp(t, `(?s)Why\? .*[\[{]\n.*\n[\]}]\n$`, r.out)
@@ -117,7 +119,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		"rules retire 7d0c2b13":                 "heed: the rule is revoked: ",
 		"rules pin 7d0c2b13":                    "heed: the rule is revoked: ",
 		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",
-		"rules revoke 7d0c2b11":                 "there is no rule",
+		"rules revoke 7d0c2b11":                 "7d0c2b11-rule is a proposal and no rule yet",
 		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
 		"patterns promote split-by-file":        "is inverted, and can't be promoted",
 		"patterns deprecate anti-split-by-file": "decide about the pattern that it warns of",

@@ -86,7 +86,9 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 		return err
 	}
 	status, err := st.store.Status(s.ctx)
-	if err != nil {
+	if errors.Is(err, heed.ErrDamaged) {
+		d.fault("%v: restore the store from a copy", err)
+	} else if err != nil {
 		return err
 	}
 	for _, kind := range status.Cells {

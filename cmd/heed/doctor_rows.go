@@ -31,7 +31,7 @@ type recordSize struct {
 // records reads every record, by its kind.
 func (d *diagnosis) records(s *session, st *opened) error {
 	status, err := st.store.Status(s.ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, heed.ErrDamaged) {
 		return err
 	}
 	for _, kind := range status.Kinds {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,10 +163,13 @@ func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*
 
 // tableless says what to do about a database without heed's tables, if that is what an error says.
 func (p place) tableless(err error) error {
-	if errors.Is(err, heed.ErrNotFound) {
-		return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return err
 	}
-	return err
+	if info, failure := os.Stat(p.file); failure == nil && info.Size() == 0 {
+		return fmt.Errorf("%s is empty: check --db or HEED_DB, or restore it from a copy (heed migrate begins a new store there)", p)
+	}
+	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
 }
 
 // close closes a store, and warns if damaged rows were left out.
@@ -219,7 +223,8 @@ func (p place) explain(err error) error {
 	case errors.As(err, &connect) && server != nil:
 		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB", server.Message, p)
 	case errors.As(err, &connect):
-		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%w)", p, connect.Unwrap())
+		tries := slices.Compact(strings.Split(connect.Unwrap().Error(), "\n")) // with TLS and without
+		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%s)", p, strings.Join(tries, "; "))
 	}
 	return err
 }

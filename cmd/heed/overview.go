@@ -6,8 +6,10 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -110,15 +112,16 @@ func (t tool[T]) each(s *session, st *opened, group string, do func(one T, words
 // plainWord is a word that a shell leaves as it is.
 var plainWord = regexp.MustCompile(`^[\pL\pN_./:@%+=,-]+$`)
 
-// commandOf writes a command line that can be copied. It returns what comes before a word that can't be typed.
+// commandOf writes a command line that can be copied into bash or zsh. Characters that do not print are written as these read them.
 func commandOf(words ...string) string {
 	var line []string
 	for _, word := range words {
 		switch {
 		case plainWord.MatchString(word):
 			line = append(line, word)
-		case word != "" && show(word) != word:
-			return strings.Join(line, " ")
+		case strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }):
+			quoted := strconv.Quote(word)
+			line = append(line, "$'"+strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`)+"'")
 		default:
 			line = append(line, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -54,5 +55,10 @@ func TestTheOverviewTellsWhatIsWrong(t *testing.T) {
 func TestCommandsAreForAShell(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, `heed rules 'it'\''s; rm' ''`, commandOf("heed", "rules", "it's; rm", ""))
-	assert.Equal(t, "heed confidence", commandOf("heed", "confidence", "a\nb"), "what can't be typed is left out")
+	word := "a\nb's \x1b1\u202e\"\\\\\""
+	line := commandOf("printf", "%s", word)
+	assert.NotContains(t, line, "\x1b")
+	out, err := exec.Command("bash", "-c", "LC_ALL=C.UTF-8; "+line).Output()
+	require.NoError(t, err)
+	assert.Equal(t, word, string(out))
 }

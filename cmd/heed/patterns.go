@@ -84,6 +84,9 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 
 // standing finds the standing of a pattern.
 func standing(s *session, r *patterns.Recorder, id string) (patterns.Standing, error) {
+	if err := given("pattern", id); err != nil {
+		return patterns.Standing{}, err
+	}
 	found, err := r.Standing(s.ctx, patterns.PatternID(id))
 	if !errors.Is(err, heed.ErrNotFound) {
 		return found, damaged("pattern", id, err)

@@ -103,7 +103,15 @@ func rule(s *session, f *feedback.Service, id string) (feedback.Rule, error) {
 	if err != nil {
 		return one, err
 	}
-	return pick("rule", id, all, idOfRule, seeRules)
+	found, err := pick("rule", id, all, idOfRule, seeRules)
+	if err == nil {
+		return found, nil
+	}
+	pending, _, failure := f.Rules().Proposals(s.ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	if p, none := pick("proposal", id, pending, idOfProposal, seeRules); failure == nil && none == nil {
+		return one, fmt.Errorf("%s is a proposal and no rule yet: decide about it with heed rules approve or heed rules reject", show(p.ID))
+	}
+	return one, err
 }
 
 func idOfProposal(p feedback.Proposal) string { return p.ID }

@@ -53,6 +53,9 @@ func (cmd *rulesList) Run(s *session) error {
 		}
 		if cmd.Status == unproposed || cmd.Status == string(feedback.Ambiguous) {
 			all = slices.DeleteFunc(corrections, func(r ruleLine) bool { return cmd.Status != unproposed && r.Status != cmd.Status })
+			if slices.ContainsFunc(all, func(r ruleLine) bool { return r.Status == string(feedback.Ambiguous) }) {
+				note = "To decide about one that is ambiguous: heed rules resolve ID --as archived (or edge_case, generalizable_low)"
+			}
 			return nil
 		}
 		if cmd.Status == "" {
@@ -137,6 +140,10 @@ func printRules(p *printer, all []ruleLine) {
 	if closed {
 		columns = append(columns, "?~by", "&~why")
 	}
+	if slices.ContainsFunc(all, func(r ruleLine) bool { return r.Status == unproposed || r.Status == string(feedback.Ambiguous) }) {
+		printCorrections(p, all)
+		return
+	}
 	t := newTable(columns...)
 	for _, r := range all {
 		effect := "-"
@@ -155,6 +162,15 @@ func printRules(p *printer, all []ruleLine) {
 			cells = append(cells, show(cmp.Or(r.Decider, "heed")), show(r.Reason))
 		}
 		t.add(cells...)
+	}
+	t.print(p)
+}
+
+// printCorrections prints corrections that are in no proposal.
+func printCorrections(p *printer, all []ruleLine) {
+	t := newTable("id", "?status", "~correction", "~why", "?~by", "?~agents", "?since")
+	for _, r := range all {
+		t.add(show(r.ID), r.Status, show(r.Text), show(cmp.Or(r.Reason, "-")), show(r.Decider), list(r.Agents, "all"), moment(r.Since))
 	}
 	t.print(p)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -89,6 +90,10 @@ func TestRulesResolve(t *testing.T) {
 	found := read[[]ruleLine](t, of("list", "--status", "AMBIGUOUS")...)
 	require.Len(t, found, 1)
 	assert.Equal(t, []string{"correction-2", "ambiguous"}, []string{found[0].ID, found[0].Status})
+	screen := call{args: of("list", "--status", "ambiguous"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 80).out
+	assertFits(t, screen, 80)
+	assert.Contains(t, ansi.Strip(screen), "│ why ")
+	assert.Contains(t, strings.Join(strings.Fields(screen), " "), "heed rules resolve ID --as archived (or edge_case, generalizable_low)")
 	for _, status := range []string{"PENDING", "pending"} {
 		for _, line := range read[[]ruleLine](t, of("list", "--status", status)...) {
 			assert.Equal(t, "pending", line.Status)

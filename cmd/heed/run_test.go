@@ -253,11 +253,13 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	hostile(t, db, "red\x1b[31m\ntwo\u202e")
+	hostile(t, db, "backwards\u202e")
 	for _, r := range []result{
 		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.run(t),
 		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile"), env: []string{"NO_COLOR=1", "TERM=dumb"}}.onTerminal(t, 200),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(t),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
+		call{args: []string{"__complete", "--db", db, "strategy", "--learner", "strategy", "item", ""}}.run(t),
 	} {
 		assert.NotContains(t, r.out+r.err, "\x1b")
 		assert.NotContains(t, r.out+r.err, "\u202e")

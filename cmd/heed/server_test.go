@@ -2,6 +2,8 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
+	"net/http"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -47,6 +49,26 @@ func TestAServerInUse(t *testing.T) {
 	require.NoError(t, waits.Process.Signal(syscall.SIGTERM))
 	require.Error(t, waits.Wait())
 	assert.Equal(t, "heed: interrupted\n", says.String())
+}
+
+// The pages and the API read and write a store in PostgreSQL.
+func TestServeOnAServer(t *testing.T) {
+	t.Parallel()
+	dsn := cluster.database(t, "heed_serve")
+	require.Zero(t, call{args: []string{"--db", dsn, "import"}, input: call{args: []string{"--db", sqliteFile(t), "export"}}.run(t).out}.run(t).code)
+	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner", "strategy")
+	token := s.greeting.People[0].Token
+	status, body := s.call(http.MethodGet, "/v1/segments", token, "")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, body, `"category":"correction"`)
+	status, body = s.call(http.MethodPost, "/v1/select", token, `{"item":"prefer-tabs","category":"correction","context":"interactive"}`)
+	require.Equal(t, http.StatusOK, status, body)
+	type choice struct{ Arm, Stage string }
+	var chosen choice
+	require.NoError(t, json.Unmarshal([]byte(body), &chosen))
+	history := read[[]choice](t, "--db", dsn, "strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit", "1")
+	assert.Equal(t, []choice{{chosen.Arm, "pending"}}, history)
+	s.end(syscall.SIGTERM)
 }
 
 func TestWhatTheServerRefuses(t *testing.T) {

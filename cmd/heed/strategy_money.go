@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +51,7 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 	if cmd.Limit < 1 {
 		return errLimit
 	}
-	return learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) error {
+	err := learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) error {
 		if l.Config().Unrecorded {
 			return fmt.Errorf("the learner keeps no records of its choices, so it is not known what they cost")
 		}
@@ -59,6 +60,10 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 			return err
 		}
 		return s.answer(r, func(p *printer) {
+			if r.Choices+r.LeftOut == 0 {
+				p.nothing("choices", "category", cmd.Category, "item", cmd.Item)
+				return
+			}
 			p.line("%s cost %.4g and earned a mean reward of %s, in %s on average.", plural(uint64(r.Choices), "choice", "choices"), r.Cost, share(r.Quality), r.Latency.Round(time.Microsecond))
 			if r.LeftOut > 0 {
 				p.line("%s without a known propensity left out.", plural(uint64(r.LeftOut), "choice is", "choices are"))
@@ -88,4 +93,8 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 			}
 		})
 	})
+	if errors.Is(err, errNone) { // nor choices
+		return s.answer(money.Savings{}, func(p *printer) { p.nothing("choices") })
+	}
+	return err
 }

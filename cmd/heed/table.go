@@ -258,6 +258,26 @@ func (l *listing) lined(shown, widths []int, barWidth int) string {
 	return t.String()
 }
 
+// nameOf returns the title of a column. If others have the same, that of the column to which it belongs comes before it.
+func (l *listing) nameOf(i int) string {
+	alike := func(i int) bool {
+		n := 0
+		for _, c := range l.columns {
+			if c.title == l.columns[i].title {
+				n++
+			}
+		}
+		return n > 1
+	}
+	name := l.columns[i].title
+	for of := i; alike(of) && of > 0; {
+		if of--; !alike(of) {
+			name = l.columns[of].title + " " + name
+		}
+	}
+	return name
+}
+
 // upright writes each row as lines of its own, for terminals that are too narrow for a table.
 func (l *listing) upright(width int) string {
 	var b strings.Builder
@@ -269,9 +289,9 @@ func (l *listing) upright(width int) string {
 			if i > 0 && valueless(cell) {
 				continue
 			}
-			line := l.columns[i].title + ": " + cell
+			line := l.nameOf(i) + ": " + cell
 			if !l.columns[i].prose && ansi.StringWidth(line) > width {
-				line = wrap(l.columns[i].title+":", width) + "\n" + cell // in one piece, if it fits alone
+				line = wrap(l.nameOf(i)+":", width) + "\n" + cell // in one piece, if it fits alone
 			}
 			b.WriteString(wrap(line, width) + "\n")
 		}

@@ -62,7 +62,11 @@ func (t tool[T]) with(s *session, name string, do func(*opened, T) error) error 
 // one opens the one of a name, or the only one.
 func (t tool[T]) one(s *session, st *opened, name string) (one T, err error) {
 	names, err := t.names(s.ctx, st.store)
-	none := fmt.Errorf("%w a %s in %s: check --db or HEED_DB", errNone, t.what, st.place)
+	article := "a"
+	if strings.ContainsAny(t.what[:1], "aeiou") {
+		article = "an"
+	}
+	none := fmt.Errorf("%w %s %s in %s: check --db or HEED_DB", errNone, article, t.what, st.place)
 	switch {
 	case err != nil:
 		return one, err
