@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,26 +197,12 @@ func TestRandomnessComesFromTheSeed(t *testing.T) {
 }
 
 func TestTheReportStandsBetweenItsMarkers(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "page.md")
-	require.NoError(t, card.Write(file, "one"))
-	require.NoError(t, card.Write(file, "two"))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, "# Scorecard\n\ntwo", string(text))
-
-	require.NoError(t, os.WriteFile(file, []byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
-	require.NoError(t, card.Write(file, "new"))
-	text, err = os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, "before\n<!-- scorecard -->\n\nnew\n<!-- end of scorecard -->\nafter\n", string(text))
-
-	require.NoError(t, os.WriteFile(file, []byte("my diary"), 0o600))
-	require.Error(t, card.Write(file, "new"), "it is no report")
-
 	outcomes := run(t.Context(), sound())
 	outcomes[0].Took = 1200 * time.Millisecond
-	page := card.Report{At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./scorecard", Outcomes: outcomes, Took: time.Minute,
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}}}
+	r := card.Report{
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./scorecard", Outcomes: outcomes, Took: time.Minute,
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+	}
 	assert.Equal(t, `1 lines passed, 0 failed and 0 were skipped, in 1m0s. Run with `+"`go run ./scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
 
 A CPU, 2 cores, go1.26, SQLite 3.
@@ -227,7 +214,66 @@ A CPU, 2 cores, go1.26, SQLite 3.
 | line | promise | attack | controls, which have to fail |
 |---|---|---|---|
 | S0 | Nothing is lost. | We try to lose it. | forgets |
-`, page.Markdown())
+`, r.Markdown())
+
+	file := filepath.Join(t.TempDir(), "page.md")
+	read := func() string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.NoError(t, card.Write(file, r))
+	require.NoError(t, card.Write(file, r))
+	assert.Equal(t, "# Scorecard\n\n"+r.Markdown()+"\n", read())
+
+	require.NoError(t, os.WriteFile(file, []byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
+	require.NoError(t, card.Write(file, r))
+	assert.Equal(t, "before\n<!-- scorecard -->\n\n"+r.Markdown()+"\n<!-- end of scorecard -->\nafter\n", read())
+	r.Long = true
+	require.Error(t, card.Write(file, r), "it has no place for the long form")
+
+	require.NoError(t, os.WriteFile(file, []byte("my diary"), 0o600))
+	require.Error(t, card.Write(file, r), "it is no report")
+}
+
+func TestTheLongFormIsRunLineByLine(t *testing.T) {
+	one := card.Report{
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), sound()), Long: true, Names: []string{"S0", "S1", "S2"},
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+	}
+	one.Outcomes[0].Took = time.Second
+	two := one
+	two.Machine.Commit, two.At = "def", one.At.Add(time.Hour)
+	two.Outcomes = slices.Clone(one.Outcomes)
+	two.Outcomes[0].Line.Name = "S2"
+	file := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(file, []byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
+	for _, r := range []card.Report{one, two, two} {
+		require.NoError(t, card.Write(file, r))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, `<!-- scorecard, long form -->
+
+Each row is the last run of a line in its long form, with the commit, the seed and the time.
+
+A CPU, 2 cores, go1.26, SQLite 3.
+
+Not run here: S1.
+
+| line | measured | bar | | work | how the controls were caught | time | run |
+|---|---|---|---|---|---|---|---|
+| S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | abc, seed 7, 22 November 2026, 18:00 UTC |
+| S2 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | def, seed 7, 22 November 2026, 19:00 UTC |
+
+<!-- end of scorecard, long form -->
+`, string(text))
+
+	two.Machine.CPU = "Another CPU"
+	require.NoError(t, card.Write(file, two))
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Not run here: S0; S1.")
 }
 
 func TestTheMachine(t *testing.T) {

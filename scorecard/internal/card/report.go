@@ -84,9 +84,11 @@ type Report struct {
 	Machine  Machine
 	Outcomes []Outcome
 	Took     time.Duration
+	Long     bool     // it is one of the long form
+	Names    []string // of all lines there are, in order
 }
 
-// Markdown is the report as text: what came of it, and then what each line does.
+// Markdown is the report of a short run as text: what came of it, and then what each line does.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	count := make(map[State]int)
@@ -97,21 +99,9 @@ func (r Report) Markdown() string {
 	}
 	fmt.Fprintf(&b, "%d lines passed, %d failed and %d were skipped, in %s. Run with `%s` and seed %d at commit %s, on %s.\n\n", count[Pass],
 		count[Fail], count[Skipped], r.Took.Round(time.Second), r.Command, seed, r.Machine.Commit, r.At.Format("2 January 2006, 15:04 MST"))
-	fmt.Fprintf(&b, "%s, %d cores, %s, %s.\n\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Go, strings.Join(r.Machine.Engines, ", "))
-	b.WriteString("| line | measured | bar | | work | how the controls were caught | time |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString(r.machine() + "| line | measured | bar | | work | how the controls were caught | time |\n|---|---|---|---|---|---|---|\n")
 	for _, o := range r.Outcomes {
-		var controls []string
-		for _, c := range o.Controls {
-			if c.Missed == "" {
-				c.Missed = "PASSED"
-			}
-			controls = append(controls, c.Missed)
-		}
-		state := string(o.State)
-		if o.State != Pass {
-			state = "**" + state + "**: " + strings.Join(o.Reasons, "; ")
-		}
-		b.WriteString(cells(o.Line.Name, o.values(), o.bars(), state, o.work(), strings.Join(controls, "; "), o.Took.Round(100*time.Millisecond).String()))
+		b.WriteString(cells(o.measured()...))
 	}
 	b.WriteString("\n| line | promise | attack | controls, which have to fail |\n|---|---|---|---|\n")
 	for _, o := range r.Outcomes {
@@ -122,6 +112,56 @@ func (r Report) Markdown() string {
 		b.WriteString(cells(o.Line.Name, o.Line.Promise, o.Line.Attack, strings.Join(controls, "; ")))
 	}
 	return b.String()
+}
+
+func (r Report) machine() string {
+	return fmt.Sprintf("%s, %d cores, %s, %s.\n\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Go, strings.Join(r.Machine.Engines, ", "))
+}
+
+// measured is what came of a line, as a row of a table.
+func (o Outcome) measured() []string {
+	var controls []string
+	for _, c := range o.Controls {
+		if c.Missed == "" {
+			c.Missed = "PASSED"
+		}
+		controls = append(controls, c.Missed)
+	}
+	state := string(o.State)
+	if o.State != Pass {
+		state = "**" + state + "**: " + strings.Join(o.Reasons, "; ")
+	}
+	return []string{o.Line.Name, o.values(), o.bars(), state, o.work(), strings.Join(controls, "; "), o.Took.Round(100 * time.Millisecond).String()}
+}
+
+// LongForm is the report of a long run as text. It keeps the rows of the report before it that are of other lines, if they were measured on
+// the same machine: so the lines can be run one by one.
+func (r Report) LongForm(before string) string {
+	rows := make(map[string]string) // by line
+	if strings.Contains(before, r.machine()) {
+		for row := range strings.Lines(before) {
+			if parts := strings.Split(row, " | "); len(parts) > 1 && strings.HasPrefix(row, "| ") {
+				rows[strings.TrimPrefix(parts[0], "| ")] = row
+			}
+		}
+	}
+	for _, o := range r.Outcomes {
+		run := fmt.Sprintf("%s, seed %d, %s", r.Machine.Commit, o.Seed, r.At.UTC().Format("2 January 2006, 15:04 MST"))
+		rows[o.Line.Name] = cells(append(o.measured(), run)...)
+	}
+	var b strings.Builder
+	var missing []string
+	for _, name := range r.Names {
+		if rows[name] == "" {
+			missing = append(missing, name)
+		}
+		b.WriteString(rows[name])
+	}
+	text := "Each row is the last run of a line in its long form, with the commit, the seed and the time.\n\n" + r.machine()
+	if len(missing) > 0 {
+		text += "Not run here: " + strings.Join(missing, "; ") + ".\n\n"
+	}
+	return text + "| line | measured | bar | | work | how the controls were caught | time | run |\n|---|---|---|---|---|---|---|---|\n" + b.String()
 }
 
 // cells is a row of a table.
@@ -141,29 +181,37 @@ func cell(text string) string {
 	return text
 }
 
-// The report stands between these in a page that has more to say.
-const (
-	opening = "<!-- scorecard -->\n"
-	closing = "<!-- end of scorecard -->"
-)
+// marks are what a report stands between in a page that has more to say.
+func (r Report) marks() (opening, closing string) {
+	if r.Long {
+		return "<!-- scorecard, long form -->\n", "<!-- end of scorecard, long form -->"
+	}
+	return "<!-- scorecard -->\n", "<!-- end of scorecard -->"
+}
 
-// Write puts a report into a file: between the two markers if it has them, else as the whole file.
-func Write(file, report string) error {
+// Write puts a report into a file: between its two markers if the file has them, else as the whole file.
+func Write(file string, r Report) error {
 	page, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	opening, closing := r.marks()
 	before, rest, opened := strings.Cut(string(page), opening)
-	_, after, closed := strings.Cut(rest, closing)
-	switch {
-	case opened && closed:
-		report = before + opening + "\n" + report + "\n" + closing + after
-	case len(page) > 0 && !strings.HasPrefix(string(page), title):
-		return fmt.Errorf("%s is no report, and has no %q and %q", file, strings.TrimSpace(opening), closing)
-	default:
-		report = title + "\n\n" + report
+	old, after, closed := strings.Cut(rest, closing)
+	if !opened || !closed {
+		if len(page) > 0 && !strings.HasPrefix(string(page), title) {
+			return fmt.Errorf("%s is no report, and has no %q and %q", file, strings.TrimSpace(opening), closing)
+		}
+		before, old, after = title+"\n\n", string(page), "\n"
 	}
-	return os.WriteFile(file, []byte(report), 0o644)
+	text := r.Markdown()
+	if r.Long {
+		text = r.LongForm(old)
+	}
+	if opened && closed {
+		text = opening + "\n" + text + "\n" + closing
+	}
+	return os.WriteFile(file, []byte(before+text+after), 0o644)
 }
 
 const title = "# Scorecard"

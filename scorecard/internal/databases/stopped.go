@@ -10,8 +10,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/pgserver"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/scorecard/internal/card"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -33,7 +35,7 @@ func stoppedLine() card.Line {
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
 		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
 			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
-			"*pgconn.ConnectError. The same commit must go through afterwards.",
+			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
 		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
@@ -73,9 +75,16 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 	if err != nil {
 		return result, err
 	}
+	var down outage
+	agent, err := loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		down.unnamed++ // it must not be asked what nobody could store
+		return decision.LLMResponse{Text: "Wait."}, nil
+	})})
+	if err != nil {
+		return result, err
+	}
 	var acknowledged []string
 	var all ledger
-	var down outage
 	for cycle := range cycles {
 		acked, err := untilCrash(ctx, st, server, cycle, h)
 		if err != nil {
@@ -86,6 +95,10 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 		down.call(&result, h, "Read", func() error { return st.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
 		down.call(&result, h, "Select", func() error {
 			_, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(cycle), Item: "i"})
+			return err
+		})
+		down.call(&result, h, "Answer", func() error {
+			_, err := agent.Answer(ctx, loop.Event{Text: "What now?"})
 			return err
 		})
 		if err := server.Start(); err != nil {
