@@ -512,6 +512,10 @@ func TestPropose(t *testing.T) {
 	}
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Actor: "paul"})
 	assert.ErrorAs(t, err, new(*heed.InputError), "a reason is needed")
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Replaces: "\x00", Actor: "paul", Reason: "x"})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "ID", fault.Field)
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Actor: "paul", Reason: "x", Evidence: []string{"d9"}})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	d := rule("a")

@@ -189,6 +189,11 @@ func TestNeutralClickReplaces(t *testing.T) {
 	assert.Contains(t, c.Limits, learning.LimitNeutral)
 	f.say(thumb("h", "e", true))
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
+	meh.EventID = "unknown"
+	f.say(meh)
+	states, err := learning.States(ctx, f.Module)
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprint(states), `"unknown"`, "an answer that nothing is known of has no record")
 }
 
 func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
@@ -469,6 +474,11 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 	assert.InDelta(t, 0.8/(1+0.5*0.5), f.say(thumb("h", "full", false)).Weight, 1e-9)
 	score := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "score"}, Scale: learning.UserScale, Score: 1}
 	assert.Less(t, f.say(score).Weight, 0.4/(1+0.5*1.5))
+	f = newFixture(t, learning.Config{Diminish: 0.5}, "h")
+	for i, before := range []float64{0, 0.5, 0.9} { // in full judgements
+		score.EventID, score.Scale, score.Score = fmt.Sprint(i), learning.DevScale, 2
+		assert.InDelta(t, 0.2/(1+0.5*before), f.say(score).Weight, 1e-9)
+	}
 }
 
 func TestConstraints(t *testing.T) {

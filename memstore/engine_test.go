@@ -77,6 +77,19 @@ func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	assert.Zero(t, sums(t, st, again.Cell).N())
 }
 
+// TestRetractAfterItsSourceIsGone takes nothing back, and does not ask for the history that another source has lost.
+func TestRetractAfterItsSourceIsGone(t *testing.T) {
+	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
+	for i, source := range []string{"ann", "bob", "bob"} {
+		o := observe(fmt.Sprint(i), start.Add(time.Duration(i)*time.Second))
+		o.Source = source
+		put(t, st, store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}, Observations: []evidence.Observation{o}})
+	}
+	put(t, st, store.Batch{Expunge: []string{"ann"}})
+	put(t, st, store.Batch{Retract: []string{"0"}})
+	assert.EqualValues(t, 2, sums(t, st, cell).N())
+}
+
 // A commit fails for want of history only where the history lacks an observation that matters to it.
 func TestLostHistory(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})

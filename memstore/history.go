@@ -189,9 +189,6 @@ func (e *engine) mendLast(s *shard, key cellKey, h *history, number uint32) {
 			slot.last[i] = 0
 		}
 	}
-	if slot.empty() {
-		delete(h.lost, number)
-	}
 }
 
 // rebuild makes a cell anew from its history, under a policy and from a restart on.

@@ -170,6 +170,7 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	assertInputError(t, retract(foreign, ""), "Choice")
 	assertInputError(t, retract(strategy.Choice{}, ""), "Choice")
 	assertInputError(t, retract(first, "heed:silence"), "ID")
+	assertInputError(t, l.Retract(ctx, first, []string{"", "heed:silence"}, "ann", "r"), "ID")
 	_, err = revise(l, "", outcome(""))
 	assertInputError(t, err, "ID")
 	wrong := outcome("new")

@@ -373,14 +373,11 @@ func (p *sampledPanel) unit(own float64) float64 {
 	return min(max((2*own-p.from-p.to)/(p.to-p.from), -1), 1)
 }
 
-// below returns the distribution function.
+// below returns the distribution function. Each call asks for a rate at or above that of the call before, except for rounding.
 func (s *sampled) below(p point) float64 {
 	last := len(s.panels) - 1
 	for s.next < last && p.logit > s.panels[s.next].end {
 		s.next++
-	}
-	for s.next > 0 && p.logit < s.panels[s.next].start {
-		s.next--
 	}
 	panel := &s.panels[s.next]
 	switch {

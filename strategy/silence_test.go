@@ -398,3 +398,18 @@ func TestASweepEndsWithItsContext(t *testing.T) {
 	assert.Error(t, l.Sweep(done, time.Time{}))
 	assert.Equal(t, 1, sweep(t, l))
 }
+
+// TestSilenceEndsTheBonus of an arm that one sample is enough for, though the segment is not read again.
+func TestSilenceEndsTheBonus(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{
+		Silence: strategy.Silence{Confidence: 1}, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1}, Refresh: 1000 * time.Hour,
+	})
+	l := newLearner(t, cfg)
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	choose(t, l, q)
+	c.Advance(25 * time.Hour)
+	require.Equal(t, 1, sweep(t, l))
+	for d := range choose(t, l, q).Draws() {
+		assert.Zero(t, d.Bonus)
+	}
+}

@@ -1,10 +1,11 @@
 // Command mutants tests the tests: it makes small faults in the code that decides, one at a time, and runs the tests that reach each.
 //
-//	go run ./.ci/mutants                     the sample; .ci/full runs it
+//	go run ./.ci/mutants                     the sample, without what survivors.txt lists
+//	go run ./.ci/mutants -listed             all of the sample; .ci/full runs it
 //	go run ./.ci/mutants -only 'memstore/'   the mutants of the sample whose names match, for somebody who writes the missing test
 //	go run ./.ci/mutants -n 1000 -seed 2     another sample
 //
-// A mutant that no test notices survives. Each survivor is either mended by a test or listed in survivors.txt with the reason. The
+// A mutant that no test notices survives. One that survivors.txt lists counts as a survivor, whether it is run or not. Each survivor is either mended by a test or listed in survivors.txt with the reason. The
 // command fails on a survivor that is not listed, and where fewer than 90 % of the mutants that are not equivalent are killed.
 //
 // All mutants of the sample are compiled at once: a function that is mutated gets one copy of its body for each mutant, and HEED_MUTANT
@@ -26,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +37,7 @@ var (
 	size    = flag.Int("n", 300, "mutants in the sample")
 	seed    = flag.Int("seed", 1, "seed of the sample")
 	only    = flag.String("only", "", "run only the mutants whose names match this regular expression, of the sample and of those next to it, and do not check the list")
+	again   = flag.Bool("listed", false, "run the mutants that survivors.txt lists too, and say which of them are killed")
 	workers = flag.Int("p", 2, "tests that run at once")
 )
 
@@ -75,11 +78,12 @@ func run(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	fmt.Printf("%d mutants of %d in the sample, compiled after %.0fs\n", len(sample), len(all), time.Since(start).Seconds())
-	if err := b.judge(ctx, sample); err != nil {
-		return false, err
-	}
 	listed, err := readList(filepath.Join(root, ".ci/mutants/survivors.txt"))
 	if err != nil {
+		return false, err
+	}
+	unjudged := slices.DeleteFunc(slices.Clone(sample), func(m *mutant) bool { return !*again && listed[m.key].text != "" })
+	if err := b.judge(ctx, unjudged); err != nil {
 		return false, err
 	}
 	ok := report(os.Stdout, sample, all, listed, *only != "")
@@ -103,7 +107,8 @@ type suite struct {
 type test struct {
 	name    string
 	took    time.Duration // of processors
-	reaches map[int]bool  // mutants, by their numbers
+	kills   atomic.Int64
+	reaches map[int]bool // mutants, by their numbers
 }
 
 var broken = regexp.MustCompile(`mutant(\d+)\.go:\d+`)
@@ -214,7 +219,6 @@ func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 	if err := inParallel(*workers, bin.tests, func(t *test) error { return bin.trace(ctx, t) }); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(bin.tests, func(x, y *test) int { return cmp.Compare(x.took, y.took) })
 	fmt.Printf("%s: %d tests traced at %s\n", dir, len(bin.tests), time.Now().Format(time.TimeOnly))
 	return bin, nil
 }
@@ -222,8 +226,8 @@ func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 // trace runs a test without a mutant. Tests that fail are left out, and reported.
 func (bin *suite) trace(ctx context.Context, t *test) error {
 	file := bin.file + "." + t.name
-	passed, _, took := bin.run(ctx, []*test{t}, time.Minute, "HEED_MUTANT_TRACE="+file)
-	if !passed {
+	failed, _, took := bin.run(ctx, []*test{t}, time.Minute, "HEED_MUTANT_TRACE="+file)
+	if failed != nil {
 		fmt.Printf("%s fails without a mutant, and is left out\n", t.name)
 		return ctx.Err()
 	}
@@ -242,9 +246,11 @@ func (bin *suite) trace(ctx context.Context, t *test) error {
 	return nil
 }
 
-// run runs tests in their package's directory. Tests that take more than the limit of processor time, or 8 GB of memory, fail. The limit by the
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// run runs tests in their package's directory, and returns the one that fails: the first of them where the output does not tell. Tests that take more than the limit of processor time, or 8 GB of memory, fail. The limit by the
 // clock is for tests that wait forever; on a busy machine no other test comes near it.
-func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, env string) (passed, timedOut bool, took time.Duration) {
+func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, env string) (failed *test, timedOut bool, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, max(100*limit, 10*time.Minute))
 	defer cancel()
 	names := make([]string, len(tests))
@@ -256,42 +262,59 @@ func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, e
 	cmd := exec.CommandContext(ctx, "bash", append(args, bin.flags...)...)
 	cmd.Dir, cmd.WaitDelay = bin.dir, time.Second
 	cmd.Env = append(os.Environ(), "HEED_LONG=", "HEED_ENGINES=unraced", env)
-	err := cmd.Run()
+	out, err := cmd.CombinedOutput()
 	took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return err == nil, err != nil && (ctx.Err() != nil || took >= limit), took
+	if err == nil {
+		return nil, false, took
+	}
+	failed = tests[0]
+	if found := failure.FindSubmatch(out); found != nil {
+		failed = tests[max(0, slices.Index(names, string(found[1])))]
+	}
+	return failed, ctx.Err() != nil || took >= limit, took
 }
 
 const (
-	quick = 50 * time.Millisecond
-	late  = ", out of time"
+	together = time.Second // what tests take that one process runs
+	late     = ", out of time"
 )
 
-// judge runs the tests of a package that reach a mutant, the quick ones first, until one fails or does not end.
-func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
-	var groups [][]*test
+// groups returns the tests that reach a mutant: those first that are quick and have killed many. A group is run by one process.
+func (m *mutant) groups(bin *suite) (groups [][]*test) {
+	costs := map[*test]time.Duration{}
 	for _, t := range bin.tests {
-		switch {
-		case !t.reaches[m.id]:
-		case len(groups) > 0 && t.took < quick:
-			groups[0] = append(groups[0], t)
-		default:
-			groups = append(groups, []*test{t})
+		if t.reaches[m.id] {
+			costs[t] = t.took / time.Duration(1+t.kills.Load())
 		}
 	}
-	for _, group := range groups {
+	tests := slices.SortedStableFunc(slices.Values(bin.tests), func(x, y *test) int { return cmp.Compare(costs[x], costs[y]) })
+	took := together
+	for _, t := range tests {
+		if _, reaches := costs[t]; !reaches {
+			continue
+		}
+		if took += t.took; took > together {
+			groups, took = append(groups, nil), t.took
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], t)
+	}
+	return groups
+}
+
+// judge runs the tests of a package that reach a mutant until one fails or does not end.
+func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
+	for _, group := range m.groups(bin) {
 		m.reached = true
 		limit := 5 * time.Second
 		for _, t := range group {
 			limit += 5 * t.took
 		}
-		passed, timedOut, _ := bin.run(ctx, group, limit, "HEED_MUTANT="+strconv.Itoa(m.id))
-		if passed {
+		failed, timedOut, _ := bin.run(ctx, group, limit, "HEED_MUTANT="+strconv.Itoa(m.id))
+		if failed == nil {
 			continue
 		}
-		if m.killer = bin.name + " " + group[0].name; len(group) > 1 {
-			m.killer = bin.name + ", a quick test"
-		}
-		if timedOut {
+		failed.kills.Add(1)
+		if m.killer = bin.name + " " + failed.name; timedOut {
 			m.killer += late
 		}
 		break

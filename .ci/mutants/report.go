@@ -63,7 +63,7 @@ func report(w io.Writer, sample, all []*mutant, listed map[string]reason, part b
 				c.killed++
 			case why.equivalent:
 				c.equivalent++
-			case !m.reached:
+			case !m.reached && !known:
 				c.untested++
 			}
 			if strings.HasSuffix(m.killer, late) {
