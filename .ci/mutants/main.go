@@ -5,8 +5,9 @@
 //	go run ./.ci/mutants -only 'memstore/'   the mutants of the sample whose names match, for somebody who writes the missing test
 //	go run ./.ci/mutants -n 1000 -seed 2     another sample
 //
-// A mutant that no test notices survives. One that survivors.txt lists counts as a survivor, whether it is run or not. Each survivor is either mended by a test or listed in survivors.txt with the reason. The
-// command fails on a survivor that is not listed, and where fewer than 90 % of the mutants that are not equivalent are killed.
+// A mutant that no test notices survives. Each survivor is either mended by a test or listed in survivors.txt with the reason. A mutant that is
+// listed counts as a survivor where it is not run. The command fails on a survivor that is not listed, and where fewer than 90 % of the mutants
+// that are not equivalent are killed.
 //
 // All mutants of the sample are compiled at once: a function that is mutated gets one copy of its body for each mutant, and HEED_MUTANT
 // says which one runs. The sample has the mutants with the lowest hashes, so that a change of the code replaces only its own.
