@@ -256,7 +256,7 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	room := make(map[string]*int64)
 	for i := range c.writes {
 		w := &c.writes[i]
-		text, err := json.Marshal(w.Keys)
+		text, err := textOfKeys(w.Keys)
 		if err != nil {
 			return false, err
 		}

@@ -269,7 +269,7 @@ func (c *change) changeRecords(all []writing) error {
 			lost = append(lost, keyRows(w.Kind, row.at, row.seq, row.keys, nil)...)
 			continue
 		}
-		text, err := json.Marshal(w.Keys)
+		text, err := textOfKeys(w.Keys)
 		if err != nil {
 			return err
 		}
@@ -288,6 +288,9 @@ func (c *change) changeRecords(all []writing) error {
 	}
 	return c.writeRows(written, removed, keys, lost)
 }
+
+// textOfKeys is how the row of a record has its keys: a list, so that SQL can take it apart.
+func textOfKeys(keys []string) ([]byte, error) { return json.Marshal(append([]string{}, keys...)) }
 
 // keyRows are the rows of some keys of a record, without others.
 func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string) (rows [][]any) {
@@ -358,7 +361,7 @@ func (c *change) addRecords(all []writing) error {
 	var keys [][]any
 	for i := range all {
 		w := &all[i]
-		text, err := json.Marshal(w.Keys)
+		text, err := textOfKeys(w.Keys)
 		if err != nil {
 			return err
 		}

@@ -386,7 +386,7 @@ func (l *loading) record(d *dump.Record) error {
 		}
 		return err
 	}
-	text, err := json.Marshal(d.Keys)
+	text, err := textOfKeys(d.Keys)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 		if !result.Changed {
 			continue
 		}
-		text, err := json.Marshal(result.Keys)
+		text, err := textOfKeys(result.Keys)
 		if err != nil {
 			return err
 		}

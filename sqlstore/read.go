@@ -195,6 +195,9 @@ func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, bo
 	if sum != sumOfRecord(ref, at, revision, keys, body) || json.Unmarshal([]byte(keys), &r.Keys) != nil {
 		return r, t.db.damage("record %q of kind %q", ref.ID, ref.Kind)
 	}
+	if len(r.Keys) == 0 {
+		r.Keys = nil
+	}
 	return r, nil
 }
 

@@ -82,6 +82,11 @@ func TestOneStatementCommits(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, found, want, key)
 	}
+	keyless := noted("keyless") // a record without keys is changed at once, too
+	keyless.Records[0].Keys = nil
+	receipt = commit(one, store.Batch{Records: keyless.Records})
+	keyless.Records[0].Revision = receipt.Revision
+	commit(one, store.Batch{Records: keyless.Records})
 	again := noted("2") // the second call leaves out what is known
 	again.Records[0].ID, again.Parts = "3", true
 	receipt = commit(map[string]int{"BEGIN": 2, "heed_commit": 2, "COMMIT": 1}, again)
