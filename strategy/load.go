@@ -60,8 +60,12 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 }
 
 // sampleItems is about how many items of a segment are read where a store can draw a sample of them, and the pooling learns from each only
-// how its items spread.
-const sampleItems = 10_000
+// how its items spread. The first load asks for half as many, as a choice waits for it, and its model lasts a tenth as long.
+const (
+	sampleItems = 10_000
+	firstPart   = 2
+	firstLasts  = 10
+)
 
 // loadSome reads what the items of a segment have shown, or a sample of them and the items that this learner observed of late.
 func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant) (f found, err error) {
@@ -70,10 +74,14 @@ func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant
 	case TwoLevel, Alone:
 		list = sampling.Of(ctx, sample)
 	}
+	first := !s.known()
+	if first {
+		sample.Most = max(l.sampleItems/firstPart, 1)
+	}
 	if f, err = l.loadItems(list, s.space, now); err != nil {
 		return f, err
 	}
-	f.total, f.sampled = totalOf(f.items), sample.All > 0
+	f.total, f.first, f.sampled = totalOf(f.items), first, sample.All > 0
 	if !f.sampled {
 		return f, nil
 	}
@@ -120,6 +128,13 @@ const (
 	catchUps   = 8
 	fewTouched = 32
 )
+
+// known reports whether there is a model.
+func (s *segment) known() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.model != nil
+}
 
 // beginLoad has outcomes note the cells that they touch. It returns how often the segment was expired until then.
 func (s *segment) beginLoad() (expired uint64) {
@@ -205,6 +220,9 @@ func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, r
 	case s.own == nil:
 		s.own = make(map[string]bool)
 	}
+	if f.first && f.sampled {
+		s.loaded = now.Add(l.cfg.Refresh/firstLasts - l.cfg.Refresh)
+	}
 	if f.drifted || s.expired != expired {
 		s.loaded = time.Time{}
 	}
@@ -221,6 +239,7 @@ type found struct {
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms; set by load
+	first   bool          // whether nothing was known of the segment before
 	sampled bool          // whether the items are a sample of those that there are
 	model   Model         // where it was asked for
 	drifted bool          // whether the model has

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -100,6 +101,46 @@ func TestASampleKeepsWhatItsLearnerSaw(t *testing.T) {
 		assert.InDelta(t, before, means(t, l, strategy.Query{Item: "new"})[2], 0.02)
 	}
 	assert.Equal(t, []float64{0, 0, 0.1}, bonuses(choose(t, l, strategy.Query{Item: "new"})), "what is counted in the sample speaks for all")
+}
+
+// An asked store keeps how many items each listing asked for.
+type asked struct {
+	store.Store
+	most []int
+}
+
+func (s *asked) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	if sample := sampling.Wanted(ctx); sample != nil {
+		s.most = append(s.most, sample.Most)
+	}
+	return s.Store.List(ctx, kind, scope)
+}
+
+// The first choice in a segment waits for half a sample. Where there are more items, a whole one is read after a tenth of Refresh.
+func TestTheFirstSampleIsHalf(t *testing.T) {
+	for _, test := range []struct {
+		items int
+		after time.Duration
+		want  []int
+	}{
+		{15, time.Hour - 1, []int{20}}, {15, time.Hour, []int{20, 40}},
+		{100, 6*time.Minute - 1, []int{20}}, {100, 6 * time.Minute, []int{20, 40}},
+	} {
+		c := &clock{}
+		st := &asked{Store: newStore(t, c.Now)}
+		populate(t, st, test.items, 10, "a", "b")
+		l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true, Now: c.Now, Refresh: time.Hour})
+		strategy.SampleItems(l, 40)
+		choose(t, l, strategy.Query{Item: "new"})
+		c.Advance(test.after)
+		choose(t, l, strategy.Query{Item: "new"})
+		assert.Equal(t, test.want, st.most, "%d items, after %v", test.items, test.after)
+		if len(test.want) == 2 {
+			c.Advance(time.Hour - 1)
+			choose(t, l, strategy.Query{Item: "new"})
+			assert.Equal(t, test.want, st.most, "a whole sample lasts as long as Refresh")
+		}
+	}
 }
 
 // regret plays rounds for each item, in any order, and returns what the choices cost against the best arms. The world and the luck depend on the

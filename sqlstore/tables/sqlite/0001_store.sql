@@ -26,7 +26,7 @@ CREATE TABLE heed_cell (
     lot       INTEGER NOT NULL, -- 63 bits of a hash of the item, by which samples are drawn
     checksum  INTEGER NOT NULL  -- without cell and lot, which are hashes
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot);
+CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot, item, name, half_life, by_origin, restart, checksum);
 
 -- The sums of one origin of a cell, stated at a landmark: a whole number of steps of 256 half-lives since 1970.
 CREATE TABLE heed_tally (
