@@ -361,6 +361,10 @@ func TestDamagedSums(t *testing.T) {
 		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
 		require.NoError(t, err)
 		require.Empty(t, faults)
+		damage(t, handle, "UPDATE heed_cell SET checksum = checksum + 1")
+		_, err = st.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{other}, Policies: policies})
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		require.ErrorContains(t, err, `item "other"`)
 	})
 }
 
@@ -522,6 +526,29 @@ func TestALostConnectionIsNoDamage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Sums that a lost connection keeps from being scaled are not taken for damaged ones.
+func TestALostConnectionBesideSums(t *testing.T) {
+	at := madeFile(t)
+	driver, handle := hookedAt(t, at)
+	st := open(t, handle, at.dialect)
+	policies := map[string]evidence.Policy{arm.Kind: {HalfLife: time.Minute}}
+	add := func(id string, at time.Time) error {
+		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, at)}, Policies: policies})
+		return err
+	}
+	require.NoError(t, add("1", time.Now().Add(-1000*time.Minute)))
+	lost := errors.New("connection reset by peer")
+	driver.set(func(text string) error {
+		if strings.Contains(text, "excluded.landmark - t.landmark") {
+			return lost
+		}
+		return nil
+	})
+	require.ErrorIs(t, add("2", time.Now()), lost)
+	driver.set(nil)
+	require.NoError(t, add("2", time.Now()))
 }
 
 // shutDown is PostgreSQL's error when the server stops.
