@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/store"
@@ -34,9 +35,18 @@ func (cmd *auditCommand) Run(s *session) error {
 }
 
 func printAudit(p *printer, entries []store.AuditEntry) {
-	t := newTable("when", "action", "subject", "~who", "~reason", "?~details")
+	columns := []string{"when", "action", "subject", "~who", "~reason", "?~details"}
+	reasons := slices.ContainsFunc(entries, func(e store.AuditEntry) bool { return e.Reason != "" })
+	if !reasons { // heed gives none for what it does by itself
+		columns = slices.Delete(columns, 4, 5)
+	}
+	t := newTable(columns...)
 	for _, e := range entries {
-		t.add(moment(e.At), show(e.Action), show(e.Subject), show(cmp.Or(e.Actor, "heed")), show(cmp.Or(e.Reason, "-")), settings(e.Details))
+		cells := []string{moment(e.At), show(e.Action), show(e.Subject), show(cmp.Or(e.Actor, "heed"))}
+		if reasons {
+			cells = append(cells, show(cmp.Or(e.Reason, "-")))
+		}
+		t.add(append(cells, settings(e.Details))...)
 	}
 	t.print(p)
 }

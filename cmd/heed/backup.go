@@ -77,6 +77,9 @@ var besides = []string{"", "-journal", "-wal", "-shm"}
 func removeLeft(file string) error {
 	dir := filepath.Dir(file)
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s: make it first, or choose another name", dir)
+	}
 	for _, e := range entries {
 		name := e.Name()
 		left := strings.HasPrefix(name, draftOf(file)) &&

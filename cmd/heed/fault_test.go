@@ -99,6 +99,7 @@ func TestFaults(t *testing.T) {
 		{"unseen words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x"), misuse, []string{"--hash"}},
 		{"other words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x", "--hash", "00000000"), failed, []string{"heed rules show"}},
 		{"an export in its place", of(db, "export", text), failed, []string{"is there already"}},
+		{"a backup into nowhere", of(db, "backup", filepath.Join(dir, "no", "copy.db")), failed, []string{"there is no directory", "make it first"}},
 		{"an import of nothing", of(filepath.Join(dir, "new.db"), "import", filepath.Join(dir, "no.jsonl")), failed, []string{"there is no file"}},
 		{"an import of a text", of(filepath.Join(dir, "new.db"), "import", text), failed, []string{"not what heed export writes"}},
 		{"an import on top", of(db, "import", text), failed, []string{"not empty"}},

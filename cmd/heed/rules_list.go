@@ -64,8 +64,12 @@ func (cmd *rulesList) Run(s *session) error {
 		all, err = cmd.read(s, f)
 		return err
 	})
+	what := "rules or proposals"
+	if cmd.Status == unproposed || cmd.Status == string(feedback.Ambiguous) {
+		what = "corrections"
+	}
 	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
-	return answerList(s, all, err, "rules or proposals", flags, printRules, note)
+	return answerList(s, all, err, what, flags, printRules, note)
 }
 
 // outside says how many corrections are in no proposal, and which of them a person has to decide about.

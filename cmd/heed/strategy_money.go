@@ -65,6 +65,9 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 				return
 			}
 			p.line("%s cost %.4g and earned a mean reward of %s, in %s on average.", plural(uint64(r.Choices), "choice", "choices"), r.Cost, share(r.Quality), r.Latency.Round(time.Microsecond))
+			if r.Cost == 0 {
+				p.line("No outcome of these has a cost, so nothing is known of what they saved.")
+			}
 			if r.LeftOut > 0 {
 				p.line("%s without a known propensity left out.", plural(uint64(r.LeftOut), "choice is", "choices are"))
 			}
