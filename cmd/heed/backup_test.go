@@ -96,7 +96,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 func TestABackupThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	large(t, db, 40)
+	large(t, db, 8)
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
 		cmd := exec.Command(command, "--db", db, "backup", filepath.Join(dir, "copy.db"))
