@@ -31,7 +31,7 @@ func contained() []card.Line {
 			"12 of 100 calls.",
 		Short: card.Form{Bars: bars, Work: 10_000, Faults: 1500, Budget: 5 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 100_000, Faults: 15_000, Budget: time.Hour},
-		Run:   consumed, Controls: []card.Control{{Name: "no recover", Misses: []string{lost}, Run: unguarded}},
+		Run:   consumed, Controls: []card.Control{{Name: "no recover", Misses: []string{lost, notExact, notMarked}, Run: unguarded}},
 	}}
 }
 
@@ -154,7 +154,10 @@ func unguarded(ctx context.Context, s card.Settings) (r card.Result, err error) 
 		}
 	}()
 	<-done
-	r.Values = map[string]float64{lost: float64(events - applied - len(d.dead.events))}
+	mass, err := d.mass(ctx)
+	r.Values = map[string]float64{
+		lost: float64(events - applied - len(d.dead.events)), notExact: math.Abs(mass/deskWeight - (events - events/100)), notMarked: float64(hook.fails),
+	}
 	r.Work = int64(applied)
-	return r, ctx.Err()
+	return r, errors.Join(err, ctx.Err())
 }

@@ -26,10 +26,13 @@ func malformed() []card.Line {
 		Promise: "heed reads a model's prediction if it can be read, and never guesses.",
 		Attack: "Replies with the faults that models make: prose, fences, thoughts, broken JSON, numbers that are none, fields that are there twice. The " +
 			"long form puts a second wrapper around each that does not break off.",
-		Short:    card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 5 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 5000, Faults: 2500, Budget: 30 * time.Minute},
-		Run:      predicted(asked),
-		Controls: []card.Control{{Name: "from the first brace to the last, and a clamp", Run: predicted(clamped)}},
+		Short: card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 5 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 5000, Faults: 2500, Budget: 30 * time.Minute},
+		Run:   predicted(asked),
+		Controls: []card.Control{
+			{Name: "from the first brace to the last, and a clamp", Misses: []string{recovered, accepted}, Run: predicted(clamped)},
+			{Name: "from the first brace to the last, as it stands", Misses: []string{outside}, Run: predicted(braces)},
+		},
 	}}
 }
 
@@ -107,12 +110,18 @@ func asked(ctx context.Context, reply string) (decision.Prediction, error) {
 }
 
 // clamped is how many programs read such replies.
-func clamped(_ context.Context, reply string) (decision.Prediction, error) {
+func clamped(ctx context.Context, reply string) (decision.Prediction, error) {
+	p, err := braces(ctx, reply)
+	return decision.Prediction{Success: min(max(p.Success, 0), 1), Confidence: min(max(p.Confidence, 0), 1)}, err
+}
+
+// braces does not look at what the numbers are.
+func braces(_ context.Context, reply string) (decision.Prediction, error) {
 	p := decision.Prediction{Success: 0.5, Confidence: 0.5}
 	if json.Unmarshal([]byte(object.FindString(reply)), &p) != nil {
 		p = decision.Prediction{Success: 0.5, Confidence: 0.5}
 	}
-	return decision.Prediction{Success: min(max(p.Success, 0), 1), Confidence: min(max(p.Confidence, 0), 1)}, nil
+	return p, nil
 }
 
 var object = regexp.MustCompile(`(?s)\{.*\}`)

@@ -81,25 +81,26 @@ const forced = `	if seeded("quorum") {
 type bug struct {
 	key, name string
 	tests     suite
+	always    bool // it is there without being asked for
 }
 
 const ofConsumer = "strategy/attribution"
 
 var bugs = []bug{
-	{"no lock", "sums are loaded, and saved without a lock", suite{"memstore", "TestStoreKeepsTheContract/concurrent sums"}},
-	{"asked before", "whether an id is known is asked before the commit", suite{"memstore", "TestStoreKeepsTheContract/an id counts once across"}},
-	{"payload", "an event is known by the hash of its payload", suite{ofConsumer, "TestConsumerCountsOnce"}},
-	{"acknowledged", "an event is acknowledged before its effect is in the store", suite{ofConsumer, "TestConsumerDeadLetterFirst"}},
-	{"twice", "an outcome counts at two levels", suite{ofConsumer, "TestConsumerCountsOnce"}},
-	{"NaN", "a comparison lets NaN through", suite{"memstore", "TestStoreKeepsTheContract/input that is not valid"}},
-	{"zero", "a weight of zero means one", suite{"evidence", "TestTally"}},
-	{"future", "evidence from the future counts for more", suite{"evidence", "TestTally"}},
-	{"no limit", "a cache has no limit", suite{"internal/memo", "TestCacheIsBounded"}},
-	{"hook", "a hook is called under a lock", suite{ofConsumer, "TestHookMayCallBack"}},
-	{"quorum", "a quorum is counted outside of the commit", suite{"feedback", "TestRacesLeaveALegalHistory"}},
-	{"names", "a reviewer's name is compared as it is written", suite{"feedback", "TestGateStateMachine"}},
-	{"line break", "a line break stays in a line", suite{"prompt", "TestLine"}},
-	{"failed commit", "a commit that failed is taken for one that was stored", suite{ofConsumer, "TestConsumerBacksOff"}},
+	{"no lock", "sums are loaded, and saved without a lock", suite{"memstore", "TestStoreKeepsTheContract/concurrent sums"}, false},
+	{"asked before", "whether an id is known is asked before the commit", suite{"memstore", "TestStoreKeepsTheContract/an id counts once across"}, false},
+	{"payload", "an event is known by the hash of its payload", suite{ofConsumer, "TestConsumerCountsOnce"}, false},
+	{"acknowledged", "an event is acknowledged before its effect is in the store", suite{ofConsumer, "TestConsumerDeadLetterFirst"}, false},
+	{"twice", "an outcome counts at two levels", suite{ofConsumer, "TestConsumerCountsOnce"}, false},
+	{"NaN", "a comparison lets NaN through", suite{"memstore", "TestStoreKeepsTheContract/input that is not valid"}, false},
+	{"zero", "a weight of zero means one", suite{"evidence", "TestTally"}, false},
+	{"future", "evidence from the future counts for more", suite{"evidence", "TestTally"}, false},
+	{"no limit", "a cache has no limit", suite{"internal/memo", "TestCacheIsBounded"}, false},
+	{"hook", "a hook is called under a lock", suite{ofConsumer, "TestHookMayCallBack"}, false},
+	{"quorum", "a quorum is counted outside of the commit", suite{"feedback", "TestRacesLeaveALegalHistory"}, false},
+	{"names", "a reviewer's name is compared as it is written", suite{"feedback", "TestGateStateMachine"}, false},
+	{"line break", "a line break stays in a line", suite{"prompt", "TestLine"}, false},
+	{"failed commit", "a commit that failed is taken for one that was stored", suite{ofConsumer, "TestConsumerBacksOff"}, false},
 }
 
 const (
@@ -110,13 +111,16 @@ const (
 func seeding14() []card.Line {
 	form := card.Form{Bars: []card.Bar{card.AtLeast(found, float64(len(bugs))), card.AtMost(falseAlarms, 0)}, Work: int64(2 * len(bugs)), Budget: 20 * time.Minute}
 	return []card.Line{{
-		Name:     "S14",
-		Promise:  "The tests find faults that libraries like this one have had.",
-		Attack:   "Each of 14 faults is built into heed, one at a time. A test that passes without the fault must then fail.",
-		Short:    form,
-		Long:     form,
-		Run:      board(bugs),
-		Controls: []card.Control{{Name: "a change without effect", Misses: []string{found}, Run: board([]bug{{"", "none", suite{"internal/memo", "TestCacheIsBounded"}}})}},
+		Name:    "S14",
+		Promise: "The tests find faults that libraries like this one have had.",
+		Attack:  "Each of 14 faults is built into heed, one at a time. A test that passes without the fault must then fail.",
+		Short:   form,
+		Long:    form,
+		Run:     board(bugs),
+		Controls: []card.Control{
+			{Name: "a change without effect", Misses: []string{found}, Run: board([]bug{{name: "none", tests: suite{"internal/memo", "TestCacheIsBounded"}}})},
+			{Name: "a test that always fails", Misses: []string{falseAlarms}, Run: board([]bug{{"no limit", "no limit", suite{"internal/memo", "TestCacheIsBounded"}, true}})},
+		},
 	}}
 }
 
@@ -125,7 +129,11 @@ func board(bugs []bug) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
 		r.Values = map[string]float64{found: 0, falseAlarms: 0}
 		for _, b := range bugs {
-			sound, err := heedTests.play(ctx, s.Root, b.tests, "")
+			before := ""
+			if b.always {
+				before = b.key
+			}
+			sound, err := heedTests.play(ctx, s.Root, b.tests, before)
 			if err != nil {
 				return r, err
 			}

@@ -43,13 +43,19 @@ func TestALineFails(t *testing.T) {
 		change func(*card.Line)
 		reason string // "": it passes
 	}{
-		"not":             {func(*card.Line) {}, ""},
-		"its bar":         {func(l *card.Line) { l.Run = measures(2, 100, 3) }, "2 lost, not ≤ 0"},
-		"no number":       {func(l *card.Line) { l.Run = measures(nan, 100, 3) }, "NaN lost, not ≤ 0"},
-		"its work floor":  {func(l *card.Line) { l.Run = measures(0, 99, 3) }, "work 99, not 100"},
-		"too few faults":  {func(l *card.Line) { l.Run = measures(0, 100, 2) }, "faults 2, not 3"},
-		"not measured":    {func(l *card.Line) { l.Short.Bars = append(l.Short.Bars, card.AtLeast("found", 1)) }, "found was not measured"},
-		"no bar":          {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
+		"not":            {func(*card.Line) {}, ""},
+		"its bar":        {func(l *card.Line) { l.Run = measures(2, 100, 3) }, "2 lost, not ≤ 0"},
+		"no number":      {func(l *card.Line) { l.Run = measures(nan, 100, 3) }, "NaN lost, not ≤ 0"},
+		"its work floor": {func(l *card.Line) { l.Run = measures(0, 99, 3) }, "work 99, not 100"},
+		"too few faults": {func(l *card.Line) { l.Run = measures(0, 100, 2) }, "faults 2, not 3"},
+		"not measured":   {func(l *card.Line) { l.Short.Bars = append(l.Short.Bars, card.AtLeast("found", 1)) }, "found was not measured"},
+		"no bar":         {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
+		"a bar without a control": {func(l *card.Line) {
+			l.Short.Bars = append(l.Short.Bars, card.AtMost("late", 0))
+			l.Run = func(context.Context, card.Settings) (card.Result, error) {
+				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3}, nil
+			}
+		}, `no control missed the bar "late": nothing shows that it can be missed`},
 		"no control":      {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
 		"control passes":  {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) }, `control "forgets" passed: the line would not notice`},
 		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) }, `control "forgets": it did no work`},

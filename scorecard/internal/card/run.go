@@ -164,15 +164,16 @@ func (r Result) misses(b Bar) string {
 // Tries is how often a control is run, with another seed each time, before it is said to have passed: one that depends on a race may be lucky.
 const Tries = 5
 
-// control runs the controls. Each has to measure a value that misses a bar: an error is no such value.
+// control runs the controls. Each has to measure a value that misses a bar: an error is no such value. Each bar has to be missed by one.
 func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	if len(o.Line.Controls) == 0 {
 		return []string{"the line has no control"}
 	}
+	seen := make(map[string]bool) // the bars that were missed
 	for _, c := range o.Line.Controls {
 		caught, err := Caught{Name: c.Name}, error(nil)
 		for range Tries {
-			if caught.Missed, err = o.try(ctx, c, s); err != nil || caught.Missed != "" {
+			if caught.Missed, err = o.try(ctx, c, s, seen); err != nil || caught.Missed != "" {
 				break
 			}
 			s.Seed++
@@ -186,29 +187,44 @@ func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 		}
 		o.Controls = append(o.Controls, caught)
 	}
+	for _, bar := range o.Form.Bars {
+		if !seen[bar.Name] && len(reasons) == 0 {
+			reasons = append(reasons, fmt.Sprintf("no control missed the bar %q: nothing shows that it can be missed", bar.Name))
+		}
+	}
 	return reasons
 }
 
-// try runs a control once, and returns the bars that it missed: the first one, or all that it has to miss. "" means that it passed.
-func (o *Outcome) try(ctx context.Context, c Control, s Settings) (missed string, err error) {
+// try runs a control once, and returns the bars that it missed. "" means that it passed, or missed others than it has to.
+func (o *Outcome) try(ctx context.Context, c Control, s Settings, seen map[string]bool) (missed string, err error) {
 	r, err := guarded(ctx, c.Run, s)
 	if err != nil {
 		return "", err
 	}
-	var all []string
+	var all, names []string
 	for _, bar := range o.Form.Bars {
-		_, measured := r.Values[bar.Name]
-		if one := r.misses(bar); measured && one != "" && (len(all) == 0 && c.Misses == nil || slices.Contains(c.Misses, bar.Name)) {
-			all = append(all, one)
+		if one := r.misses(bar); one != "" && r.has(bar) {
+			all, names = append(all, one), append(names, bar.Name)
 		}
 	}
-	if len(all) >= max(1, len(c.Misses)) {
-		missed = strings.Join(all, ", ")
+	for _, name := range c.Misses {
+		if !slices.Contains(names, name) {
+			return "", nil
+		}
 	}
-	if missed != "" && r.Work < 1 {
+	if len(all) > 0 && r.Work < 1 {
 		return "", errors.New("it did no work")
 	}
-	return missed, nil
+	for _, name := range names {
+		seen[name] = true
+	}
+	return strings.Join(all, ", "), nil
+}
+
+// has reports whether the value of a bar was measured.
+func (r Result) has(b Bar) bool {
+	_, measured := r.Values[b.Name]
+	return measured
 }
 
 // guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives its context by [Grace].

@@ -20,9 +20,9 @@ const (
 
 func flipsLine() card.Line {
 	bars := []card.Bar{card.AtMost(wrongBar, 0), card.AtMost(panicBar, 0)}
-	run := func(careless bool, short, long int) card.Attempt {
+	run := func(careless, brittle bool, short, long int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return flips(ctx, s, careless, card.Pick(s, short, long))
+			return flips(ctx, s, careless, brittle, card.Pick(s, short, long))
 		}
 	}
 	return card.Line{
@@ -30,15 +30,18 @@ func flipsLine() card.Line {
 		Promise: "If a bit flips in the file, reads are right or `heed doctor --deep` finds the damage.",
 		Attack: "One bit at a random place of SQLite's file is flipped: in rows, indexes, pointers or unused space. Then all is read, and the deep check runs. " +
 			"Reads must give the same as before, or the check must say that the file is damaged.",
-		Short:    card.Form{Bars: bars, Work: 300, Faults: 300, Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 3000, Faults: 3000, Budget: 60 * time.Minute},
-		Run:      run(false, 300, 3000),
-		Controls: []card.Control{{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: []string{wrongBar}, Run: run(true, 100, 100)}},
+		Short: card.Form{Bars: bars, Work: 300, Faults: 300, Budget: 3 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 3000, Faults: 3000, Budget: 60 * time.Minute},
+		Run:   run(false, false, 300, 3000),
+		Controls: []card.Control{
+			{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: []string{wrongBar}, Run: run(true, false, 100, 100)},
+			{Name: "a reader that panics at a row it does not know", Misses: []string{panicBar}, Run: run(true, true, 100, 100)},
+		},
 	}
 }
 
 // flips flips bits, one in each copy of a file.
-func flips(ctx context.Context, s card.Settings, careless bool, number int) (result card.Result, err error) {
+func flips(ctx context.Context, s card.Settings, careless, brittle bool, number int) (result card.Result, err error) {
 	base, err := newDisk(ctx, 4096)
 	if err != nil {
 		return result, err
@@ -68,6 +71,8 @@ func flips(ctx context.Context, s card.Settings, careless bool, number int) (res
 			switch {
 			case told:
 				found++
+			case brittle && !slices.Equal(rows, truth):
+				panic("a row that is not known")
 			case !slices.Equal(rows, truth):
 				wrong++
 				result.Note("a flip at byte %d of %d: %.300v, not %.300v", place, len(whole), without(rows, truth), without(truth, rows))

@@ -56,9 +56,9 @@ var gate = porcupine.Model{
 
 func approvalsLine(engine string) card.Line {
 	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
-	run := func(careless bool, short, long int) card.Attempt {
+	run := func(h habit, short, long int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return at(ctx, engine, func(p place) (card.Result, error) { return approvals(ctx, s, p, careless, card.Pick(s, short, long)) })
+			return at(ctx, engine, func(p place) (card.Result, error) { return approvals(ctx, s, p, h, card.Pick(s, short, long)) })
 		}
 	}
 	return card.Line{
@@ -66,17 +66,20 @@ func approvalsLine(engine string) card.Line {
 		Promise: "Several processes decide about proposals at once. Each rule has its quorum, and each proposal one end, also when processes are killed.",
 		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
 			"that the gate allows, and each active rule must have two approvers of its very text.",
-		Short:    card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 5000, Faults: 8, Budget: 40 * time.Minute},
-		Run:      run(false, 800, 6000),
-		Controls: []card.Control{{Name: "decides by what it has read before", Misses: []string{illegalBar}, Run: run(true, 600, 600)}},
+		Short: card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 5000, Faults: 8, Budget: 40 * time.Minute},
+		Run:   run(sound, 800, 6000),
+		Controls: []card.Control{
+			{Name: string(remember), Misses: []string{illegalBar}, Run: run(remember, 600, 600)},
+			{Name: string(lonely), Misses: []string{aloneBar}, Run: run(lonely, 60, 60)},
+		},
 	}
 }
 
 var openGate = feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}
 
 // approvals has processes decide about proposals, ten moves for each.
-func approvals(ctx context.Context, s card.Settings, p place, careless bool, moves int) (result card.Result, err error) {
+func approvals(ctx context.Context, s card.Settings, p place, h habit, moves int) (result card.Result, err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
 	if err != nil {
 		return result, err
@@ -86,11 +89,11 @@ func approvals(ctx context.Context, s card.Settings, p place, careless bool, mov
 	if err != nil {
 		return result, err
 	}
-	r := race{place: p, job: "decide", careless: careless, model: gate, moves: moves, rng: s.Rand(1), next: nextDecision}
+	r := race{place: p, job: "decide", habit: h, model: gate, moves: moves, rng: s.Rand(1), next: nextDecision}
 	if result, err = r.run(ctx); err != nil {
 		return result, err
 	}
-	return result, judgeRules(ctx, &result, rules, moves, careless)
+	return result, judgeRules(ctx, &result, rules, moves, h)
 }
 
 const movesEach = 10 // about one proposal
@@ -120,7 +123,7 @@ func nextDecision(rng *rand.Rand, done int) move {
 }
 
 // judgeRules counts the rules that came about without their quorum.
-func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules, moves int, careless bool) error {
+func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules, moves int, h habit) error {
 	all, err := rules.List(ctx, feedback.RuleQuery{})
 	if err != nil {
 		return err
@@ -137,7 +140,7 @@ func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules,
 	}
 	result.Note("%d rules were made", len(all))
 	result.Values[aloneBar] = float64(alone)
-	if len(all) < moves/movesEach/4 && !careless {
+	if len(all) < moves/movesEach/4 && h == sound {
 		return fmt.Errorf("only %d rules were made", len(all))
 	}
 	return nil
@@ -145,9 +148,9 @@ func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules,
 
 func memoryApprovalsLine() card.Line {
 	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
-	run := func(careless bool, workers, short, long int) card.Attempt {
+	run := func(h habit, workers, short, long int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return memoryApprovals(ctx, s, careless, card.Pick(s, workers, 64), card.Pick(s, short, long))
+			return memoryApprovals(ctx, s, h, card.Pick(s, workers, 64), card.Pick(s, short, long))
 		}
 	}
 	return card.Line{
@@ -155,15 +158,18 @@ func memoryApprovalsLine() card.Line {
 		Promise: "Many callers decide about proposals at once. Each rule has its quorum, and each proposal one end.",
 		Attack: "16 goroutines (64 in the long form) approve, reject and edit the same proposals by four services on one store in memory. Porcupine must find an order that the gate " +
 			"allows, and each active rule must have two approvers of its very text.",
-		Short:    card.Form{Bars: bars, Work: 2000, Budget: 2 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 20_000, Budget: 20 * time.Minute},
-		Run:      run(false, 16, 2000, 20_000),
-		Controls: []card.Control{{Name: "decides by what it has read before", Misses: []string{illegalBar}, Run: card.Brief(run(true, 16, 600, 600))}},
+		Short: card.Form{Bars: bars, Work: 2000, Budget: 2 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 20_000, Budget: 20 * time.Minute},
+		Run:   run(sound, 16, 2000, 20_000),
+		Controls: []card.Control{
+			{Name: string(remember), Misses: []string{illegalBar}, Run: card.Brief(run(remember, 16, 600, 600))},
+			{Name: string(lonely), Misses: []string{aloneBar}, Run: card.Brief(run(lonely, 16, 60, 60))},
+		},
 	}
 }
 
 // memoryApprovals has goroutines decide about proposals, ten moves for each.
-func memoryApprovals(ctx context.Context, s card.Settings, careless bool, workers, moves int) (result card.Result, err error) {
+func memoryApprovals(ctx context.Context, s card.Settings, h habit, workers, moves int) (result card.Result, err error) {
 	st, err := memstore.New(memstore.Config{})
 	if err != nil {
 		return result, err
@@ -174,7 +180,7 @@ func memoryApprovals(ctx context.Context, s card.Settings, careless bool, worker
 	}
 	var services []func(move) (told, error) // several, as one may let its callers wait for each other
 	for range 4 {
-		one, err := decides(ctx, st, careless)
+		one, err := decides(ctx, st, h)
 		if err != nil {
 			return result, err
 		}
@@ -209,15 +215,19 @@ func memoryApprovals(ctx context.Context, s card.Settings, careless bool, worker
 		return result, err
 	}
 	explained(&result, gate, histories)
-	return result, judgeRules(ctx, &result, rules, moves, careless)
+	return result, judgeRules(ctx, &result, rules, moves, h)
 }
 
 // decides are the moves of a process on proposals.
-func decides(ctx context.Context, st store.Store, careless bool) (func(move) (told, error), error) {
-	if careless {
+func decides(ctx context.Context, st store.Store, h habit) (func(move) (told, error), error) {
+	if h == remember {
 		st = unchecked{st}
 	}
-	service, err := feedback.New(ctx, feedback.Config{Store: st, Gate: openGate})
+	cfg := feedback.Config{Store: st, Gate: openGate}
+	if h == lonely {
+		cfg.Gate.Quorum = 1
+	}
+	service, err := feedback.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func outcome(id string) store.Batch {
 	}
 }
 
-// A habit is how a writer writes.
+// A habit is how a process or a writer does its work.
 type habit string
 
 const (
@@ -49,6 +49,9 @@ const (
 	inPieces  habit = "commits the record of an outcome by itself"
 	unlogged  habit = "unlogged tables"
 	stubborn  habit = "tries for two seconds, and then tells a text"
+	looking   habit = "looks whether an outcome is known, then adds it"
+	remember  habit = "decides by what it has read before"
+	lonely    habit = "one approval is enough"
 	forgetful habit = "acknowledges one outcome in ten without a commit"
 )
 

@@ -61,11 +61,11 @@ var counting = porcupine.Model{
 
 func appliesLine(engine string) card.Line {
 	bars := []card.Bar{card.AtMost(illegalBar, 0)}
-	run := func(careless bool, short, long int) card.Attempt {
+	run := func(h habit, short, long int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return at(ctx, engine, func(p place) (card.Result, error) {
 				r := race{
-					place: p, job: "apply", careless: careless, model: counting, moves: card.Pick(s, short, long), rng: s.Rand(0),
+					place: p, job: "apply", habit: h, model: counting, moves: card.Pick(s, short, long), rng: s.Rand(0),
 					next: func(rng *rand.Rand, done int) move {
 						m := move{Verb: "apply", Key: fmt.Sprint(done / 40), Event: rng.IntN(24)}
 						if rng.IntN(4) == 0 {
@@ -85,8 +85,8 @@ func appliesLine(engine string) card.Line {
 			"find an order that explains all answers.",
 		Short:    card.Form{Bars: bars, Work: 1500, Faults: 4, Budget: 3 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 18_000, Faults: 40, Budget: 40 * time.Minute},
-		Run:      run(false, 2000, 20_000),
-		Controls: []card.Control{{Name: "looks whether an outcome is known, then adds it", Run: run(true, 1200, 1200)}},
+		Run:      run(sound, 2000, 20_000),
+		Controls: []card.Control{{Name: string(looking), Run: run(looking, 1200, 1200)}},
 	}
 }
 
@@ -95,7 +95,7 @@ func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error
 	of := cell
 	of.Item = m.Key
 	o := evidence.Observation{ID: fmt.Sprint(m.Key, " ", m.Event), Cell: of, Reward: 1, Weight: 1, At: time.Now()}
-	if given.Careless && m.Verb == "apply" {
+	if given.Habit == looking && m.Verb == "apply" {
 		for seen, err := range st.History(ctx, of) {
 			if err != nil {
 				return t, err
@@ -128,13 +128,13 @@ func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error
 
 // A race has processes make moves at once and kills some.
 type race struct {
-	place    place
-	job      string
-	careless bool
-	model    porcupine.Model
-	moves    int
-	rng      *rand.Rand
-	next     func(rng *rand.Rand, done int) move
+	place place
+	job   string
+	habit habit
+	model porcupine.Model
+	moves int
+	rng   *rand.Rand
+	next  func(rng *rand.Rand, done int) move
 
 	mu      sync.Mutex
 	history map[string][]porcupine.Operation
@@ -227,7 +227,7 @@ type lifetime struct {
 
 // life is that of one process: it is killed after some moves, unless all are made.
 func (r *race) life(ctx context.Context, rng *rand.Rand) error {
-	p, err := order{Place: r.place, Job: r.job, Careless: r.careless}.start(ctx)
+	p, err := order{Place: r.place, Job: r.job, Habit: r.habit}.start(ctx)
 	if err != nil {
 		return err
 	}

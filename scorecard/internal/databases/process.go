@@ -23,19 +23,18 @@ var jobs = map[string]job{
 		return func(m move) (told, error) { return applies(ctx, st, m) }, nil
 	}),
 	"decide": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
-		return decides(ctx, st, given.Careless)
+		return decides(ctx, st, given.Habit)
 	}),
 }
 
 // An order is a job for another process.
 type order struct {
-	Place    place
-	Job      string
-	Name     string // of the ids that it writes
-	Again    int    // how many outcomes of the process before it were acknowledged
-	Before   string // the name of that process
-	Habit    habit  // of one that writes
-	Careless bool   // the unsafe variant of one that serves
+	Place  place
+	Job    string
+	Name   string // of the ids that it writes
+	Again  int    // how many outcomes of the process before it were acknowledged
+	Before string // the name of that process
+	Habit  habit
 }
 
 var given order

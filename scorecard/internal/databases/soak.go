@@ -34,10 +34,10 @@ func soakLine() card.Line {
 		Long:  card.Form{Bars: bars, Work: 2_000_000, Budget: 60 * time.Minute},
 		Alone: true, // others' memory would count
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000})
+			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000}, false)
 		},
-		Controls: []card.Control{{Name: "a cache of choices without a limit", Misses: []string{growthBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour})
+		Controls: []card.Control{{Name: "a cache of choices without a limit, and a goroutine that nobody ends", Misses: []string{growthBar, leftBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour}, true)
 		}}},
 	}
 }
@@ -53,8 +53,11 @@ type soaked struct {
 }
 
 // soak has an agent work. Work counts operations.
-func soak(ctx context.Context, s card.Settings, operations int64, cache strategy.Cache) (result card.Result, err error) {
+func soak(ctx context.Context, s card.Settings, operations int64, cache strategy.Cache, leaks bool) (result card.Result, err error) {
 	baseline := runtime.NumGoroutine()
+	if leaks {
+		go func() { <-ctx.Done() }()
+	}
 	a := &soaked{rng: s.Rand(0), now: fixedNow}
 	hour := store.Limits{For: time.Hour}
 	limits := make(map[string]store.Limits)
