@@ -21,11 +21,13 @@ type change struct {
 	calls   []int  // the first batch of each call of Commit, where there are several
 	known   []bool // by batch: its ID was known, so it is left out
 	alone   bool   // whether this has the store for itself
+	careful bool   // whether a quick try found that there is more to do
 	assumed time.Time
 	counted []*keptKind // whose number of records this has learnt
 
 	// The fields below belong to one try.
 	t        *tx
+	quick    bool // see change_quick.go
 	now      evidence.Instant
 	revision uint64
 	fresh    map[string]bool     // the hashes of ids that were not known before this commit
@@ -75,6 +77,8 @@ func (c *change) retry(try func() error) error {
 		switch {
 		case errors.Is(err, errRaced) && len(c.calls) == 0:
 			c.alone = true
+		case errors.Is(err, errCareful):
+			c.careful = true
 		case errors.Is(err, errKnown) && slices.Contains(c.known, false):
 		default:
 			return err
@@ -118,11 +122,13 @@ var (
 )
 
 func entrance(lock string) *query {
-	return either(`UPDATE heed_store SET version = version WHERE version <> $1 RETURNING version, 0, 0`,
+	return either(`UPDATE heed_store SET version = version WHERE version <> $1`,
 		`SELECT version, CASE WHEN `+lock+`(4838441021388) IS NULL THEN 0 ELSE `+postgresNow+` END,
 			CASE WHEN $1 = 1 THEN nextval('heed_revision') ELSE 0 END
 		FROM heed_store`)
 }
+
+var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1
 	WHERE checksum = one + version + revision + forgotten + rewritten + erased RETURNING revision`, ``)
@@ -140,9 +146,16 @@ func (c *change) enter(t *tx) error {
 		argument = flag(c.writesRecords())
 	}
 	var micros, revision int64
-	err := t.one(lock, []any{argument}, &version, &micros, &revision)
+	var err error
+	if embedded {
+		var other int64
+		if other, err = t.exec(lock, argument); err == nil && other > 0 {
+			err = t.one(whichVersion, nil, &version)
+		}
+	} else {
+		err = t.one(lock, []any{argument}, &version, &micros, &revision)
+	}
 	switch {
-	case embedded && errors.Is(err, heed.ErrNotFound):
 	case err != nil:
 		return err
 	case version != tablesVersion:
@@ -180,6 +193,7 @@ func (c *change) number() error {
 
 func (c *change) run(t *tx) error {
 	c.t, c.receipts, c.parts, c.cells, c.blamed, c.damage = t, make([]store.Receipt, len(c.batches)), nil, nil, -1, nil
+	c.quick = c.fitsQuick()
 	if err := c.hold(); err != nil {
 		return err
 	}
@@ -192,8 +206,11 @@ func (c *change) run(t *tx) error {
 		}
 		c.parts = nil
 	}
-	pending := c.pending()
-	if err := c.observe(pending); err != nil {
+	pending, observe := c.pending(), c.observe
+	if c.quick {
+		observe = c.observeQuickly
+	}
+	if err := observe(pending); err != nil {
 		return err
 	}
 	if err := c.putRecords(); err != nil {

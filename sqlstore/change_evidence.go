@@ -43,6 +43,9 @@ func (c *change) knowIDs() error {
 		for i, id := range ids {
 			learnt[i] = []any{id, int64(c.now), traced, sumOfID(id, int64(c.now), traced, 0)}
 		}
+		if c.quick {
+			return c.addIDs(ids, learnt)
+		}
 		if err := c.t.eachOfAll(&learnIDsBound, learnt, fresh); err != nil {
 			return err
 		}
@@ -221,6 +224,14 @@ func (c *change) observe(all []addition) error {
 		_, err = c.t.exec(addToHistory, history...)
 		return err
 	}
+	return c.addHistory(all)
+}
+
+// addHistory adds observations to the history in SQLite, if one is kept.
+func (c *change) addHistory(all []addition) error {
+	if c.store.cfg.NoHistory {
+		return nil
+	}
 	rows, err := historyRows(all, c.now)
 	if err != nil {
 		return err
@@ -275,6 +286,14 @@ func (r *cellRow) checksum() int64 {
 	return namedCell(r.cell) + r.policy.HalfLife.Microseconds() + flag(r.policy.ByOrigin) + int64(r.restart)
 }
 
+// row has the values of a row to make, but for the restart.
+func (r *cellRow) row() []any {
+	return []any{
+		r.key, r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name, r.policy.HalfLife.Microseconds(), flag(r.policy.ByOrigin),
+		lotOf(r.cell.Item), r.checksum(),
+	}
+}
+
 // findCells returns the cells of these keys that there are.
 func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 	found := make(map[string]*cellRow, len(keys))
@@ -299,12 +318,8 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 	}
 	var missing [][]any
 	for _, key := range keys {
-		if cell := cells[key]; found[key] == nil {
-			policy := policies[key]
-			missing = append(missing, []any{
-				key, cell.Kind, cell.Scope, cell.Item, cell.Name, policy.HalfLife.Microseconds(), flag(policy.ByOrigin), lotOf(cell.Item),
-				(&cellRow{cell: cell, policy: policy}).checksum(),
-			})
+		if found[key] == nil {
+			missing = append(missing, (&cellRow{key: key, cell: cells[key], policy: policies[key]}).row())
 		}
 	}
 	if c.t.db.dialect.embedded() {

@@ -111,6 +111,26 @@ const (
 	relaxed   = `; PRAGMA synchronous = NORMAL`
 )
 
+// SQLite brings its log into the file when it has this many pages. Pages that change often are then written to the file less often. Four
+// thousand are 16 MB, and as many as one part of the log's index has.
+const (
+	usualLog  = 1000 // SQLite's own
+	longerLog = `; PRAGMA wal_autocheckpoint = 4000`
+)
+
+// lengthenLog has the connections that write keep a longer log, unless the host has set its length by the data source name.
+func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
+	if !db.dialect.embedded() {
+		return nil
+	}
+	var pages int
+	err := conn.QueryRowContext(ctx, "PRAGMA wal_autocheckpoint").Scan(&pages)
+	if err == nil && pages == usualLog {
+		db.setUp += longerLog
+	}
+	return err
+}
+
 // onConn calls a function with a connection that is set up.
 func (db *database) onConn(ctx context.Context, do func(*sql.Conn) error) error {
 	return db.onConnThat(ctx, waiting+db.setUp, do)

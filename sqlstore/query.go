@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -36,7 +35,7 @@ func both(text string) *query {
 // takes several times as long to take a row from JSON.
 type bulk [len(bulkSizes)]*query
 
-var bulkSizes = [...]int{4, 2, 1}
+var bulkSizes = [...]int{16, 4, 2, 1}
 
 // bound registers a bulk. Between before and after stand the rows of values.
 func bound(before string, columns int, after string) (b bulk) {
@@ -52,12 +51,38 @@ func bound(before string, columns int, after string) (b bulk) {
 			default:
 				text.WriteString(", ")
 			}
-			text.WriteString("$" + strconv.Itoa(n+1))
+			text.WriteString("?") // drivers look numbered ones up by name, one after the other
 		}
 		text.WriteString(")" + after)
 		b[i] = either(text.String(), "")
 	}
 	return b
+}
+
+// A fewOf is a statement of SQLite for a few keys, whose values are bound: one for each of some numbers of keys.
+type fewOf [len(fewSizes)]*query
+
+var fewSizes = [...]int{4, 16}
+
+// few registers a fewOf whose text ends before the keys.
+func few(text string) (f fewOf) {
+	for i, size := range fewSizes {
+		f[i] = either(text+"(?"+strings.Repeat(", ?", size-1)+")", "")
+	}
+	return f
+}
+
+// of returns the statement for keys, the last of which may stand there several times.
+func (f *fewOf) of(keys []string) (q *query, args []any) {
+	i := 0
+	for len(keys) > fewSizes[i] {
+		i++
+	}
+	args = make([]any, fewSizes[i])
+	for n := range args {
+		args[n] = keys[min(n, len(keys)-1)]
+	}
+	return f[i], args
 }
 
 // pieces calls a function with statements that have all rows.

@@ -38,6 +38,7 @@ var (
 var (
 	readOne = either(tallyRows+`heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1 ORDER BY t.channel, t.source`,
 		tallyRows+`heed_tally t`+cellOfTally+` WHERE t.cell = $1 ORDER BY t.channel, t.source`)
+	readFew     = few(tallyRows + `heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
 	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
 	readRecords = either(someRecords, eachOfRecord)
 	readBoth    = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1)+inOrder,
@@ -145,9 +146,13 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	if err != nil {
 		return err
 	}
-	cellRows, err := column(hashes[len(refs):])
-	if err != nil {
-		return err
+	keys := hashes[len(refs):]
+	var cellRows string
+	bound := t.db.dialect.embedded() && len(refs) == 0 && len(keys) <= fewSizes[len(fewSizes)-1]
+	if !bound {
+		if cellRows, err = column(keys); err != nil {
+			return err
+		}
 	}
 	q, args := readBoth, []any{refRows, cellRows}
 	switch {
@@ -155,10 +160,12 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		q, args = readRecords, []any{refRows}
 	case len(refs) == 0 && len(byHash) == 1:
 		q, args = readOne, []any{hashes[0]}
+	case bound:
+		q, args = readFew.of(keys)
 	case len(refs) == 0:
 		q, args = readSome, []any{cellRows}
 	}
-	return t.each(q, args, func(scan func(...any) error) error {
+	err = t.each(q, args, func(scan func(...any) error) error {
 		var what int
 		var hash, text, more string
 		var p evidence.Part
@@ -179,6 +186,14 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
+	if bound {
+		for _, key := range keys {
+			slices.SortFunc(parts[key], func(a, b evidence.Part) int {
+				return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+			})
+		}
+	}
+	return err
 }
 
 // storedRef is what the row of a record is called, which is another name for the version of a kind.

@@ -122,7 +122,12 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
 	}
-	err := s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn, cfg.Existing) })
+	err := s.db.onConn(ctx, func(conn *sql.Conn) error {
+		if err := s.db.prepareTables(ctx, conn, cfg.Existing); err != nil {
+			return err
+		}
+		return s.db.lengthenLog(ctx, conn)
+	})
 	if err == nil {
 		err = s.learnClock(ctx)
 	}

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,13 +82,77 @@ func TestSQLiteIsSetUp(t *testing.T) {
 		require.NoError(t, err)
 		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
 		require.NoError(t, err)
-		for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000"} {
+		wants := map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000", "wal_autocheckpoint": "4000"}
+		for pragma, want := range wants {
 			var got string
 			require.NoError(t, handle.QueryRow("PRAGMA "+pragma).Scan(&got))
 			assert.Equal(t, want, got, "%s of %s", pragma, driver)
 		}
 		require.NoError(t, handle.Close())
 	}
+}
+
+// TestSQLiteKeepsTheHostsLog has a host whose data source name says when the log goes into the file: never.
+func TestSQLiteKeepsTheHostsLog(t *testing.T) {
+	at := sqliteFile(t, "sqlite3")
+	at.dsn += "?_pragma=wal_autocheckpoint(0)"
+	handle := at.handle(t)
+	handle.SetMaxOpenConns(1)
+	_, err := open(t, handle, at.dialect).Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
+	require.NoError(t, err)
+	var got int
+	require.NoError(t, handle.QueryRow("PRAGMA wal_autocheckpoint").Scan(&got))
+	assert.Zero(t, got)
+}
+
+// TestQuickCommit asks for nothing before it adds. One whose id is known, or whose cell has a restart, is made all the same.
+func TestQuickCommit(t *testing.T) {
+	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	defer func() { require.NoError(t, handle.Close()) }()
+	st := open(t, handle, sqlstore.SQLite)
+	commit := func(b store.Batch) (store.Receipt, []string) {
+		var statements []string
+		h.set(func(text string) error {
+			statements = append(statements, text)
+			return nil
+		})
+		receipts, err := st.Commit(ctx, b)
+		h.set(nil)
+		require.NoError(t, err)
+		return receipts[0], statements
+	}
+	begun := func(statements []string, with string) (n int) {
+		for _, text := range statements {
+			if strings.HasPrefix(text, with) {
+				n++
+			}
+		}
+		return n
+	}
+	now := time.Now().Truncate(time.Microsecond)
+	adds := func(ids ...string) store.Batch {
+		b := store.Batch{Parts: true}
+		for _, id := range ids {
+			b.Observations = append(b.Observations, observe(id, now))
+		}
+		return b
+	}
+	for n, id := range []string{"1", "2"} { // the second finds the cell
+		receipt, statements := commit(adds(id))
+		assert.Zero(t, begun(statements, "SELECT"), statements)
+		assert.Equal(t, 1, begun(statements, "BEGIN"))
+		require.Len(t, receipt.Parts, 1)
+		assert.EqualValues(t, n+1, receipt.Parts[0].Tally.N())
+	}
+	receipt, statements := commit(adds("2", "3"))
+	assert.Equal(t, 2, begun(statements, "BEGIN"))
+	assert.Equal(t, []string{"2"}, receipt.Duplicates)
+	require.Len(t, receipt.Parts, 1)
+	assert.EqualValues(t, 3, receipt.Parts[0].Tally.N())
+	commit(store.Batch{Restart: []store.Restart{{Cell: observe("1", now).Cell, At: now.Add(time.Second)}}})
+	receipt, statements = commit(adds("4")) // which happened before
+	assert.Equal(t, 2, begun(statements, "BEGIN"))
+	assert.Empty(t, receipt.Parts)
 }
 
 // The error asks for the cause, and not for a table that no database of this engine has.

@@ -95,7 +95,9 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 	}
 	if at.dialect == sqlstore.SQLite {
 		wants["records to change"] = want{"UPDATE heed_record SET revision = ", []any{1, 1, "[]", "{}", 0, 7}, "INTEGER PRIMARY KEY"}
-		wants["keys to remove"] = want{"DELETE FROM heed_key WHERE (hash, at, seq) IN (VALUES ($1, $2, $3))", []any{"h7", 1, 7}, "PRIMARY KEY"}
+		wants["a few cells"] = want{"WHERE t.cell IN (?, ?, ?, ?)", []any{"k7", "k8", "k9", "k9"}, "PRIMARY KEY"}
+		wants["cells of a quick commit"] = want{"c.cell = heed_tally.cell", make([]any, 16*19), "SEARCH c USING PRIMARY KEY"}
+		wants["keys to remove"] = want{"DELETE FROM heed_key WHERE (hash, at, seq) IN (VALUES (?, ?, ?))", []any{"h7", 1, 7}, "PRIMARY KEY"}
 	}
 	if at.dialect == sqlstore.Postgres {
 		wants["changed records"] = want{"WITH written AS", []any{1, `[[7,1,"[]","{}"]]`, `[[8]]`, `[["h7",1,7]]`, `[["h8",1,7]]`}, "heed_record_pkey"}

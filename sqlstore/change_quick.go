@@ -1,0 +1,136 @@
+package sqlstore
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A quick commit is one in SQLite that adds, and that takes three things to be so: no id was known, each cell is as the observations
+// want it, and all tallies are stated at the landmark of today. Its statements tell if they are not. Then all is taken back, and the
+// commit is made with care, which asks first.
+
+// errCareful is why a quick commit is taken back.
+var errCareful = errors.New("this commit has to be made with care")
+
+// fitsQuick reports whether a commit may be tried quickly.
+func (c *change) fitsQuick() bool {
+	if c.careful || c.alone || !c.t.db.dialect.embedded() {
+		return false
+	}
+	return !slices.ContainsFunc(c.batches, func(b store.Batch) bool {
+		return slices.ContainsFunc(b.Observations, func(o evidence.Observation) bool { return o.Weight <= 0 })
+	})
+}
+
+var (
+	addIDs     = bound(`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES `, 4, ` ON CONFLICT DO NOTHING`)
+	addTallies = bound(boundTallies, tallyColumns, onKnownTally(SQLite)+returningTally+`, coalesce((
+		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart || ' ' || c.checksum FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
+	addCells = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10, ``)
+)
+
+// addIDs makes all ids known, none of which was.
+func (c *change) addIDs(ids []string, rows [][]any) error {
+	added, err := c.t.execAll(&addIDs, rows)
+	switch {
+	case err != nil:
+		return err
+	case added != int64(len(ids)):
+		return errCareful
+	}
+	for _, id := range ids {
+		c.fresh[id] = true
+	}
+	return c.checkBatches()
+}
+
+// observeQuickly is observe for a quick commit.
+func (c *change) observeQuickly(all []addition) error {
+	if len(all) == 0 {
+		return nil
+	}
+	cells, sums := make(map[string]*cellRow, len(all)), make(deltas)
+	first := make(map[string]evidence.Instant, len(all))
+	for i := range all {
+		a := &all[i]
+		at, row := evidence.InstantOf(a.At), cells[a.key]
+		switch {
+		case row == nil:
+			row = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
+			cells[a.key], first[a.key] = row, at
+		case row.policy != a.policy:
+			return errCareful
+		}
+		first[a.key] = min(first[a.key], at)
+		d := sums.add(row, a.Observation)
+		a.counts, a.from = true, row.origin(a.Observation)
+		if c.store.cfg.NoHistory {
+			d.lose(a.Observation)
+		}
+	}
+	if err := c.addTallies(sums, cells, first); err != nil {
+		return err
+	}
+	return c.addHistory(all)
+}
+
+// addTallies adds to the tallies, and checks their cells. It makes those that are missing.
+func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[string]evidence.Instant) error {
+	froms := sums.origins()
+	rows := make([][]any, len(froms))
+	for i, from := range froms {
+		rows[i] = sums[from].row(SQLite, from)
+	}
+	c.parts = make(map[string][]evidence.Part)
+	added, missing := 0, make(map[string]bool)
+	err := c.t.eachOfAll(&addTallies, rows, func(scan func(...any) error) error {
+		var key, kept string
+		var part evidence.Part
+		_, err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally, &key, &part.Channel, &part.Source)
+		row := cells[key]
+		switch added++; {
+		case err != nil:
+			return err
+		case kept == "":
+			missing[key] = true
+		case !row.is(kept, first[key]):
+			return errCareful
+		}
+		if !row.policy.ByOrigin { // or else there may be others
+			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
+			c.parts[key] = append(c.parts[key], part)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if added != len(froms) { // one is damaged, or stated at another landmark
+		return errCareful
+	}
+	var made [][]any
+	for key := range missing {
+		made = append(made, append(cells[key].row(), 0))
+	}
+	_, err = c.t.execAll(&addCells, made)
+	return err
+}
+
+// is reports whether the numbers of a stored cell, as text, are those of a cell whose first observation that comes counts.
+func (r *cellRow) is(numbers string, first evidence.Instant) bool {
+	var all [4]int64
+	for i, text := range strings.Fields(numbers) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || i == len(all) {
+			return false
+		}
+		all[i] = n
+	}
+	kept := cellRow{cell: r.cell, policy: r.policy, restart: evidence.Instant(all[2])}
+	return all[0] == r.policy.HalfLife.Microseconds() && all[1] == flag(r.policy.ByOrigin) && kept.restart <= first && all[3] == kept.checksum()
+}
