@@ -33,6 +33,17 @@ var floorRows = []string{
 		VALUES ($1, $2, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4, 0), ($5, $6, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4, 0)`,
 }
 
+// withCopies lets a statement write the columns of a tally that SQLite fills by itself.
+func withCopies(statement string) string {
+	if !strings.HasPrefix(statement, "INSERT INTO heed_tally") {
+		return statement
+	}
+	return strings.NewReplacer(
+		"lost_source, named)", "lost_source, named, checksum, mass_copy, squares_copy, reward_copy, reward_squares_copy)",
+		"0, 0, 0, 0, 0, 0, 0)", "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+	).Replace(statement)
+}
+
 // writingRows returns what a program by hand does that writes these rows in one transaction, and nothing else: SQLite takes prepared
 // statements, PostgreSQL one statement.
 func writingRows(b *testing.B, at place) func() error {
@@ -53,6 +64,7 @@ func writingRows(b *testing.B, at place) func() error {
 	if at.dialect == sqlstore.Postgres {
 		whole, first := "WITH ", 0
 		for i, row := range floorRows {
+			row = withCopies(row)
 			row = regexp.MustCompile(`\$\d+`).ReplaceAllStringFunc(row, func(name string) string {
 				k, _ := strconv.Atoi(name[1:])
 				return fmt.Sprint("$", k+first)
