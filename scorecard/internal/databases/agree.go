@@ -41,9 +41,9 @@ func agreeLine() card.Line {
 		Promise: "Memory, SQLite and PostgreSQL give the same answers and hold the same, after any life of a learner and any restarts.",
 		Attack: "Random lives of a learner: choices, outcomes, revisions, retractions, resets, people forgotten, sources expunged, sessions ended, sweeps, and " +
 			"clocks that are off by an hour, a day or years for a while. Each store is opened again at places of its own. All answers and exported states are compared.",
-		Short:    card.Form{Bars: bars, Work: 1900, Faults: 100, Budget: 8 * time.Minute},
+		Short:    card.Form{Bars: bars, Work: 1400, Faults: 80, Budget: 8 * time.Minute},
 		Long:     card.Form{Bars: bars, Work: 12_000, Faults: 500, Budget: 60 * time.Minute},
-		Run:      run(false, 8, 50),
+		Run:      run(false, 6, 50),
 		Controls: []card.Control{{Name: "a store that keeps the old history at a revision", Run: run(true, 2, 2)}},
 	}
 }

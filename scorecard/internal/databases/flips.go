@@ -34,8 +34,8 @@ func flipsLine() card.Line {
 		Long:  card.Form{Bars: bars, Work: 3000, Faults: 3000, Budget: 60 * time.Minute},
 		Run:   run(false, false, 300, 3000),
 		Controls: []card.Control{
-			{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: []string{wrongBar}, Run: run(true, false, 100, 100)},
-			{Name: "a reader that panics at a row it does not know", Misses: []string{panicBar}, Run: run(true, true, 100, 100)},
+			{Name: "without checksums: the rows as they are, and SQLite's quick check", Misses: []string{wrongBar}, Run: run(true, false, 40, 40)},
+			{Name: "a reader that panics at a row it does not know", Misses: []string{panicBar}, Run: run(true, true, 20, 20)},
 		},
 	}
 }

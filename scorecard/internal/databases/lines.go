@@ -6,7 +6,7 @@ import "github.com/heedhq/heed/scorecard/internal/card"
 func Lines() []card.Line {
 	return []card.Line{
 		powerCutLine(), relaxedLine(),
-		killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500), killedLine(relaxed, 30, 200), killedLine(postgres, 50, 500),
+		killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500), killedLine(relaxed, 20, 200), killedLine(postgres, 50, 500),
 		stoppedLine(),
 		faultsLine("stores", storeEpisodes, 1, 1, []harm{once, cut}, []harm{once, twice, full, cut}),
 		faultsLine("services", serviceEpisodes, 17, 1, []harm{once, cut}, []harm{once, full, cut}),

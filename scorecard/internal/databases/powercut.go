@@ -37,10 +37,10 @@ func powerCutLine() card.Line {
 		},
 		Controls: []card.Control{
 			{Name: "synchronous=NORMAL", Misses: []string{lostBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-				return powerCut{dialect: sqlstore.SQLiteRelaxed}.run(ctx, s, 40)
+				return powerCut{dialect: sqlstore.SQLiteRelaxed}.run(ctx, s, 20)
 			}},
 			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-				return powerCut{dialect: sqlstore.SQLite, deaf: true}.run(ctx, s, 60)
+				return powerCut{dialect: sqlstore.SQLite, deaf: true}.run(ctx, s, 30)
 			}},
 		},
 	}
@@ -64,7 +64,7 @@ func relaxedLine() card.Line {
 		Run:   run(powerCut{}, 120, 2000),
 		Controls: []card.Control{
 			{Name: string(forgetful), Misses: []string{gapsBar}, Run: run(powerCut{habit: forgetful}, 5, 5)},
-			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: run(powerCut{deaf: true}, 60, 60)},
+			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: run(powerCut{deaf: true}, 30, 30)},
 		},
 	}
 }
