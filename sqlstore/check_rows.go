@@ -133,8 +133,8 @@ func (db *database) checkTable(ctx context.Context, check *tableCheck) (faults [
 				name, fits := check.row(r)
 				if fits = fits && !r.wrong; fits {
 					fitting = append(fitting, r)
-				} else {
-					faults = append(faults, fmt.Sprintf("%s in the table %s is damaged: %s", name, check.table, check.remedy))
+				} else if text := fmt.Sprintf("%s in the table %s is damaged: %s", name, check.table, check.remedy); len(faults) == 0 || faults[len(faults)-1] != text {
+					faults = append(faults, text) // once for a cell, whose tallies come one after the other
 				}
 				if key := r.values[:len(after)]; compareKeys(key, last) > 0 {
 					last = key

@@ -142,8 +142,11 @@ func (f *search) String() string {
 		total += f.rows[table]
 		parts = append(parts, fmt.Sprintf("%s %d", table, f.rows[table]))
 	}
+	if f.partial && total == 0 {
+		return "an unknown number of rows"
+	}
 	if f.partial {
-		return strings.TrimSuffix(fmt.Sprintf("at least %s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", ")), " ()")
+		return fmt.Sprintf("at least %s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
 	}
 	return fmt.Sprintf("%s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
 }

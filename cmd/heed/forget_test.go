@@ -87,6 +87,7 @@ func TestForgetBesideDamage(t *testing.T) {
 	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	assert.Equal(t, failed, r.code)
 	assert.Contains(t, r.out, "Forgot ann, whom at least ")
+	assert.Equal(t, "an unknown number of rows", (&search{partial: true}).String())
 	assert.Contains(t, r.err, "ann is forgotten, but for damaged rows that may name them: restore the store from a copy")
 	assert.Regexp(t, `record ".*" of kind "learning.click"`, r.err)
 	onFile(t, db, func(handle *sql.DB) {
