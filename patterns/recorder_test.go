@@ -121,9 +121,9 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		"Files":       func(o *patterns.Outcome) { o.Files = make([]string, 1001) },
 		"Criteria":    func(o *patterns.Outcome) { o.Criteria = []string{""} },
 		"Criteria[0]": func(o *patterns.Outcome) { o.Criteria = []string{"a\x00"} },
-		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{"\xff"} },
+		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{strings.Repeat("x", 4097)} },
 		"FailureMode": func(o *patterns.Outcome) { o.FailureMode = "\x00" },
-		"Source":      func(o *patterns.Outcome) { o.Source = string(make([]byte, 600)) },
+		"Source":      func(o *patterns.Outcome) { o.Source = strings.Repeat("x", 513) },
 		"At":          func(o *patterns.Outcome) { o.At = start.Add(10 * day) },
 	} {
 		o := good("p")
@@ -357,6 +357,8 @@ func TestConfigFaults(t *testing.T) {
 		"Approaches[0].Name", "Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name",
 		"MaxSimilar", "Strikes", "StaleAfter",
 	}, fields(err))
+	_, err = patterns.New(ctx, patterns.Config{Store: &memstore.Store{}, Criteria: patterns.Criteria{Prior: evidence.Beta{Alpha: 1e6, Beta: 1e6}}})
+	require.NoError(t, err)
 }
 
 func TestConfigIsReadBack(t *testing.T) {

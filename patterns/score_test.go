@@ -98,6 +98,8 @@ func TestScoringIsConfigurable(t *testing.T) {
 		"fast and slow":     {patterns.Scoring{Fast: time.Second, Slow: 10 * time.Second}, 70, patterns.Helpful},
 		"a medium duration": {patterns.Scoring{Fast: time.Second}, 78, patterns.Helpful},
 		"classes":           {patterns.Scoring{Helpful: 90, Harmful: 30}, 86, patterns.Neutral},
+		"nothing harmful":   {patterns.Scoring{Helpful: 70}, 86, patterns.Helpful},
+		"mostly duration":   {patterns.Scoring{Success: 40, Duration: 60}, 100, patterns.Helpful},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, valid(test.scoring))
