@@ -365,6 +365,16 @@ func TestDamagedSums(t *testing.T) {
 		_, err = st.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{other}, Policies: policies})
 		require.ErrorIs(t, err, heed.ErrDamaged)
 		require.ErrorContains(t, err, `item "other"`)
+		damage(t, handle, "UPDATE heed_cell SET checksum = checksum - 1")
+		result, err := handle.Exec("UPDATE heed_tally SET named = named + 1")
+		require.NoError(t, err)
+		n, err := result.RowsAffected()
+		require.NoError(t, err)
+		require.Greater(t, n, int64(1))
+		faults, err = sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		assert.Equal(t, []string{`the tally of kind "arm", scope "s", item "other", name "n" in the table heed_tally is damaged: ` +
+			"restore the store from a copy, or reset the cell"}, faults, "once for all tallies of the cell")
 	})
 }
 
