@@ -22,6 +22,7 @@ type change struct {
 	known   []bool // by batch: its ID was known, so it is left out
 	alone   bool   // whether this has the store for itself
 	careful bool   // whether a quick try found that there is more to do
+	cached  bool   // whether the cache has what this commit changed
 	assumed time.Time
 	counted []*keptKind // whose number of records this has learnt
 

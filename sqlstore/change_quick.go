@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
@@ -73,10 +74,27 @@ func (c *change) observeQuickly(all []addition) error {
 			d.lose(a.Observation)
 		}
 	}
+	began := machineNow()
 	if err := c.addTallies(sums, cells, first); err != nil {
 		return err
 	}
+	parts := c.parts
+	c.t.committed = func() { c.cached = c.store.keepParts(cells, parts, began) }
 	return c.addHistory(all)
+}
+
+// keepParts puts the parts of the cells of a commit into the cache. A cell whose parts are not all known leaves it.
+func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence.Part, began time.Time) bool {
+	if s.cache == nil {
+		return false
+	}
+	for key, row := range cells {
+		s.cache.drop(row.cell)
+		if known, ok := parts[key]; ok {
+			s.cache.put(s.cache.ticket(row.cell), row.cell, known, began)
+		}
+	}
+	return true
 }
 
 // addTallies adds to the tallies, and checks their cells. It makes those that are missing.

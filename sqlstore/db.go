@@ -172,6 +172,8 @@ type tx struct {
 	}
 	sql  *sql.Tx
 	seen []*query // that were not prepared
+
+	committed func() // is called in SQLite after the commit, before anybody else in this process writes
 }
 
 // prepare keeps statements for the next time. It is done when the connection of a transaction is back in the pool, which may
@@ -249,6 +251,9 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 		})
 		return err
 	})
+	if err == nil && t != nil && t.committed != nil {
+		t.committed()
+	}
 	if t != nil {
 		db.prepare(ctx, t.seen)
 	}

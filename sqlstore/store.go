@@ -153,7 +153,9 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 		commit = s.commitAlone
 	}
 	receipts, err := commit(ctx, c)
-	s.forget(batches)
+	if err != nil || !c.cached {
+		s.forget(batches)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: commit: %w", err)
 	}

@@ -288,6 +288,7 @@ func (q *queue) commitAll(members []*member) turn {
 			case err == nil, j.closing:
 				next[m] = toReturn
 				m.receipts, m.err = j.receipts(i), err
+				m.change.cached = j.change.cached
 			case m.ctx.Err() != nil:
 				next[m] = toReturn
 				m.err = because(m.ctx, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,4 +164,34 @@ func TestOtherDialect(t *testing.T) {
 	defer func() { require.NoError(t, handle.Close()) }()
 	_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
 	require.ErrorContains(t, err, "sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?")
+}
+
+// TestACommitIsCached in SQLite: what it changed is not read back.
+func TestACommitIsCached(t *testing.T) {
+	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	defer func() { require.NoError(t, handle.Close()) }()
+	st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Stale: time.Hour})
+	require.NoError(t, err)
+	var statements atomic.Int64
+	for n := range 3 {
+		var all sync.WaitGroup
+		for k := range 8 {
+			all.Go(func() {
+				_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(n, " ", k), time.Now())}})
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		statements.Store(0)
+		h.set(func(string) error {
+			statements.Add(1)
+			return nil
+		})
+		var s store.Snapshot
+		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm}, nil))
+		h.set(nil)
+		require.Len(t, s.Parts, 1)
+		assert.EqualValues(t, 8*(n+1), s.Parts[0].Tally.N())
+		assert.Zero(t, statements.Load())
+	}
 }
