@@ -72,16 +72,6 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 		e.steps = false
 		return e
 	}
-	keeps := func(e episode) episode {
-		do, failed := e.call, make(map[store.Store]error)
-		e.call = func(ctx context.Context, st store.Store) error {
-			if failed[st] == nil {
-				failed[st] = do(ctx, st)
-			}
-			return failed[st]
-		}
-		return e
-	}
 	return card.Line{
 		Name:    "S4 " + name,
 		Promise: "A call may fail at any point. It then did all or nothing, says so, and can be made again.",
@@ -96,6 +86,18 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 			{Name: "an error is kept, and returned for ever", Misses: []string{stuckBar}, Run: run(keeps, 2)},
 		},
 	}
+}
+
+// keeps is a call that returns its first error for ever.
+func keeps(e episode) episode {
+	do, failed := e.call, make(map[store.Store]error)
+	e.call = func(ctx context.Context, st store.Store) error {
+		if failed[st] == nil {
+			failed[st] = do(ctx, st)
+		}
+		return failed[st]
+	}
+	return e
 }
 
 // A sweep has the disk fail at each operation of calls. Work counts calls, and faults those in which the disk failed.

@@ -71,15 +71,7 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 			}
 		}
 	}
-	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
-	if err != nil {
-		return result, err
-	}
-	var down outage
-	agent, err := loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-		down.unnamed++ // it must not be asked what nobody could store
-		return decision.LLMResponse{Text: "Wait."}, nil
-	})})
+	down, err := newOutage(ctx, st, h)
 	if err != nil {
 		return result, err
 	}
@@ -91,16 +83,7 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 			return result, fmt.Errorf("cycle %d: %w", cycle, err)
 		}
 		again := outcome(fmt.Sprint(cycle, "-down"))
-		down.call(&result, h, "Commit", func() error { _, err := st.Commit(ctx, again); return err })
-		down.call(&result, h, "Read", func() error { return st.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
-		down.call(&result, h, "Select", func() error {
-			_, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(cycle), Item: "i"})
-			return err
-		})
-		down.call(&result, h, "Answer", func() error {
-			_, err := agent.Answer(ctx, loop.Event{Text: "What now?"})
-			return err
-		})
+		down.calls(ctx, &result, again)
 		if err := server.Start(); err != nil {
 			return result, err
 		}
@@ -128,16 +111,44 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 	return result, nil
 }
 
-// An outage is what calls said while the server was down.
+// An outage has calls made while the server is down.
 type outage struct {
+	store   store.Store
+	learner *strategy.Learner
+	agent   *loop.Agent
+	habit   habit
+
 	unnamed int
 	longest time.Duration
 }
 
-func (o *outage) call(result *card.Result, h habit, name string, do func() error) {
+func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err error) {
+	o = &outage{store: st, habit: h}
+	if o.learner, err = strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}); err != nil {
+		return nil, err
+	}
+	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		o.unnamed++ // it must not be asked what nobody could store
+		return decision.LLMResponse{Text: "Wait."}, nil
+	})})
+	return o, err
+}
+
+// calls makes calls of each sort, a commit among them.
+func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) {
+	o.call(result, "Commit", func() error { _, err := o.store.Commit(ctx, b); return err })
+	o.call(result, "Read", func() error { return o.store.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
+	o.call(result, "Select", func() error {
+		_, err := o.learner.Select(ctx, strategy.Query{Session: b.Observations[0].ID, Item: "i"})
+		return err
+	})
+	o.call(result, "Answer", func() error { _, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"}); return err })
+}
+
+func (o *outage) call(result *card.Result, name string, do func() error) {
 	began := time.Now()
 	err := do()
-	if h == stubborn && err != nil {
+	if o.habit == stubborn && err != nil {
 		time.Sleep(2 * time.Second)
 		err = errors.New(err.Error())
 	}
