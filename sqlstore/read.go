@@ -142,28 +142,9 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 			hashes = append(hashes, hash)
 		}
 	}
-	refRows, err := column(hashes[:len(refs)])
+	q, args, inOrder, err := t.reading(hashes[:len(refs)], hashes[len(refs):])
 	if err != nil {
 		return err
-	}
-	keys := hashes[len(refs):]
-	var cellRows string
-	bound := t.db.dialect.embedded() && len(refs) == 0 && len(keys) <= fewSizes[len(fewSizes)-1]
-	if !bound {
-		if cellRows, err = column(keys); err != nil {
-			return err
-		}
-	}
-	q, args := readBoth, []any{refRows, cellRows}
-	switch {
-	case len(refs) > 0 && len(cells) == 0:
-		q, args = readRecords, []any{refRows}
-	case len(refs) == 0 && len(byHash) == 1:
-		q, args = readOne, []any{hashes[0]}
-	case bound:
-		q, args = readFew.of(keys)
-	case len(refs) == 0:
-		q, args = readSome, []any{cellRows}
 	}
 	err = t.each(q, args, func(scan func(...any) error) error {
 		var what int
@@ -186,14 +167,38 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
-	if bound {
-		for _, key := range keys {
+	if !inOrder {
+		for _, key := range hashes[len(refs):] {
 			slices.SortFunc(parts[key], func(a, b evidence.Part) int {
 				return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
 			})
 		}
 	}
 	return err
+}
+
+// reading returns the query that reads records and cells by their hashes, its arguments, and whether its rows come in order. A file takes
+// the hashes of a few cells as they are, which spares it from reading JSON.
+func (t *tx) reading(refs, cells []string) (q *query, args []any, inOrder bool, err error) {
+	switch {
+	case len(refs) == 0 && len(cells) == 1:
+		return readOne, []any{cells[0]}, true, nil
+	case len(refs) == 0 && t.db.dialect.embedded() && len(cells) <= fewSizes[len(fewSizes)-1]:
+		q, args = readFew.of(cells)
+		return q, args, false, nil
+	}
+	refRows, err := column(refs)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	cellRows, err := column(cells)
+	switch {
+	case len(cells) == 0:
+		return readRecords, []any{refRows}, true, err
+	case len(refs) == 0:
+		return readSome, []any{cellRows}, true, err
+	}
+	return readBoth, []any{refRows, cellRows}, true, err
 }
 
 // storedRef is what the row of a record is called, which is another name for the version of a kind.
