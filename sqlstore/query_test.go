@@ -43,7 +43,8 @@ func TestStatements(t *testing.T) {
 		require.Greater(t, len(statements), 40)
 		for _, s := range statements {
 			assert.True(t, ascending(s), "%v: %s", dialect, s)
-			assert.NotContains(t, s, "?")
+			unnumbered := strings.Contains(s, "?")
+			assert.False(t, unnumbered && (dialect == sqlstore.Postgres || placeholder.MatchString(s)), "%v: %s", dialect, s)
 		}
 	}
 	assert.False(t, ascending("a > $2 AND k = $1"), "what this test is to find")
