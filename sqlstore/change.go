@@ -104,14 +104,19 @@ func (c *change) result(err error) ([]store.Receipt, error) {
 			c.receipts[i].Duplicate = true
 		}
 	case err != nil:
-		for _, kind := range c.counted { // what was counted was taken back
-			kind.counting.Lock()
-			kind.counted = false
-			kind.counting.Unlock()
-		}
+		c.forgetCounts()
 		return nil, err
 	}
 	return c.receipts, nil
+}
+
+// forgetCounts has the kinds counted anew that this has counted, as what was counted was taken back, or may be.
+func (c *change) forgetCounts() {
+	for _, kind := range c.counted {
+		kind.counting.Lock()
+		kind.counted = false
+		kind.counting.Unlock()
+	}
 }
 
 // The first statement of a transaction that writes. In SQLite it makes it the one writer. In PostgreSQL, transactions that

@@ -219,6 +219,7 @@ func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx, batches ...store.Ba
 		err = errors.Join(err, failure)
 	}
 	s.forget(batches)
+	c.forgetCounts() // the host may take them back
 	return c.end(err)
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"time"
 
@@ -73,22 +73,23 @@ const unfinished, givenUp = ".unfinished", time.Hour
 // besides ends the names of the files that SQLite keeps beside one.
 var besides = []string{"", "-journal", "-wal", "-shm"}
 
-// removeLeft removes what processes that were killed have left of a file.
+// removeLeft removes what processes that were killed have left of a file, as far as the user may.
 func removeLeft(file string) error {
 	dir := filepath.Dir(file)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s: make it first, or choose another name", dir)
 	}
+	drafts := regexp.MustCompile(`^` + regexp.QuoteMeta(draftOf(file)) + `[0-9]+` + regexp.QuoteMeta(unfinished) + `(` + strings.Join(besides, `|`) + `)$`)
 	for _, e := range entries {
-		name := e.Name()
-		left := strings.HasPrefix(name, draftOf(file)) &&
-			slices.ContainsFunc(besides, func(beside string) bool { return strings.HasSuffix(name, unfinished+beside) })
-		if info, gone := e.Info(); left && gone == nil && time.Since(info.ModTime()) > givenUp {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
+		if !e.Type().IsRegular() || !drafts.MatchString(e.Name()) {
+			continue
+		}
+		if info, gone := e.Info(); gone == nil && time.Since(info.ModTime()) > givenUp {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // somebody else's may have to stay
 		}
 	}
-	return err
+	return nil
 }
 
 // draftOf begins the names of the files in which a file is written.

@@ -142,6 +142,25 @@ func TestABackupThatEndsEarly(t *testing.T) {
 	}
 }
 
+// Files of others stay, whatever their names begin and end with.
+func TestOthersFilesBesideABackup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	long := time.Now().Add(-2 * givenUp)
+	others := []string{".copy.db.1.unfinished", ".copy.notes.unfinished", ".copy.unfinished", ".copy.1.unfinished-old", ".copy.2.unfinished"}
+	for i, name := range append(others, ".copy.3.unfinished-wal") {
+		if name = filepath.Join(dir, name); i == 4 {
+			require.NoError(t, os.Mkdir(name, 0o700))
+		} else {
+			require.NoError(t, os.WriteFile(name, nil, 0o600))
+		}
+		require.NoError(t, os.Chtimes(name, long, long))
+	}
+	fill := func(file string) error { return os.WriteFile(file, []byte("x"), 0o600) }
+	require.NoError(t, writeNew(filepath.Join(dir, "copy"), fill))
+	assert.ElementsMatch(t, append(others, "copy"), namesIn(t, dir))
+}
+
 func TestAnExportIsNotForTerminals(t *testing.T) {
 	t.Parallel()
 	r := call{args: []string{"--db", sqliteFile(t), "export"}}.onTerminal(t, 80)

@@ -91,6 +91,28 @@ func TestStoreInHostsTransactions(t *testing.T) {
 	})
 }
 
+// Records that the host takes back do not count towards the limit of their kind.
+func TestLimitAfterTheHostsRollback(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := ofHost(at).handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Limits: store.Limits{Most: 1}}))
+		_, err := st.Commit(ctx, noted("first"))
+		require.NoError(t, err)
+		tx, err := handle.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		_, err = st.CommitTx(ctx, tx, noted("taken back"))
+		require.NoError(t, err)
+		require.NoError(t, tx.Rollback())
+		_, err = st.Commit(ctx, noted("second"))
+		require.NoError(t, err)
+		left, err := gather(st.Find(ctx, store.Query{Kind: "note"}))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		assert.Equal(t, "second", left[0].ID)
+	})
+}
+
 // Batches that are refused leave a transaction as it was, and reads beside it see nothing of it.
 func TestRefusedInHostsTransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
