@@ -77,7 +77,7 @@ func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	assert.Zero(t, sums(t, st, again.Cell).N())
 }
 
-// TestRetractAfterItsSourceIsGone takes nothing back, and does not ask for the history that another source has lost.
+// To retract after a source is gone takes nothing back, and does not ask for the history that another source has lost.
 func TestRetractAfterItsSourceIsGone(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
 	for i, source := range []string{"ann", "bob", "bob"} {

@@ -11,9 +11,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A quick commit is one in SQLite that adds, and that takes three things to be so: no id was known, each cell is as the observations
-// want it, and all tallies are stated at the landmark of today. Its statements tell if they are not. Then all is taken back, and the
-// commit is made with care, which asks first.
+// A quick commit is one in SQLite that only adds, on three conditions: no id was known, each cell is as the observations want it, and all
+// tallies are stated at the landmark of today. The statements tell if a condition does not hold. Then all is taken back, and the commit
+// is made with care, which asks first.
 
 // errCareful is why a quick commit is taken back.
 var errCareful = errors.New("this commit has to be made with care")
@@ -35,7 +35,7 @@ var (
 	addCells = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10, ``)
 )
 
-// addIDs makes all ids known, none of which was.
+// addIDs makes all ids known. If one of them was, it returns errCareful.
 func (c *change) addIDs(ids []string, rows [][]any) error {
 	added, err := c.t.execAll(&addIDs, rows)
 	switch {

@@ -72,7 +72,7 @@ func few(text string) (f fewOf) {
 	return f
 }
 
-// of returns the statement for keys, the last of which may stand there several times.
+// of returns the statement for keys. The last key may stand there several times.
 func (f *fewOf) of(keys []string) (q *query, args []any) {
 	i := 0
 	for len(keys) > fewSizes[i] {

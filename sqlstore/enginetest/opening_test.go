@@ -94,7 +94,7 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 }
 
-// TestSQLiteKeepsTheHostsLog has a host whose data source name says when the log goes into the file: never.
+// The data source name of this host says when the log goes into the file: never.
 func TestSQLiteKeepsTheHostsLog(t *testing.T) {
 	at := sqliteFile(t, "sqlite3")
 	at.dsn += "?_pragma=wal_autocheckpoint(0)"
