@@ -30,6 +30,7 @@ type kept struct {
 	HalfLife         string `json:"half_life"`
 	CriteriaHalfLife string `json:"criteria_half_life,omitempty"`
 	BySource         *bool  `json:"by_source,omitempty"`
+	Rebuilt          bool   `json:"rebuilt"` // false: it was kept so before, and its sums stay as they are
 }
 
 // String says how the evidence is kept.
@@ -81,8 +82,12 @@ func (cmd *rebuildCommand) Run(s *session) error {
 			}
 		}
 		return s.answer(done, func(p *printer) {
-			for _, text := range texts {
-				p.line("Rebuilt %s.", text)
+			for _, k := range done {
+				if k.Rebuilt {
+					p.line("Rebuilt %s.", k)
+				} else {
+					p.line("Not rebuilt, as its evidence is kept so already: %s.", k)
+				}
 			}
 		})
 	})
@@ -124,10 +129,14 @@ func (cmd *rebuildCommand) learner(s *session, st *opened, name string) (*rebuil
 		return nil, err
 	}
 	cfg := l.Config()
-	return cmd.evidence("strategy", name, &cfg.HalfLife, &cfg.BySource, func(actor, reason string) error {
+	r := cmd.evidence("strategy", name, &cfg.HalfLife, &cfg.BySource, func(actor, reason string) error {
 		_, err := strategy.Rebuild(s.ctx, cfg, actor, reason)
 		return err
-	}), nil
+	})
+	if r != nil {
+		r.Rebuilt = true // strategy.Rebuild makes its sums anew also if nothing changes
+	}
+	return r, nil
 }
 
 func (cmd *rebuildCommand) module(s *session, st *opened, name string) (*rebuilding, error) {
@@ -147,9 +156,9 @@ func (cmd *rebuildCommand) evidence(part, name string, halfLife *time.Duration, 
 	if cmd.HalfLife == nil && cmd.BySource == nil {
 		return nil
 	}
-	set(halfLife, cmd.HalfLife)
-	set(bySource, cmd.BySource)
-	return &rebuilding{kept{part, name, halfLife.String(), "", bySource}, do}
+	changed := set(halfLife, cmd.HalfLife)
+	changed = set(bySource, cmd.BySource) || changed
+	return &rebuilding{kept{part, name, halfLife.String(), "", bySource, changed}, do}
 }
 
 func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebuilding, error) {
@@ -159,10 +168,10 @@ func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebui
 	}
 	cfg := patterns.Config{Store: st.store, Name: name, Now: s.now} // what it leaves open stays, and may follow the half-life
 	cfg.Maturity.HalfLife, cfg.Criteria.HalfLife = r.Config().Maturity.HalfLife, r.Config().Criteria.HalfLife
-	set(&cfg.Maturity.HalfLife, cmd.HalfLife)
-	set(&cfg.Criteria.HalfLife, cmd.CriteriaHalfLife)
+	changed := set(&cfg.Maturity.HalfLife, cmd.HalfLife)
+	changed = set(&cfg.Criteria.HalfLife, cmd.CriteriaHalfLife) || changed
 	return &rebuilding{
-		kept{"patterns", name, cfg.Maturity.HalfLife.String(), cfg.Criteria.HalfLife.String(), nil},
+		kept{"patterns", name, cfg.Maturity.HalfLife.String(), cfg.Criteria.HalfLife.String(), nil, changed},
 		func(actor, reason string) error {
 			_, err := patterns.Rebuild(s.ctx, cfg, actor, reason)
 			return err
@@ -170,9 +179,11 @@ func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebui
 	}, nil
 }
 
-// set gives a setting a value, if there is one.
-func set[T any](setting *T, value *T) {
+// set gives a setting a value, if there is one, and reports whether that is another.
+func set[T comparable](setting *T, value *T) (changed bool) {
 	if value != nil {
+		changed = *setting != *value
 		*setting = *value
 	}
+	return changed
 }
