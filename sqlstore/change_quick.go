@@ -31,7 +31,8 @@ func (c *change) fitsQuick() bool {
 var (
 	addIDs     = bound(`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES `, 4, ` ON CONFLICT DO NOTHING`)
 	addTallies = bound(boundTallies, tallyColumns, onKnownTally(SQLite)+returningTally+`, coalesce((
-		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart || ' ' || c.checksum FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
+		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart || ' ' || c.checksum || ' ' || c.kind || ' ' || c.scope || ' ' ||
+			c.item || ' ' || c.name FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
 	addCells = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10, ``)
 )
 
@@ -139,16 +140,18 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 	return err
 }
 
-// is reports whether the numbers of a stored cell, as text, are those of a cell whose first observation that comes counts.
-func (r *cellRow) is(numbers string, first evidence.Instant) bool {
-	var all [4]int64
-	for i, text := range strings.Fields(numbers) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || i == len(all) {
+// is reports whether a stored cell, as text, is this one, and counts the first observation that comes.
+func (r *cellRow) is(kept string, first evidence.Instant) bool {
+	var all [4]int64 // half-life, by origin, restart, checksum
+	for i := range all {
+		var number string
+		var err error
+		number, kept, _ = strings.Cut(kept, " ")
+		if all[i], err = strconv.ParseInt(number, 10, 64); err != nil {
 			return false
 		}
-		all[i] = n
 	}
-	kept := cellRow{cell: r.cell, policy: r.policy, restart: evidence.Instant(all[2])}
-	return all[0] == r.policy.HalfLife.Microseconds() && all[1] == flag(r.policy.ByOrigin) && kept.restart <= first && all[3] == kept.checksum()
+	stored := cellRow{cell: r.cell, policy: r.policy, restart: evidence.Instant(all[2])}
+	return all[0] == r.policy.HalfLife.Microseconds() && all[1] == flag(r.policy.ByOrigin) && stored.restart <= first && all[3] == stored.checksum() &&
+		kept == strings.Join([]string{r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name}, " ")
 }

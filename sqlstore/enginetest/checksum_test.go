@@ -378,6 +378,26 @@ func TestDamagedSums(t *testing.T) {
 	})
 }
 
+// Nothing is added in SQLite to a cell whose row is damaged, in whichever column.
+func TestADamagedCell(t *testing.T) {
+	at := sqliteFile(t, "sqlite")
+	handle := at.handle(t)
+	st := open(t, handle, at.dialect)
+	run := func(statement string) {
+		_, err := handle.Exec(statement)
+		require.NoError(t, err, statement)
+	}
+	require.NoError(t, commits(onlyObserve("1"))(st))
+	run("CREATE TABLE kept AS SELECT * FROM heed_cell")
+	for _, set := range []string{"kind = 'x'", "scope = 'x'", "item = 'x'", "name = 'x'", "half_life = half_life + 1", "restart = restart + 1", "checksum = checksum + 1"} {
+		damage(t, handle, "UPDATE heed_cell SET "+set)
+		require.ErrorIs(t, commits(onlyObserve("2"))(st), heed.ErrDamaged, set)
+		run("DELETE FROM heed_cell")
+		run("INSERT INTO heed_cell SELECT * FROM kept")
+	}
+	require.NoError(t, commits(onlyObserve("2"))(st))
+}
+
 // A sweep does all that it can beside damaged rows, and then names them. A record that is past its time goes, damaged or not.
 func TestSweepBesideDamage(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
