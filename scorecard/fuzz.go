@@ -30,7 +30,7 @@ func fuzzing() []card.Line {
 	form := func(each int64, budget time.Duration) card.Form {
 		return card.Form{Bars: []card.Bar{card.AtMost(crashes, 0)}, Work: each * int64(len(targets)), Budget: budget}
 	}
-	const short, long = 8_000, 1_000_000
+	const short, long = 20_000, 1_000_000
 	return []card.Line{{
 		Name:    "S11",
 		Promise: "No text of others makes heed panic, hang or break a promise about texts.",

@@ -38,9 +38,9 @@ func stateMachines() []card.Line {
 		Name:    "S12",
 		Promise: "After any calls in any order, heed agrees with a simple model of itself.",
 		Attack:  "Six state machines and oracles draw random steps, and compare after each.",
-		Short:   form(400, 15*time.Minute),
+		Short:   form(1000, 15*time.Minute),
 		Long:    form(20_000, 6*time.Hour),
-		Run:     turned(machines, 400, 20_000, false),
+		Run:     turned(machines, 1000, 20_000, false),
 	}
 	for _, m := range machines {
 		line.Controls = append(line.Controls, card.Control{Name: m.bug, Run: turned([]machine{m}, 200, 200, true)})

@@ -30,10 +30,10 @@ func powerCutLine() card.Line {
 		Promise: "On SQLite a power cut loses no acknowledged outcome.",
 		Attack: "A disk drops about half of the unsynced sectors, at a random operation. The database must then be sound and hold all acknowledged " +
 			"outcomes. Evidence, records and audit log must agree.",
-		Short: card.Form{Bars: bars, Work: 250, Faults: 250, Budget: 4 * time.Minute},
+		Short: card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 60 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return powerCut{dialect: sqlstore.SQLite}.run(ctx, s, card.Pick(s, 250, 5000))
+			return powerCut{dialect: sqlstore.SQLite}.run(ctx, s, card.Pick(s, 500, 5000))
 		},
 		Controls: []card.Control{
 			{Name: "synchronous=NORMAL", Misses: []string{lostBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {

@@ -36,10 +36,10 @@ func stoppedLine() card.Line {
 		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
 			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
 			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
-		Short: card.Form{Bars: bars, Work: 500, Faults: 5, Budget: 4 * time.Minute},
+		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
 		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return crashes(ctx, card.Pick(s, 5, 100), sound)
+			return crashes(ctx, card.Pick(s, 10, 100), sound)
 		},
 		Controls: []card.Control{
 			{Name: string(unlogged), Misses: []string{lostBar}, Run: run(unlogged)},
