@@ -68,7 +68,8 @@ type Config struct {
 	Topic string
 	// Refresh is after how long a segment in memory is read anew from the store. Until then outcomes, resets and ends of
 	// sessions in other processes may not be seen. An item's own outcomes are always seen at once. 0 means 10 minutes, or a
-	// sixteenth of the half-life if that is less.
+	// sixteenth of the half-life if that is less. The first choice of a large segment reads a small sample of its items, which
+	// is read anew after a tenth of this.
 	Refresh time.Duration
 
 	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.

@@ -186,8 +186,8 @@ func (l *Learner) evidenceID(o *Outcome) string {
 	return l.cfg.Name + ":" + string(choice) + ":" + o.ID
 }
 
-// batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
-// seen in. A silent session does not count as a session in which the item was seen.
+// batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items specialise after a number of sessions,
+// on how many the item was seen in. A silent session is none of them.
 func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
@@ -204,7 +204,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 		}
 		b.Observations = append(b.Observations, observation)
 	}
-	if event == observed {
+	if _, ok := l.cfg.Pooling.(Specializer); ok && event == observed {
 		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
 	return b

@@ -278,7 +278,7 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 // TestSweepsAndOutcomesRace in two learners of many goroutines each: every choice then counts for its outcome, or else for
 // its silence, and once.
 func TestSweepsAndOutcomesRace(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Alone{}, Arms: injection.Arms(injection.Config{})})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(injection.Config{})})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	const choices, goroutines = 200, 8
 	made := make([]strategy.Choice, choices)

@@ -21,10 +21,10 @@ type Distribution struct {
 	Arms       []ArmReport       `json:"arms"`
 	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
 	Parameters []ParameterReport `json:"parameters,omitempty"`
-	Items      int               `json:"items"`    // that have outcomes
-	Sessions   uint64            `json:"sessions"` // in which items were seen, each item's counted for itself
-	Outcomes   uint64            `json:"outcomes"` // that count
-	Updated    time.Time         `json:"updated"`  // when the last of them came about
+	Items      int               `json:"items"`              // that have outcomes
+	Sessions   uint64            `json:"sessions,omitempty"` // in which items were seen, each item's counted for itself: see [Specializer]
+	Outcomes   uint64            `json:"outcomes"`           // that count
+	Updated    time.Time         `json:"updated"`            // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
 	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of one.
@@ -38,8 +38,8 @@ type Standing struct {
 	Mean         float64 `json:"mean"`    // of that arm, the reward that is expected
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions"` // in which it was seen
-	Outcomes     uint64  `json:"outcomes"` // that count
+	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen, if they are counted: see [Specializer]
+	Outcomes     uint64  `json:"outcomes"`           // that count
 }
 
 // An ArmReport is what is believed of an arm.
@@ -130,17 +130,28 @@ func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, er
 		d.Outcomes += s.Outcomes
 		d.Standings[i] = s
 	}
+	if err := l.countSessions(ctx, &f, &d); err != nil {
+		return d, err
+	}
+	d.Parameters, err = l.parameterReports(ctx, &f)
+	return d, err
+}
+
+// countSessions reads how many sessions items were seen in, if the pooling counts them.
+func (l *Learner) countSessions(ctx context.Context, f *found, d *Distribution) error {
+	if _, ok := l.cfg.Pooling.(Specializer); !ok {
+		return nil
+	}
 	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, f.space.scope) {
 		if err != nil {
-			return d, err
+			return err
 		}
 		d.Sessions += part.Tally.N()
 		if i, ok := slices.BinarySearch(f.names, part.Cell.Item); ok {
 			d.Standings[i].Sessions += part.Tally.N()
 		}
 	}
-	d.Parameters, err = l.parameterReports(ctx, &f)
-	return d, err
+	return nil
 }
 
 // survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if that is nothing.
@@ -208,7 +219,7 @@ type ItemReport struct {
 	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions"` // in which it was seen
+	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen, if they are counted: see [Specializer]
 	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it gives none.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 }
@@ -225,18 +236,16 @@ func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
 	if !ok {
 		return ItemReport{}, heed.ErrNotFound
 	}
-	sessions, err := l.readCells(ctx, f.space.sessions(q.Item))
-	if err != nil {
-		return ItemReport{}, err
-	}
-	r = ItemReport{
-		Category: q.Category, Context: q.Context, Item: q.Item, Sessions: countOf(sessions), Independence: f.model.Independence(f.items[i]),
-	}
+	r = ItemReport{Category: q.Category, Context: q.Context, Item: q.Item, Independence: f.model.Independence(f.items[i])}
 	r.Segment, _ = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
 	r.Arms, r.Leading = l.armReports(f.model, f.items[i], f.counts[i])
 	r.Specialized = r.Independence >= 0.5
 	if pooling, ok := l.cfg.Pooling.(Specializer); ok {
-		r.SpecializesAt = pooling.SpecializeAt()
+		sessions, err := l.readCells(ctx, f.space.sessions(q.Item))
+		if err != nil {
+			return ItemReport{}, err
+		}
+		r.Sessions, r.SpecializesAt = countOf(sessions), pooling.SpecializeAt()
 	}
 	return r, nil
 }

@@ -84,7 +84,7 @@ func TestSurveyOfItemsAlone(t *testing.T) {
 	assert.Equal(t, []string{"i", "j"}, d.Specialized, "an item is its own from the first outcome on")
 	assert.Equal(t, 2, d.Items)
 	assert.EqualValues(t, 4, d.Outcomes)
-	assert.EqualValues(t, 4, d.Sessions, "two of each item")
+	assert.Zero(t, d.Sessions, "nothing asks for them")
 	assert.Equal(t, c.Now(), d.Updated)
 	assert.Empty(t, d.Parameters)
 
@@ -95,7 +95,7 @@ func TestSurveyOfItemsAlone(t *testing.T) {
 	assert.Equal(t, 1., r.Independence)
 	assert.True(t, r.Specialized)
 	assert.Zero(t, r.SpecializesAt)
-	assert.EqualValues(t, 2, r.Sessions)
+	assert.Zero(t, r.Sessions)
 }
 
 func TestSurveyOfCopies(t *testing.T) {
@@ -105,6 +105,7 @@ func TestSurveyOfCopies(t *testing.T) {
 	assertArm(t, d.Arms[1], "b", evidence.Beta{Alpha: 2, Beta: 2}, twoTwo[0], twoTwo[1], 2)
 	assert.Equal(t, strategy.ArmID("a"), d.Leading)
 	assert.Equal(t, []string{"i", "j"}, d.Specialized)
+	assert.EqualValues(t, 4, d.Sessions, "two of each item")
 
 	// Item i took its copy when b had failed once, and what j learned of b since does not reach it.
 	r := itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"})
@@ -113,6 +114,7 @@ func TestSurveyOfCopies(t *testing.T) {
 	assert.Equal(t, d.Arms, r.Segment)
 	assert.Equal(t, 1., r.Independence)
 	assert.Equal(t, 2, r.SpecializesAt)
+	assert.EqualValues(t, 2, r.Sessions)
 
 	l, _ = surveyed(t, strategy.Copy{Sessions: 2}) // whose two outcomes are too few to be relied on
 	assert.Empty(t, distributionOf(t, l, "c", "x").Specialized)

@@ -116,7 +116,6 @@ type segmentJSON struct {
 	Arms        []armJSON `json:"arms"`
 	Items       int       `json:"items"`
 	Specialized int       `json:"specialized"`
-	Sessions    uint64    `json:"sessions"`
 	Outcomes    uint64    `json:"outcomes"`
 	Updated     time.Time `json:"updated"`
 }
@@ -188,7 +187,7 @@ func (r *reports) of(ctx context.Context, learner *strategy.Learner, scope strin
 func segmentOf(d *strategy.Distribution) segmentJSON {
 	s := segmentJSON{
 		Category: d.Category, Context: d.Context, Leading: string(d.Leading), Arms: []armJSON{}, Items: d.Items, Specialized: len(d.Specialized),
-		Sessions: d.Sessions, Outcomes: d.Outcomes, Updated: d.Updated,
+		Outcomes: d.Outcomes, Updated: d.Updated,
 	}
 	for _, r := range d.Arms {
 		s.Arms = append(s.Arms, armJSON{string(r.Arm), r.Mean, r.Low, r.High, r.Outcomes})

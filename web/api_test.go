@@ -169,13 +169,13 @@ func TestReportsServeForASecond(t *testing.T) {
 			for range 2 {
 				c := w.must(200, w.post("/v1/select", `{"category":"mail"}`)).text(t, "choice")
 				w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
-				n += fmt.Sprint(strings.Count(w.must(200, w.get("/v1/segments")).body, `"sessions":1,`))
+				n += fmt.Sprint(strings.Count(w.must(200, w.get("/v1/segments")).body, `"items":1,"specialized":0,"outcomes":1,`))
 			}
 			return n
 		}
 		assert.Equal(t, "11", outcomes(), "the second outcome is not seen yet")
 		time.Sleep(time.Second)
-		assert.NotContains(t, w.must(200, w.get("/v1/segments")).body, `"sessions":1,`)
+		assert.NotContains(t, w.must(200, w.get("/v1/segments")).body, `"items":1,"specialized":0,"outcomes":1,`)
 		require.NoError(t, w.agent.Strategy().Reset(t.Context(), strategy.Reset{Category: "mail", Actor: "kim", Reason: "r"}))
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body)
 	})

@@ -147,9 +147,9 @@ func (d *shownSegment) print(p *printer) {
 		t.print(p)
 	}
 	p.printf("\n")
-	t = newTable("item", "leading", ">mean", ">sessions", "?>reports", "?>own way", "specialised")
+	t = newTable("item", "leading", ">mean", ">reports", "?>own way", "specialised")
 	for _, st := range d.Standings {
-		t.add(show(st.Item), show(string(st.Leading)), share(st.Mean), count(st.Sessions), count(st.Outcomes),
+		t.add(show(st.Item), show(string(st.Leading)), share(st.Mean), count(st.Outcomes),
 			percent(st.Independence), specialised(st.Specialized, st.Sessions, d.SpecializesAt))
 	}
 	t.print(p)
@@ -195,8 +195,8 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 		return s.answer(all, func(p *printer) {
 			p.each(len(all), func(i int) {
 				r := all[i]
-				p.heading("%s in %s: seen in %s, %s its own way, specialised: %s", show(r.Item), segmentName(r.Category, r.Context),
-					plural(r.Sessions, "session", "sessions"), percent(r.Independence), specialised(r.Specialized, r.Sessions, r.SpecializesAt))
+				p.heading("%s in %s: %s its own way, specialised: %s", show(r.Item), segmentName(r.Category, r.Context), percent(r.Independence),
+					specialised(r.Specialized, r.Sessions, r.SpecializesAt))
 				best := overview.Sure(r.Arms)
 				t := newTable("arm", ">mean", ">low", ">high", ">best", "?>reports", "?>segment")
 				t.arms(r.Arms, r.Leading, func(i int) []string {

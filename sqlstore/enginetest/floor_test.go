@@ -16,21 +16,20 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// The rows of a choice that is not recorded and its outcome: two ids, two cells, two tallies and two observations.
+// The rows of a choice that is not recorded and its outcome: an id, a cell, a tally and an observation.
 var floorRows = []string{
-	`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES ($1, CAST($2 AS BIGINT), 1, 0), ($3, CAST($2 AS BIGINT), 1, 0)`,
+	`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES ($1, CAST($2 AS BIGINT), 1, 0)`,
 	`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
-		VALUES ($1, 'arm', 's', $2, 'a', 0, 0, 0, CAST($3 AS BIGINT), 0), ($4, 'sessions', 's', $2, 'sessions', 0, 0, 0, CAST($3 AS BIGINT), 0)
+		VALUES ($1, 'arm', 's', $2, 'a', 0, 0, 0, CAST($3 AS BIGINT), 0)
 		ON CONFLICT DO NOTHING`,
 	`INSERT INTO heed_tally (cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
 			last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named)
-		VALUES ($1, '', '', 0, 0.8, 0.64, 0.6, 0.45, 1, 0, 0, CAST($2 AS BIGINT), 0, 0, 0, 0, 0, 0, 0),
-			($3, '', '', 0, 1, 1, 1, 1, 1, 0, 0, CAST($2 AS BIGINT), 0, 0, 0, 0, 0, 0, 0)
+		VALUES ($1, '', '', 0, 0.8, 0.64, 0.6, 0.45, 1, 0, 0, CAST($2 AS BIGINT), 0, 0, 0, 0, 0, 0, 0)
 		ON CONFLICT (cell, channel, source) DO UPDATE SET mass = heed_tally.mass + excluded.mass, squares = heed_tally.squares + excluded.squares,
 			reward = heed_tally.reward + excluded.reward, reward_squares = heed_tally.reward_squares + excluded.reward_squares,
 			n_positive = heed_tally.n_positive + 1, last_positive = excluded.last_positive`,
 	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum)
-		VALUES ($1, $2, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4, 0), ($5, $6, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4, 0)`,
+		VALUES ($1, $2, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4, 0)`,
 }
 
 // withCopies lets a statement write the columns of a tally that SQLite fills by itself.
@@ -55,10 +54,10 @@ func writingRows(b *testing.B, at place) func() error {
 	next := func() [][]any {
 		n := n.Add(1)
 		name := func(of string, n int64) string { return ids.Of(of, fmt.Sprint(n)).String() }
-		now, arm, all, id, session := time.Now().UnixMicro(), name("arm", n%3000), name("all", n%1000), name("id", n), name("session", n)
+		now, arm, id := time.Now().UnixMicro(), name("arm", n%3000), name("id", n)
 		text := fmt.Sprintf(`{"id":"share-true:%036d:","session":"%020d","reward":0.75,"weight":0.8}`, n, n)
 		return [][]any{
-			{id, now, session}, {arm, fmt.Sprint("item", n%1000), n, all}, {arm, now, all}, {arm, id, now, text, all, session},
+			{id, now}, {arm, fmt.Sprint("item", n%1000), n}, {arm, now}, {arm, id, now, text},
 		}
 	}
 	if at.dialect == sqlstore.Postgres {
