@@ -163,9 +163,12 @@ type verdict struct {
 	output []byte
 }
 
-// hung reports whether the tests ran out of time, or died without saying that one has failed. That shows no bug.
-func (v verdict) hung() bool {
-	return v.failed && (bytes.Contains(v.output, []byte("panic: test timed out")) || !bytes.Contains(v.output, []byte("--- FAIL: ")))
+// telling finds what a test binary prints of a test that fails, and of the runtime's own finds, such as concurrent writes to a map.
+var telling = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: `)
+
+// unclear reports whether the tests ran out of time, or died without saying why. That shows no bug.
+func (v verdict) unclear() bool {
+	return v.failed && (bytes.Contains(v.output, []byte("panic: test timed out")) || !telling.Match(v.output))
 }
 
 var started = regexp.MustCompile(`(?m)^=== RUN `)

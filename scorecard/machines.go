@@ -63,7 +63,7 @@ func turned(machines []machine, short, long int, withBug bool) card.Attempt {
 				return r, err
 			}
 			r.Work += v.sum(checked)
-			if v.hung() {
+			if v.unclear() {
 				return r, fmt.Errorf("%s did not end: %s", m.name, tail(v.output))
 			}
 			if v.failed {

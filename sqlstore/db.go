@@ -114,8 +114,9 @@ const (
 // SQLite brings its log into the file when it has this many pages. Pages that change often are then written to the file less often. Four
 // thousand are 16 MB, and as many as one part of the log's index has.
 const (
-	usualLog  = 1000 // SQLite's own
-	longerLog = `; PRAGMA wal_autocheckpoint = 4000`
+	usualLog     = 1000 // SQLite's own
+	longerLog    = 4000
+	setLongerLog = `; PRAGMA wal_autocheckpoint = 4000`
 )
 
 // lengthenLog has the connections that write keep a longer log, unless the host has set its length by the data source name.
@@ -125,8 +126,8 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 	}
 	var pages int
 	err := conn.QueryRowContext(ctx, "PRAGMA wal_autocheckpoint").Scan(&pages)
-	if err == nil && pages == usualLog {
-		db.setUp += longerLog
+	if err == nil && (pages == usualLog || pages == longerLog) { // another store of this handle may have lengthened it
+		db.setUp += setLongerLog
 	}
 	return err
 }

@@ -84,7 +84,7 @@ type Batch struct {
 	Expunge []string
 	// Forget takes people out of evidence and records: as Expunge, and out of records as their [Kind] says. A person's
 	// decisions stay, under a pseudonym that is random and the same throughout a commit. Names are compared exactly.
-	// Damaged rows stay as they are: see [Receipt].
+	// Damaged rows stay, and [Receipt] names them in Damaged: repair or remove them, and forget again.
 	Forget []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt names it.
@@ -138,7 +138,7 @@ type Receipt struct {
 	Left       []Ref           // records written [Once] that were there already
 	Revision   uint64          // of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
 	Parts      []evidence.Part // where the batch asked for them
-	Damaged    error           // names rows that Forget left, as they are [heed.ErrDamaged] and may name the person; nil: none
+	Damaged    error           // names rows that Forget left: they are damaged ([heed.ErrDamaged]), and may name the person; nil: none
 }
 
 // A Snapshot is what [Store.Read] has read. It must not be used concurrently.

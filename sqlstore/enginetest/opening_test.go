@@ -107,7 +107,26 @@ func TestSQLiteKeepsTheHostsLog(t *testing.T) {
 	assert.Zero(t, got)
 }
 
-// TestQuickCommit asks for nothing before it adds. One whose id is known, or whose cell has a restart, is made all the same.
+// The second store finds a connection of the pool as the first has set it up, and lengthens the log of connections that come later all the same.
+func TestTwoStoresLengthenTheLog(t *testing.T) {
+	at := sqliteFile(t, "sqlite3")
+	handle := at.handle(t)
+	handle.SetMaxOpenConns(1)
+	commit := func(st *sqlstore.Store, id string) {
+		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, time.Now())}})
+		require.NoError(t, err)
+	}
+	commit(open(t, handle, at.dialect), "1")
+	second := open(t, handle, at.dialect)
+	handle.SetMaxIdleConns(0) // the next connection is new
+	handle.SetMaxIdleConns(1)
+	commit(second, "2")
+	var got int
+	require.NoError(t, handle.QueryRow("PRAGMA wal_autocheckpoint").Scan(&got))
+	assert.Equal(t, 4000, got)
+}
+
+// A quick commit asks for nothing before it adds. One whose id is known, or whose cell has a restart, is made all the same.
 func TestQuickCommit(t *testing.T) {
 	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
 	defer func() { require.NoError(t, handle.Close()) }()

@@ -209,7 +209,7 @@ func TestTheReportStandsBetweenItsMarkers(t *testing.T) {
 		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./scorecard", Outcomes: outcomes, Took: time.Minute,
 		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
 	}
-	assert.Equal(t, `1 lines passed, 0 failed and 0 were skipped, in 1m0s. Run with `+"`go run ./scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
+	assert.Equal(t, `1 lines passed, 0 failed, 0 skipped, in 1m0s. Run with `+"`go run ./scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
 
 A CPU, 2 cores, go1.26, SQLite 3.
 

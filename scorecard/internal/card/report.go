@@ -97,7 +97,7 @@ func (r Report) Markdown() string {
 		count[o.State]++
 		seed = o.Seed
 	}
-	fmt.Fprintf(&b, "%d lines passed, %d failed and %d were skipped, in %s. Run with `%s` and seed %d at commit %s, on %s.\n\n", count[Pass],
+	fmt.Fprintf(&b, "%d lines passed, %d failed, %d skipped, in %s. Run with `%s` and seed %d at commit %s, on %s.\n\n", count[Pass],
 		count[Fail], count[Skipped], r.Took.Round(time.Second), r.Command, seed, r.Machine.Commit, r.At.Format("2 January 2006, 15:04 MST"))
 	b.WriteString(r.machine() + "| line | measured | bar | | work | how the controls were caught | time |\n|---|---|---|---|---|---|---|\n")
 	for _, o := range r.Outcomes {
