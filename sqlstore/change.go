@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/mending"
 	"github.com/heedhq/heed/store"
 )
 
@@ -24,7 +25,8 @@ type change struct {
 	careful bool   // whether a quick try found that there is more to do
 	cached  bool   // whether the cache has what this commit changed
 	assumed time.Time
-	counted []*keptKind // whose number of records this has learnt
+	mending *mending.Cell // nil: none
+	counted []*keptKind   // whose number of records this has learnt
 
 	// The fields below belong to one try.
 	t        *tx
@@ -211,6 +213,11 @@ func (c *change) run(t *tx) error {
 			return err
 		}
 		c.parts = nil
+	}
+	if c.mending != nil {
+		if err := c.mendCell(); err != nil {
+			return err
+		}
 	}
 	pending, observe := c.pending(), c.observe
 	if c.quick {

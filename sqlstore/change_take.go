@@ -83,15 +83,8 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 	if err != nil || found[key] == nil {
 		return err
 	}
-	lost, err := c.lost(key)
-	switch {
-	case err != nil:
-		return err
-	case lost > 0:
-		return evidence.ErrForgotten
-	}
 	found[key].policy = policy
-	return c.recount(found[key])
+	return c.recountWhole(found[key])
 }
 
 func (c *change) restart(r store.Restart, policy evidence.Policy) error {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,16 +66,35 @@ type tableCheck struct {
 	page   *query // the first columns are the key; the arguments are that of the last row, and how many rows to read
 	before []any  // a key that is before all
 	remedy string
+	// mend, if there is one, gives the remedy of a row that is damaged, if that is another.
+	mend func(*checkedRow) string
 	// row names a row, and says whether it is as it was written.
 	row func(*checkedRow) (name string, fits bool)
 	// more, if there is one, compares the rows of a page that fit with those of other tables, in the same transaction.
 	more func(*tx, []*checkedRow) (faults []string, err error)
 }
 
-const (
-	restoreOrReset = "restore the store from a copy, or reset the cell"
-	restoreRow     = "restore the store from a copy"
-)
+const restoreRow = "restore the store from a copy"
+
+// isKey matches what can be a key of a cell, and can be typed as it is.
+var isKey = regexp.MustCompile(`^[\w-]+$`)
+
+// mended is the remedy for a cell whose sums can be made anew.
+func mended(key string) string { return restoreRow + ", or run heed mend --cell=" + key }
+
+// resetOf returns the remedy for a row of a cell whose key is in a column.
+func resetOf(column int) func(*checkedRow) string {
+	return func(r *checkedRow) string {
+		key := (&checkedRow{values: r.values}).text(column)
+		if !isKey.MatchString(key) {
+			return restoreRow
+		}
+		return restoreRow + ", or run heed mend --cell=" + key + " --reset"
+	}
+}
+
+// lookAgain is the remedy for rows that are not named.
+const lookAgain = "mend those above, and check again"
 
 const checkedPage = 200
 
@@ -123,7 +143,7 @@ func passing(err error) bool {
 }
 
 func (db *database) checkTable(ctx context.Context, check *tableCheck) (faults []string, err error) {
-	after := check.before
+	after, named := check.before, make(map[string]bool)
 	for {
 		n, last := 0, after
 		err := db.snapshot(ctx, func(t *tx) error {
@@ -133,8 +153,9 @@ func (db *database) checkTable(ctx context.Context, check *tableCheck) (faults [
 				name, fits := check.row(r)
 				if fits = fits && !r.wrong; fits {
 					fitting = append(fitting, r)
-				} else if text := fmt.Sprintf("%s in the table %s is damaged: %s", name, check.table, check.remedy); len(faults) == 0 || faults[len(faults)-1] != text {
-					faults = append(faults, text) // once for a cell, whose tallies come one after the other
+				} else if text := fmt.Sprintf("%s in the table %s is damaged: %s", name, check.table, check.remedyOf(r)); !named[text] {
+					named[text] = true // once for all tallies of a cell, and for all observations without one
+					faults = append(faults, text)
 				}
 				if key := r.values[:len(after)]; compareKeys(key, last) > 0 {
 					last = key
@@ -158,6 +179,13 @@ func (db *database) checkTable(ctx context.Context, check *tableCheck) (faults [
 		}
 		after = last
 	}
+}
+
+func (check *tableCheck) remedyOf(r *checkedRow) string {
+	if check.mend == nil {
+		return check.remedy
+	}
+	return check.mend(r)
 }
 
 // eachChecked calls a function with every row, whatever is in it.
@@ -210,13 +238,13 @@ var tableChecks = []tableCheck{
 	{
 		table: "heed_cell", page: both(`SELECT cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum
 			FROM heed_cell WHERE cell > $1 ORDER BY cell LIMIT $2`),
-		before: []any{""}, remedy: restoreOrReset, row: checkedCell, more: partsAgree,
+		before: []any{""}, remedy: lookAgain, mend: resetOf(0), row: checkedCell, more: partsAgree,
 	},
 	{
 		table: "heed_tally", page: both(`SELECT t.cell, t.channel, t.source, ` + tallyValues + `, c.cell, c.kind, c.scope, c.item, c.name
 			FROM heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell
 			WHERE (t.cell, t.channel, t.source) > ($1, $2, $3) ORDER BY t.cell, t.channel, t.source LIMIT $4`),
-		before: []any{"", "", ""}, remedy: restoreOrReset, row: checkedTally,
+		before: []any{"", "", ""}, remedy: lookAgain, mend: mendTallies, row: checkedTally,
 	},
 	{
 		table: "heed_id", page: both(`SELECT id, recorded, traced, retracted, checksum FROM heed_id WHERE id > $1 ORDER BY id LIMIT $2`),
@@ -227,13 +255,13 @@ var tableChecks = []tableCheck{
 	{
 		table: "heed_observation", page: both(`SELECT o.seq, o.cell, o.id, o.happened, o.recorded, o.source, o.observation, o.checksum, o.seq_copy, c.cell, c.kind, c.scope, c.item, c.name
 			FROM heed_observation o LEFT JOIN heed_cell c ON c.cell = o.cell WHERE o.seq > $1 ORDER BY o.seq LIMIT $2`),
-		before: []any{int64(-1 << 62)}, remedy: restoreOrReset, row: checkedObservation,
+		before: []any{int64(-1 << 62)}, remedy: lookAgain, mend: resetOf(1), row: checkedObservation,
 	},
 	{
 		table: "heed_lost", page: both(`SELECT l.id, l.cell, l.recorded, l.source, l.checksum, c.kind, c.scope, c.item, c.name
 			FROM heed_lost l LEFT JOIN heed_cell c ON c.cell = l.cell
 			WHERE (l.id, l.cell) > ($1, $2) ORDER BY l.id, l.cell LIMIT $3`),
-		before: []any{"", ""}, remedy: restoreOrReset, row: func(r *checkedRow) (string, bool) {
+		before: []any{"", ""}, remedy: lookAgain, mend: resetOf(1), row: func(r *checkedRow) (string, bool) {
 			return "a lost observation of " + r.ofCell(5, r.text(1)), r.number(4) == sumOfLost(r.text(0), r.text(1), r.text(3), r.instant(2))
 		},
 	},
@@ -279,7 +307,8 @@ func checkedCell(r *checkedRow) (string, bool) {
 var tallyValues = `t.` + strings.Join(tallyNumbers, `, t.`) + `, t.named, t.checksum, t.` +
 	strings.Join(tallyCopied, `, t.`) + `, t.` + strings.Join(tallyCopied, `_copy, t.`) + `_copy`
 
-func checkedTally(r *checkedRow) (string, bool) {
+// numbersChecked reports whether the numbers of a tally are as they were written, and returns the column after them.
+func numbersChecked(r *checkedRow) (after int, fits bool) {
 	named := namedTally(r.text(0), r.text(1), r.text(2))
 	at := 3 // the next column
 	total := named
@@ -287,8 +316,22 @@ func checkedTally(r *checkedRow) (string, bool) {
 		total += r.number(at)
 		at++
 	}
-	fits := r.number(at) == named && r.number(at+1) == total
-	at += 2
+	return at + 2, r.number(at) == named && r.number(at+1) == total
+}
+
+// mendTallies is the remedy for a damaged tally. The numbers tell whether the history is whole, so without them only a reset is left.
+func mendTallies(r *checkedRow) string {
+	numbers := &checkedRow{values: r.values}
+	after, fits := numbersChecked(numbers)
+	cell := after + 2*len(tallyCopied)
+	if key := numbers.text(0); fits && isKey.MatchString(key) && numbers.text(cell) == key && !numbers.wrong {
+		return mended(key)
+	}
+	return resetOf(0)(r)
+}
+
+func checkedTally(r *checkedRow) (string, bool) {
+	at, fits := numbersChecked(r)
 	for i := range tallyCopied {
 		fits = fits && r.sum(at+i) == r.sum(at+i+len(tallyCopied))
 	}
@@ -300,6 +343,9 @@ func checkedObservation(r *checkedRow) (string, bool) {
 	var k keptObservation
 	fits := r.number(7) == sumOfObservation(r.text(1), r.text(2), r.text(5), r.text(6), r.instant(3), r.instant(4)) &&
 		json.Unmarshal([]byte(r.text(6)), &k) == nil && r.text(2) == hashOf(k.ID)
+	if r.values[9] == nil {
+		return fmt.Sprintf("an observation of cell %s, which is missing,", r.text(1)), false
+	}
 	return fmt.Sprintf("observation %d of %s", r.number(0), r.ofCell(10, r.text(1))), fits && r.number(8) == r.number(0) && r.text(9) == r.text(1)
 }
 
@@ -435,8 +481,8 @@ func partsAgree(t *tx, rows []*checkedRow) (faults []string, err error) {
 	}
 	for _, key := range keys {
 		if wrong[key] && !partly[key] {
-			faults = append(faults, fmt.Sprintf("the sums of %s do not count the observations of the history: rebuild the cell, or reset it",
-				nameOf(cells[key].cell)))
+			faults = append(faults, fmt.Sprintf("the sums of %s do not count the observations of the history: %s",
+				nameOf(cells[key].cell), mended(key)))
 		}
 	}
 	return faults, nil

@@ -18,6 +18,10 @@ var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, 
 
 // raise raises the versions of the kinds that the commit has changed.
 func (c *change) raise() error {
+	if c.mending != nil {
+		c.damage = &damage{} // other damaged rows do not keep a cell from being mended
+		return c.raiseAll()
+	}
 	if c.alone && len(c.batches) > 0 && !c.known[0] && takesMuch(&c.batches[0]) {
 		return c.raiseAll()
 	}

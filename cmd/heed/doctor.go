@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -117,7 +118,8 @@ func (d *diagnosis) faults() (n int) {
 // kind reads the evidence of one kind.
 func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 	size := kindSize{Kind: kind}
-	halfLives, wrong, ahead := make(map[time.Duration]int), 0, 0
+	halfLives, ahead := make(map[time.Duration]int), 0
+	wrong := make(map[evidence.Cell]bool)
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says
 	for scope, err := range st.store.Scopes(ctx, kind) {
 		if err != nil {
@@ -135,8 +137,11 @@ func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 			}
 			last = part.Cell
 			size.Observations += part.Tally.N()
-			if !sound(&part.Tally) {
-				wrong++
+			if !sound(&part.Tally) && !wrong[part.Cell] {
+				wrong[part.Cell] = true
+				c := part.Cell
+				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: run heed mend --cell=%s", c.Kind, c.Scope, c.Item, c.Name,
+					ids.Of(c.Kind, c.Scope, c.Item, c.Name))
 			}
 			if part.Tally.Last() > limit {
 				ahead++
@@ -144,9 +149,6 @@ func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 		}
 	}
 	d.Kinds = append(d.Kinds, size)
-	if wrong > 0 {
-		d.fault("%s of kind %s can't come from evidence: reset the cells, or rebuild them from their history", plural(wrong, "tally", "tallies"), show(kind))
-	}
 	if ahead > 0 {
 		d.warning("%s in the future, of kind %s: the clock of some host was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
 	}

@@ -1,0 +1,92 @@
+package enginetest_test
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/mending"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A cell is mended as the check names it. The store that is open sees that at once, and other cells and damaged rows stay as they are.
+func TestMend(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, st.Declare(ctx, store.Audit, store.Kind{Name: "broken"}))
+		b := store.Batch{Policies: map[string]evidence.Policy{arm.Kind: {HalfLife: time.Hour}}}
+		for _, id := range []string{"1", "2", "3", "4"} {
+			o := observe(id, time.Now())
+			if id > "2" {
+				o.Cell.Item = "other"
+			}
+			b.Observations = append(b.Observations, o)
+		}
+		require.NoError(t, commits(b)(st))
+		list := func() map[string]uint64 {
+			all := make(map[string]uint64)
+			for _, item := range []string{arm.Item, "other"} {
+				var s store.Snapshot
+				c := arm
+				c.Item = item
+				require.NoError(t, st.Read(ctx, &s, []evidence.Cell{c}, nil))
+				for _, p := range s.Parts {
+					all[item] += p.Tally.N()
+				}
+			}
+			return all
+		}
+		whole := list()
+		require.Equal(t, map[string]uint64{arm.Item: 2, "other": 2}, whole)
+		of := ` WHERE cell = (SELECT cell FROM heed_cell WHERE item = '` + arm.Item + `')`
+		damage(t, handle, map[bool]string{
+			false: "UPDATE heed_tally SET n_positive = 7" + of, // SQLite generates the checksum
+			true:  "UPDATE heed_tally SET n_positive = 7, checksum = checksum + 7 - n_positive" + of,
+		}[at.dialect == sqlstore.Postgres])
+		damage(t, handle, "UPDATE heed_kind SET kind = 'x' WHERE name = 'broken'")
+		faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		require.Len(t, faults, 2)
+		key := regexp.MustCompile(`--cell=(\S+)$`).FindStringSubmatch(faults[0])[1]
+		mend := func(reset bool, id string) error {
+			why := store.AuditEntry{ID: id, Action: "mend", Actor: "olive", At: time.Now()}
+			return mending.Mend(ctx, st, mending.Cell{Key: key, Reset: reset, Why: why})
+		}
+		require.NoError(t, mend(false, "a"))
+		assert.Equal(t, whole, list())
+
+		damage(t, handle, "UPDATE heed_tally SET named = named + 1"+of)
+		require.ErrorIs(t, mend(false, "b"), heed.ErrDamaged)
+		require.NoError(t, mend(true, "b"))
+		assert.Equal(t, map[string]uint64{"other": 2}, list())
+		require.ErrorIs(t, mend(true, "c"), heed.ErrNotFound)
+		require.ErrorIs(t, mend(false, "c"), heed.ErrNotFound)
+		entries, err := gather(store.AuditEntries(ctx, st, store.AuditQuery{}))
+		require.NoError(t, err)
+		assert.Len(t, entries, 2, "what failed is not in the audit")
+		memory, err := memstore.New(memstore.Config{})
+		require.NoError(t, err)
+		require.ErrorAs(t, mending.Mend(ctx, memory, mending.Cell{}), new(*heed.InputError))
+	})
+}
+
+// Sums whose history the store never had can't be made anew.
+func TestMendNeedsTheHistory(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{NoHistory: true})
+		require.NoError(t, st.Declare(ctx, store.Audit))
+		require.NoError(t, commits(onlyObserve("1"))(st))
+		var key string
+		require.NoError(t, at.handle(t).QueryRow("SELECT cell FROM heed_cell").Scan(&key))
+		err := mending.Mend(ctx, st, mending.Cell{Key: key, Why: store.AuditEntry{ID: "a", Action: "mend", At: time.Now()}})
+		require.ErrorIs(t, err, evidence.ErrForgotten)
+	})
+}

@@ -1,0 +1,82 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/mending"
+	"github.com/heedhq/heed/store"
+)
+
+func init() {
+	mending.Mend = func(ctx context.Context, st store.Store, cell mending.Cell) error {
+		s, ok := st.(*Store)
+		if !ok {
+			return &heed.InputError{Field: "st", Reason: "must be a store of this package"}
+		}
+		return s.mend(ctx, cell)
+	}
+}
+
+func (s *Store) mend(ctx context.Context, cell mending.Cell) error {
+	c, err := s.begin(ctx, []store.Batch{{Records: []store.Record{cell.Why.Record()}}})
+	if err == nil {
+		c.alone, c.mending = true, &cell
+		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
+	}
+	if s.cache != nil {
+		s.cache.clear()
+	}
+	if _, err = c.result(err); err != nil {
+		return fmt.Errorf("sqlstore: mend: %w", because(ctx, err))
+	}
+	return nil
+}
+
+// dropCell has the statements that take away all rows that belong to a cell by its key.
+var dropCell = []*query{
+	both(`DELETE FROM heed_tally WHERE cell = $1`),
+	both(`DELETE FROM heed_observation WHERE cell = $1`),
+	both(`DELETE FROM heed_lost WHERE cell = $1`),
+	both(`DELETE FROM heed_cell WHERE cell = $1`),
+}
+
+func (c *change) mendCell() error {
+	key := c.mending.Key
+	if c.mending.Reset {
+		var all int64
+		for _, q := range dropCell {
+			n, err := c.t.exec(q, key)
+			if err != nil {
+				return err
+			}
+			all += n
+		}
+		if all == 0 {
+			return heed.ErrNotFound
+		}
+		return nil
+	}
+	found, err := c.findCells([]string{key})
+	switch {
+	case err != nil:
+		return err
+	case found[key] == nil:
+		return heed.ErrNotFound
+	}
+	return c.recountWhole(found[key])
+}
+
+// recountWhole makes the sums of a cell anew if its history is whole.
+func (c *change) recountWhole(row *cellRow) error {
+	lost, err := c.lost(row.key)
+	switch {
+	case err != nil:
+		return err
+	case lost > 0:
+		return evidence.ErrForgotten
+	}
+	return c.recount(row)
+}
