@@ -40,7 +40,7 @@ type Config struct {
 	Guarded bool
 	// BySource makes the store keep sources apart without caps, so that a source can be expunged at any time, and not only
 	// while the store's history still holds all its outcomes. It is a setting of the store, as the half-life is. false means
-	// what the store has. The number of sessions in which an item was seen is counted without a source.
+	// what the store has. If the pooling is a [Specializer], the sessions of an item are counted without a source, and so they stay.
 	BySource bool
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64

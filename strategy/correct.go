@@ -14,8 +14,8 @@ import (
 
 // Retract takes back the outcomes of these ids, as if they had never been observed: from the evidence on the arm and its parameters,
 // and from the choice's record, in one commit with an entry in the audit. A choice without another outcome is pending again, or
-// expired if Config.Silence.After is over; that does not count as silence. The session still counts as one in which the item was
-// seen. The actor and the reason are for the audit, and may be empty.
+// expired if Config.Silence.After is over; that does not count as silence. If the pooling is a [Specializer], the session still counts
+// among those of the item. The actor and the reason are for the audit, and may be empty.
 //
 // The ids stay known: the outcomes do not count if they are delivered again. To retract them again changes nothing. An outcome that
 // was never counted is [heed.ErrNotFound]. If the store's history no longer has one, the error is [evidence.ErrForgotten]. Both

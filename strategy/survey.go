@@ -22,7 +22,7 @@ type Distribution struct {
 	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
 	Parameters []ParameterReport `json:"parameters,omitempty"`
 	Items      int               `json:"items"`              // that have outcomes
-	Sessions   uint64            `json:"sessions,omitempty"` // in which items were seen, each item's counted for itself: see [Specializer]
+	Sessions   uint64            `json:"sessions,omitempty"` // of all items, each item's counted for itself; 0 unless the pooling is a [Specializer]
 	Outcomes   uint64            `json:"outcomes"`           // that count
 	Updated    time.Time         `json:"updated"`            // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
@@ -38,7 +38,7 @@ type Standing struct {
 	Mean         float64 `json:"mean"`    // of that arm, the reward that is expected
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen, if they are counted: see [Specializer]
+	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen; 0 unless the pooling is a [Specializer]
 	Outcomes     uint64  `json:"outcomes"`           // that count
 }
 
@@ -219,7 +219,7 @@ type ItemReport struct {
 	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen, if they are counted: see [Specializer]
+	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen; 0 unless the pooling is a [Specializer]
 	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it gives none.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 }

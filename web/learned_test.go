@@ -101,6 +101,7 @@ func TestLearned(t *testing.T) {
 	}
 	page := w.get("/segment", segment...)
 	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low, d.Arms[1].High))
+	assert.Contains(t, plain(page), fmt.Sprintf("Item Leading Mean From its own outcomes Reports ticket large %.3f", d.Arms[1].Mean)) // sessions are counted under Copy alone
 	assert.Equal(t, 10*2, strings.Count(page, `<rect class="c`))
 	assert.Contains(t, page, "What it saved")
 	assert.Contains(t, plain(w.get("/saved", segment...)), "53 choices with an outcome cost")
