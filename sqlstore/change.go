@@ -139,7 +139,7 @@ func entrance(lock string) *query {
 var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1
-	WHERE checksum = one + version + revision + forgotten + rewritten + erased RETURNING revision`, ``)
+	WHERE version = $1 AND checksum = one + version + revision + forgotten + rewritten + erased RETURNING revision`, ``)
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
@@ -149,19 +149,12 @@ func (c *change) enter(t *tx) error {
 	}
 	embedded := c.store.db.dialect.embedded()
 	version := tablesVersion
-	argument := int64(version)
-	if !embedded {
-		argument = flag(c.writesRecords())
-	}
 	var micros, revision int64
 	var err error
 	if embedded {
-		var other int64
-		if other, err = t.exec(lock, argument); err == nil && other > 0 {
-			err = t.one(whichVersion, nil, &version)
-		}
+		version, revision, err = c.enterSQLite(t, lock)
 	} else {
-		err = t.one(lock, []any{argument}, &version, &micros, &revision)
+		err = t.one(lock, []any{flag(c.writesRecords())}, &version, &micros, &revision)
 	}
 	switch {
 	case err != nil:
@@ -183,6 +176,22 @@ func (c *change) enter(t *tx) error {
 	return nil
 }
 
+// enterSQLite returns the version of the tables and, if records are to be written, the commit's number: where all is as usual, by one statement.
+func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, err error) {
+	if c.writesRecords() {
+		err := t.one(nextRevision, []any{tablesVersion}, &revision)
+		if !errors.Is(err, heed.ErrNotFound) {
+			return tablesVersion, revision, err
+		}
+	}
+	other, err := t.exec(lock, int64(tablesVersion))
+	if err != nil || other == 0 {
+		return tablesVersion, 0, err
+	}
+	err = t.one(whichVersion, nil, &version)
+	return version, 0, err
+}
+
 func (c *change) writesRecords() bool {
 	return slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.Records)+len(b.Forget) > 0 })
 }
@@ -192,7 +201,7 @@ func (c *change) number() error {
 	if c.revision > 0 {
 		return nil
 	}
-	err := c.t.one(nextRevision, nil, &c.revision)
+	err := c.t.one(nextRevision, []any{tablesVersion}, &c.revision)
 	if errors.Is(err, heed.ErrNotFound) {
 		err = c.t.db.damage("the number of the last commit")
 	}

@@ -35,7 +35,7 @@ func both(text string) *query {
 // takes several times as long to take a row from JSON.
 type bulk [len(bulkSizes)]*query
 
-var bulkSizes = [...]int{16, 4, 2, 1}
+var bulkSizes = [...]int{16, 4, 3, 2, 1}
 
 // bound registers a bulk. Between before and after stand the rows of values.
 func bound(before string, columns int, after string) (b bulk) {
