@@ -7,15 +7,14 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-// PostgreSQL commits what only adds by one call of a function. The function changes nothing where something is not as usual: then the
-// commit is made in steps, which find out what it is.
+// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. The function changes nothing where
+// something is not as usual: then the commit is made in steps, which find out what it is.
 var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3, named
 	FROM heed_commit(CAST($1 AS JSONB))`)
 
@@ -58,7 +57,17 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 		case err != nil || doc == nil:
 			return false, nil //nolint:nilerr // the steps find it, too
 		}
-		outcome, called, err := c.callOnce(ctx, doc, known, ending)
+		outcome, called := "", false
+		err = s.db.writeOnce(ctx, nil, func(t *tx) (err error) {
+			if outcome, err = c.callIn(t, doc, known); err == nil && outcome != "done" {
+				err = errSteps
+			}
+			if err == nil && ending != nil {
+				err = ending()
+			}
+			called = err == nil
+			return err
+		})
 		switch {
 		case err == nil:
 			c.callReceipts()
@@ -70,41 +79,6 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 		}
 	}
 	return false, nil
-}
-
-// callOnce makes the call in a transaction of its own. A call by itself is one: that saves two round trips. Between a BEGIN and a COMMIT
-// it is made where something may be refused after it: by ending, or by damaged sums among those that it tells of. called reports whether
-// it may have been committed.
-func (c *change) callOnce(ctx context.Context, doc *callDoc, known map[string]bool, ending func() error) (outcome string, called bool, err error) {
-	db := c.store.db
-	if ending == nil && len(doc.Parts) == 0 {
-		outcome, err = c.callIn(&tx{ctx: ctx, db: db, on: db.handle}, doc, known)
-		switch {
-		case err != nil:
-			return outcome, !turnedDown(err), err
-		case outcome != "done":
-			return outcome, false, errSteps
-		}
-		return outcome, true, nil
-	}
-	err = db.writeOnce(ctx, nil, func(t *tx) (err error) {
-		if outcome, err = c.callIn(t, doc, known); err == nil && outcome != "done" {
-			err = errSteps
-		}
-		if err == nil && ending != nil {
-			err = ending()
-		}
-		called = err == nil
-		return err
-	})
-	return outcome, called, err
-}
-
-// turnedDown reports whether an error is PostgreSQL's answer to a statement, which then has changed nothing. Nobody knows that without an
-// answer, nor if the server only says that it goes down: it may have committed just before.
-func turnedDown(err error) bool {
-	state := stateOf(err)
-	return state != "" && !strings.HasPrefix(state, "57P") && !strings.HasPrefix(state, "08")
 }
 
 // callIn makes the call, and returns what came of it. It adds the ids that turned out to be known.

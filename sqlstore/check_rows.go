@@ -131,11 +131,11 @@ func passing(err error) bool {
 		errors.As(err, new(net.Error)) {
 		return true
 	}
-	state := stateOf(err)
-	if len(state) != 5 {
+	var state interface{ SQLState() string }
+	if !errors.As(err, &state) || len(state.SQLState()) != 5 {
 		return false
 	}
-	switch state[:2] {
+	switch state.SQLState()[:2] {
 	case "08", "25", "28", "40", "42", "53", "55", "57": // connections, transactions, rights, resources, locks and operators
 		return true
 	}

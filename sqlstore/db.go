@@ -221,15 +221,9 @@ func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 }
 
 // deadlocked reports whether an error is PostgreSQL's that the transaction was in a deadlock.
-func deadlocked(err error) bool { return stateOf(err) == "40P01" }
-
-// stateOf returns the code of an error of PostgreSQL's, or "" of any other.
-func stateOf(err error) string {
+func deadlocked(err error) bool {
 	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		return state.SQLState()
-	}
-	return ""
+	return errors.As(err, &state) && state.SQLState() == "40P01"
 }
 
 // writeOnce is enter without another try.
