@@ -297,8 +297,9 @@ func (c *change) expunge(sources []string) error {
 
 var (
 	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	dropEmptied     = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
-	mendTally       = updateTally(`cell = $4 AND channel = $5 AND source = $6`,
+	// Counts are below zero where something was taken from sums that are not found, as the row names another cell.
+	dropEmptied = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive <= 0 AND n_negative <= 0 AND n_neutral <= 0`)
+	mendTally   = updateTally(`cell = $4 AND channel = $5 AND source = $6`,
 		setting{"last_positive", `CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END`},
 		setting{"last_negative", `CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END`},
 		setting{"last_neutral", `CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END`})

@@ -50,6 +50,9 @@ func (c *change) forgetPeople(names []string) error {
 			}
 		}
 	}
+	if err := c.forgetMisplaced(kinds, names, all); err != nil {
+		return err
+	}
 	for _, kind := range kinds {
 		if kind.Name == stream.Outbox.Name {
 			return c.forgetInInboxes(kind, all)
@@ -134,7 +137,7 @@ var (
 
 // forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.
 func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
-	last, rows := int64(0), 1
+	last, rows := -maxInt64, 1
 	for rows > 0 {
 		rows = 0
 		type event struct {
