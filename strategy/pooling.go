@@ -56,7 +56,8 @@ type Model interface {
 
 // A Specializer is a [Pooling] whose items take a copy of their segment's evidence after a number of sessions. Its models must be
 // a [Giver]. The learner asks for the copy once, and stores it with the item. It counts the distinct sessions in which an outcome of
-// the item was observed, but only while its pooling is a Specializer: each outcome then writes twice as much.
+// the item was observed, but only while its pooling is a Specializer: each outcome then writes twice as much. So if a learner had
+// another pooling before, each item begins with no sessions, however many outcomes it has.
 type Specializer interface {
 	Pooling
 	SpecializeAt() (sessions int)
