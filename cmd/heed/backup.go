@@ -117,7 +117,9 @@ func writeNew(file string, fill func(file string) error) (err error) {
 			}
 		}
 	}()
-	if err := errors.Join(fill(draft.Name()), draft.Sync(), draft.Close()); err != nil {
+	if err := errors.Join(fill(draft.Name()), draft.Sync(), draft.Close()); isFull(err) {
+		return fmt.Errorf("%s was not written, as its disk is full: see df -h %s, and make room or name a file on another disk", file, filepath.Dir(file))
+	} else if err != nil {
 		return err
 	}
 	if err := os.Link(draft.Name(), file); errors.Is(err, os.ErrExist) {

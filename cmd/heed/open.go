@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -186,6 +188,23 @@ func isCorrupt(err error) bool {
 	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_CORRUPT
 }
 
+// isFull reports whether something did not fit on a disk.
+func isFull(err error) bool {
+	var lite *sqlite.Error
+	var server *pgconn.PgError
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC) ||
+		errors.As(err, &server) && server.Code == "53100" // disk_full
+}
+
+// full says that the disk of a store is full.
+func (p place) full(err error) error {
+	room := "see df -h " + filepath.Dir(p.file)
+	if p.dialect == sqlstore.Postgres {
+		room = "see its log"
+	}
+	return fmt.Errorf("the disk of %s is full, so this was not written: make room, %s, and try again (%s)", p, room, oneLine(err))
+}
+
 func (p place) inUse() error {
 	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
 }
@@ -203,6 +222,8 @@ func (p place) explain(err error) error {
 		return errInterrupted
 	case errors.Is(err, heed.ErrDamaged):
 		return fmt.Errorf("%w: see heed doctor", err)
+	case isFull(err) && !errors.Is(err, syscall.ENOSPC): // of a file that names itself, such as standard output
+		return p.full(err)
 	case errors.As(err, &schema) && schema.Found < schema.Known:
 		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
@@ -215,6 +236,9 @@ func (p place) explain(err error) error {
 			return fmt.Errorf("%s is no database of SQLite: check --db or HEED_DB", p)
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check the rights of the file and its directory", p)
+		case sqlite3.SQLITE_IOERR:
+			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. SQLite needs room beside the file even to read (%v)",
+				p, filepath.Dir(p.file), lite)
 		case sqlite3.SQLITE_CORRUPT:
 			return fmt.Errorf("%s is damaged: restore it from a copy", p)
 		}

@@ -78,7 +78,7 @@ func (cmd *rebuildCommand) Run(s *session) error {
 				err = errors.New("the store no longer has the whole history: reset what was learned first, or keep the settings")
 			}
 			if err != nil {
-				return fmt.Errorf("%s %s (%d of %d): %w", r.Part, show(r.Name), i+1, len(all), err)
+				return fmt.Errorf("%s %s (%d of %d): %w", r.Part, show(r.Name), i+1, len(all), st.explain(err))
 			}
 		}
 		return s.answer(done, func(p *printer) {

@@ -112,7 +112,7 @@ func TestForgetWithoutTheIndex(t *testing.T) {
 			_ = namesAnn(t, handle, at)
 			for _, table := range []string{"heed_observation", "heed_tally", "heed_lost"} {
 				var text string
-				require.NoError(t, handle.QueryRow("SELECT sql FROM sqlite_master WHERE name = '" + table + "_source'").Scan(&text))
+				require.NoError(t, handle.QueryRow("SELECT sql FROM sqlite_master WHERE name = '"+table+"_source'").Scan(&text))
 				for _, statement := range []string{
 					"DROP INDEX " + table + "_source", text + " AND source <> 'ann'", "PRAGMA writable_schema = ON",
 					"UPDATE sqlite_master SET sql = replace(sql, ' AND source <> ''ann''', '')", "PRAGMA writable_schema = RESET",

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tinyDisk returns a directory on a disk of a megabyte. It skips the test where nobody may make one.
+func tinyDisk(t *testing.T) string {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no right to mount a disk: %s", out)
+	}
+	t.Cleanup(func() { assert.NoError(t, exec.Command("umount", dir).Run()) })
+	return dir
+}
+
+// fillBut writes a file that leaves some bytes of a disk of a megabyte.
+func fillBut(t *testing.T, dir string, left int64) {
+	file, err := os.Create(filepath.Join(dir, "fill"))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = file.Write(bytes.Repeat([]byte("x"), 4096))
+	}
+	require.ErrorContains(t, err, "no space left")
+	info, err := file.Stat()
+	require.NoError(t, err)
+	require.NoError(t, file.Truncate(info.Size()-left))
+	require.NoError(t, file.Close())
+}
+
+// A full disk is named by the file that has no room, and by what to do. What did not fit has left nothing.
+func TestAFullDisk(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		left int64
+		says string
+	}{
+		{"strategy status", 0, "the disk of STORE is full, or fails: see df -h DIR"},
+		{"doctor", 0, "the disk of STORE is full, or fails: see df -h DIR"},
+		{"strategy --learner strategy reset tool_usage --yes --reason x", 40960, "0 of 1 are forgotten, and then: the disk of STORE is full, so this was not written: make room"},
+		{"confidence pin greet-by-name --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
+		{"forget ann --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
+		{"rebuild --half-life 720h --yes --reason x", 40960, "(1 of 4): the disk of STORE is full, so this was not written: make room"},
+		{"backup DIR/backup.db", 40960, "DIR/backup.db was not written, as its disk is full: see df -h DIR"},
+		{"export DIR/export.jsonl", 40960, "DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			source := sqliteFile(t)
+			dir := tinyDisk(t)
+			db := filepath.Join(dir, "agent.db")
+			whole, err := os.ReadFile(source)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(db, whole, 0o600))
+			fillBut(t, dir, test.left)
+			names := strings.NewReplacer("STORE", db, "DIR", dir)
+			assertFails(t, call{args: append([]string{"--db", db}, strings.Fields(names.Replace(test.args))...)}.run(t), failed, names.Replace(test.says))
+			require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
+			rest, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			for _, file := range rest {
+				assert.True(t, strings.HasPrefix(file.Name(), "agent.db"), file.Name())
+			}
+			assert.Zero(t, call{args: at(db, "doctor", "--deep")}.run(t).code)
+		})
+	}
+}
+
+// Standard output that has no room says nothing about the disk of the store.
+func TestAFullOutput(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	cmd := exec.Command(command, "--db", sqliteFile(t), "export")
+	var told bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = environ(), full, &told
+	require.Error(t, cmd.Run())
+	assert.Equal(t, "heed: sqlstore: dump: write /dev/stdout: no space left on device\n", told.String())
+}
