@@ -73,7 +73,8 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 }
 
 // Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another half-life, or with
-// sources apart. Evidence and settings change in one commit. If the store has forgotten some of the history, Rebuild returns
+// sources apart. Under the settings that are stored already, it makes those cells anew that have another half-life. Evidence and settings change
+// in one commit. If the store has forgotten some of the history, Rebuild returns
 // [evidence.ErrForgotten] and changes nothing. Actor and reason are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere keep the old settings. Their signals are a [*heed.SettingsError] until they are opened anew.
@@ -98,30 +99,23 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return err
 	}
-	var kinds []string
-	if !is(before["HalfLife"], m.cfg.HalfLife) || !is(before["BySource"], m.cfg.BySource) {
-		kinds = append(kinds, m.kinds.heuristic)
+	sources := !is(before["BySource"], m.cfg.BySource)
+	changed := sources || !is(before["HalfLife"], m.cfg.HalfLife)
+	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
+	for _, of := range []struct {
+		kind string
+		all  bool
+	}{{m.kinds.heuristic, changed}, {m.kinds.fire, sources}, {m.kinds.calibration, sources}} {
+		if err := m.rebuilt(ctx, &b, of.kind, of.all); err != nil {
+			return err
+		}
 	}
-	if !is(before["BySource"], m.cfg.BySource) {
-		kinds = append(kinds, m.kinds.fire, m.kinds.calibration)
-	}
-	if kinds == nil { // a call whose reply was lost has done it
+	if !changed && b.Rebuild == nil { // a call whose reply was lost has done it
 		return nil
 	}
 	row, err := c.Overwrite(ctx, m.cfg.Store, m.cfg.Now())
 	if err != nil {
 		return err
-	}
-	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
-	for _, kind := range kinds {
-		for part, err := range m.cfg.Store.List(ctx, kind, "") {
-			if err != nil {
-				return err
-			}
-			if n := len(b.Rebuild); n == 0 || b.Rebuild[n-1] != part.Cell { // parts of a cell come together
-				b.Rebuild = append(b.Rebuild, part.Cell)
-			}
-		}
 	}
 	b.Records = []store.Record{row, store.AuditEntry{
 		ID: records.ID("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
@@ -129,6 +123,20 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 	}.Record()}
 	_, err = m.cfg.Store.Commit(ctx, b)
 	return err
+}
+
+// rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another half-life than the batch wants.
+func (m *Module) rebuilt(ctx context.Context, b *store.Batch, kind string, all bool) error {
+	for part, err := range m.cfg.Store.List(ctx, kind, "") {
+		if err != nil {
+			return err
+		}
+		other := all || part.Tally.HalfLife != b.Policies[kind].HalfLife
+		if n := len(b.Rebuild); other && (n == 0 || b.Rebuild[n-1] != part.Cell) { // parts of a cell come together
+			b.Rebuild = append(b.Rebuild, part.Cell)
+		}
+	}
+	return nil
 }
 
 // is reports whether a setting is stored with this value.

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
 )
 
 // tinyDisk returns a directory on a disk of a megabyte. It skips the test where nobody may make one.
@@ -71,6 +74,12 @@ func TestAFullDisk(t *testing.T) {
 			assert.Zero(t, call{args: at(db, "doctor", "--deep")}.run(t).code)
 		})
 	}
+}
+
+func TestAFullServer(t *testing.T) {
+	t.Parallel()
+	err := place{dialect: sqlstore.Postgres, dsn: "postgres://db.example/agent"}.explain(&pgconn.PgError{Code: "53100", Message: "could not extend file"})
+	require.ErrorContains(t, err, `the disk of PostgreSQL database "agent" at db.example:5432 is full, so this was not written: make room, see its log, and try again`)
 }
 
 // Standard output that has no room says nothing about the disk of the store.

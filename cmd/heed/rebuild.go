@@ -30,7 +30,7 @@ type kept struct {
 	HalfLife         string `json:"half_life"`
 	CriteriaHalfLife string `json:"criteria_half_life,omitempty"`
 	BySource         *bool  `json:"by_source,omitempty"`
-	Rebuilt          bool   `json:"rebuilt"` // false: it was kept so before, and its sums stay as they are
+	Rebuilt          bool   `json:"rebuilt"` // false: these were its settings, so that only cells with another half-life were made anew
 }
 
 // String says how the evidence is kept.
@@ -86,7 +86,7 @@ func (cmd *rebuildCommand) Run(s *session) error {
 				if k.Rebuilt {
 					p.line("Rebuilt %s.", k)
 				} else {
-					p.line("Not rebuilt, as its evidence is kept so already: %s.", k)
+					p.line("Rebuilt only where cells had another half-life, as these were the settings: %s.", k)
 				}
 			}
 		})
