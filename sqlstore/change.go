@@ -26,6 +26,7 @@ type change struct {
 	cached  bool   // whether the cache has what this commit changed
 	assumed time.Time
 	mending *mending.Cell // nil: none
+	reindex bool          // whether SQLite's indexes of cells are made anew before that
 	counted []*keptKind   // whose number of records this has learnt
 
 	// The fields below belong to one try.

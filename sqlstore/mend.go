@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -24,7 +25,11 @@ func (s *Store) mend(ctx context.Context, cell mending.Cell) error {
 	c, err := s.begin(ctx, []store.Batch{{Records: []store.Record{cell.Why.Record()}}})
 	if err == nil {
 		c.alone, c.mending = true, &cell
-		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
+		mend := func() error { return s.db.enter(ctx, c.enter, c.run) }
+		if err = c.retry(mend); malformed(err) && cell.Reset {
+			c.reindex = true
+			err = c.retry(mend)
+		}
 	}
 	if s.cache != nil {
 		s.cache.clear()
@@ -33,6 +38,14 @@ func (s *Store) mend(ctx context.Context, cell mending.Cell) error {
 		return fmt.Errorf("sqlstore: mend: %w", because(ctx, err))
 	}
 	return nil
+}
+
+// malformed reports whether an error is SQLite's that a row and its entry in an index are not alike. Each driver has a type of its own for it.
+func malformed(err error) bool { return err != nil && strings.Contains(err.Error(), "malformed") }
+
+// reindexCells makes the indexes anew from the tables.
+var reindexCells = []*query{
+	either(`REINDEX heed_tally`, ``), either(`REINDEX heed_observation`, ``), either(`REINDEX heed_lost`, ``), either(`REINDEX heed_cell`, ``),
 }
 
 // dropCell has the statements that take away all rows that belong to a cell by its key.
@@ -45,6 +58,13 @@ var dropCell = []*query{
 
 func (c *change) mendCell() error {
 	key := c.mending.Key
+	if c.reindex {
+		for _, q := range reindexCells {
+			if _, err := c.t.exec(q); err != nil {
+				return err
+			}
+		}
+	}
 	if c.mending.Reset {
 		var all int64
 		for _, q := range dropCell {

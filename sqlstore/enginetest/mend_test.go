@@ -1,7 +1,10 @@
 package enginetest_test
 
 import (
+	"bytes"
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,4 +92,57 @@ func TestMendNeedsTheHistory(t *testing.T) {
 		err := mending.Mend(ctx, st, mending.Cell{Key: key, Why: store.AuditEntry{ID: "a", Action: "mend", At: time.Now()}})
 		require.ErrorIs(t, err, evidence.ErrForgotten)
 	})
+}
+
+// A bit of a row flips in the file. SQLite then does not find the row's entry in an index, and refuses to delete the row.
+func TestMendBesideAnIndex(t *testing.T) {
+	for _, driver := range []string{"sqlite", "sqlite3"} {
+		for what, flip := range map[string]func(key, id string) (text string, place int){
+			"the item of the cell":         func(key, _ string) (string, int) { return key + "arms" + "i", len(key) + 4 },
+			"the id of an observation":     func(key, id string) (string, int) { return key + id, len(key) },
+			"the source of an observation": func(string, string) (string, int) { return `ann{"id":"1"`, 2 },
+		} {
+			t.Run(driver+"/"+what, func(t *testing.T) {
+				at := sqliteFile(t, driver)
+				handle := at.handle(t)
+				st := open(t, handle, at.dialect)
+				require.NoError(t, st.Declare(ctx, store.Audit))
+				other := onlyObserve("2")
+				other.Observations[0].Cell.Item = "other"
+				require.NoError(t, commits(onlyObserve("1"), other)(st))
+				var key, id string
+				require.NoError(t, handle.QueryRow("SELECT cell, id FROM heed_observation WHERE seq = 1").Scan(&key, &id))
+				_, err := handle.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+				require.NoError(t, err)
+				require.NoError(t, handle.Close())
+				text, place := flip(key, id)
+				flipIn(t, strings.TrimPrefix(at.dsn, "file:"), text, place)
+
+				handle = at.handle(t)
+				st = open(t, handle, at.dialect)
+				require.NoError(t, st.Declare(ctx, store.Audit))
+				faults, err := sqlstore.Check(ctx, handle, at.dialect, true)
+				require.NoError(t, err)
+				require.NotEmpty(t, faults)
+				why := store.AuditEntry{ID: "a", Action: "mend", Actor: "olive", At: time.Now()}
+				require.NoError(t, mending.Mend(ctx, st, mending.Cell{Key: key, Reset: true, Why: why}))
+				faults, err = sqlstore.Check(ctx, handle, at.dialect, true)
+				require.NoError(t, err)
+				assert.Empty(t, faults)
+				parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+				require.NoError(t, err)
+				require.Len(t, parts, 1)
+				assert.Equal(t, "other", parts[0].Cell.Item)
+			})
+		}
+	}
+}
+
+// flipIn flips a bit at a place in a text that a file has once.
+func flipIn(t *testing.T, file, text string, place int) {
+	all, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(all, []byte(text)))
+	all[bytes.Index(all, []byte(text))+place] ^= 1
+	require.NoError(t, os.WriteFile(file, all, 0o600))
 }
