@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +25,30 @@ var programs = regexp.MustCompile("(?s)```(bash|python|ts)\n(.*?)```\n\n```text\
 // interpreters run the programs. Node takes this TypeScript as it is, as it has no types in it but those that can be inferred.
 var interpreters = map[string]struct{ command, file string }{
 	"bash": {"bash", "program.sh"}, "python": {"python3", "program.py"}, "ts": {"node", "program.mjs"},
+}
+
+var (
+	sections = regexp.MustCompile(`(?m)^### ([a-z-]+)\n\n(\d+)\. ((?:.+\n)+)`)
+	retried  = regexp.MustCompile(`problem\.code not in \(([0-9, ]+)\)`)
+)
+
+// The Python program sends a request again after those problems of which the page says so, and after no other: what is not configured stays so.
+func TestThePythonProgramTriesAgain(t *testing.T) {
+	page, err := os.ReadFile("../docs/http.md")
+	require.NoError(t, err)
+	var again []string
+	found := sections.FindAllStringSubmatch(string(page), -1)
+	require.Len(t, found, len(sorts))
+	for _, section := range found {
+		name, status, text := section[1], section[2], section[3]
+		assert.Equal(t, status, strconv.Itoa(sorts[name].Status), name)
+		if strings.Contains(text, "again") {
+			again = append(again, status)
+		}
+	}
+	slices.Sort(again)
+	assert.Equal(t, retried.FindStringSubmatch(string(page))[1], strings.Join(slices.Compact(again), ", "))
+	assert.NotContains(t, again, strconv.Itoa(sorts[missingPart].Status))
 }
 
 // The programs of docs/http.md print what stands below them.
