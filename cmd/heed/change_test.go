@@ -149,6 +149,21 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	assertFails(t, r, failed, "strategy strategy (1 of 1): the store no longer has the whole history: reset what was learned first")
 }
 
+// A cell whose sums are damaged is in no list, and so is not made anew. The others are, and the command says so.
+func TestRebuildBesideDamage(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	statement(t, db, "UPDATE heed_tally SET named = named + 1 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'strategy.arm' LIMIT 1)")
+	r := call{args: []string{"--db", db, "rebuild", "strategy", "--name", "strategy", "--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
+	assert.Equal(t, failed, r.code)
+	assert.Contains(t, r.err, "cells with damaged rows stay as they are, and all others were made anew: heed doctor --deep names")
+	onFile(t, db, func(handle *sql.DB) {
+		const halfLives = "SELECT CAST(count(*) AS TEXT) FROM heed_cell WHERE kind = 'strategy.arm' AND half_life "
+		assert.Equal(t, []string{"1"}, readTexts(t, handle, halfLives+"<> 3600000000"))
+		assert.NotEqual(t, []string{"0"}, readTexts(t, handle, halfLives+"= 3600000000"))
+	})
+}
+
 func TestRulesThroughTheGate(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
