@@ -13,7 +13,11 @@ import (
 // A damaged row may not be found where the index of a name says, or may be whole while its entry in the index is not. So to forget somebody
 // goes through the tables once more, without an index: the databases take none for a source with an empty text behind it.
 var (
-	misplacedRecords = either(recordsNaming(`instr(keys, $1) > 0`), recordsNaming(`strpos(keys, $1) > 0`))
+	// One pass is for all people. A list of keys that is no JSON any more is searched as text, as PostgreSQL searches each.
+	misplacedRecords = either(
+		recordsNaming(`CASE WHEN json_valid(keys) THEN EXISTS (SELECT 1 FROM json_each(keys) WHERE value IN (SELECT value->>0 FROM json_each($1)))
+			ELSE EXISTS (SELECT 1 FROM json_each($1) WHERE instr(keys, value->>1) > 0) END`),
+		recordsNaming(`EXISTS (SELECT 1 FROM jsonb_array_elements($1) WHERE strpos(keys, value->>1) > 0)`))
 	misplacedSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE source || '' IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500 OFFSET $2`)
 	dropMisplaced = []*query{
@@ -40,24 +44,31 @@ func (c *change) forgetMisplaced(kinds []store.Kind, names []string, all []peopl
 			return err
 		}
 	}
-	for _, name := range names {
-		if err := c.forgetByKeys(kinds, name, all); err != nil {
-			return err
-		}
+	if err := c.forgetByKeys(kinds, names, all); err != nil {
+		return err
 	}
 	return c.noteFlipped(names)
 }
 
-// forgetByKeys takes people out of the records whose own list of keys has a name.
-func (c *change) forgetByKeys(kinds []store.Kind, name string, all []people.Person) error {
-	key, err := json.Marshal(store.PersonKey(name)) // as textOfKeys writes it
+// forgetByKeys takes people out of the records whose own list of keys has a name of theirs.
+func (c *change) forgetByKeys(kinds []store.Kind, names []string, all []people.Person) error {
+	keys := make([][]any, len(names))
+	for i, name := range names {
+		key := store.PersonKey(name)
+		text, err := json.Marshal(key) // as textOfKeys writes it
+		if err != nil {
+			return err
+		}
+		keys[i] = []any{key, string(text)}
+	}
+	asked, err := rowsOf(keys)
 	if err != nil {
 		return err
 	}
 	for last, rows := -maxInt64, 1; rows > 0; {
 		rows = 0
 		pages := make(map[int][]bodyRow) // by the place of the kind
-		err := c.t.each(misplacedRecords, []any{string(key), last}, func(scan func(...any) error) error {
+		err := c.t.each(misplacedRecords, []any{asked, last}, func(scan func(...any) error) error {
 			var r bodyRow
 			var kind, keys string
 			var revision, sum int64
@@ -111,13 +122,17 @@ func sourcesWhere(condition string) (text string) {
 // else, whose name is so alike.
 func (c *change) noteFlipped(names []string) error {
 	var alike []string
+	ofLength := make(map[int][]string)
 	for _, name := range names {
-		found, err := c.t.texts(sourcesOfLength, int64(len(name)))
+		ofLength[len(name)] = append(ofLength[len(name)], name)
+	}
+	for length, names := range ofLength {
+		found, err := c.t.texts(sourcesOfLength, int64(length))
 		if err != nil {
 			return err
 		}
 		for _, source := range found {
-			if flippedBits(name, source) == 1 {
+			if slices.ContainsFunc(names, func(name string) bool { return flippedBits(name, source) == 1 }) {
 				alike = append(alike, source)
 			}
 		}

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,8 @@ func TestForgetFindsMisplacedRows(t *testing.T) {
 		{name: "the kind of a record", statement: "UPDATE heed_record SET kind = 'other' WHERE kind = 'note'"},
 		{name: "the kind of a record without a key", statement: "UPDATE heed_record SET kind = 'other' WHERE kind = 'note'; DELETE FROM heed_key",
 			left: `record "0" of kind "other"`},
+		{name: "the list of keys of a record", statement: "UPDATE heed_record SET keys = keys || 'x' WHERE keys LIKE '%ann%'; DELETE FROM heed_key",
+			left: `record "0" of kind "note"`},
 		{name: "the number of an observation", statement: "UPDATE heed_observation SET seq = -seq"},
 		{name: "the source of an observation", statement: "UPDATE heed_observation SET source = 'anl' WHERE source = 'ann'", left: "observation 1 in"},
 		{name: "the cell of an observation", statement: "UPDATE heed_observation SET cell = cell || 'x' WHERE source = 'ann'", left: "observation 1 in"},
@@ -100,6 +103,30 @@ func TestForgetFindsMisplacedRows(t *testing.T) {
 				assert.Equal(t, 4, others)
 			})
 		})
+	}
+}
+
+// Each table is gone through as often for three people as for one.
+func TestForgetSeveral(t *testing.T) {
+	for _, at := range []place{sqliteFile(t, "sqlite"), postgresSchema(t)} {
+		driver, handle := hookedAt(t, at)
+		defer handle.Close()
+		st := namesAnn(t, handle, at)
+		forget := func(names ...string) (scans int) {
+			driver.set(func(statement string) error {
+				if strings.Contains(statement, "FROM heed_record WHERE") || strings.Contains(statement, "UNION SELECT source") {
+					scans++
+				}
+				return nil
+			})
+			defer driver.set(nil)
+			_, err := st.Commit(ctx, store.Batch{Forget: names})
+			require.NoError(t, err)
+			return scans
+		}
+		one := forget("eve")
+		require.Positive(t, one)
+		assert.Equal(t, one, forget("sue", "tom", "kim"))
 	}
 }
 
