@@ -139,8 +139,10 @@ func entrance(lock string) *query {
 
 var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
-var nextRevision = either(`UPDATE heed_store SET revision = revision + 1
-	WHERE version = $1 AND checksum = one + version + revision + forgotten + rewritten + erased RETURNING revision`, ``)
+// wholeStore ends statements about the row of the store itself: one that is damaged stays so, as SQLite makes the checksum of a row that it writes anew.
+const wholeStore = ` WHERE checksum = one + version + revision + forgotten + rewritten + erased`
+
+var nextRevision = either(`UPDATE heed_store SET revision = revision + 1`+wholeStore+` AND version = $1 RETURNING revision`, ``)
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {

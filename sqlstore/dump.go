@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	lastRevision = either(`SELECT revision FROM heed_store WHERE checksum = one + version + revision + forgotten + rewritten + erased`, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
+	lastRevision = either(`SELECT revision FROM heed_store`+wholeStore, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
 	dumpCells    = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
 	dumpTallies  = both(`SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
 			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source, ` + tallySums + `
@@ -211,7 +211,7 @@ var (
 		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
 		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id LIMIT 10000`)
 
-	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
+	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`+wholeStore,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
 
 	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and guesses until then. SQLite finds
@@ -276,7 +276,10 @@ func (c *change) load(from io.Reader) error {
 		return err
 	}
 	if c.t.db.dialect.embedded() {
-		_, err = c.t.exec(raiseRevision, int64(in.Revision))
+		n, err := c.t.exec(raiseRevision, int64(in.Revision))
+		if err == nil && n == 0 {
+			err = c.t.db.damage("the number of the last commit")
+		}
 		return err
 	}
 	var revision int64

@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
@@ -184,16 +186,19 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 // older versions of pages in the log. So the file is rewritten after people were forgotten, and the log emptied. The database
 // notes how far that has come, as it can be cut off, and a reader of the log has to be waited for.
 var (
-	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`, ``)
-	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`, ``)
-	noteRewritten = either(`UPDATE heed_store SET rewritten = max(rewritten, $1)`, ``)
-	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`, ``)
+	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`+wholeStore, ``)
+	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`+wholeStore, ``)
+	noteRewritten = either(`UPDATE heed_store SET rewritten = max(rewritten, $1)`+wholeStore, ``)
+	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`+wholeStore, ``)
 )
 
 // erasure counts the forgotten people, and how many of them the file and the log no longer hold.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })
+		if errors.Is(err, heed.ErrNotFound) {
+			err = s.db.damage("the numbers of the store")
+		}
 	}
 	return forgotten, rewritten, erased, err
 }

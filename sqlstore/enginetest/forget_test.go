@@ -161,3 +161,47 @@ func TestForgetWithoutTheIndex(t *testing.T) {
 		})
 	}
 }
+
+// A number of the store's own row is damaged while names are still to be removed from the files. To note that they are gone must not make the
+// row's checksum fit again: revisions would be given out twice.
+func TestErasingLeavesADamagedRowAsItIs(t *testing.T) {
+	for _, b := range files() {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			handle := at.handle(t)
+			st := namesAnn(t, handle, at)
+			require.NoError(t, commits(noted("1"))(st))
+			reader, err := at.handle(t).BeginTx(ctx, nil)
+			require.NoError(t, err)
+			var revision, pending int
+			require.NoError(t, reader.QueryRow("SELECT revision FROM heed_store").Scan(&revision))
+			_, err = st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+			require.NoError(t, err)
+			require.NoError(t, reader.Rollback())
+			require.NoError(t, handle.QueryRow("SELECT forgotten - erased FROM heed_store").Scan(&pending))
+			require.Positive(t, pending)
+
+			var text string
+			require.NoError(t, handle.QueryRow("SELECT sql FROM sqlite_master WHERE name = 'heed_store'").Scan(&text))
+			conn, err := handle.Conn(ctx)
+			require.NoError(t, err)
+			const rewrite = "UPDATE sqlite_master SET sql = '%s' WHERE name = 'heed_store'"
+			for _, statement := range []string{
+				"PRAGMA writable_schema = ON", fmt.Sprintf(rewrite, generated.ReplaceAllString(text, "")), "PRAGMA writable_schema = RESET",
+				"UPDATE heed_store SET revision = 0",
+				"PRAGMA writable_schema = ON", fmt.Sprintf(rewrite, text), "PRAGMA writable_schema = RESET",
+			} {
+				_, err = conn.ExecContext(ctx, statement)
+				require.NoError(t, err, statement)
+			}
+			require.NoError(t, conn.Close())
+			require.NoError(t, handle.Close())
+
+			st = open(t, at.handle(t), at.dialect)
+			require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Decided: []string{"by"}}))
+			require.ErrorIs(t, st.Sweep(ctx, time.Now()), heed.ErrDamaged)
+			_, err = st.Commit(ctx, noted("2"))
+			require.ErrorIs(t, err, heed.ErrDamaged)
+		})
+	}
+}
