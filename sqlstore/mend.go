@@ -84,9 +84,24 @@ func (c *change) mendCell() error {
 	case err != nil:
 		return err
 	case found[key] == nil:
-		return heed.ErrNotFound
+		return c.withoutCell(key)
 	}
 	return c.recountWhole(found[key])
+}
+
+var anyOfCell = both(`SELECT 1 FROM heed_tally WHERE cell = $1 UNION ALL SELECT 1 FROM heed_observation WHERE cell = $1
+	UNION ALL SELECT 1 FROM heed_lost WHERE cell = $1`)
+
+// withoutCell returns the error for a key that no cell has. Rows that belong to it all the same can't be counted, as the half-life is lost.
+func (c *change) withoutCell(key string) error {
+	found, err := c.t.finds(anyOfCell, key)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		return c.t.db.damage("the cell of rows of %s, which is missing", key)
+	}
+	return heed.ErrNotFound
 }
 
 // recountWhole makes the sums of a cell anew if its history is whole.

@@ -44,7 +44,7 @@ func (cmd *mendCommand) Run(s *session) error {
 			return fmt.Errorf("no row belongs to cell %s. If you have mended it already, look again with heed doctor --deep", show(cmd.Cell))
 		case errors.Is(err, evidence.ErrForgotten), !cmd.Reset && errors.Is(err, heed.ErrDamaged):
 			return fmt.Errorf("the history of cell %s is damaged, or not known to be whole: restore the store from a copy, or forget the cell "+
-				"with heed mend --cell=%s --reset", show(cmd.Cell), cmd.Cell)
+				"with heed mend --cell=%s --reset", show(cmd.Cell), show(cmd.Cell))
 		case err != nil:
 			return err
 		}

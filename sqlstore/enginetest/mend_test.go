@@ -94,6 +94,28 @@ func TestMendNeedsTheHistory(t *testing.T) {
 	})
 }
 
+// Rows whose cell is missing are not called none.
+func TestMendWithoutTheCell(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, st.Declare(ctx, store.Audit))
+		require.NoError(t, commits(onlyObserve("1"))(st))
+		damage(t, handle, "UPDATE heed_cell SET cell = 'another'")
+		mend := func(key string) error {
+			why := store.AuditEntry{ID: "a", Action: "mend", At: time.Now()}
+			return mending.Mend(ctx, st, mending.Cell{Key: key, Why: why})
+		}
+		var key string
+		for _, table := range []string{"heed_tally", "heed_observation"} {
+			require.NoError(t, handle.QueryRow("SELECT cell FROM heed_observation").Scan(&key))
+			require.ErrorIs(t, mend(key), heed.ErrDamaged)
+			damage(t, handle, "DELETE FROM "+table)
+		}
+		require.ErrorIs(t, mend(key), heed.ErrNotFound)
+	})
+}
+
 // A bit of a row flips in the file. SQLite then does not find the row's entry in an index, and refuses to delete the row.
 func TestMendBesideAnIndex(t *testing.T) {
 	for _, driver := range []string{"sqlite", "sqlite3"} {
