@@ -110,7 +110,7 @@ func TestForgetFindsMisplacedRows(t *testing.T) {
 func TestForgetSeveral(t *testing.T) {
 	for _, at := range []place{sqliteFile(t, "sqlite"), postgresSchema(t)} {
 		driver, handle := hookedAt(t, at)
-		defer handle.Close()
+		t.Cleanup(func() { require.NoError(t, handle.Close()) })
 		st := namesAnn(t, handle, at)
 		forget := func(names ...string) (scans int) {
 			driver.set(func(statement string) error {
@@ -151,7 +151,7 @@ func TestForgetWithoutTheIndex(t *testing.T) {
 			require.NoError(t, handle.Close())
 			handle, err := at.open()
 			require.NoError(t, err)
-			defer handle.Close()
+			t.Cleanup(func() { _ = handle.Close() })
 			var n int
 			require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_observation WHERE source <> '' AND source = 'ann'").Scan(&n))
 			require.Zero(t, n, "the index")
