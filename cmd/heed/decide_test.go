@@ -246,7 +246,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	assert.Equal(t, standing.Confidence, read[confidence](t, of("praised")...).Confidence)
 	assert.True(t, read[confidence](t, of("locked")...).Held.Locked)
 
-	for _, want := range []string{"Rebuilt", "Not rebuilt, as its evidence is kept so already:"} {
+	for _, want := range []string{"Rebuilt", "Rebuilt only where cells had another half-life, as these were the settings:"} {
 		r := call{args: []string{"--db", db, "rebuild", "confidence", "--name", "apart", "--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, want+" confidence apart: half-life 0s, sources apart: true.\n", r.out)
