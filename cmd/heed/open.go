@@ -237,7 +237,7 @@ func (p place) explain(err error) error {
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check the rights of the file and its directory", p)
 		case sqlite3.SQLITE_IOERR:
-			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. SQLite needs room beside the file even to read (%v)",
+			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. SQLite needs room beside the file even to read (%w)",
 				p, filepath.Dir(p.file), lite)
 		case sqlite3.SQLITE_CORRUPT:
 			return fmt.Errorf("%s is damaged: restore it from a copy", p)
