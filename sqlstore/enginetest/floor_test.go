@@ -51,6 +51,7 @@ func writingRows(b *testing.B, at place) func() error {
 	require.NoError(b, err)
 	handle.SetMaxOpenConns(1)
 	var n atomic.Int64
+	n.Store(time.Now().UnixNano()) // the benchmark may run again in one database, and the ids have to be new
 	next := func() [][]any {
 		n := n.Add(1)
 		name := func(of string, n int64) string { return ids.Of(of, fmt.Sprint(n)).String() }
