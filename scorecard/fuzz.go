@@ -68,7 +68,7 @@ func fuzzed(targets []suite, bug string, short, long int64) card.Attempt {
 				dir = cache // where its finding is written
 			}
 			each := card.Pick(s, short, long)
-			// Each new input is made shorter for a minute if nobody says otherwise, and none other is tried meanwhile.
+			// Without a limit, Go spends a minute on making each new input shorter, and tries no other meanwhile.
 			v, err := execute(ctx, dir, binary, []string{seedVariable + "=" + bug}, "-test.run=^$", "-test.fuzz=^"+t.run+"$",
 				fmt.Sprintf("-test.fuzztime=%dx", each), "-test.fuzzminimizetime=1000x", "-test.parallel=1", "-test.fuzzcachedir="+cache)
 			if err != nil {

@@ -124,7 +124,7 @@ func seeding14() []card.Line {
 	}}
 }
 
-// attempts are for races: on a busy machine a test may miss one once. It stops at the first that fails.
+// A busy machine can hide a race once, so a test has 20 attempts. It stops at the first failure.
 const attempts = "-test.count=20"
 
 // board plays the test of each bug on the sound source, and then with the bug.

@@ -22,7 +22,7 @@ var (
 // A deep check takes longer. It has SQLite compare the indexes of the file with the tables. Then it reads every row of every table, a page
 // at a time, and checks its checksum and whether it agrees with the rows that belong to it. It names the first 100 rows of each table that
 // are wrong. It holds up nobody who writes. An error that says nothing about the rows, such as that of a lost connection, is no finding: it
-// ends the check. What it says to run, the command heed does.
+// ends the check. A fault names the step that mends it, which is often a call of the command heed.
 func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (faults []string, err error) {
 	if err = dialect.validate(); err == nil {
 		db := newDB(handle, dialect)

@@ -39,7 +39,7 @@ func fillBut(t *testing.T, dir string, left int64) {
 	require.NoError(t, file.Close())
 }
 
-// A full disk is named by the file that has no room, and by what to do. What did not fit has left nothing.
+// On a full disk, a command names the file that has no room, and says how to go on. A backup or export that did not fit leaves no file.
 func TestAFullDisk(t *testing.T) {
 	for _, test := range []struct {
 		args string

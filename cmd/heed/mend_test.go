@@ -33,7 +33,7 @@ func evidenceBut(t *testing.T, file string, cells []string) (rows []string) {
 	return rows
 }
 
-// A row of a cell of each kind is damaged. To do what the doctor says of them leaves no fault, and changes no other cell.
+// The test damages a row in a cell of each kind, and does what the doctor says. Then there is no fault, and other cells are as before.
 func TestDoctorsAdviceMends(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

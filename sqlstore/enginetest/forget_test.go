@@ -49,7 +49,7 @@ func rowsOfAnn(t testing.TB, handle *sql.DB) (n int) {
 	return n
 }
 
-// The row of a person is damaged so that it is not found by their name. To forget them finds it in another way, or says that a row is left.
+// A damaged row is not found by the person's name. Forget finds it in another way, or says that a row is left.
 func TestForgetFindsMisplacedRows(t *testing.T) {
 	for _, test := range []struct {
 		name, statement string
@@ -106,7 +106,7 @@ func TestForgetFindsMisplacedRows(t *testing.T) {
 	}
 }
 
-// Each table is gone through as often for three people as for one.
+// Forget reads each table as often for three people as for one.
 func TestForgetSeveral(t *testing.T) {
 	for _, at := range []place{sqliteFile(t, "sqlite"), postgresSchema(t)} {
 		driver, handle := hookedAt(t, at)

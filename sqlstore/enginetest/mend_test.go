@@ -94,7 +94,7 @@ func TestMendNeedsTheHistory(t *testing.T) {
 	})
 }
 
-// Rows whose cell is missing are not called none.
+// A cell's own row is gone, and its sums and observations are there. Mend does not say that the cell has no rows.
 func TestMendWithoutTheCell(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
