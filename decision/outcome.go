@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -112,7 +111,7 @@ func (e *Experiment) observation(row *outcomeRow, name string) evidence.Observat
 }
 
 // id returns the id of an outcome among all that the store has.
-func (e *Experiment) id(id string) string { return "experiment:" + records.ID(e.cfg.Name, id) }
+func (e *Experiment) id(id string) string { return "experiment:" + store.IDOf(e.cfg.Name, id) }
 
 func (e *Experiment) cell(variant string) evidence.Cell {
 	return evidence.Cell{Kind: "experiment.outcome", Scope: e.cfg.Name, Item: variant}
@@ -128,10 +127,10 @@ type outcomeRow struct {
 	Kept                    time.Time // when it was stored
 }
 
-func (o *outcomeRow) id() string { return records.ID("outcome", o.Experiment, o.ID) }
+func (o *outcomeRow) id() string { return store.IDOf("outcome", o.Experiment, o.ID) }
 
 // outcomeKind keeps outcomes for as long as they can be replaced.
-var outcomeKind = records.Kind[outcomeRow]{
+var outcomeKind = store.View[outcomeRow]{
 	Kind: store.Kind{
 		Name: "decision.outcome", Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 1_000_000}, Caused: []string{"Source"}, Whole: true,
 	},

@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -206,9 +205,9 @@ func (f *Reactions) check(r *Reaction) error {
 
 // A said is what the store has of an answer, of the person's last verdict on it, and of the person.
 type said struct {
-	trace   records.Kept[traceRow]
-	verdict records.Kept[verdictRow]
-	person  records.Kept[personRow]
+	trace   store.Row[traceRow]
+	verdict store.Row[verdictRow]
+	person  store.Row[personRow]
 }
 
 // react reads what holds, and commits the reaction if it changes that.
@@ -286,7 +285,7 @@ func (v *verdictRow) credit(said verdict) string {
 	value := strconv.FormatFloat(said.Value+0, 'g', -1, 64) // -0 is 0
 	at := strconv.FormatInt(int64(evidence.InstantOf(said.At)), 10)
 	weight := strconv.FormatFloat(cmp.Or(said.Weight, 1), 'g', -1, 64)
-	return "verdict:" + records.ID(v.ResponseID, v.Person, v.Channel, string(v.Target), value, weight, at)
+	return "verdict:" + store.IDOf(v.ResponseID, v.Person, v.Channel, string(v.Target), value, weight, at)
 }
 
 // replace lets a verdict replace the person's last one, and weighs it. It returns the records to write.

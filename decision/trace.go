@@ -49,7 +49,7 @@ type traceRow struct {
 }
 
 // traceKind keeps traces for as long as reactions can come. The source of an event may be a person.
-var traceKind = records.Kind[traceRow]{
+var traceKind = store.View[traceRow]{
 	Kind: store.Kind{
 		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000}, Caused: []string{"Source"},
 	},
@@ -82,7 +82,7 @@ type verdictRow struct {
 const maxVerdicts = 1000
 
 // verdictKind keeps verdicts. Those of a person go with the person.
-var verdictKind = records.Kind[verdictRow]{
+var verdictKind = store.View[verdictRow]{
 	Kind: store.Kind{
 		Name: "decision.verdict", Limits: store.Limits{For: 24 * time.Hour, Most: 1_000_000}, Caused: []string{"Person"}, Whole: true,
 	},
@@ -94,7 +94,7 @@ var verdictKind = records.Kind[verdictRow]{
 
 // id returns the same id for all verdicts that replace each other.
 func (v *verdictRow) id() string {
-	return records.ID("verdict", v.ResponseID, v.Person, v.Channel, string(v.Target))
+	return store.IDOf("verdict", v.ResponseID, v.Person, v.Channel, string(v.Target))
 }
 
 // A personRow is how many reactions of each kind a person has had, as it is stored.
@@ -105,12 +105,12 @@ type personRow struct {
 }
 
 // personKind keeps the counts for [ReactionsConfig].Calibration.
-var personKind = records.Kind[personRow]{
+var personKind = store.View[personRow]{
 	Kind: store.Kind{
 		Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Caused: []string{"Person"}, Whole: true,
 	},
 	Place: func(p personRow) (string, time.Time, []string) {
-		return records.ID("person", p.Person), p.At, personKeys(p.Person)
+		return store.IDOf("person", p.Person), p.At, personKeys(p.Person)
 	},
 }
 
@@ -145,9 +145,9 @@ func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 	return kept.Value.Trace, nil
 }
 
-func getTrace(ctx context.Context, st store.Store, responseID string) (records.Kept[traceRow], error) {
+func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row[traceRow], error) {
 	if st == nil {
-		return records.Kept[traceRow]{}, heed.ErrNotFound
+		return store.Row[traceRow]{}, heed.ErrNotFound
 	}
 	return traceKind.Get(ctx, st, responseID)
 }

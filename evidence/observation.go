@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -18,6 +20,11 @@ type Cell struct {
 	Scope string `json:"scope,omitempty"` // the group that it belongs to: a segment, a domain, a tenant
 	Item  string `json:"item,omitempty"`  // the thing itself; an item or a name there must be
 	Name  string `json:"name,omitempty"`  // which of the item's alternatives
+}
+
+// Compare orders cells by kind, scope, item and name.
+func (c Cell) Compare(o Cell) int {
+	return cmp.Or(strings.Compare(c.Kind, o.Kind), strings.Compare(c.Scope, o.Scope), strings.Compare(c.Item, o.Item), strings.Compare(c.Name, o.Name))
 }
 
 // An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most [MaxText] bytes. Once a store has it, it is

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -93,7 +92,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: reason})
 		}
 		found.Observations = append(found.Observations, evidence.Observation{
-			ID: records.ID("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
+			ID: store.IDOf("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
 		})
 	}
 	if c.ID == "" || len(found.Observations) == 0 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/oppose"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -37,7 +36,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 			recent := s.recentOf(agent)
 			recent.Kind = feedbackKind.Name
 			var end func()
-			ctx, end = s.foresee(ctx, []store.Ref{feedbackKind.Ref(id), laneKind.Ref(records.ID(agent))}, recent)
+			ctx, end = s.foresee(ctx, []store.Ref{feedbackKind.Ref(id), laneKind.Ref(store.IDOf(agent))}, recent)
 			defer end()
 		}
 		if r, err = s.feedback(ctx, id); err != nil || r.Class != "" {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // Rules carries proposals through their review to active rules, and back. Get it from [Service.Rules]. It is safe for
@@ -306,7 +306,7 @@ func (f *Feedback) separate(p *Proposal, others []Feedback) {
 	f.Apart = text.Distinct(f.Apart)
 	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
 	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool { return slices.Contains(f.Apart, id) })
-	f.Cluster, f.Link, f.Worded = records.ID("apart", p.ID, f.ID), 1, false
+	f.Cluster, f.Link, f.Worded = store.IDOf("apart", p.ID, f.ID), 1, false
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly, min(f.Confidence, Support{1, 1, 1}.Confidence())
 	}

@@ -64,7 +64,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 		return nil, err
 	}
 	if err := cfg.Store.Declare(
-		ctx, feedbackKind.Kind.Kind, proposalKind.Kind.Kind, ruleKind.Kind.Kind, markKind.Kind, laneKind.Kind, store.Audit,
+		ctx, feedbackKind.View.Kind, proposalKind.View.Kind, ruleKind.View.Kind, markKind.Kind, laneKind.Kind, store.Audit,
 	); err != nil {
 		return nil, err
 	}

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
 // The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval is refused instead.
 var (
-	feedbackKind = shelf[Feedback]{records.Kind[Feedback]{
+	feedbackKind = shelf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
 			Name: "feedback.record", Limits: store.Limits{Most: 100_000}, Decided: []string{"reviewer_id", "resolver"},
 		},
@@ -32,7 +31,7 @@ var (
 			return r.ID, r.At, keys
 		},
 	}}
-	proposalKind = shelf[Proposal]{records.Kind[Proposal]{
+	proposalKind = shelf[Proposal]{store.View[Proposal]{
 		Kind: store.Kind{
 			Name: "feedback.proposal", Limits: store.Limits{Most: 100_000},
 			Decided: []string{"authors", "writers", "proposer", "approvals.*.actor", "decided_by"},
@@ -48,7 +47,7 @@ var (
 			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
 		},
 	}}
-	ruleKind = shelf[Rule]{records.Kind[Rule]{
+	ruleKind = shelf[Rule]{store.View[Rule]{
 		Kind: store.Kind{
 			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000, Refuse: true},
 			Decided: []string{"authors", "writers", "approvals.*.actor"},
@@ -66,14 +65,14 @@ var (
 		},
 	}}
 	// markKind has records that several changes rely on and raise.
-	markKind = records.Kind[mark]{
+	markKind = store.View[mark]{
 		Kind:  store.Kind{Name: "feedback.mark"},
 		Place: func(m mark) (string, time.Time, []string) { return m.Name, m.At, nil },
 	}
 	// laneKind has what the evaluations of one agent's feedback share.
-	laneKind = records.Kind[mark]{
+	laneKind = store.View[mark]{
 		Kind:  store.Kind{Name: "feedback.lane", Limits: store.Limits{Most: 100_000}},
-		Place: func(m mark) (string, time.Time, []string) { return records.ID(m.Name), m.At, nil },
+		Place: func(m mark) (string, time.Time, []string) { return store.IDOf(m.Name), m.At, nil },
 	}
 )
 
@@ -115,7 +114,7 @@ func classKey(c Classification) string { return store.Key("class", string(cmp.Or
 
 // groupKey is that of a proposal that supersedes just these rules.
 func groupKey(rules []string) string {
-	return store.Key("supersedes", records.ID(text.Distinct(rules)...))
+	return store.Key("supersedes", store.IDOf(text.Distinct(rules)...))
 }
 
 // personKeys are the keys of people, each once.
@@ -198,7 +197,7 @@ func agentKeys(name, agent string, others []string) [][]string {
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
 
 // A shelf has the records of one kind. Values that it returns share nothing with the store.
-type shelf[T kept[T]] struct{ records.Kind[T] }
+type shelf[T kept[T]] struct{ store.View[T] }
 
 // kept is a value with the revision that it was read with.
 type kept[T any] interface {

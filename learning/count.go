@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -39,9 +38,9 @@ type ledger struct {
 
 // An account is what was read of one heuristic.
 type account struct {
-	heuristic records.Kept[Heuristic]
-	pin       records.Kept[Pin]
-	streak    records.Kept[streak]
+	heuristic store.Row[Heuristic]
+	pin       store.Row[Pin]
+	streak    store.Row[streak]
 	ignores   int             // the streak, as it will be
 	parts     []evidence.Part // of its confidence, as they will be
 	fires     []evidence.Part // of the cells of its fires, where they were asked for
@@ -153,7 +152,7 @@ type entry struct {
 	idle     bool                   // the signal itself does not count; what its answer's facts say does
 	replaces []evidence.Observation // they must be taken back
 	withdraw []evidence.Observation // taken back if that still can be
-	answer   *records.Kept[fired]   // the answer that it is about, with its new facts; nil: none
+	answer   *store.Row[fired]      // the answer that it is about, with its new facts; nil: none
 	slot     string                 // the implicit signal that it is; "": none
 
 	change  Change

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -27,7 +26,7 @@ type wordings struct {
 // maxWordings is how many wordings keep their evidence, beside the one in force.
 const maxWordings = 8
 
-func wordingOf(h *Heuristic) string { return records.ID(h.Condition, h.Action) }
+func wordingOf(h *Heuristic) string { return store.IDOf(h.Condition, h.Action) }
 
 // turn sets the edition of what a heuristic says now: that of the same wording, or else the revision that it replaces, which no other edition
 // has. It returns the editions whose evidence is to go.

@@ -131,7 +131,7 @@ func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 }
 
 // readFire reads what is known of an answer, and its heuristic.
-func (l *ledger) readFire(ctx context.Context, f *Fire) (shown records.Kept[fired], heuristic records.Kept[Heuristic], err error) {
+func (l *ledger) readFire(ctx context.Context, f *Fire) (shown store.Row[fired], heuristic store.Row[Heuristic], err error) {
 	k := &l.m.kinds
 	refs := []store.Ref{k.fires.Ref(answer{f.HeuristicID, f.EventID}.record())}
 	if f.HeuristicID != "" {
@@ -152,7 +152,7 @@ func (l *ledger) readFire(ctx context.Context, f *Fire) (shown records.Kept[fire
 }
 
 // fireJudged opens an answer that was judged before it was fired: by another process, for example.
-func (l *ledger) fireJudged(ctx context.Context, shown records.Kept[fired], with []store.Batch) error {
+func (l *ledger) fireJudged(ctx context.Context, shown store.Row[fired], with []store.Batch) error {
 	w := &shown.Value
 	expect := l.batch.Expect
 	l.batch.Expect = nil
@@ -197,10 +197,10 @@ func (m *Module) setWindows(w *fired, condition string) error {
 type answer struct{ heuristicID, eventID string }
 
 // record is the id of the record of an answer.
-func (a answer) record() string { return records.ID(a.heuristicID, a.eventID) }
+func (a answer) record() string { return store.IDOf(a.heuristicID, a.eventID) }
 
 // answerID is part of the ids of an answer's observations.
-func (m *Module) answerID(a answer) string { return records.ID(m.cfg.Name, a.heuristicID, a.eventID) }
+func (m *Module) answerID(a answer) string { return store.IDOf(m.cfg.Name, a.heuristicID, a.eventID) }
 
 // fired is the record of an answer. Shown is zero if the answer was judged and not fired yet.
 type fired struct {
@@ -237,9 +237,9 @@ func waitingKey() string              { return store.Key("waiting", "yes") }
 func sessionKey(id string) string     { return store.Key("session", id) }
 func shownToKey(person string) string { return store.Key("to", person) }
 func streamKey(name string) string    { return store.Key("stream", name) }
-func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
-func undoneKey(id string) string      { return store.Key("undone", records.ID(id)) }
-func eventKey(id string) string       { return store.Key("event", records.ID(id)) }
+func phraseKey(phrase string) string  { return store.Key("phrase", store.IDOf(phrase)) }
+func undoneKey(id string) string      { return store.Key("undone", store.IDOf(id)) }
+func eventKey(id string) string       { return store.Key("event", store.IDOf(id)) }
 
 // place says how the record is found. A closed one is found by its id and its event, and when its people are forgotten.
 func (w fired) place() (id string, at time.Time, keys []string) {

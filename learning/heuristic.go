@@ -108,7 +108,7 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 		b.Records = append(b.Records, m.kinds.wordings.Record(past.Value, past.Revision))
 	}
 	b.Records = append(b.Records, m.kinds.heuristics.Record(h, read), store.AuditEntry{
-		ID: records.ID(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor, Action: m.cfg.Name + ".restart",
+		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor, Action: m.cfg.Name + ".restart",
 		Subject: h.ID, Reason: reason,
 	}.Record())
 	if a.streak.Revision > 0 {
@@ -122,7 +122,7 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 	return h, nil
 }
 
-func heuristicOf(kept records.Kept[Heuristic]) Heuristic {
+func heuristicOf(kept store.Row[Heuristic]) Heuristic {
 	kept.Value.Revision = kept.Revision
 	return kept.Value
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -63,7 +62,7 @@ func (c *click) replacedBy(j *Judgement, target heed.Target) bool {
 }
 
 func (c clicked) place() (id string, at time.Time, keys []string) {
-	return records.ID(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
+	return store.IDOf(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
 }
 
 // Judge counts what a person says about an answer. It replaces what they said before on the same channel about the same target or about
@@ -146,7 +145,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 }
 
 // keepClick writes the person's judgement of the answer. A judgement that does not count adds no click: it makes a record only where there is none.
-func (l *ledger) keepClick(e *entry, row clicked, before *records.Kept[clicked], f *Judgement) {
+func (l *ledger) keepClick(e *entry, row clicked, before *store.Row[clicked], f *Judgement) {
 	said := e.counted
 	if f.HeuristicID == "" {
 		said = &evidence.Observation{Session: f.Session, At: f.At}
@@ -201,7 +200,7 @@ func (m *Module) repeated(ctx context.Context, a *account, s Signal, said *evide
 }
 
 // readClick reads what a person has said about an answer before, the answer, and the heuristics that it concerns.
-func (l *ledger) readClick(ctx context.Context, row *clicked) (before records.Kept[clicked], w records.Kept[fired], err error) {
+func (l *ledger) readClick(ctx context.Context, row *clicked) (before store.Row[clicked], w store.Row[fired], err error) {
 	k := &l.m.kinds
 	id, _, _ := row.place()
 	var heuristics []string
@@ -223,7 +222,7 @@ func (m *Module) fireRef(heuristicID, eventID string) store.Ref {
 }
 
 // readAnswer returns the answer of a record, a new one if there is none. It reads the heuristics that were compared with it.
-func (l *ledger) readAnswer(ctx context.Context, r store.Record, heuristicID, eventID string) (records.Kept[fired], error) {
+func (l *ledger) readAnswer(ctx context.Context, r store.Record, heuristicID, eventID string) (store.Row[fired], error) {
 	w, err := l.m.kinds.fires.Of(r)
 	switch {
 	case err != nil:
@@ -271,7 +270,7 @@ func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 func (m *Module) clickEntry(f *Judgement, s Signal, id string, number int) *entry {
 	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
 	return &entry{
-		signal: s, cell: saidCells[s.Target], id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),
+		signal: s, cell: saidCells[s.Target], id: "click:" + store.IDOf(m.cfg.Name, id, moment, strconv.Itoa(number)),
 		person: f.Person, session: f.Session, at: f.At, explicit: true, spoken: true,
 	}
 }

@@ -13,12 +13,12 @@ import (
 type kinds struct {
 	heuristic, fire, calibration string // cells
 
-	heuristics records.Kind[Heuristic]
-	pins       records.Kind[Pin]
-	fires      records.Kind[fired]
-	streaks    records.Kind[streak]
-	clicks     records.Kind[clicked]
-	wordings   records.Kind[wordings]
+	heuristics store.View[Heuristic]
+	pins       store.View[Pin]
+	fires      store.View[fired]
+	streaks    store.View[streak]
+	clicks     store.View[clicked]
+	wordings   store.View[wordings]
 }
 
 // history is how many observations of a cell a store keeps by default. A click can be replaced, and silence taken back, as long as their
@@ -35,34 +35,34 @@ func kindsOf(module string, dryRun bool) kinds {
 	}
 	return kinds{
 		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
-		heuristics: records.Kind[Heuristic]{
+		heuristics: store.View[Heuristic]{
 			Kind:  store.Kind{Name: module + ".heuristic", History: history, Versioned: true},
 			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
 		},
-		pins: records.Kind[Pin]{
+		pins: store.View[Pin]{
 			Kind: store.Kind{Name: module + ".pin", Decided: []string{"actor"}},
 			Place: func(p Pin) (string, time.Time, []string) {
 				return p.HeuristicID, p.At, []string{store.PersonKey(p.Actor)}
 			},
 		},
-		fires: records.Kind[fired]{
+		fires: store.View[fired]{
 			Kind: store.Kind{
 				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000}, History: history,
 				Caused: []string{"person", "facts.undo.person", "undos.*.person"}, Whole: true,
 			},
 			Place: (fired).place,
 		},
-		streaks: records.Kind[streak]{
+		streaks: store.View[streak]{
 			Kind:  store.Kind{Name: waiting + ".streak", Limits: store.Limits{For: month, Most: 100_000}},
 			Place: func(s streak) (string, time.Time, []string) { return s.HeuristicID, s.At, nil },
 		},
-		clicks: records.Kind[clicked]{
+		clicks: store.View[clicked]{
 			Kind: store.Kind{
 				Name: module + ".click", Limits: store.Limits{For: month, Most: 1_000_000}, Caused: []string{"person"}, Whole: true,
 			},
 			Place: (clicked).place,
 		},
-		wordings: records.Kind[wordings]{
+		wordings: store.View[wordings]{
 			Kind:  store.Kind{Name: module + ".wordings"},
 			Place: func(w wordings) (string, time.Time, []string) { return w.HeuristicID, w.At, nil },
 		},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/ahead"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -63,7 +62,7 @@ func (e *Message) identify() {
 	case e.ID != "":
 		e.told = e.ID
 	case !e.At.IsZero():
-		e.told = records.ID("message", e.Stream, e.Session, e.Person, e.Text, strconv.FormatInt(e.At.UnixMicro(), 10))
+		e.told = store.IDOf("message", e.Stream, e.Session, e.Person, e.Text, strconv.FormatInt(e.At.UnixMicro(), 10))
 	}
 }
 
@@ -84,7 +83,7 @@ type run struct {
 
 // waiting is a fire that a run looks at.
 type waiting struct {
-	records.Kept[fired]
+	store.Row[fired]
 	how    string // which implicit signal the strategy made, or has failed to make; "" if it was not asked in this run
 	signal *Signal
 	by     string // who caused it, if that is not the one to whom it was shown
@@ -179,7 +178,7 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, either ...[]
 			}
 			w := r.seen[kept.ID]
 			if w == nil {
-				w = &waiting{Kept: kept}
+				w = &waiting{Row: kept}
 				r.seen[kept.ID] = w
 			}
 			if w.how == "" && wanted(&w.Value) && !(len(either) > 1 && slices.Contains(found, w)) {
@@ -354,7 +353,7 @@ func (r *run) ignore(w *waiting) {
 // end notes an implicit signal of a fire, and counts what the fire's facts say then. It reports whether that goes into the commit. If
 // not, the fire stays open, unless its heuristic was deleted.
 func (r *run) end(kept *waiting) bool {
-	w, at := kept.Kept, r.at // a copy, as nobody may change what the store has
+	w, at := kept.Row, r.at // a copy, as nobody may change what the store has
 	if kept.how == slotSilence {
 		at = w.Value.Silence // whenever it is swept
 	}
@@ -364,7 +363,7 @@ func (r *run) end(kept *waiting) bool {
 	if further := kept.how == slotUndo && w.Value.Facts.Undo != nil; further {
 		it.Person = note.person
 		w.Value.Undos = append(slices.Clone(w.Value.Undos), *it)
-		note.idle, note.slot, note.cell, note.id = false, "", cellSeen, "undo:"+r.m.answerID(w.Value.answer())+":"+records.ID(note.person)
+		note.idle, note.slot, note.cell, note.id = false, "", cellSeen, "undo:"+r.m.answerID(w.Value.answer())+":"+store.IDOf(note.person)
 	} else {
 		*w.Value.Facts.at(kept.how) = it
 	}
@@ -375,7 +374,7 @@ func (r *run) end(kept *waiting) bool {
 	}
 	err := r.count(note)
 	if errors.Is(err, heed.ErrNotFound) {
-		w = kept.Kept
+		w = kept.Row
 		w.Value.Lost = true
 		w.Value.schedule(r.m.orNow(time.Time{}))
 		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w.Value, w.Revision))

@@ -135,7 +135,7 @@ func (m *Module) apply(ctx context.Context, s Signal, o *Origin, with []store.Ba
 	if err := l.read(ctx, []string{s.HeuristicID}, others); err != nil {
 		return Change{}, err
 	}
-	l.batch.ID = "signal:" + records.ID(m.cfg.Name, o.ID)
+	l.batch.ID = "signal:" + store.IDOf(m.cfg.Name, o.ID)
 	e := &entry{signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: o.At}
 	if s.Channel == ChannelTimeout {
 		e.cell = cellSilence

@@ -118,7 +118,7 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 		return err
 	}
 	b.Records = []store.Record{row, store.AuditEntry{
-		ID: records.ID("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
+		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
 		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": strconv.FormatBool(m.cfg.BySource)},
 	}.Record()}
 	_, err = m.cfg.Store.Commit(ctx, b)

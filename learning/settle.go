@@ -6,7 +6,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // counted says what of an answer is in the evidence.
@@ -167,7 +167,7 @@ func (l *ledger) agree(e *entry, w *fired, c *counted) {
 		default: // who rejects an answer speaks for themselves, and not for the one who asked
 			own.person = e.person
 		}
-		own.id = l.m.obsID(w, c.N, "agreed:"+records.ID(compared.HeuristicID))
+		own.id = l.m.obsID(w, c.N, "agreed:"+store.IDOf(compared.HeuristicID))
 		if counts {
 			own.withdraw = []evidence.Observation{was.As}
 		}

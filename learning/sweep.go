@@ -73,7 +73,7 @@ func (r *run) sweep(ctx context.Context, after string, step int) (changes []Chan
 		if err != nil {
 			return nil, after, true, err
 		}
-		due = append(due, &waiting{Kept: kept})
+		due = append(due, &waiting{Row: kept})
 		heuristics = append(heuristics, kept.Value.heuristics()...)
 		next = kept.Place
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/lock"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -45,11 +44,11 @@ type Agent struct {
 	partition *partition.Partition // nil: there is none
 	taught    Taught               // by New
 
-	answers  records.Kind[row]
-	undoers  records.Kind[undoer]
-	notes    records.Kind[noteRow]
-	lessons  records.Kind[lessonRow]
-	editions records.Kind[edition]
+	answers  store.View[row]
+	undoers  store.View[undoer]
+	notes    store.View[noteRow]
+	lessons  store.View[lessonRow]
+	editions store.View[edition]
 
 	similar   heed.Similarity
 	shelf     shelf

@@ -10,7 +10,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -57,7 +56,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 		decided = feedback.ApprovedWithChanges
 	}
 	f := feedback.Feedback{
-		ID: cmp.Or(c.ID, "loop:"+records.ID(a.cfg.Name, id, c.Reviewer, c.Text)), Gate: gate, Agent: a.cfg.Name, Task: id,
+		ID: cmp.Or(c.ID, "loop:"+store.IDOf(a.cfg.Name, id, c.Reviewer, c.Text)), Gate: gate, Agent: a.cfg.Name, Task: id,
 		Decision: cmp.Or(c.Decision, decided), Reviewer: c.Reviewer, Summary: c.Text, Comment: c.Comment, Severity: c.Severity,
 		Tags: slices.Clone(c.Tags), Rules: kept.Value.Rules, At: c.At,
 	}
@@ -82,7 +81,7 @@ func (a *Agent) complain(ctx context.Context, r *row, f *feedback.Feedback, c Co
 	if c.At.IsZero() {
 		c.At = a.cfg.Now()
 	}
-	mark := records.ID(f.ID)
+	mark := store.IDOf(f.ID)
 	complaint := Reaction{Person: c.Reviewer, Channel: learning.ChannelExplicit, Value: -1, Weight: 1, At: c.At}
 	if complaint.At.Before(r.At) { // as clocks differ
 		complaint.At = r.At

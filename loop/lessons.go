@@ -213,7 +213,7 @@ func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bo
 // missing is what was taught and is not among the lessons: a heuristic or a note.
 type missing struct {
 	heuristic learning.Heuristic
-	note      records.Kept[noteRow]
+	note      store.Row[noteRow]
 }
 
 func (m *missing) name() string {
@@ -330,7 +330,7 @@ func (a *Agent) reread(ctx context.Context, m *missing) (err error) {
 // keep stores a note, if it is new or changed.
 func (a *Agent) keep(ctx context.Context, n Note) (isNew, changed bool, err error) {
 	err = records.Retry(ctx, func() error {
-		kept, err := a.notes.Get(ctx, a.cfg.Store, records.ID(n.ID))
+		kept, err := a.notes.Get(ctx, a.cfg.Store, store.IDOf(n.ID))
 		switch {
 		case errors.Is(err, heed.ErrNotFound):
 			isNew = true

@@ -40,11 +40,11 @@ func checkID(id string) error {
 }
 
 // read reads the record of an answer.
-func (a *Agent) read(ctx context.Context, id string) (records.Kept[row], error) {
+func (a *Agent) read(ctx context.Context, id string) (store.Row[row], error) {
 	if err := checkID(id); err != nil {
-		return records.Kept[row]{}, err
+		return store.Row[row]{}, err
 	}
-	kept, err := a.answers.Get(ctx, a.cfg.Store, records.ID(id))
+	kept, err := a.answers.Get(ctx, a.cfg.Store, store.IDOf(id))
 	if errors.Is(err, heed.ErrNotFound) {
 		err = ErrNoAnswer
 	}
@@ -181,7 +181,7 @@ func (a *Agent) extract(ctx context.Context, r *row, praise Reaction) error {
 	if a.extractor == nil || len(r.Undoes) > 0 || a.learning == nil || !wanted {
 		return nil
 	}
-	id := "learned-" + records.ID(a.cfg.Name, r.ID)
+	id := "learned-" + store.IDOf(a.cfg.Name, r.ID)
 	known, err := a.learning.Standings(ctx, id)
 	if err != nil || len(known) > 0 {
 		return err
@@ -291,7 +291,7 @@ func (a *Agent) heard(ctx context.Context, m learning.Message) ([]learning.Chang
 // note returns the changes that a message makes in the records of answers, and the answers whose outcome the arm has to learn.
 func (a *Agent) note(ctx context.Context, m *learning.Message, signals []learning.Signal) (b store.Batch, owing []string, err error) {
 	undone := undoneBy(signals)
-	changed := make(map[string]records.Kept[row])
+	changed := make(map[string]store.Row[row])
 	for _, s := range signals {
 		kept, known := changed[s.EventID]
 		if s.EventID == "" {
@@ -377,7 +377,7 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 		if r.Name == "" {
 			return nil, wrap("tool", &heed.InputError{Field: "Name", Reason: "must not be empty, before a call"})
 		}
-		violations, err := a.violations(ctx, feedback.Checked{ID: records.ID(id, cmp.Or(r.ID, records.ID(r.Input))), Tool: r.Name, Text: r.Input})
+		violations, err := a.violations(ctx, feedback.Checked{ID: store.IDOf(id, cmp.Or(r.ID, store.IDOf(r.Input))), Tool: r.Name, Text: r.Input})
 		return violations, wrap("tool", err)
 	}
 	return nil, wrap("tool", a.tool(ctx, id, r))
@@ -407,7 +407,7 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 		r.Task = cmp.Or(kept.Value.Task, id)
 	}
 	message := r.Err.Error()
-	name := records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, message)))
+	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
 	if err := a.redact(&message); err != nil {
 		return err
 	}
@@ -445,7 +445,7 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	}
 	if a.patterns != nil && r.Task != "" && o.Success != nil {
 		if _, err := a.patterns.Record(ctx, patterns.Outcome{
-			ID: records.ID("outcome", a.cfg.Name, id), Task: r.Task, Description: r.About, Patterns: r.Followed,
+			ID: store.IDOf("outcome", a.cfg.Name, id), Task: r.Task, Description: r.About, Patterns: r.Followed,
 			Duration: o.Duration, Errors: o.Errors, Retries: o.Retries, Success: *o.Success, FailureMode: o.Failure,
 			Source: o.Source, At: o.At,
 		}); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -99,7 +98,7 @@ func (a *Agent) dice(now time.Time) rand.Source {
 // dreamt has a comparison wait for silence, as an answer of the model's does.
 func (a *Agent) dreamt(ctx context.Context, c *heed.Comparison, now time.Time) error {
 	return a.learning.Fire(ctx, learning.Fire{
-		EventID: fmt.Sprint("reevaluated:", records.ID(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()),
+		EventID: fmt.Sprint("reevaluated:", store.IDOf(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()),
 		Path:    pathReevaluated, Compared: []heed.Comparison{*c}, At: now,
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -117,8 +116,8 @@ const (
 	open = "open"
 )
 
-func answersOf(name string) records.Kind[row] {
-	return records.Kind[row]{
+func answersOf(name string) store.View[row] {
+	return store.View[row]{
 		Kind: store.Kind{
 			Name: name + ".answer", Limits: store.Limits{For: month, Most: 100_000},
 			Caused: []string{"person", "said.*.person", "seen.source", "undoer"},
@@ -155,7 +154,7 @@ func (r row) place() (id string, at time.Time, keys []string) {
 	if !r.Due.IsZero() {
 		add(store.Key("state", open))
 	}
-	return records.ID(r.ID), r.At, keys
+	return store.IDOf(r.ID), r.At, keys
 }
 
 // number returns the number of a new statement.
@@ -464,10 +463,10 @@ type undoer struct {
 	At     time.Time `json:"at"`
 }
 
-func undoersOf(name string) records.Kind[undoer] {
-	return records.Kind[undoer]{
+func undoersOf(name string) store.View[undoer] {
+	return store.View[undoer]{
 		Kind:  store.Kind{Name: name + ".undo", Limits: store.Limits{For: month, Most: 100_000}},
-		Place: func(u undoer) (string, time.Time, []string) { return records.ID(u.ID), u.At, nil },
+		Place: func(u undoer) (string, time.Time, []string) { return store.IDOf(u.ID), u.At, nil },
 	}
 }
 
@@ -477,11 +476,11 @@ type noteRow struct {
 	At time.Time `json:"at"`
 }
 
-func notesOf(name string) records.Kind[noteRow] {
-	return records.Kind[noteRow]{
+func notesOf(name string) store.View[noteRow] {
+	return store.View[noteRow]{
 		Kind: store.Kind{Name: name + ".note", Limits: store.Limits{Most: 100_000, Refuse: true}, Versioned: true},
 		Place: func(n noteRow) (string, time.Time, []string) {
-			return records.ID(n.ID), n.At, nil
+			return store.IDOf(n.ID), n.At, nil
 		},
 	}
 }
@@ -492,10 +491,10 @@ type lessonRow struct {
 	At time.Time `json:"at"`
 }
 
-func lessonsOf(name string) records.Kind[lessonRow] {
-	return records.Kind[lessonRow]{
+func lessonsOf(name string) store.View[lessonRow] {
+	return store.View[lessonRow]{
 		Kind:  store.Kind{Name: name + ".lesson", Limits: store.Limits{Most: 100_000, Refuse: true}},
-		Place: func(l lessonRow) (string, time.Time, []string) { return records.ID(l.ID), l.At, nil },
+		Place: func(l lessonRow) (string, time.Time, []string) { return store.IDOf(l.ID), l.At, nil },
 	}
 }
 
@@ -505,8 +504,8 @@ type edition struct {
 	At    time.Time `json:"at"`
 }
 
-func editionsOf(name string) records.Kind[edition] {
-	return records.Kind[edition]{
+func editionsOf(name string) store.View[edition] {
+	return store.View[edition]{
 		Kind: store.Kind{Name: name + ".edition"},
 		Place: func(e edition) (string, time.Time, []string) {
 			return cmp.Or(e.Agent, defaultName), e.At, nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -312,9 +311,9 @@ func (a *Agent) current(ctx context.Context) (*books, error) {
 }
 
 // begin reads what tells whether an event was answered, what its text took back, and the version of the notes.
-func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], undid undoer, version uint64, err error) {
+func (a *Agent) begin(ctx context.Context, id string) (before store.Row[row], undid undoer, version uint64, err error) {
 	var s store.Snapshot
-	refs := []store.Ref{a.answers.Ref(records.ID(id)), a.undoers.Ref(records.ID(id)), a.notes.Ref("")}
+	refs := []store.Ref{a.answers.Ref(store.IDOf(id)), a.undoers.Ref(store.IDOf(id)), a.notes.Ref("")}
 	if err := a.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
 		return before, undid, 0, err
 	}

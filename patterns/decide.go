@@ -74,7 +74,7 @@ func (r *Recorder) decide(
 // audit returns the record of what somebody has done.
 func (r *Recorder) audit(id string, at time.Time, by By, action, subject string, details map[string]string) store.Record {
 	return store.AuditEntry{
-		ID: records.ID("patterns", r.cfg.Name, action, id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
+		ID: store.IDOf("patterns", r.cfg.Name, action, id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
 		Reason: by.Reason, Details: details,
 	}.Record()
 }

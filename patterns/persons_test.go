@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -41,7 +40,7 @@ func TestPersons(t *testing.T) {
 	checkPersons(t, k.errors)
 }
 
-func checkPersons[T any](t *testing.T, kind records.Kind[T]) {
+func checkPersons[T any](t *testing.T, kind store.View[T]) {
 	t.Helper()
 	persons := append(slices.Clone(kind.Caused), kind.Decided...)
 	var value T

@@ -18,10 +18,10 @@ import (
 type kinds struct {
 	patternCells, criterionCells string
 
-	patterns    records.Kind[Pattern]
-	transitions records.Kind[Transition]
-	entries     records.Kind[Entry]
-	errors      records.Kind[TaskError]
+	patterns    store.View[Pattern]
+	transitions store.View[Transition]
+	entries     store.View[Entry]
+	errors      store.View[TaskError]
 }
 
 const (
@@ -33,7 +33,7 @@ func kindsOf(recorder string) kinds {
 	kept := store.Limits{Most: mostKept}
 	return kinds{
 		patternCells: recorder + ".pattern", criterionCells: recorder + ".criterion",
-		patterns: records.Kind[Pattern]{
+		patterns: store.View[Pattern]{
 			Kind: store.Kind{
 				Name: recorder + ".pattern", Versioned: true, Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
 			},
@@ -41,13 +41,13 @@ func kindsOf(recorder string) kinds {
 				return string(p.ID), p.CreatedAt, person(nil, p.By.Actor)
 			},
 		},
-		transitions: records.Kind[Transition]{
+		transitions: store.View[Transition]{
 			Kind: store.Kind{Name: recorder + ".transition", Limits: kept, Decided: []string{"actor"}},
 			Place: func(t Transition) (string, time.Time, []string) {
 				return t.ID, t.At, person([]string{store.Key("pattern", string(t.Pattern))}, t.Actor)
 			},
 		},
-		entries: records.Kind[Entry]{
+		entries: store.View[Entry]{
 			Kind: store.Kind{
 				Name: recorder + ".entry", Versioned: true, Limits: kept, Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
 			},
@@ -56,7 +56,7 @@ func kindsOf(recorder string) kinds {
 				return e.Outcome.ID, e.RecordedAt, person(keys, e.Review.Actor)
 			},
 		},
-		errors: records.Kind[TaskError]{
+		errors: store.View[TaskError]{
 			Kind: store.Kind{Name: recorder + ".error", Limits: kept},
 			Place: func(e TaskError) (string, time.Time, []string) {
 				return e.ID, e.RecordedAt, []string{store.Key("task", e.Task)}
@@ -76,10 +76,10 @@ func person(keys []string, name string) []string {
 // A reading is patterns and their evidence, read together. Evidence on a pattern is committed with the pattern's record. So if
 // the revision of a pattern is still current when a commit checks it, its evidence is still the one that was read.
 type reading struct {
-	patterns map[PatternID]records.Kept[Pattern]
+	patterns map[PatternID]store.Row[Pattern]
 	order    []PatternID                  // in which they were defined, if all were read
 	tallies  map[PatternID]evidence.Tally // by the root of a pattern
-	entry    records.Kept[Entry]
+	entry    store.Row[Entry]
 	family   []PatternID // that were looked up by their ids
 }
 
@@ -103,7 +103,7 @@ func (r *Recorder) read(ctx context.Context, ids []PatternID, outcome string) (*
 	if err := r.cfg.Store.Read(ctx, &s, cells, refs); err != nil {
 		return nil, err
 	}
-	found := &reading{patterns: make(map[PatternID]records.Kept[Pattern]), tallies: talliesOf[PatternID](s.Parts), family: family}
+	found := &reading{patterns: make(map[PatternID]store.Row[Pattern]), tallies: talliesOf[PatternID](s.Parts), family: family}
 	for i, id := range family {
 		kept, err := r.kinds.patterns.Of(s.Records[i])
 		if err != nil {
@@ -134,7 +134,7 @@ func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
 
 // readAll reads all patterns, and the evidence of those that a query selects. These are in the order of the reading.
 func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error) {
-	found := &reading{patterns: make(map[PatternID]records.Kept[Pattern])}
+	found := &reading{patterns: make(map[PatternID]store.Row[Pattern])}
 	var cells []evidence.Cell
 	seen := make(map[PatternID]bool) // a pattern and its anti-pattern share a cell
 	for kept, err := range r.kinds.patterns.Find(ctx, r.cfg.Store, store.Query{Oldest: true}) {
@@ -188,7 +188,7 @@ func (r *Recorder) Entries(ctx context.Context, q HistoryQuery) iter.Seq2[Entry,
 }
 
 // history yields values of a kind, the newest first. Nobody may change what they refer to.
-func history[T any](ctx context.Context, r *Recorder, action, about string, kind *records.Kind[T], q HistoryQuery) iter.Seq2[T, error] {
+func history[T any](ctx context.Context, r *Recorder, action, about string, kind *store.View[T], q HistoryQuery) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if q.ID != "" {
 			kept, err := kind.Get(ctx, r.cfg.Store, q.ID)

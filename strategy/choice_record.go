@@ -123,10 +123,10 @@ func (r *choiceRow) others() (earlier []Result, taken []string) {
 }
 
 // keptChoice is the record of a choice with its revision.
-type keptChoice = records.Kept[*choiceRow]
+type keptChoice = store.Row[*choiceRow]
 
 // choices are the records of choices, of all learners.
-var choices = records.Kind[*choiceRow]{
+var choices = store.View[*choiceRow]{
 	Kind: store.Kind{
 		Name:   "strategy.choice",
 		Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 100_000},
@@ -201,7 +201,7 @@ func (l *Learner) newRow(c *Choice) (row *madeRow, keys []string) {
 
 // lastID names the record of the last choice of a name in a session.
 func lastID(learner, session, name string) string {
-	return records.ID("choice", learner, session, name)
+	return store.IDOf("choice", learner, session, name)
 }
 
 // A sessionRow says how often a session has ended. Choices of an earlier epoch have ended with it.
@@ -212,7 +212,7 @@ type sessionRow struct {
 }
 
 // sessions are the records of sessions that have ended. One is kept for longer than the choices that it ends.
-var sessions = records.Kind[sessionRow]{
+var sessions = store.View[sessionRow]{
 	Kind: store.Kind{
 		Name:   "strategy.session",
 		Limits: store.Limits{For: 31 * 24 * time.Hour, Most: 100_000},
@@ -220,7 +220,7 @@ var sessions = records.Kind[sessionRow]{
 	Place: func(r sessionRow) (id string, at time.Time, keys []string) { return r.ID, r.At, nil },
 }
 
-func sessionID(learner, session string) string { return records.ID("session", learner, session) }
+func sessionID(learner, session string) string { return store.IDOf("session", learner, session) }
 
 // bothIDs returns the ids of a session and of the last choice of a name in it.
 func bothIDs(learner, session, name string) (ofSession, ofChoice string) {

@@ -318,7 +318,7 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 	if len(refs)+len(cells) == 0 {
 		return session, nil
 	}
-	slices.SortFunc(cells, records.CompareCells)
+	slices.SortFunc(cells, evidence.Cell.Compare)
 	read := &store.Snapshot{}
 	if err := l.cfg.Store.Read(ctx, read, slices.Compact(cells), refs); err != nil {
 		return session, err

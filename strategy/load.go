@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/internal/spread"
 )
@@ -175,7 +174,7 @@ func (l *Learner) reread(ctx context.Context, f *found, cells []evidence.Cell) e
 	if len(cells) == 0 {
 		return nil
 	}
-	slices.SortFunc(cells, records.CompareCells)
+	slices.SortFunc(cells, evidence.Cell.Compare)
 	parts, err := l.readCells(ctx, cells...)
 	if err != nil {
 		return err

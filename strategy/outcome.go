@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -235,7 +234,7 @@ func (o *Outcome) result() Result {
 func (o *Outcome) weight() float64 { return o.Confidence * cmp.Or(o.Share, 1) }
 
 // derivedID names evidence that follows from other evidence, by what it follows from.
-func derivedID(what string, parts ...string) string { return what + ":" + records.ID(parts...) }
+func derivedID(what string, parts ...string) string { return what + ":" + store.IDOf(parts...) }
 
 // expire makes the next use of the segment load it from the store.
 func (s *segment) expire() {

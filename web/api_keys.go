@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -35,7 +34,7 @@ const (
 	keySpare = 10 * time.Second
 )
 
-var keyedCalls = records.Kind[keyed]{
+var keyedCalls = store.View[keyed]{
 	Kind:  store.Kind{Name: "web.call", Limits: store.Limits{For: keyFor, Most: mostKeys}},
 	Place: func(c keyed) (string, time.Time, []string) { return c.ID, c.At, nil },
 }
@@ -123,7 +122,7 @@ func (a *api) claimKey(ctx context.Context, person, key string, what, body []byt
 
 // derive makes of the key what the store may have.
 func (c *claim) derive(person, key string, what, body []byte) error {
-	c.call.ID = records.ID("web.call", person, key)
+	c.call.ID = store.IDOf("web.call", person, key)
 	mac := func(label string) []byte {
 		h := hmac.New(sha256.New, []byte(key))
 		h.Write(fmt.Appendf(nil, "%s\n%d %s\n%d ", label, len(what), what, len(body)))
@@ -140,7 +139,7 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 
 // event returns the id of the event that the call is about, if its body has none. So whoever takes the call over, after a crash, gets the
 // answer that is there already.
-func (c *claim) event() string { return "key-" + records.ID(c.call.ID, string(c.call.Proof)) }
+func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
 // begin looks for the call, and takes it if nobody has it.
 func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) (*reply, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -18,7 +17,7 @@ type asked struct {
 // askedOf reads an answer. It returns [heed.ErrNotFound] if the answer is not kept.
 func (h *Handler) askedOf(ctx context.Context, id string) (one asked, err error) {
 	var s store.Snapshot
-	if err := h.cfg.Store.Read(ctx, &s, nil, []store.Ref{{Kind: h.cfg.Name + ".answer", ID: records.ID(id)}}); err != nil {
+	if err := h.cfg.Store.Read(ctx, &s, nil, []store.Ref{{Kind: h.cfg.Name + ".answer", ID: store.IDOf(id)}}); err != nil {
 		return one, err
 	}
 	if s.Records[0].Revision == 0 {

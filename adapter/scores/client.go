@@ -137,12 +137,12 @@ type cursor struct {
 	Since time.Time `json:"since"` // the time of the latest score
 }
 
-var cursors = records.Kind[cursor]{
+var cursors = store.View[cursor]{
 	Kind:  store.Kind{Name: "scores.cursor", Limits: store.Limits{Most: 10_000}},
 	Place: func(c cursor) (string, time.Time, []string) { return c.ID, c.Since, nil },
 }
 
-func (s *service) cursor() string { return records.ID(s.taker.cfg.Source, s.name, s.base) }
+func (s *service) cursor() string { return store.IDOf(s.taker.cfg.Source, s.name, s.base) }
 
 // from returns the time from which on scores are read.
 func (s *service) from(ctx context.Context) (time.Time, error) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
 )
 
 // LangfuseConfig configures a [Langfuse].
@@ -207,7 +207,7 @@ func (l *Langfuse) Send(ctx context.Context, a loop.Account) error {
 	}
 	worth, comment := sent(&a)
 	_, err := l.call(ctx, http.MethodPost, "/api/public/scores", nil, map[string]any{
-		"id": "heed-" + records.ID("scores", l.cfg.Name, a.ID), "traceId": l.cfg.Trace(a.ID),
+		"id": "heed-" + store.IDOf("scores", l.cfg.Name, a.ID), "traceId": l.cfg.Trace(a.ID),
 		"name": l.cfg.Name, "value": worth, "dataType": "NUMERIC", "comment": comment,
 	}, nil)
 	return err

@@ -18,8 +18,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
 )
 
 // LangSmithConfig configures a [LangSmith].
@@ -296,7 +296,7 @@ func (l *LangSmith) Send(ctx context.Context, a loop.Account) error {
 		return nil
 	}
 	worth, comment := sent(&a)
-	id := records.ID("scores", l.cfg.Name, a.ID)
+	id := store.IDOf("scores", l.cfg.Name, a.ID)
 	change := map[string]any{"score": worth, "comment": comment}
 	patch := func() (int, error) {
 		return l.call(ctx, http.MethodPatch, "/api/v1/feedback/"+id, nil, change, nil)

@@ -109,7 +109,7 @@ const (
 	maxComment = 2_000 // characters of what else was said
 )
 
-var ratedAnswers = records.Kind[rated]{
+var ratedAnswers = store.View[rated]{
 	Kind:  store.Kind{Name: "scores.answer", Limits: store.Limits{For: month, Most: 100_000}},
 	Place: func(r rated) (string, time.Time, []string) { return r.ID, r.At, nil },
 }
@@ -217,12 +217,12 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Tak
 	if at.IsZero() || at.After(now) {
 		at = now
 	}
-	grade := counted{ID: records.ID(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond)}
-	var kept records.Kept[rated]
+	grade := counted{ID: store.IDOf(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond)}
+	var kept store.Row[rated]
 	var before rated
 	repeated := false
 	err := records.Retry(ctx, func() (err error) {
-		kept, err = ratedAnswers.Get(ctx, t.cfg.Store, records.ID(t.cfg.Source, r.Answer))
+		kept, err = ratedAnswers.Get(ctx, t.cfg.Store, store.IDOf(t.cfg.Source, r.Answer))
 		if err != nil && !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
@@ -258,7 +258,7 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Tak
 }
 
 // keep writes what is known of an answer.
-func (t *Taker) keep(ctx context.Context, kept *records.Kept[rated]) error {
+func (t *Taker) keep(ctx context.Context, kept *store.Row[rated]) error {
 	receipts, err := t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Record(kept.Value, kept.Revision)}})
 	if err == nil {
 		kept.Revision = receipts[0].Revision
@@ -267,7 +267,7 @@ func (t *Taker) keep(ctx context.Context, kept *records.Kept[rated]) error {
 }
 
 // restore writes what was known before a grade that the agent has refused, so that it counts in no mean.
-func (t *Taker) restore(ctx context.Context, kept *records.Kept[rated], before rated) error {
+func (t *Taker) restore(ctx context.Context, kept *store.Row[rated], before rated) error {
 	if len(before.Grades) == 0 {
 		_, err := t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
 		return unraced(err)
@@ -325,7 +325,7 @@ func (r *rated) mean() float64 {
 // correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence, and then the corrected text stands beside it.
 func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	c := loop.Correction{
-		ID: "scores:" + records.ID(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)), Reviewer: cmp.Or(r.Reviewer, t.cfg.Source), Text: short(r.Correction, maxSummary),
+		ID: "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)), Reviewer: cmp.Or(r.Reviewer, t.cfg.Source), Text: short(r.Correction, maxSummary),
 	}
 	switch {
 	case strings.TrimSpace(r.Comment) != "":

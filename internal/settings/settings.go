@@ -58,7 +58,7 @@ type row struct {
 	Fields    map[string]Value `json:"fields"`
 }
 
-var kind = records.Kind[row]{
+var kind = store.View[row]{
 	Kind: store.Kind{Name: "heed.settings"},
 	Place: func(r row) (string, time.Time, []string) {
 		return r.Component, r.At, nil
@@ -84,7 +84,7 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 		b := store.Batch{Records: []store.Record{kind.Record(next, kept.Revision)}}
 		if kept.Revision > 0 && len(changes) > 0 {
 			b.Records = append(b.Records, store.AuditEntry{
-				ID: records.ID("settings", c.Name, fmt.Sprint(kept.Revision)), At: now, Action: "settings", Subject: c.Name, Details: changes,
+				ID: store.IDOf("settings", c.Name, fmt.Sprint(kept.Revision)), At: now, Action: "settings", Subject: c.Name, Details: changes,
 			}.Record())
 		}
 		_, err = st.Commit(ctx, b)

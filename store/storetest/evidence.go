@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -412,7 +411,7 @@ func partsInReceipt(t tb, s Subject) {
 				}
 			}
 			order := func(a, b evidence.Part) int {
-				return cmp.Or(records.CompareCells(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+				return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
 			}
 			got, want := slices.SortedFunc(slices.Values(receipt.Parts), order), slices.SortedFunc(slices.Values(f.read(cells...)), order)
 			if !slices.Equal(got, want) {

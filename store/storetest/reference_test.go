@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -512,7 +511,7 @@ func (r *reference) List(ctx context.Context, kind, scope string) iter.Seq2[evid
 				cells = append(cells, c)
 			}
 		}
-		slices.SortFunc(cells, records.CompareCells)
+		slices.SortFunc(cells, evidence.Cell.Compare)
 		return s.parts(cells), nil
 	})
 }

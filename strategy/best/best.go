@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -116,7 +115,7 @@ func (e *ending) by(cfg *Config) (verdict, bool) {
 	return verdict{}, false
 }
 
-var endings = records.Kind[ending]{
+var endings = store.View[ending]{
 	Kind: store.Kind{Name: "strategy.winner", Limits: store.Limits{Most: 100_000}},
 	Place: func(e ending) (id string, at time.Time, keys []string) {
 		return e.ID, e.At, []string{store.Key("learner", e.Learner)}
@@ -149,7 +148,7 @@ type state struct {
 	seen     winner.Seen
 	resets   uint64
 	outcomes uint64
-	ended    records.Kept[ending]
+	ended    store.Row[ending]
 	over     bool // the race has ended, also by the settings of this process
 }
 
@@ -158,7 +157,7 @@ func (r *Race) read(ctx context.Context, q strategy.Query) (s state, err error) 
 	l := &r.learner
 	scope := cells.Scope(q.Category, q.Context)
 	s = state{
-		id: records.ID("winner", l.Name, scope, q.Item), query: q,
+		id: store.IDOf("winner", l.Name, scope, q.Item), query: q,
 		records: make([]winner.Record, len(l.Arms)), counts: make([]uint64, len(l.Arms)),
 	}
 	wanted := make([]evidence.Cell, len(l.Arms))
@@ -243,13 +242,13 @@ func (r *Race) commit(ctx context.Context, s *state, best int, holds bool) error
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	b := store.Batch{}
 	entry := store.AuditEntry{
-		ID: records.ID("race", s.id, fmt.Sprint(before.Revision), fmt.Sprint(best), now.String()), At: now, Actor: "heed", Subject: s.query.Item,
+		ID: store.IDOf("race", s.id, fmt.Sprint(before.Revision), fmt.Sprint(best), now.String()), At: now, Actor: "heed", Subject: s.query.Item,
 		Details: map[string]string{"category": s.query.Category, "context": s.query.Context},
 	}
 	if best < 0 {
 		entry.Action, entry.Reason = r.learner.Name+".reopen", fmt.Sprintf("the evidence for %s no longer suffices", before.Value.Arm)
 		b.Records = append(b.Records, endings.Removal(s.id, before.Revision))
-		s.ended = records.Kept[ending]{ID: s.id}
+		s.ended = store.Row[ending]{ID: s.id}
 	} else {
 		e := ending{
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Arm: r.learner.Arms[best].ID,

@@ -292,7 +292,7 @@ func (p *Partition) learn(ctx context.Context, now *state, points [][]float32) (
 }
 
 // read takes over the cells that the store has, and returns its record.
-func (p *Partition) read(ctx context.Context) (records.Kept[row], error) {
+func (p *Partition) read(ctx context.Context) (store.Row[row], error) {
 	kept, err := kind.Get(ctx, p.cfg.Store, p.cfg.Name)
 	if errors.Is(err, heed.ErrNotFound) {
 		return kept, nil
@@ -327,7 +327,7 @@ func (p *Partition) change(ctx context.Context, at time.Time, to func(now *state
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var kept records.Kept[row]
+		var kept store.Row[row]
 		if p.cfg.Store != nil {
 			var err error
 			if kept, err = p.read(ctx); err != nil {
@@ -362,7 +362,7 @@ func (s *state) first() string {
 	for i, c := range s.file().Cells {
 		parts[i] = string(c.Vector)
 	}
-	return records.ID(parts...)
+	return store.IDOf(parts...)
 }
 
 func wrap(doing string, err error) error {

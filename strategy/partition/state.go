@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -58,7 +57,7 @@ type row struct {
 	File file      `json:"partition"`
 }
 
-var kind = records.Kind[row]{
+var kind = store.View[row]{
 	Kind:  store.Kind{Name: "strategy.partition"},
 	Place: func(r row) (string, time.Time, []string) { return r.Name, r.At, nil },
 }
