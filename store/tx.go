@@ -96,6 +96,8 @@ type Tx struct {
 
 	batch   Batch
 	written map[Ref]int // the place of a record in the batch
+	states  map[any]any // of packages
+	before  []func() error
 	ends    []func(Receipt, error)
 	receipt Receipt
 }
@@ -296,6 +298,22 @@ func (tx *Tx) Observe(all ...evidence.Observation) {
 	tx.batch.Observations = append(tx.batch.Observations, all...)
 }
 
+// Before has f called after the step, right before the commit. It may add to the Tx. If it returns an error, the step has failed
+// with it.
+func (tx *Tx) Before(f func() error) { tx.before = append(tx.before, f) }
+
+// State returns what a package keeps for a key in this run of the step, such as the heuristics that it has read. The first call
+// makes it. The key should be of a type, or point to a value, that no other package has.
+func (tx *Tx) State(key any, first func() any) any {
+	if tx.states == nil {
+		tx.states = make(map[any]any)
+	}
+	if _, known := tx.states[key]; !known {
+		tx.states[key] = first()
+	}
+	return tx.states[key]
+}
+
 // Then has f called when this run of the step is over: with the receipt after a commit, else with the error. It is for what
 // follows from a commit outside of the store, such as telling an observer. If the step added nothing, the receipt is empty.
 func (tx *Tx) Then(f func(Receipt, error)) { tx.ends = append(tx.ends, f) }
@@ -308,6 +326,11 @@ func (tx *Tx) finish(err error) {
 
 // commit commits the batch, unless it is empty.
 func (tx *Tx) commit() error {
+	for i := 0; i < len(tx.before); i++ { // one may add another
+		if err := tx.before[i](); err != nil {
+			return err
+		}
+	}
 	b := &tx.batch
 	if len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
 		return nil

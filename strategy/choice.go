@@ -189,7 +189,7 @@ func (c Choice) Propensity() float64 {
 	beliefs, chosen := make([]evidence.Beta, len(f.Draws)), -1
 	for i := range f.Draws {
 		d := &f.Draws[i]
-		plain = plain && d.Belief.plain() && d.Bonus == 0
+		plain = plain && d.Belief.Plain() && d.Bonus == 0
 		beliefs[i] = d.Belief.Level
 		if d.Arm == c.Arm {
 			chosen = i
@@ -213,7 +213,7 @@ func (c Choice) Propensity() float64 {
 func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]
-		d.Sample = d.Belief.draw(rng) + d.Bonus
+		d.Sample = d.Belief.Draw(rng) + d.Bonus
 		if d.Sample > draws[best].Sample || math.IsNaN(d.Sample) {
 			best = i
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
+// leastShape keeps a drawn level of exactly 0 or 1 a distribution.
+const leastShape = 1e-9
+
 // TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items lie
 // around it. If they lie close, all learn from one. If they lie far apart, each goes its own way. How close they lie, the
 // strength, is learned from the items, for each arm by itself where arms differ in that. There is no threshold and no copy.

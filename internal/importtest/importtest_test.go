@@ -23,7 +23,7 @@ const module = "github.com/heedhq/heed"
 // its own: it may import X and what X may of ours, and nothing of third parties.
 var table = map[string]row{
 	".":            {library, silent, "internal/text"},
-	"internal/...": {nothing, silent, ". evidence store internal/..."},
+	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
 
 	"internal/curves":     {library, silent, ""},
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."},                     // only tests import it
@@ -34,12 +34,13 @@ var table = map[string]row{
 	"internal/adaptertest": {nothing, silent, "feedback loop stream strategy strategy/attribution memstore"}, // for tests of adapters
 
 	"evidence": {library, shared, ". internal/..."},
+	"answer":   {library, shared, ". evidence"},
 	"store":    {library, shared, ". evidence internal/..."},
 	"stream":   {library, shared, ". store internal/..."},
 	"prompt":   {library, shared, ". internal/..."},
-	"learning": {library, shared, ". evidence store stream prompt internal/..."},
-	"decision": {library, shared, ". evidence store stream prompt internal/..."},
-	"strategy": {library, shared, ". evidence store stream prompt internal/..."},
+	"learning": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"decision": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
@@ -48,23 +49,23 @@ var table = map[string]row{
 	"strategy/best":        {library, shared, ". evidence store strategy internal/..."},
 	"strategy/partition":   {library, shared, ". evidence store internal/..."},
 
-	"feedback": {library, shared, ". evidence store stream prompt internal/..."},
-	"patterns": {library, shared, ". evidence store stream prompt internal/..."},
+	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"memstore": {library, shared, ". evidence store stream internal/..."},
 	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
-		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore sqlstore internal/...",
+		". answer evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore sqlstore internal/...",
 	},
-	"loop/looptest": {nothing, silent, ". store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
+	"loop/looptest": {nothing, silent, ". answer store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
 	"web": {
 		nothing, shared,
-		". evidence store prompt learning decision strategy strategy/... feedback patterns loop internal/...",
+		". answer evidence store prompt learning decision strategy strategy/... feedback patterns loop internal/...",
 	},
 	"adapter/...": { // below its own go.mod; another adapter is none of what it may import, but for scores
 		anything, shared,
-		". evidence store stream prompt learning decision decision/llmtest strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest adapter/scores",
+		". answer evidence store stream prompt learning decision decision/llmtest strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest adapter/scores",
 	},
 	"adapter/scores": {nothing, shared, ". evidence store loop internal/..."},
 	"examples/...":   {anything, silent, "..."},

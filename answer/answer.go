@@ -1,0 +1,242 @@
+// Package answer has the record of one answer: the event, how it was answered, what was chosen and shown, and every
+// statement that was made about it since. It also has the rules that turn those statements into evidence. All of it is plain
+// data and pure functions: the package has no store.
+//
+// # Statements
+//
+// A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported an outcome, a message took
+// it back, the user went on without a word, or silence passed. [Answer.Say] adds one. The latest statement of one source
+// holds, by its channel and target, in whatever order statements arrive; a statement about the whole answer replaces those
+// about a part of it, and the reverse. A judgement or an outcome of value 0 withdraws what its source stated before.
+//
+// # What counts for a heuristic
+//
+// [Answer.Reception] collects the statements about the heuristic that answered (or about the model), and says which of
+// them count:
+//
+//	known of the answer                    implicit signal that counts       received
+//	nothing                                none                              unknown
+//	silence                                silence                           by the silence
+//	praise                                 an undo, else none                well; badly if it was undone
+//	a complaint                            the strongest negative one        badly
+//	praise and a complaint                 the strongest negative one        by that signal, else unknown
+//	an undo                                the strongest negative one        badly
+//	a failure or an ignore                 the strongest negative one        badly
+//	an expected success                    the success                       well
+//
+// Judgements count each for themselves. Beside them at most one implicit signal counts. An ignore and silence give way to an
+// expected success, silence gives way to everything else that was observed. An undo is a command, and nothing sets it aside.
+//
+// # What counts for the arm
+//
+// [Answer.Parts] divides one whole observation among the statements, so that an answer counts once for the arm that was
+// chosen, however many people react:
+//
+//	known of the answer                    shares
+//	an undo                                all of it
+//	judgements                             all of it, divided by people and their weights
+//	judgements and a reported outcome      half each
+//	a reported or expected outcome         all of it
+//	an ignore                              all of it, as -0.5 with confidence 0.5
+//	silence                                all of it, as +0.8 with confidence 0.3
+//
+// A statement in a higher row sets aside those in lower rows. Each person has a part by the greatest weight of their
+// judgements; within it, their judgements count by their weights.
+//
+// # What counts for ways of working
+//
+// [Answer.Success] returns the first reported outcome that says whether a task succeeded.
+package answer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// An Answer is the record of one answer. Package loop fills all of it. A package that is used alone fills its part and leaves
+// the rest empty. Slices and maps of an Answer that came from a store must not be changed in place; the methods of Answer
+// replace them.
+//
+// An Answer must not be used concurrently.
+type Answer struct {
+	// ID is the event's id. Package strategy alone uses the id of the choice.
+	ID string `json:"id"`
+	// At is when the event happened, or when the arm was chosen.
+	At time.Time `json:"at"`
+
+	// Tenant separates organisations that share a store. Person asked, in Session, about something in Domain. Stream is where
+	// the next message shows whether the answer was passed over.
+	Tenant  string `json:"tenant,omitempty"`
+	Person  string `json:"person,omitempty"`
+	Session string `json:"session,omitempty"`
+	Domain  string `json:"domain,omitempty"`
+	Stream  string `json:"stream,omitempty"`
+
+	Reply  *Reply  `json:"reply,omitempty"`
+	Prompt *Prompt `json:"prompt,omitempty"`
+	Choice *Choice `json:"choice,omitempty"`
+	// Fires are the heuristics that answered, and the model if it did. In the loop there is one.
+	Fires []Fire `json:"fires,omitempty"`
+	// Undoes are the answers that the event's text took back. If there are any, this answer earns nothing.
+	Undoes []string `json:"undoes,omitempty"`
+
+	// Numbers is the number of the last statement.
+	Numbers uint64 `json:"numbers,omitempty"`
+	// Statements are all that is known about the quality of the answer, the oldest first by the order of arrival.
+	Statements []Statement `json:"statements,omitempty"`
+}
+
+// A Reply is the answer that was given.
+type Reply struct {
+	Path      string  `json:"path"`               // "heuristic" or "llm"
+	Response  string  `json:"response,omitempty"` // the id of its trace
+	Text      string  `json:"text,omitempty"`
+	Cut       bool    `json:"cut,omitempty"`       // the model's text ends too early
+	Spare     bool    `json:"spare,omitempty"`     // a fallback answered, because the arm's model failed
+	Heuristic string  `json:"heuristic,omitempty"` // that answered
+	Threshold float64 `json:"threshold,omitempty"` // the confidence that it needed to answer
+	Believed  float64 `json:"believed,omitempty"`  // the confidence that it had
+	Task      string  `json:"task,omitempty"`
+	About     string  `json:"about,omitempty"` // the task in words
+	// Reinforced is a heuristic that the model's answer agrees with, and that earns the praise of it.
+	Reinforced string   `json:"reinforced,omitempty"`
+	Followed   []string `json:"followed,omitempty"` // the ways of working that the answer follows
+	Spent      Spent    `json:"spent,omitzero"`
+}
+
+// A Prompt is what the model was shown, and what was withheld from it.
+type Prompt struct {
+	Shown     []string          `json:"shown,omitempty"`     // heuristics in the prompt
+	Compared  []Comparison      `json:"compared,omitempty"`  // heuristics that were withheld, beside the answer
+	Told      []string          `json:"told,omitempty"`      // heuristics that were withheld, but that the prompt or conversation says
+	Overruled map[string]string `json:"overruled,omitempty"` // heuristics, each with the rule that contradicts it
+	Rules     []string          `json:"rules,omitempty"`
+	Notes     []string          `json:"notes,omitempty"`
+	Ways      []string          `json:"ways,omitempty"`     // ways of working that were recommended
+	Warnings  []string          `json:"warnings,omitempty"` // ways of working that were warned of
+}
+
+// A Comparison is a heuristic beside an answer of a model that was not shown the heuristic.
+type Comparison struct {
+	HeuristicID string  `json:"heuristic"`            // never empty
+	Similarity  float64 `json:"similarity,omitempty"` // of its action and the model's answer, in [0, 1]
+	Agrees      bool    `json:"agrees,omitempty"`     // the two are similar enough to mean the same
+}
+
+// Spent is what an answer took.
+type Spent struct {
+	Cost    float64       `json:"cost,omitempty"` // in a unit of the host's
+	Latency time.Duration `json:"latency,omitempty"`
+	Tokens  int           `json:"tokens,omitempty"`
+}
+
+// A Fire is one heuristic that answered, or the model. Package learning keeps here what it waits for and what of the answer
+// it has counted.
+type Fire struct {
+	Heuristic  string       `json:"heuristic,omitempty"` // empty if the model answered
+	Domain     string       `json:"domain,omitempty"`    // of the heuristic
+	Edition    uint64       `json:"edition,omitempty"`   // of the heuristic's wording
+	Path       string       `json:"path,omitempty"`
+	Prediction *float64     `json:"prediction,omitempty"`
+	Compared   []Comparison `json:"compared,omitempty"`
+	Shown      time.Time    `json:"shown,omitzero"`
+	Undo       time.Time    `json:"undo,omitzero"`   // the ends of its windows; zero: it has none
+	Ignore     time.Time    `json:"ignore,omitzero"` // likewise
+	Silence    time.Time    `json:"silence,omitzero"`
+	Phrase     string       `json:"phrase,omitempty"` // in a later text, it shows how the answer turned out
+	Failure    bool         `json:"failure,omitempty"`
+	Due        time.Time    `json:"due,omitzero"`     // when to look at it again
+	Closed     bool         `json:"closed,omitempty"` // no message can change it any more
+	Lost       bool         `json:"lost,omitempty"`   // its heuristic was deleted
+	Counted    Counted      `json:"counted,omitzero"`
+}
+
+// Counted is what of a fire is in the evidence, beside what its statements have in [Statement].Credit.
+type Counted struct {
+	N        int               `json:"n,omitempty"`        // how often it has changed; it is part of the observations' ids
+	Implicit How               `json:"implicit,omitempty"` // the implicit signal that counts
+	Seen     *Credit           `json:"seen,omitempty"`     // that signal as it is in the confidence
+	Of       How               `json:"of,omitempty"`       // which signal Seen is
+	Fate     int               `json:"fate,omitempty"`
+	Ended    string            `json:"ended,omitempty"`  // the id of the observations of its fate
+	Agreed   map[string]Credit `json:"agreed,omitempty"` // what it was worth for the heuristics that were compared with it
+}
+
+// A Credit is an observation that a statement made in the evidence of a heuristic.
+type Credit struct {
+	ID     string    `json:"id"`
+	Cell   string    `json:"cell"` // the name of the cell, without the edition
+	Reward float64   `json:"reward,omitempty"`
+	Weight float64   `json:"weight,omitempty"`
+	Worth  float64   `json:"worth,omitempty"` // of an agreement
+	Source string    `json:"source,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The caller may change what it points
+// to after [Answer.OwnFires].
+func (a *Answer) Fire(heuristic string) *Fire {
+	for i := range a.Fires {
+		if a.Fires[i].Heuristic == heuristic {
+			return &a.Fires[i]
+		}
+	}
+	return nil
+}
+
+// OwnFires replaces the fires by a copy, so that the caller may change them.
+func (a *Answer) OwnFires() { a.Fires = slices.Clone(a.Fires) }
+
+// Waits reports whether any fire still waits for something.
+func (a *Answer) Waits() bool {
+	return slices.ContainsFunc(a.Fires, func(f Fire) bool { return !f.Closed })
+}
+
+// Task returns the task of the answer, or "".
+func (a *Answer) Task() string {
+	if a.Reply == nil {
+		return ""
+	}
+	return a.Reply.Task
+}
+
+// Heuristic returns the heuristic that answered, or "" if the model did.
+func (a *Answer) Heuristic() string {
+	if a.Reply == nil {
+		return ""
+	}
+	return a.Reply.Heuristic
+}
+
+// People returns every name in the record, each once: who asked and who stated something.
+func (a *Answer) People() (names []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(a.Person)
+	for i := range a.Statements {
+		add(a.Statements[i].By)
+	}
+	return names
+}
+
+// Caused are the paths to the names of people in a record, for the declaration of a kind of records.
+func Caused() []string {
+	return []string{"person", "statements.*.by", "fires.*.counted.seen.source", "fires.*.counted.agreed.*.source"}
+}
+
+// since returns the moment from which a statement counts as the latest of its source.
+func (s *Statement) since() time.Time {
+	if s.Was.IsZero() {
+		return s.At
+	}
+	return s.Was
+}
+
+// latest orders statements by the moment at which their sources made them, and of one moment by their arrival.
+func latest(a, b *Statement) int {
+	return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.N, b.N))
+}

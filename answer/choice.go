@@ -1,0 +1,73 @@
+package answer
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// An ArmID names an arm: one of the ways of answering that package strategy chooses among.
+type ArmID string
+
+// A Choice is an arm that was chosen, with what was believed then. Package strategy keeps here how far the arm was credited.
+type Choice struct {
+	ID       uuid.UUID `json:"id"`
+	Learner  string    `json:"learner"`
+	Arm      ArmID     `json:"arm"`
+	Session  string    `json:"session,omitempty"`
+	Item     string    `json:"item,omitempty"`
+	Category string    `json:"category,omitempty"`
+	Context  string    `json:"context,omitempty"`
+	At       time.Time `json:"at"`
+
+	Parameters []Setting `json:"parameters,omitempty"`
+	Draws      []Draw    `json:"draws,omitempty"`
+	// Fallback reports that the arm is the default, because nothing could be drawn.
+	Fallback bool `json:"fallback,omitempty"`
+	// Propensity is the probability of a choice that the host made, in (0, 1]. 0 means unknown: then the draws have it.
+	Propensity float64 `json:"propensity,omitempty"`
+	// Resets count how often the segment and the item had been reset.
+	Resets [2]uint64 `json:"resets,omitzero"`
+
+	// Told is the number of the last credit. Credits are the observations of the arm that follow from the statements.
+	Told    uint64      `json:"told,omitempty"`
+	Credits []ArmCredit `json:"credits,omitempty"`
+	// Owed reports that the arm has not been credited with the statements as they are now.
+	Owed bool `json:"owed,omitempty"`
+
+	// Of choices that package strategy keeps by itself.
+	Epoch   uint64   `json:"epoch,omitempty"`   // how often the session had ended
+	Number  uint64   `json:"number,omitempty"`  // how many choices the session had made for the item before
+	Own     bool     `json:"own,omitempty"`     // the record has the id of the choice
+	Silent  bool     `json:"silent,omitempty"`  // silence was counted as evidence
+	Expired bool     `json:"expired,omitempty"` // no outcome came in time
+	Taken   []string `json:"taken,omitempty"`   // the ids of outcomes that were taken back
+}
+
+// A Setting is the value that was chosen for a parameter of an arm.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was chosen.
+type Draw struct {
+	Arm    ArmID           `json:"arm"`
+	Sample float64         `json:"sample"`          // with the bonus
+	Bonus  float64         `json:"bonus,omitempty"` // the part of the sample that was added for exploration
+	Belief evidence.Belief `json:"belief"`
+}
+
+// An ArmCredit is a part of the answer's worth as the arm was credited with it.
+type ArmCredit struct {
+	Number uint64  `json:"number"` // among the credits of the choice
+	Of     string  `json:"of"`     // the statement: see [Part].Of
+	Value  float64 `json:"value"`
+	Trust  float64 `json:"trust"`
+	Share  float64 `json:"share"`
+	Cost   float64 `json:"cost,omitempty"`
+	// Dropped reports that the outcome was too unsure to count, so that there is nothing to take back.
+	Dropped bool `json:"dropped,omitempty"`
+}

@@ -1,0 +1,199 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Part is a statement as far as it counts for the arm.
+type Part struct {
+	Of      string // names the statement; two statements of one source that replace each other differ
+	How     How
+	Channel string
+	Source  string
+	Kind    SourceKind
+	At      time.Time
+	Value   float64 // how good the answer was, in [-1, 1]
+	Trust   float64 // in the value, in (0, 1]
+	Share   float64 // of all that the answer is worth, in [0, 1]; 0: another statement sets it aside
+}
+
+// What implicit signals are worth for an arm. Silence counts about a quarter of a thumb: its value times its trust. Outcomes
+// with a trust below 0.3 do not count by default.
+const (
+	ignoredValue = -0.5
+	ignoredTrust = 0.5
+	silenceValue = 0.8
+	silenceTrust = 0.3
+)
+
+// Parts returns every statement about the answer with its share in what the answer is worth. The table of the package has the
+// rules. Statements about another heuristic than the one that answered have no part.
+func (a *Answer) Parts() (all []Part) {
+	left := 1. // for what comes next
+	add := func(s *Statement, value, trust, share float64) {
+		all = append(all, Part{
+			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.Channel, Source: s.By, Kind: s.Kind, At: s.At,
+			Value: value, Trust: trust, Share: left * share,
+		})
+	}
+	k := a.known()
+	if k.undo != nil {
+		add(k.undo, -1, 1, 1)
+		left = 0
+	}
+	parts := partsOf(k.judged)
+	if len(parts) > 0 && k.outcome != nil {
+		left /= 2
+	}
+	for i, s := range k.judged {
+		add(s, s.value(), 1, parts[i])
+	}
+	if len(parts) > 0 && k.outcome == nil {
+		left = 0
+	}
+	for _, s := range []*Statement{k.outcome, k.expected} {
+		if s != nil {
+			value := s.Value
+			if s.How == Expected {
+				value = float64(s.sign())
+			}
+			add(s, value, 1, 1)
+			left = 0
+		}
+	}
+	if k.ignored != nil {
+		add(k.ignored, ignoredValue, ignoredTrust, 1)
+		left = 0
+	}
+	if k.silence != nil {
+		add(k.silence, silenceValue, silenceTrust, 1)
+	}
+	return all
+}
+
+// known are the statements about the answer, as far as they are relevant to the arm.
+type known struct {
+	undo, outcome, expected, ignored, silence *Statement
+
+	judged []*Statement
+}
+
+func (a *Answer) known() (k known) {
+	of, last := a.Heuristic(), (*Statement)(nil)
+	for i := range a.Statements {
+		s := &a.Statements[i]
+		if s.Of != of {
+			continue
+		}
+		switch s.How {
+		case Judged:
+			if s.countsForArm() {
+				k.judged = append(k.judged, s)
+			}
+		case Outcome:
+			if !s.Forgotten() && (last == nil || latest(last, s) < 0) {
+				last = s
+			}
+		case Undo:
+			if k.undo == nil && !s.Forgotten() {
+				k.undo = s
+			}
+		case Expected:
+			if s.Worth != 0 {
+				k.expected = s
+			}
+		case Ignored:
+			k.ignored = s
+		case Silence:
+			if s.Worth > 0 {
+				k.silence = s
+			}
+		}
+	}
+	if last != nil { // a reported outcome goes before one that was only expected, also if it is withdrawn
+		if k.expected = nil; !last.Withdrawn {
+			k.outcome = last
+		}
+	}
+	return k
+}
+
+// partsOf returns the part of each judgement in all judgements. A person has a part by the greatest weight of their judgements,
+// which share it by their weights.
+func partsOf(judged []*Statement) []float64 {
+	type sum struct{ most, all float64 }
+	people := make(map[string]sum)
+	for _, s := range judged {
+		p := people[s.By]
+		people[s.By] = sum{max(p.most, s.weight()), p.all + s.weight()}
+	}
+	var all float64
+	for _, name := range slices.Sorted(maps.Keys(people)) { // in one order, so that the sum is the same again
+		all += people[name].most
+	}
+	parts := make([]float64, len(judged))
+	for i, s := range judged {
+		p := people[s.By]
+		parts[i] = p.most / all * s.weight() / p.all
+	}
+	return parts
+}
+
+// Worth returns what the answer was worth, in [-1, 1], by which channels that is known, and whether anything is. The channel is
+// the one with the greatest part. Several with equal parts are in the order of their names, joined by commas. An answer that
+// took another one back is worth nothing.
+func (a *Answer) Worth() (value float64, channel string, known bool) {
+	if len(a.Undoes) > 0 {
+		return 0, "", false
+	}
+	parts := make(map[string]float64)
+	var most float64
+	for _, p := range a.Parts() {
+		if p.Share > 0 {
+			value, known = value+p.Share*p.Value, true
+			parts[p.Channel] += p.Share
+			most = max(most, parts[p.Channel])
+		}
+	}
+	var channels []string
+	for _, c := range slices.Sorted(maps.Keys(parts)) {
+		if parts[c] > most-1e-9 {
+			channels = append(channels, c)
+		}
+	}
+	return value, strings.Join(channels, ", "), known
+}
+
+// ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a fallback answered, the
+// failure counts, and no statement about the fallback's answer.
+func (a *Answer) ForArm() (parts []Part) {
+	switch {
+	case a.Choice == nil || len(a.Undoes) > 0:
+		return nil
+	case a.Reply != nil && a.Reply.Spare:
+		return []Part{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}
+	}
+	for _, p := range a.Parts() {
+		if p.Share > 0 {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// Changer returns who made the last statement that counts for the arm, or withdrew one. It is "" if nobody is known.
+func (a *Answer) Changer() (person string) {
+	var last time.Time
+	for i := range a.Statements {
+		s := &a.Statements[i]
+		if !s.At.Before(last) && !s.Forgotten() {
+			person, last = s.By, s.At
+		}
+	}
+	return person
+}

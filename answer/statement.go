@@ -1,0 +1,335 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// A Target says what of an answer is meant. "" means all of it.
+type Target string
+
+// The targets.
+const (
+	TargetRule     Target = "rule"     // that there was this answer in this situation
+	TargetResponse Target = "response" // the words of the answer
+)
+
+// Valid reports whether the target is one of the above or "".
+func (t Target) Valid() bool { return t == "" || t == TargetRule || t == TargetResponse }
+
+// overlaps reports whether a statement about one target replaces a statement about the other.
+func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
+
+// A SourceKind says what sort of source makes a statement.
+type SourceKind string
+
+// The kinds of sources.
+const (
+	Unknown    SourceKind = ""           // the host did not say
+	Person     SourceKind = "person"     // somebody who uses, reviews or operates the agent
+	Instrument SourceKind = "instrument" // a machine that the host names: CI, a test suite, a payment
+)
+
+// Valid reports whether the kind is one of the above.
+func (k SourceKind) Valid() bool { return k == Unknown || k == Person || k == Instrument }
+
+// A How says how a statement came about.
+type How string
+
+// The ways in which statements come about. A judgement and an outcome are stated; the others are observed, and are called
+// implicit signals.
+const (
+	Judged   How = ""         // a person judged the answer
+	Outcome  How = "outcome"  // a source reported what came of the answer
+	Undo     How = "undo"     // a command took the answer back
+	Expected How = "expected" // a message showed an outcome that was waited for
+	Ignored  How = "ignored"  // the user went on without a word
+	Silence  How = "silence"  // nothing was stated in time
+)
+
+// implicit are the implicit signals. Of equally strong ones the first counts.
+var implicit = [...]How{Undo, Expected, Ignored, Silence}
+
+// A Statement is one fact about the quality of an answer.
+type Statement struct {
+	N       uint64     `json:"n"` // names the statement within the answer
+	How     How        `json:"how,omitempty"`
+	By      string     `json:"by,omitempty"` // who stated it, or did it
+	Kind    SourceKind `json:"kind,omitempty"`
+	Named   bool       `json:"named,omitempty"`   // By had a name, which may be forgotten since
+	Session string     `json:"session,omitempty"` // where it was stated, if not in the answer's session
+	Channel string     `json:"channel,omitempty"`
+	Target  Target     `json:"target,omitempty"`
+	// Of is the heuristic that it is about. "" means the model's answer.
+	Of string `json:"of,omitempty"`
+	// Value is how good the answer was, in [-1, 1], and Weight multiplies what it counts, in [0, 1e6]; 0 means 1. Value 0
+	// withdraws a judgement.
+	Value  float64 `json:"value,omitempty"`
+	Weight float64 `json:"weight,omitempty"`
+	// Scale and Score are set in place of Value where a judgement is a mark.
+	Scale string `json:"scale,omitempty"`
+	Score int    `json:"score,omitempty"`
+	// Withdrawn reports that the source took its outcome back. Was is when it had stated the outcome.
+	Withdrawn bool      `json:"withdrawn,omitempty"`
+	Was       time.Time `json:"was,omitzero"`
+	At        time.Time `json:"at"`
+	Message   string    `json:"message,omitempty"` // the id of the message that took the answer back
+	Mark      string    `json:"mark,omitempty"`    // what the statement follows from and counts once, such as a correction
+	// Success says whether a task succeeded, of an outcome. nil: it does not say.
+	Success *bool  `json:"success,omitempty"`
+	Spent   *Spent `json:"spent,omitempty"` // of an outcome
+
+	// Worth is what the strategy of package learning makes of it: the magnitude, negative if it speaks against the heuristic.
+	Worth float64 `json:"worth,omitempty"`
+	// About is the target of the strategy's signal, if it differs from Target.
+	About Target `json:"about,omitempty"`
+	// Credit is the observation that it made in the heuristic's evidence. nil: none.
+	Credit *Credit `json:"credit,omitempty"`
+
+	// ID and Sure are of outcomes that package strategy was told by itself: the outcome's id, and its confidence times its
+	// share, in (0, 1].
+	ID   string  `json:"id,omitempty"`
+	Sure float64 `json:"sure,omitempty"`
+}
+
+// Forgotten reports whether the source was forgotten since. Such a statement does not count.
+func (s *Statement) Forgotten() bool { return s.Named && s.By == "" }
+
+// weight returns the weight, 1 if none is set.
+func (s *Statement) weight() float64 { return cmp.Or(s.Weight, 1) }
+
+// Scored returns the value of a mark on a scale of as many points, evenly spaced over [-1, 1]: of five marks, 1 is -1, 3 is 0
+// and 5 is 1.
+func Scored(mark, points int) float64 { return 2*float64(mark-1)/float64(points-1) - 1 }
+
+// points returns the highest mark of a scale, 0 for no scale.
+func points(scale string) int {
+	switch scale {
+	case "user":
+		return 3
+	case "dev":
+		return 5
+	default:
+		return 0
+	}
+}
+
+// value returns how good the answer was, of a mark too.
+func (s *Statement) value() float64 {
+	if most := points(s.Scale); most > 0 {
+		return Scored(s.Score, most)
+	}
+	return s.Value
+}
+
+// fraction returns how much of a full judgement this is: 1 for a thumb and for the highest and lowest mark.
+func (s *Statement) fraction() float64 {
+	x := s.value()
+	return max(x, -x) * s.weight()
+}
+
+// counts reports whether a judgement or an outcome counts.
+func (s *Statement) counts() bool {
+	return !s.Withdrawn && s.Worth != 0 && !s.Forgotten()
+}
+
+// countsForArm reports whether a judgement counts for the arm.
+func (s *Statement) countsForArm() bool { return s.value() != 0 && !s.Withdrawn && !s.Forgotten() }
+
+// Validate reports the first fault as a [*heed.InputError].
+func (s *Statement) Validate() error {
+	for _, t := range [...]struct{ field, value string }{
+		{"Person", s.By}, {"Session", s.Session}, {"Channel", s.Channel}, {"HeuristicID", s.Of},
+	} {
+		if err := evidence.CheckText(t.field, t.value); err != nil {
+			return err
+		}
+	}
+	switch most := points(s.Scale); {
+	case !s.Target.Valid():
+		return fault("Target", "must be rule, response or empty")
+	case !s.Kind.Valid():
+		return fault("Kind", "must be person, instrument or empty")
+	case !(s.Value >= -1 && s.Value <= 1):
+		return fault("Value", fmt.Sprintf("is %v, must be in [-1, 1]", s.Value))
+	case !(s.Weight >= 0 && s.Weight <= evidence.MaxWeight):
+		return fault("Weight", fmt.Sprintf("is %v, must be in [0, 1e6]", s.Weight))
+	case s.Scale != "" && most == 0:
+		return fault("Scale", "must be user, dev or empty")
+	case s.Scale != "" && (s.Score < 1 || s.Score > most):
+		return fault("Score", fmt.Sprintf("is %d, must be 1 to %d", s.Score, most))
+	case s.Scale == "" && s.Score != 0:
+		return fault("Score", "needs a scale")
+	case s.Scale != "" && s.Value != 0:
+		return fault("Value", "must be 0 beside a score")
+	}
+	return nil
+}
+
+func fault(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
+
+// Bounds of the statements of one answer.
+const (
+	MaxStated = 100 // judgements and outcomes
+	MaxUndos  = 41  // undos of different people
+)
+
+// An Effect says what [Answer.Say] did with a statement.
+type Effect string
+
+// The effects.
+const (
+	Holds    Effect = "holds"    // it is on the record
+	Repeated Effect = "repeated" // it was on the record already
+	Outdated Effect = "outdated" // its source has stated something later
+	Refused  Effect = "refused"  // there is no room, or the answer was taken back already
+)
+
+// Say adds a statement, and returns it as it is on the record: a new one, or for Repeated the one that is there. It also returns
+// the statements that had to go: those that this one replaces, and one that made room. The caller takes back what they had
+// counted.
+func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect) {
+	s.Named = s.By != ""
+	for i := range a.Statements {
+		o := &a.Statements[i]
+		switch same, replaces := s.same(o), s.replaces(o); {
+		case replaces && same:
+			return *o, nil, Repeated
+		case replaces && o.At.After(s.At):
+			return s, nil, Outdated
+		case replaces && s.How != Judged && s.How != Outcome: // what was observed first holds
+			return s, nil, Refused
+		}
+	}
+	kept := make([]Statement, 0, len(a.Statements)+1)
+	for _, o := range a.Statements {
+		if s.replaces(&o) {
+			gone = append(gone, o)
+			if s.Withdrawn {
+				s.Was = o.since()
+			}
+			continue
+		}
+		kept = append(kept, o)
+	}
+	out, ok := room(kept, &s)
+	if !ok {
+		return s, nil, Refused
+	}
+	if out >= 0 {
+		gone = append(gone, kept[out])
+		kept = slices.Delete(kept, out, out+1)
+	}
+	a.Numbers++
+	s.N = a.Numbers
+	a.Statements = append(kept, s)
+	return s, gone, Holds
+}
+
+// replaces reports whether a statement takes the place of another one, unless that is later.
+func (s *Statement) replaces(o *Statement) bool {
+	if s.How != o.How || s.Of != o.Of || s.ID != o.ID {
+		return false
+	}
+	switch s.How {
+	case Judged:
+		return s.from(o) && s.Channel == o.Channel && s.about().overlaps(o.about())
+	case Outcome:
+		return s.from(o) && s.Channel == o.Channel
+	case Undo:
+		return s.from(o)
+	default:
+		return true
+	}
+}
+
+// about returns the target that counts.
+func (s *Statement) about() Target { return cmp.Or(s.About, s.Target) }
+
+// from reports whether both statements are of one source.
+func (s *Statement) from(o *Statement) bool { return s.By == o.By && s.Named == o.Named }
+
+// same reports whether a statement repeats another one.
+func (s *Statement) same(o *Statement) bool {
+	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target && s.value() == o.value() && s.Scale == o.Scale &&
+		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn && s.Mark == o.Mark
+}
+
+// room returns the place of the statement that has to go to make room for another one, -1 if there is room, and false if there is
+// none. A withdrawn statement goes first, and then the oldest one of the source with the most statements, so that nobody takes
+// the places of others.
+func room(all []Statement, s *Statement) (place int, ok bool) {
+	stated := func(o *Statement) bool { return o.How == Judged || o.How == Outcome }
+	if s.How == Undo {
+		n := 0
+		for i := range all {
+			if all[i].How == Undo && all[i].Of == s.Of {
+				n++
+			}
+		}
+		return -1, n < MaxUndos
+	}
+	many, n, who := make(map[string]int), 0, s.By
+	for i := range all {
+		if stated(&all[i]) {
+			many[all[i].By]++
+			n++
+		}
+	}
+	if !stated(s) || n < MaxStated {
+		return -1, true
+	}
+	for i := range all {
+		if o := &all[i]; stated(o) && !o.countsForArm() {
+			return i, true
+		}
+	}
+	for i := range all {
+		if o := &all[i]; stated(o) && many[o.By] > many[who] {
+			who = o.By
+		}
+	}
+	if many[who] < 2 && who != s.By {
+		return -1, false
+	}
+	place = -1
+	for i := range all {
+		if o := &all[i]; stated(o) && o.By == who && (place < 0 || o.At.Before(all[place].At)) {
+			place = i
+		}
+	}
+	return place, true
+}
+
+// Edit changes the statement of a number. It does nothing if the statement is gone.
+func (a *Answer) Edit(n uint64, change func(*Statement)) {
+	if i := slices.IndexFunc(a.Statements, func(s Statement) bool { return s.N == n }); i >= 0 {
+		a.Statements = slices.Clone(a.Statements)
+		change(&a.Statements[i])
+	}
+}
+
+// Marked reports whether a statement has this mark.
+func (a *Answer) Marked(mark string) bool {
+	return slices.ContainsFunc(a.Statements, func(s Statement) bool { return s.Mark == mark })
+}
+
+// UndoneBy reports whether a person has taken the answer of a heuristic back.
+func (a *Answer) UndoneBy(heuristic, person string) bool {
+	return slices.ContainsFunc(a.Statements, func(s Statement) bool { return s.How == Undo && s.Of == heuristic && s.By == person })
+}
+
+// Success returns whether the task of the answer succeeded, by the first reported outcome that says so, and whether any does.
+func (a *Answer) Success() (success, known bool) {
+	for i := range a.Statements {
+		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn && !s.Forgotten() {
+			return *s.Success, true
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,158 @@
+// Package answers says how answers are kept as records: under which id, how long, and by which keys they are found.
+package answers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/store"
+)
+
+// Kept is how long an answer is kept by default, from its At.
+const Kept = 30 * 24 * time.Hour
+
+// View returns the view of a kind of records that hold answers.
+func View(kind string) store.View[answer.Answer] {
+	return store.View[answer.Answer]{
+		Kind:  store.Kind{Name: kind, Limits: store.Limits{For: Kept}, Caused: answer.Caused()},
+		Place: place,
+	}
+}
+
+// The keys by which answers are found.
+const (
+	// Due finds answers whose silence is still to be counted, and Late those that a late message can still change.
+	Due  = "wait=due"
+	Late = "wait=late"
+	// Owed finds answers whose arm was not credited with all statements.
+	Owed = "owed=yes"
+)
+
+// Session finds all answers of a session.
+func Session(id string) string { return store.Key("session", id) }
+
+// Item finds the answers whose arm was chosen for an item.
+func Item(item string) string { return store.Key("item", item) }
+
+// Tenant finds the answers of a tenant.
+func Tenant(tenant string) string { return store.Key("tenant", tenant) }
+
+// Pending finds the choices of a learner that is used alone, as long as they have no outcome.
+func Pending(learner string) string { return store.Key("pending", learner) }
+
+// OpenSession finds the open answers of a session that can be taken back, OpenTo those that were shown to a person.
+func OpenSession(id string) string { return store.Key("open-session", id) }
+
+// OpenTo finds the open answers that were shown to a person and can be taken back.
+func OpenTo(person string) string { return store.Key("open-to", store.IDOf(person)) }
+
+// OpenStream finds the open answers of a stream that can be ignored.
+func OpenStream(name string) string { return store.Key("open-stream", name) }
+
+// OpenPhrase finds the open answers that wait for a phrase.
+func OpenPhrase(phrase string) string { return store.Key("open-phrase", store.IDOf(phrase)) }
+
+// UndoneBy finds the answers that a message took back.
+func UndoneBy(message string) string { return store.Key("undone", store.IDOf(message)) }
+
+// ID returns the id of the record of an event's answer.
+func ID(event string) string { return store.IDOf(event) }
+
+// Alone reports whether the record is a choice of package strategy, which is used alone.
+func Alone(a *answer.Answer) bool { return a.Choice != nil && a.Reply == nil && len(a.Fires) == 0 }
+
+// InSession returns the name by which a session remembers a choice: its item, or its segment. No item has a NUL.
+func InSession(item, category, context string) string {
+	if item != "" {
+		return item
+	}
+	return "\x00" + cells.Scope(category, context)
+}
+
+// LastID returns the id of the record of the last choice of a name in a session.
+func LastID(learner, session, name string) string { return store.IDOf("choice", learner, session, name) }
+
+func place(a answer.Answer) (id string, at time.Time, keys []string) {
+	return recordID(&a), a.At, Keys(&a)
+}
+
+func recordID(a *answer.Answer) string {
+	if !Alone(a) {
+		return ID(a.ID)
+	}
+	c := a.Choice
+	if c.Own || c.Session == "" {
+		return c.ID.String()
+	}
+	return LastID(c.Learner, c.Session, InSession(c.Item, c.Category, c.Context))
+}
+
+// Keys returns what the record of an answer is found by.
+func Keys(a *answer.Answer) (keys []string) {
+	add := func(key string) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if a.Tenant != "" {
+		add(Tenant(a.Tenant))
+	}
+	if a.Session != "" {
+		add(Session(a.Session))
+	}
+	if c := a.Choice; c != nil {
+		if c.Session != "" {
+			add(Session(c.Session))
+		}
+		if c.Item != "" {
+			add(Item(c.Item))
+		}
+		if Alone(a) && len(a.Statements) == 0 && !c.Expired {
+			add(Pending(c.Learner))
+		}
+		if c.Owed {
+			add(Owed)
+		}
+	}
+	for i := range a.Fires {
+		open(a, &a.Fires[i], add)
+	}
+	for _, name := range a.People() {
+		add(store.PersonKey(name))
+	}
+	for i := range a.Statements {
+		if s := &a.Statements[i]; s.Message != "" {
+			add(UndoneBy(s.Message))
+		}
+	}
+	return keys
+}
+
+// open adds the keys by which a fire is found while messages can change it.
+func open(a *answer.Answer, f *answer.Fire, add func(string)) {
+	if f.Closed {
+		return
+	}
+	r := a.Reception(f.Heuristic)
+	if r.Silence == nil && !f.Silence.IsZero() {
+		add(Due)
+	} else {
+		add(Late)
+	}
+	if undoable := r.Undo == nil || a.Person != "" && !a.UndoneBy(f.Heuristic, a.Person); undoable {
+		if a.Session != "" {
+			add(OpenSession(a.Session))
+		}
+		if a.Person != "" {
+			add(OpenTo(a.Person))
+		}
+	}
+	if a.Stream != "" && r.Ignored == nil {
+		add(OpenStream(a.Stream))
+	}
+	if f.Phrase != "" && r.Expected == nil {
+		add(OpenPhrase(f.Phrase))
+	}
+}
