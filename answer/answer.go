@@ -50,6 +50,7 @@ package answer
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -219,6 +220,15 @@ func (a *Answer) People() (names []string) {
 	add(a.Person)
 	for i := range a.Statements {
 		add(a.Statements[i].By)
+	}
+	for i := range a.Fires {
+		c := &a.Fires[i].Counted
+		if c.Seen != nil {
+			add(c.Seen.Source)
+		}
+		for _, heuristic := range slices.Sorted(maps.Keys(c.Agreed)) {
+			add(c.Agreed[heuristic].Source)
+		}
 	}
 	return names
 }
