@@ -34,8 +34,8 @@ type Choice struct {
 	// Told is the number of the last credit. Credits are the observations of the arm that follow from the statements.
 	Told    uint64      `json:"told,omitempty"`
 	Credits []ArmCredit `json:"credits,omitempty"`
-	// Owed reports that the arm has not been credited with the statements as they are now.
-	Owed bool `json:"owed,omitempty"`
+	// IgnoreSilence reports that silence is no approval of the arm.
+	IgnoreSilence bool `json:"ignore_silence,omitempty"`
 
 	// Of choices that package strategy keeps by itself.
 	Epoch   uint64   `json:"epoch,omitempty"`   // how often the session had ended

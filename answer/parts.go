@@ -110,7 +110,7 @@ func (a *Answer) known() (k known) {
 		case Ignored:
 			k.ignored = s
 		case Silence:
-			if s.Worth > 0 {
+			if s.Worth > 0 && (a.Choice == nil || !a.Choice.IgnoreSilence) {
 				k.silence = s
 			}
 		}

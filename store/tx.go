@@ -109,6 +109,14 @@ func Reading(ctx context.Context, st Store) *Tx { return &Tx{ctx: ctx, store: st
 // Context returns the context of [Do].
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
+// Within calls f, and bounds what is read in it by a context.
+func (tx *Tx) Within(ctx context.Context, f func() error) error {
+	before := tx.ctx
+	tx.ctx = ctx
+	defer func() { tx.ctx = before }()
+	return f()
+}
+
 // Want names what will be read later in the step. The next read that goes to the store reads all of it.
 func (tx *Tx) Want(all ...Wants) { tx.wants.Add(all...) }
 

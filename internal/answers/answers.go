@@ -26,8 +26,6 @@ const (
 	// Due finds answers whose silence is still to be counted, and Late those that a late message can still change.
 	Due  = "wait=due"
 	Late = "wait=late"
-	// Owed finds answers whose arm was not credited with all statements.
-	Owed = "owed=yes"
 )
 
 // Session finds all answers of a session.
@@ -72,7 +70,9 @@ func InSession(item, category, context string) string {
 }
 
 // LastID returns the id of the record of the last choice of a name in a session.
-func LastID(learner, session, name string) string { return store.IDOf("choice", learner, session, name) }
+func LastID(learner, session, name string) string {
+	return store.IDOf("choice", learner, session, name)
+}
 
 func place(a answer.Answer) (id string, at time.Time, keys []string) {
 	return recordID(&a), a.At, Keys(&a)
@@ -111,9 +111,6 @@ func Keys(a *answer.Answer) (keys []string) {
 		}
 		if Alone(a) && len(a.Statements) == 0 && !c.Expired {
 			add(Pending(c.Learner))
-		}
-		if c.Owed {
-			add(Owed)
 		}
 	}
 	for i := range a.Fires {
