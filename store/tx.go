@@ -45,9 +45,22 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 // Tries is how often [Do] calls a step at most.
 const Tries = 100
 
+// Final returns an error that ends [Do] at once, also if it is a [heed.ErrConflict]. A step returns it if the conflict is the
+// step's result, for example because another record has the id. errors.Is and errors.As find the error in it.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &final{err}
+}
+
+type final struct{ error }
+
+func (f *final) Unwrap() error { return f.error }
+
 // repeats reports whether a step that ended with this error should be run again.
 func repeats(err error) bool {
-	return (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) && !errors.As(err, new(*heed.SettingsError))
+	return !errors.As(err, new(*final)) && (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) && !errors.As(err, new(*heed.SettingsError))
 }
 
 // longestPause bounds the pause before a step is run again.
