@@ -88,6 +88,9 @@ func (w *writing) prepare() error {
 	if err != nil {
 		return err
 	}
+	if err := store.CheckBody(w.Ref, text); err != nil {
+		return err
+	}
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -312,7 +313,46 @@ func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, 
 	if err := do(t); err != nil {
 		return t, err
 	}
-	return t, because(ctx, sqlTx.Commit())
+	return t, db.commit(ctx, sqlTx)
+}
+
+// commit ends a transaction. Its error wraps [heed.ErrOutcomeUnknown], unless it is certain that the
+// database did not apply the transaction.
+func (db *database) commit(ctx context.Context, sqlTx *sql.Tx) error {
+	if err := ctx.Err(); err != nil { // COMMIT is not sent
+		return err
+	}
+	err := sqlTx.Commit()
+	if err == nil || db.notApplied(err) {
+		return because(ctx, err)
+	}
+	return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, because(ctx, err))
+}
+
+// notApplied reports whether an error of COMMIT says that the transaction was not applied.
+func (db *database) notApplied(err error) bool {
+	if errors.Is(err, sql.ErrTxDone) { // the context ended before
+		return true
+	}
+	if db.dialect.embedded() {
+		return strings.Contains(err.Error(), "is full")
+	}
+	var unsent interface{ SafeToRetry() bool } // of pgx
+	if errors.As(err, &unsent) && unsent.SafeToRetry() {
+		return true
+	}
+	var answer interface{ SQLState() string }
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch state := answer.SQLState(); {
+	case state == "40003": // statement_completion_unknown
+		return false
+	case state == "57014": // query_canceled
+		return true
+	default: // a constraint, the state of the transaction, a rollback; any other may be a server that stops
+		return slices.Contains([]string{"23", "25", "40"}, state[:min(2, len(state))])
+	}
 }
 
 func (db *database) in(ctx context.Context, sqlTx *sql.Tx) *tx {

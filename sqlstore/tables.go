@@ -16,12 +16,12 @@ import (
 var tableFiles embed.FS
 
 // tableVersions are the names of the files that make the store's tables, the same in each dialect, in order.
-var tableVersions = [...]string{"0001_store.sql", "0002_commit.sql"}
+var tableVersions = [...]string{"0001_store.sql"}
 
-// firstVersion is the version of the tables that the first file makes. The rows of earlier tables have no checksums, so this program has
-// no use for them.
+// firstVersion is the version of the tables that the first file makes. Earlier tables hold other
+// records: an answer was several records of several kinds in version 4.
 const (
-	firstVersion  = 3
+	firstVersion  = 5
 	tablesVersion = firstVersion + len(tableVersions) - 1
 )
 
@@ -41,7 +41,8 @@ func Schema(dialect Dialect) (fs.FS, error) {
 	return fs.Sub(tableFiles, strings.TrimSuffix(dialect.tableFiles(), "/"))
 }
 
-// A SchemaError says that the tables are of a newer heed than this program has, or of one that is too old.
+// A SchemaError reports tables that this program does not open: those of a newer heed, or of an earlier
+// layout.
 type SchemaError struct {
 	Found int // the version of the tables
 	Known int // the version that this program works with
@@ -49,8 +50,8 @@ type SchemaError struct {
 
 func (e *SchemaError) Error() string {
 	if e.Found < e.Known {
-		return fmt.Sprintf("the tables are of version %d, whose rows have no checksums, and this program knows %d: "+
-			"dump them with the program that wrote them, and load that into a new database", e.Found, e.Known)
+		return fmt.Sprintf("the store was made by an earlier layout, version %d, and is not opened: "+
+			"this program works with version %d, so give it a new database", e.Found, e.Known)
 	}
 	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
@@ -138,7 +139,8 @@ func (q *queue) await(m *member) (turn, error) {
 		m.end()
 		q.mu.Unlock()
 		if closing {
-			return 0, fmt.Errorf("the end of the transaction was not waited for: %w", m.ctx.Err())
+			return 0, fmt.Errorf("%w: the end of the transaction was not waited for: %w",
+				heed.ErrOutcomeUnknown, m.ctx.Err())
 		}
 	case called:
 		q.mu.Unlock()
@@ -220,15 +222,25 @@ func (q *queue) gather(leader *member) []*member {
 	}
 	var touched touched
 	touched.take(leader.change.batches)
+	room := store.MaxChanges - changesOf(leader.change.batches)
 	q.waiting = slices.DeleteFunc(q.waiting, func(m *member) bool {
-		if len(members) == mostTogether || !touched.take(m.change.batches) {
+		n := changesOf(m.change.batches)
+		if len(members) == mostTogether || n > room || !touched.take(m.change.batches) {
 			return false
 		}
+		room -= n
 		m.stage = joined // from now on it must not lead itself
 		members = append(members, m)
 		return true
 	})
 	return members
+}
+
+func changesOf(batches []store.Batch) (n int) {
+	for i := range batches {
+		n += batches[i].Changes()
+	}
+	return n
 }
 
 // touched are the records that a transaction writes, true, or relies on.
@@ -348,6 +360,9 @@ func (j *joint) commit(q *queue) error {
 		return j.change.retry(func() error { return q.store.db.enter(j.ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
 	})
 	_, err = j.change.result(err)
+	if j.closing && errors.As(err, new(*heed.PanicError)) {
+		err = fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, err)
+	}
 	return err
 }
 

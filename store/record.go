@@ -30,7 +30,7 @@ type Record struct {
 	At time.Time
 	// Keys are texts to find the record by, as [Key] makes them. At most [MaxKeys].
 	Keys []string
-	// Body is the value. The zero Body removes the record.
+	// Body is the value, of at most [MaxBody] bytes as JSON. The zero Body removes the record.
 	Body Body
 	// Place is where Find found the record, for Query.After.
 	Place string
@@ -38,8 +38,14 @@ type Record struct {
 
 // The limits of a record.
 const (
-	MaxKeys = 128  // of one record, which may name a team
-	MaxKey  = 1600 // bytes of a key; a name as long as [evidence.MaxText] fits into [PersonKey], though lower case may be longer
+	// MaxKeys is the number of keys of one record. An answer that a hundred people have judged has a key
+	// for each of them.
+	MaxKeys = 192
+	// MaxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey], though
+	// lower case may be longer.
+	MaxKey = 1600
+	// MaxBody is the bytes of a body as JSON. The largest records that heed writes have about 400 KiB.
+	MaxBody = 4 << 20
 )
 
 // Key returns the key by which records of a value are found: "session=42".

@@ -2,121 +2,79 @@ package store
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
-// Do runs one step: it calls step, commits what the step has added, and returns. A step reads through its [Tx], decides by
-// what it has read, and adds records and evidence. All of it becomes one [Store.Commit], or no commit if the step added
-// nothing. Several packages can take part in one step, and so can the host: see the package's example.
+// A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and it
+// must not be used after Do has returned. It must not be used concurrently.
 //
-// If another writer was quicker ([heed.ErrConflict]), or the store cannot tell whether it applied the commit
-// ([heed.ErrOutcomeUnknown]), Do waits for a short random time and calls step again with a new Tx, which reads everything
-// again. It does so at most [Tries] times. So a step must be safe to repeat: what it adds must have ids that count once, or
-// follow from the records that it read. Any other error ends Do at once, and nothing was committed. A
-// [*heed.SettingsError] and a [*heed.SizeError] are such errors.
-func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
-	for try := 1; ; try++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		tx := &Tx{ctx: ctx, store: st}
-		err := step(tx)
-		if err == nil {
-			err = tx.commit()
-		}
-		tx.finish(err)
-		if err == nil || try == Tries || !repeats(err) {
-			return err
-		}
-		if pause(ctx, try) != nil {
-			return err
-		}
-	}
-}
-
-// Tries is how often [Do] calls a step at most.
-const Tries = 100
-
-// Final returns an error that ends [Do] at once, also if it is a [heed.ErrConflict]. A step returns it if the conflict is the
-// step's result, for example because another record has the id. errors.Is and errors.As find the error in it.
-func Final(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &final{err}
-}
-
-type final struct{ error }
-
-func (f *final) Unwrap() error { return f.error }
-
-// repeats reports whether a step that ended with this error should be run again.
-func repeats(err error) bool {
-	return !errors.As(err, new(*final)) && (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) && !errors.As(err, new(*heed.SettingsError))
-}
-
-// longestPause bounds the pause before a step is run again.
-const longestPause = 30 * time.Millisecond
-
-// pause waits for a random time that grows with the number of tries, so that writers of one record get out of step.
-func pause(ctx context.Context, try int) error {
-	most := min(200*time.Microsecond<<min(try, 10), longestPause)
-	timer := time.NewTimer(rand.N(most)) //nolint:forbidigo // the jitter changes when a step runs, never what it does
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Wants names what a step is going to read, so that it can be read in one round trip. The zero value names nothing. A name
-// may be in it several times. It must not be used concurrently.
-type Wants struct {
-	Cells   []evidence.Cell
-	Refs    []Ref
-	Queries []Query
-}
-
-// Add adds what others want.
-func (w *Wants) Add(others ...Wants) {
-	for _, o := range others {
-		w.Cells, w.Refs, w.Queries = append(w.Cells, o.Cells...), append(w.Refs, o.Refs...), append(w.Queries, o.Queries...)
-	}
-}
-
-func (w *Wants) empty() bool { return len(w.Cells)+len(w.Refs)+len(w.Queries) == 0 }
-
-// A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and it must not be used after
-// the step has returned. It must not be used concurrently.
+// Slices in what a Tx returns must not be changed: a later call may return them again.
 type Tx struct {
 	ctx   context.Context
 	store Store
 
 	wants   Wants
-	records map[Ref]Record
-	parts   map[evidence.Cell][]evidence.Part
-	found   map[string][]Record
+	fetches int // how often the store was read
+	records answered[Ref, Record]
+	parts   answered[evidence.Cell, []evidence.Part]
+	queries []Query
+	found   []read[[]Record] // by query
 
-	batch   Batch
-	written map[Ref]int // the place of a record in the batch
+	batch    Batch
+	shared   bool       // the policies of the batch belong to a caller
+	written  index[Ref] // of the batch's records
+	expected index[Ref] // of the batch's expectations
+	fault    error      // what was added can't be committed
+
 	states  map[any]any // of packages
 	before  []func() error
 	ends    []func(Receipt, error)
 	receipt Receipt
 }
 
-// Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a step, and what is added to it
-// is never committed.
+// read is what the store returned to one fetch. Fetches count from 1.
+type read[V any] struct {
+	value V
+	fetch int
+}
+
+// answered has what was read, by name.
+type answered[K comparable, V any] struct {
+	index[K]
+	reads []read[V]
+}
+
+func (a *answered[K, V]) value(key K) (value V) {
+	if i := a.find(key); i >= 0 {
+		value = a.reads[i].value
+	}
+	return value
+}
+
+// fetch returns which fetch has read a name, or 0.
+func (a *answered[K, V]) fetch(key K) int {
+	if i := a.find(key); i >= 0 {
+		return a.reads[i].fetch
+	}
+	return 0
+}
+
+func (a *answered[K, V]) set(key K, value V, fetch int) {
+	if i := a.find(key); i >= 0 {
+		a.reads[i] = read[V]{value, fetch}
+		return
+	}
+	a.add(key)
+	a.reads = append(a.reads, read[V]{value, fetch})
+}
+
+// Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a step,
+// and what is added to it is never committed.
 func Reading(ctx context.Context, st Store) *Tx { return &Tx{ctx: ctx, store: st} }
 
 // Context returns the context of [Do].
@@ -133,177 +91,271 @@ func (tx *Tx) Within(ctx context.Context, f func() error) error {
 // Want names what will be read later in the step. The next read that goes to the store reads all of it.
 func (tx *Tx) Want(all ...Wants) { tx.wants.Add(all...) }
 
-// Read does what [Store.Read] does, but what this Tx has read before is not read again. A call that has to go to the store also
-// reads all that was named by [Tx.Want]. Records that the step has written are returned as they were read.
+// Read does what [Store.Read] does, but what this Tx has read before is not read again, and all that
+// was named by [Tx.Want] is read as well if the call has to go to the store. Records that the step has
+// written are returned as they were read.
+//
+// What one call returns is ordered as [Store.Read] promises: versions are no newer than the rest, and
+// records no newer than parts. If an earlier call has read some of it too early for that, that is read
+// again. Between calls there is no such promise: what depends on each other must be read by one call.
 func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ...Query) error {
-	if !tx.has(cells, refs, queries) {
-		if err := tx.fetch(Wants{cells, refs, queries}); err != nil {
-			return err
-		}
+	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
+		return err
 	}
 	for _, ref := range refs {
-		into.Records = append(into.Records, tx.records[ref])
+		into.Records = append(into.Records, tx.records.value(ref))
 	}
 	for _, c := range cells {
-		into.Parts = append(into.Parts, tx.parts[c]...)
+		into.Parts = append(into.Parts, tx.parts.value(c)...)
 	}
-	for _, q := range queries {
-		into.Found = append(into.Found, tx.found[q.text()])
+	for i := range queries {
+		// A copy, because callers sort and filter what they have found.
+		into.Found = append(into.Found, slices.Clone(tx.found[tx.query(&queries[i])].value))
 	}
 	return nil
 }
 
 // Fetch reads what was named by [Tx.Want] and not read yet.
-func (tx *Tx) Fetch() error { return tx.fetch(Wants{}) }
+func (tx *Tx) Fetch() error { return tx.fetch(Wants{}, true) }
 
-func (tx *Tx) has(cells []evidence.Cell, refs []Ref, queries []Query) bool {
-	for _, c := range cells {
-		if _, ok := tx.parts[c]; !ok {
-			return false
+// query returns the place of a query among those that were read, or -1.
+func (tx *Tx) query(q *Query) int {
+	for i := range tx.queries {
+		if tx.queries[i].same(q) {
+			return i
 		}
 	}
-	for _, ref := range refs {
-		if _, ok := tx.records[ref]; !ok {
-			return false
-		}
-	}
-	for _, q := range queries {
-		if _, ok := tx.found[q.text()]; !ok {
-			return false
-		}
-	}
-	return true
+	return -1
 }
 
-// fetch reads these and all that was named before, but for what was read already.
-func (tx *Tx) fetch(now Wants) error {
-	now.Add(tx.wants)
-	tx.wants = Wants{}
-	cells := missing(now.Cells, tx.parts)
-	refs := missing(now.Refs, tx.records)
-	texts := make([]string, 0, len(now.Queries))
-	var queries []Query
-	for _, q := range now.Queries {
-		text := q.text()
-		if _, known := tx.found[text]; !known && !slices.Contains(texts, text) {
-			texts, queries = append(texts, text), append(queries, q)
+// A need names what has to be read, each once.
+type need struct {
+	cells   index[evidence.Cell]
+	refs    index[Ref]
+	queries []Query
+}
+
+func (n *need) empty() bool { return len(n.cells.keys)+len(n.refs.keys)+len(n.queries) == 0 }
+
+// need adds what of a call was not read, or too early.
+func (tx *Tx) need(n *need, call Wants) {
+	versions := 1 // the earliest fetch that is late enough for what is not a version
+	for _, ref := range call.Refs {
+		if ref.ID == "" {
+			versions = max(versions, tx.needs(n, ref, 1))
 		}
 	}
-	if len(cells)+len(refs)+len(queries) == 0 {
+	records := versions // the same for parts
+	for _, ref := range call.Refs {
+		if ref.ID != "" {
+			records = max(records, tx.needs(n, ref, versions))
+		}
+	}
+	for _, c := range call.Cells {
+		if tx.parts.fetch(c) < records {
+			n.cells.add(c)
+		}
+	}
+	for i := range call.Queries {
+		q := &call.Queries[i]
+		at := tx.query(q)
+		if at >= 0 && tx.found[at].fetch >= versions {
+			continue
+		}
+		if !slices.ContainsFunc(n.queries, func(o Query) bool { return o.same(q) }) {
+			n.queries = append(n.queries, *q)
+		}
+	}
+}
+
+// needs adds a record, unless it was read by a fetch or a later one. It returns which fetch reads it.
+func (tx *Tx) needs(n *need, ref Ref, fetch int) int {
+	if of := tx.records.fetch(ref); of >= fetch {
+		return of
+	}
+	n.refs.add(ref)
+	return tx.fetches + 1
+}
+
+// fetch goes to the store if something of a call has to be read, or in any case. Then it also reads
+// what was wanted.
+func (tx *Tx) fetch(call Wants, anyway bool) error {
+	var n need
+	tx.need(&n, call)
+	if n.empty() && !anyway {
+		return nil
+	}
+	if !tx.wants.empty() {
+		tx.need(&n, tx.wants)
+		tx.wants = Wants{}
+	}
+	if n.empty() {
 		return nil
 	}
 	var s Snapshot
-	if err := tx.store.Read(tx.ctx, &s, cells, refs, queries...); err != nil {
+	err := tx.store.Read(tx.ctx, &s, n.cells.keys, n.refs.keys, n.queries...)
+	if err != nil {
 		return err
 	}
-	if tx.records == nil {
-		tx.records, tx.parts, tx.found = make(map[Ref]Record), make(map[evidence.Cell][]evidence.Part), make(map[string][]Record)
+	tx.fetches++
+	for i, ref := range n.refs.keys {
+		tx.records.set(ref, s.Records[i], tx.fetches)
 	}
-	for i, ref := range refs {
-		tx.records[ref] = s.Records[i]
-	}
-	for _, c := range cells {
-		tx.parts[c] = nil
-	}
-	for i := 0; i < len(s.Parts); {
-		end := i + 1
-		for end < len(s.Parts) && s.Parts[end].Cell == s.Parts[i].Cell {
+	for _, c := range n.cells.keys {
+		end := 0
+		for end < len(s.Parts) && s.Parts[end].Cell == c {
 			end++
 		}
-		tx.parts[s.Parts[i].Cell] = s.Parts[i:end:end]
-		i = end
+		tx.parts.set(c, s.Parts[:end:end], tx.fetches)
+		s.Parts = s.Parts[end:]
 	}
-	for i, text := range texts {
-		tx.found[text] = s.Found[i]
+	for i, q := range n.queries {
+		if at := tx.query(&q); at >= 0 {
+			tx.found[at] = read[[]Record]{s.Found[i], tx.fetches}
+			continue
+		}
+		q.Keys = slices.Clone(q.Keys) // the caller may go on to use the slice
+		tx.queries = append(tx.queries, q)
+		tx.found = append(tx.found, read[[]Record]{s.Found[i], tx.fetches})
 	}
 	return nil
 }
 
-// missing returns what was not read yet, each once and in order.
-func missing[K comparable, V any](all []K, read map[K]V) (left []K) {
-	seen := make(map[K]bool, len(all))
-	for _, one := range all {
-		if _, known := read[one]; !known && !seen[one] {
-			seen[one] = true
-			left = append(left, one)
-		}
-	}
-	return left
-}
-
-// text returns a text that no other query has.
-func (q Query) text() string {
-	var b strings.Builder
-	for _, part := range append([]string{q.Kind, q.After}, q.Keys...) {
-		b.WriteString(part)
-		b.WriteByte(0)
-	}
-	for _, n := range [...]int64{q.Since.UnixNano(), q.Until.UnixNano(), int64(q.Limit)} {
-		for range 8 {
-			b.WriteByte(byte(n))
-			n >>= 8
-		}
-	}
-	if q.Oldest {
-		b.WriteByte(1)
-	}
-	return b.String()
-}
-
 // Get returns one record as the step sees it: as the step has written it, or else as the store has it.
+// If there is no record, or the step removes it, the Revision is 0. The Revision of a record that the
+// step adds is [Once], until it is committed.
 func (tx *Tx) Get(ref Ref) (Record, error) {
-	if i, ok := tx.written[ref]; ok {
-		return tx.batch.Records[i], nil
+	i := tx.written.find(ref)
+	if i >= 0 {
+		w := tx.batch.Records[i]
+		switch {
+		case w.Body.IsZero():
+			return Record{Ref: ref}, nil
+		case w.Revision == 0:
+			w.Revision = Once
+			return w, nil
+		case w.Revision != Once:
+			return w, nil
+		}
 	}
-	if r, ok := tx.records[ref]; ok {
-		return r, nil
+	if tx.records.find(ref) < 0 {
+		if err := tx.fetch(Wants{Refs: []Ref{ref}}, false); err != nil {
+			return Record{}, err
+		}
 	}
-	var s Snapshot
-	if err := tx.Read(&s, nil, []Ref{ref}); err != nil {
-		return Record{}, err
+	r := tx.records.value(ref)
+	if r.Revision == 0 && i >= 0 {
+		r = tx.batch.Records[i]
 	}
-	return s.Records[0], nil
+	return r, nil
 }
 
-// Put adds a record to write or, with the zero Body, to remove. A later Put of the same record replaces it, and keeps its
-// revision.
+// Put adds a record to write or, with the zero Body, to remove. A later Put of the same record replaces
+// it, and keeps its revision. If the step removes a record that it has added, it writes nothing.
 func (tx *Tx) Put(r Record) {
-	if i, ok := tx.written[r.Ref]; ok {
-		r.Revision = tx.batch.Records[i].Revision
-		tx.batch.Records[i] = r
+	i := tx.written.find(r.Ref)
+	if i < 0 {
+		if tx.settle(&r) {
+			tx.written.add(r.Ref)
+			tx.batch.Records = append(tx.batch.Records, r)
+		}
 		return
 	}
-	if tx.written == nil {
-		tx.written = make(map[Ref]int)
+	before := tx.batch.Records[i].Revision
+	if before != Once {
+		r.Revision = before
 	}
-	tx.written[r.Ref] = len(tx.batch.Records)
-	tx.batch.Records = append(tx.batch.Records, r)
-	tx.batch.Expect = slices.DeleteFunc(tx.batch.Expect, func(p Precondition) bool { return p.Ref == r.Ref })
+	if r.Body.IsZero() && (r.Revision == 0 || r.Revision == Once) {
+		tx.drop(i)
+		if before == 0 {
+			tx.Expect(Precondition{r.Ref, 0})
+		}
+		return
+	}
+	tx.batch.Records[i] = r
 }
 
-// Expect has the commit fail with [heed.ErrConflict] unless a record still has the revision that was read. It is not needed
-// for records that the step writes.
+// drop takes a record out of the batch.
+func (tx *Tx) drop(i int) {
+	tx.batch.Records = slices.Delete(tx.batch.Records, i, i+1)
+	tx.written.remove(i)
+}
+
+// settle makes an expectation of a record and its first Put agree. It reports whether to write.
+func (tx *Tx) settle(r *Record) bool {
+	i := tx.expected.find(r.Ref)
+	if i < 0 {
+		return true
+	}
+	switch of := tx.batch.Expect[i].Revision; {
+	case r.Revision == of:
+	case r.Revision == Once && of == 0:
+		r.Revision = 0
+	case r.Revision == Once:
+		return false // the record is there, and stays as it is
+	default:
+		tx.fail(errTwoRevisions)
+	}
+	tx.batch.Expect = slices.Delete(tx.batch.Expect, i, i+1)
+	tx.expected.remove(i)
+	return true
+}
+
+// Expect has the commit fail with [heed.ErrConflict] unless a record still has the revision that was
+// read. It is not needed for records that the step writes.
 func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
-		_, writes := tx.written[p.Ref]
-		if !writes && !slices.Contains(tx.batch.Expect, p) {
+		if i := tx.written.find(p.Ref); i >= 0 {
+			tx.expectWritten(i, p)
+		} else if i := tx.expected.find(p.Ref); i < 0 {
+			tx.expected.add(p.Ref)
 			tx.batch.Expect = append(tx.batch.Expect, p)
+		} else if tx.batch.Expect[i] != p {
+			tx.fail(errTwoRevisions)
 		}
 	}
 }
 
-// Add adds the parts of a batch to the step's batch. An ID of the batch makes the whole step count once: if a batch or an
-// observation of that ID is known, the step changes nothing.
+// expectWritten makes an expectation agree with the record of the batch that it is about.
+func (tx *Tx) expectWritten(i int, p Precondition) {
+	w := &tx.batch.Records[i]
+	switch {
+	case w.Revision == p.Revision, w.Revision == 0 && p.Revision == Once:
+	case w.Revision == Once && p.Revision == 0:
+		w.Revision = 0
+	case w.Revision == Once: // the record is there, and stays as it is
+		tx.drop(i)
+		tx.Expect(p)
+	default:
+		tx.fail(errTwoRevisions)
+	}
+}
+
+var errTwoRevisions = fmt.Errorf("store: the step has read two revisions of one record: %w", heed.ErrConflict)
+
+// fail has the commit return an error.
+func (tx *Tx) fail(err error) {
+	if tx.fault == nil {
+		tx.fault = err
+	}
+}
+
+// Add adds the parts of a batch to the step's batch. An ID of the batch makes the whole step count once:
+// if a batch or an observation of that ID is known, the step changes nothing. So a step has one ID: two
+// different ones are a [*heed.InputError] of Do, and so are two policies for one kind of cell.
+//
+// The rules of [Batch] hold for all that a step adds. For example, a step can't take back what it adds.
 func (tx *Tx) Add(b Batch) {
 	own := &tx.batch
+	if b.ID != "" && own.ID != "" && b.ID != own.ID {
+		tx.fail(invalid("ID", "must be the only one of the step"))
+	}
 	if b.ID != "" {
 		own.ID = b.ID
 	}
-	if own.Policies == nil && len(b.Policies) > 0 {
-		own.Policies = make(map[string]evidence.Policy, len(b.Policies))
-	}
-	maps.Copy(own.Policies, b.Policies)
-	own.Reset, own.Rebuild, own.Restart = append(own.Reset, b.Reset...), append(own.Rebuild, b.Rebuild...), append(own.Restart, b.Restart...)
+	tx.addPolicies(b.Policies)
+	own.Reset, own.Rebuild = append(own.Reset, b.Reset...), append(own.Rebuild, b.Rebuild...)
+	own.Restart = append(own.Restart, b.Restart...)
 	own.Retract, own.Withdraw = append(own.Retract, b.Retract...), append(own.Withdraw, b.Withdraw...)
 	own.Expunge, own.Forget = append(own.Expunge, b.Expunge...), append(own.Forget, b.Forget...)
 	own.Observations = append(own.Observations, b.Observations...)
@@ -314,29 +366,56 @@ func (tx *Tx) Add(b Batch) {
 	tx.Expect(b.Expect...)
 }
 
+// addPolicies adds policies. The first ones are not copied before others come.
+func (tx *Tx) addPolicies(all map[string]evidence.Policy) {
+	own := &tx.batch
+	if len(own.Policies) == 0 {
+		own.Policies, tx.shared = all, true
+		return
+	}
+	for kind, policy := range all {
+		before, known := own.Policies[kind]
+		if known && before != policy {
+			tx.fail(invalid(fmt.Sprintf("Policies[%q]", kind), "must be the only one of the step"))
+		}
+		if known {
+			continue
+		}
+		if tx.shared {
+			own.Policies, tx.shared = maps.Clone(own.Policies), false
+		}
+		own.Policies[kind] = policy
+	}
+}
+
 // Observe adds observations.
 func (tx *Tx) Observe(all ...evidence.Observation) {
 	tx.batch.Observations = append(tx.batch.Observations, all...)
 }
 
-// Before has f called after the step, right before the commit. It may add to the Tx. If it returns an error, the step has failed
-// with it.
+// Before has f called after the step, right before the commit, in the order of the calls of Before. f
+// may add to the Tx. If it returns an error, the step has failed with it.
 func (tx *Tx) Before(f func() error) { tx.before = append(tx.before, f) }
 
-// State returns what a package keeps for a key in this run of the step, such as the heuristics that it has read. The first call
-// makes it. The key should be of a type, or point to a value, that no other package has.
+// State returns what a package keeps for a key in this run of the step, such as the heuristics that it
+// has read. The first call makes it. The key should be of a type, or point to a value, that no other
+// package has.
 func (tx *Tx) State(key any, first func() any) any {
+	if state, known := tx.states[key]; known {
+		return state
+	}
+	state := first() // which may ask for the state of another key
 	if tx.states == nil {
 		tx.states = make(map[any]any)
 	}
-	if _, known := tx.states[key]; !known {
-		tx.states[key] = first()
-	}
-	return tx.states[key]
+	tx.states[key] = state
+	return state
 }
 
-// Then has f called when this run of the step is over: with the receipt after a commit, else with the error. It is for what
-// follows from a commit outside of the store, such as telling an observer. If the step added nothing, the receipt is empty.
+// Then has f called when this run of the step is over, the last f first: with the receipt after a
+// commit, else with the error. A step that runs again has f called for each run. f is for what follows
+// from a commit outside of the store, such as a call of an observer. If the step added nothing, the
+// receipt is empty.
 func (tx *Tx) Then(f func(Receipt, error)) { tx.ends = append(tx.ends, f) }
 
 func (tx *Tx) finish(err error) {
@@ -347,13 +426,11 @@ func (tx *Tx) finish(err error) {
 
 // commit commits the batch, unless it is empty.
 func (tx *Tx) commit() error {
-	for i := 0; i < len(tx.before); i++ { // one may add another
-		if err := tx.before[i](); err != nil {
-			return err
-		}
+	if tx.fault != nil {
+		return tx.fault
 	}
 	b := &tx.batch
-	if len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
+	if b.ID == "" && len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
 		return nil
 	}
 	receipts, err := tx.store.Commit(tx.ctx, *b)

@@ -13,11 +13,25 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// Validate reports the first fault of batches that are to be committed together, by the store's clock: a
-// [*heed.InputError], or a [*heed.ConfigError] of a policy. A store calls it before it does anything else.
+// MaxChanges bounds one call of [Store.Commit]: the observations, records, expectations and ids to
+// retract or withdraw of all its batches together. A store may hold locks and memory for all of them.
+const MaxChanges = 100_000
+
+// Validate reports the first fault of batches that are to be committed together, by the store's clock:
+// a [*heed.InputError], a [*heed.ConfigError] of a policy, or a [*heed.SizeError] of more than
+// [MaxChanges] or of a body made by [Raw]. A store calls it before it does anything else. A store that
+// encodes bodies also calls [CheckBody].
 //
-// A record may be in one batch only. Only the first batch may take evidence away (see [Batch.TakesAway]).
+// A record may be in one batch only. Only the first batch may take evidence away (see
+// [Batch.TakesAway]).
 func Validate(now time.Time, batches ...Batch) error {
+	changes := 0
+	for i := range batches {
+		changes += batches[i].Changes()
+	}
+	if changes > MaxChanges {
+		return &heed.SizeError{What: "Batches", Size: changes, Most: MaxChanges}
+	}
 	var written refs
 	for i := range batches {
 		b := &batches[i]
@@ -40,6 +54,20 @@ func Validate(now time.Time, batches ...Batch) error {
 		}
 	}
 	return nil
+}
+
+// Changes counts what [MaxChanges] bounds.
+func (b *Batch) Changes() int {
+	return len(b.Observations) + len(b.Records) + len(b.Expect) + len(b.Retract) + len(b.Withdraw)
+}
+
+// CheckBody returns a [*heed.SizeError] if the JSON of a body is longer than [MaxBody]. The Ref names the
+// record in the error.
+func CheckBody(of Ref, text []byte) error {
+	if len(text) <= MaxBody {
+		return nil
+	}
+	return &heed.SizeError{What: fmt.Sprintf("body of %s %q", of.Kind, of.ID), Size: len(text), Most: MaxBody}
 }
 
 // refs are those of the records that a commit writes. Most write one or two.
@@ -181,6 +209,9 @@ func (r *Record) validate() error {
 	}
 	if r.At.IsZero() || r.At.Unix() < 0 || r.At.Year() > 9999 {
 		return invalid("At", "must be in the years 1970 to 9999")
+	}
+	if err := CheckBody(r.Ref, r.Body.json); err != nil {
+		return err
 	}
 	return checkKeys(r.Keys)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Version is that of the format.
-const Version = 1
+// Version is the version of the format. Dumps of version 1 hold the records of an earlier layout.
+const Version = 2
 
 // MaxLine is how many bytes a line may have.
 const MaxLine = 16 << 20

@@ -373,11 +373,16 @@ func TestCheck(t *testing.T) {
 		faults, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
 		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"}, faults)
-		for _, version := range []int{1, 2, 1000} { // the first two had no checksums
+		for _, version := range []int{1, 2, 3, 4, 1000} { // all but the last are of earlier layouts
 			_, err = handle.Exec(fmt.Sprint("UPDATE heed_store SET version = ", version))
 			require.NoError(t, err)
 			_, err = sqlstore.Open(ctx, handle, at.dialect)
-			require.ErrorAs(t, err, new(*sqlstore.SchemaError))
+			var fault *sqlstore.SchemaError
+			require.ErrorAs(t, err, &fault)
+			require.Equal(t, version, fault.Found)
+			if version < fault.Known {
+				require.ErrorContains(t, err, "earlier layout")
+			}
 		}
 		_, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.ErrorAs(t, err, new(*sqlstore.SchemaError))

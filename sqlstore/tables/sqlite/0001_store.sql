@@ -149,4 +149,4 @@ CREATE TABLE heed_inbox (
 ) STRICT;
 CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 
-INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 3, 0, 0, 0, 0);
+INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 5, 0, 0, 0, 0);

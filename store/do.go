@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/heedhq/heed"
+)
+
+// Do runs one step: it calls step, commits what the step has added, and returns. A step reads through
+// its [Tx], decides by what it has read, and adds records and evidence. All of it becomes one
+// [Store.Commit], or no commit if the step added nothing. Several packages can take part in one step,
+// and so can the host: see the package's example.
+//
+// If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
+// [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do waits
+// for a short random time and calls step again with a new Tx, which reads everything again. Do calls
+// step at most [Tries] times.
+//
+// So a step must be safe to repeat, also after its commit took effect: the evidence that it adds must
+// have ids that count once, and its records must follow from the records that it reads. A step that
+// counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record that it
+// has counted already.
+//
+// Any other error ends Do at once, and so does every error that step itself returns, a
+// [heed.ErrConflict] among them. Nothing was committed then, unless the error also wraps
+// [heed.ErrOutcomeUnknown]: an earlier run of the step may have taken effect in that case. A
+// [*heed.SettingsError] and a [*heed.SizeError] end Do as well.
+func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
+	var unknown error // of an earlier run, which may have taken effect
+	for try := 1; ; try++ {
+		tx := &Tx{ctx: ctx, store: st}
+		again, err := tx.run(step)
+		err = withEarlier(err, unknown)
+		tx.finish(err)
+		if err == nil || !again || try == Tries {
+			return err
+		}
+		if errors.Is(err, heed.ErrOutcomeUnknown) {
+			unknown = err
+		}
+		if ended := pause(ctx, try); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+// Tries is how often [Do] calls a step at most.
+const Tries = 100
+
+// withEarlier adds the error of an earlier run whose outcome is unknown to the error of a later run.
+func withEarlier(err, unknown error) error {
+	if err == nil || unknown == nil || errors.Is(err, heed.ErrOutcomeUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w (an earlier try: %w)", err, unknown)
+}
+
+// run runs a step once. It reports whether the step should run again.
+func (tx *Tx) run(step func(tx *Tx) error) (again bool, err error) {
+	if err := tx.ctx.Err(); err != nil {
+		return false, err
+	}
+	if err := step(tx); err != nil {
+		return false, err
+	}
+	for i := 0; i < len(tx.before); i++ { // one may add another
+		if err := tx.before[i](); err != nil {
+			return false, err
+		}
+	}
+	err = tx.commit()
+	return repeats(err), err
+}
+
+// repeats reports whether a step whose commit returned this error should run again.
+func repeats(err error) bool {
+	return (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) &&
+		!errors.As(err, new(*heed.SettingsError))
+}
+
+// longestPause bounds the pause before a step runs again.
+const longestPause = 30 * time.Millisecond
+
+// pause waits for a random time that grows with the number of tries, so that writers of one record get
+// out of step.
+func pause(ctx context.Context, try int) error {
+	most := min(200*time.Microsecond<<min(try, 10), longestPause)
+	//nolint:forbidigo // the jitter changes when a step runs, never what it does
+	timer := time.NewTimer(rand.N(most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
