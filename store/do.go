@@ -18,28 +18,30 @@ import (
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
 // [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do waits
 // for a short random time and calls step again with a new Tx, which reads everything again. Do calls
-// step at most [Tries] times.
+// step at most [Tries] times. A step that itself returns one of these errors runs again as well, for
+// example because records that it read one after the other do not fit together. If the conflict is the
+// result of the step, the step must return it by [Final].
 //
 // So a step must be safe to repeat, also after its commit took effect: the evidence that it adds must
 // have ids that count once, and its records must follow from the records that it reads. A step that
 // counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record that it
 // has counted already.
 //
-// Any other error ends Do at once, and so does every error that step itself returns, a
-// [heed.ErrConflict] among them. Nothing was committed then, unless the error also wraps
-// [heed.ErrOutcomeUnknown]: an earlier run of the step may have taken effect in that case. A
-// [*heed.SettingsError] and a [*heed.SizeError] end Do as well.
+// Any other error ends Do at once, a [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing
+// was committed then, unless the error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step
+// may have taken effect in that case.
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	var unknown error // of an earlier run, which may have taken effect
 	for try := 1; ; try++ {
 		tx := &Tx{ctx: ctx, store: st}
-		again, err := tx.run(step)
+		err := tx.run(step)
+		again := repeats(err)
 		err = withEarlier(err, unknown)
 		tx.finish(err)
-		if err == nil || !again || try == Tries {
+		if !again || try == Tries {
 			return err
 		}
-		if errors.Is(err, heed.ErrOutcomeUnknown) {
+		if unknown == nil && errors.Is(err, heed.ErrOutcomeUnknown) {
 			unknown = err
 		}
 		if ended := pause(ctx, try); ended != nil {
@@ -59,27 +61,42 @@ func withEarlier(err, unknown error) error {
 	return fmt.Errorf("%w (an earlier try: %w)", err, unknown)
 }
 
-// run runs a step once. It reports whether the step should run again.
-func (tx *Tx) run(step func(tx *Tx) error) (again bool, err error) {
+// Final returns an error that ends [Do] at once, also if it is a [heed.ErrConflict]. A step returns it
+// if the conflict is the step's result, for example because another record has the id. errors.Is and
+// errors.As find the error in it.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &final{err}
+}
+
+type final struct{ error }
+
+func (f *final) Unwrap() error { return f.error }
+
+// run runs a step once.
+func (tx *Tx) run(step func(tx *Tx) error) error {
 	if err := tx.ctx.Err(); err != nil {
-		return false, err
+		return err
 	}
 	if err := step(tx); err != nil {
-		return false, err
+		return err
 	}
 	for i := 0; i < len(tx.before); i++ { // one may add another
 		if err := tx.before[i](); err != nil {
-			return false, err
+			return err
 		}
 	}
-	err = tx.commit()
-	return repeats(err), err
+	return tx.commit()
 }
 
-// repeats reports whether a step whose commit returned this error should run again.
+// repeats reports whether a step that ended with this error should run again.
 func repeats(err error) bool {
-	return (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) &&
-		!errors.As(err, new(*heed.SettingsError))
+	if !errors.Is(err, heed.ErrConflict) && !errors.Is(err, heed.ErrOutcomeUnknown) {
+		return false
+	}
+	return !errors.As(err, new(*final)) && !errors.As(err, new(*heed.SettingsError))
 }
 
 // longestPause bounds the pause before a step runs again.
