@@ -62,7 +62,7 @@ func BenchmarkParsePrediction(b *testing.B) {
 func BenchmarkFeedback(b *testing.B) {
 	st := &memstore.Store{}
 	require.NoError(b, decision.PutTrace(ctx, st, decision.Trace{ResponseID: "r", At: time.Now()}))
-	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st})
+	f, err := decision.New(ctx, decision.Config{Store: st})
 	require.NoError(b, err)
 	people := make([]string, 500)
 	for i := range people {

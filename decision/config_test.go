@@ -66,10 +66,6 @@ func TestAllFaultsAreReported(t *testing.T) {
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
-	_, err = decision.NewReactions(ctx, decision.ReactionsConfig{
-		Channels: map[string]float64{"a": -1}, Paths: map[decision.Path]float64{"b": 1}, HalfLife: -1, Calibration: -1,
-	})
-	assert.Equal(t, []string{"Store", `Channels["a"]`, `Paths["b"]`, "HalfLife", "Calibration"}, fieldsOf(err))
 	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 )
@@ -112,7 +113,7 @@ func TestReevaluate(t *testing.T) {
 		assert.NoError(t, got[i].Err)
 	}
 	assert.NotEqual(t, got[0].Heuristic.HeuristicID, got[1].Heuristic.HeuristicID)
-	assert.Equal(t, []heed.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
+	assert.Equal(t, []answer.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
 	require.Len(t, got[1].Result.Compared, 1)
 	assert.False(t, got[1].Result.Compared[0].Agrees)
 	assert.Less(t, got[1].Result.Compared[0].Similarity, 0.5)
@@ -139,7 +140,7 @@ func (f onlyDecides) Decide(ctx context.Context, r decision.Request) (decision.R
 
 func TestReevaluateSurvives(t *testing.T) {
 	one := []decision.Candidate{{HeuristicID: "h", Condition: "c", Action: "a", Confidence: 0.5}}
-	answer := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+	replies := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
 		return decision.Result{Path: decision.Model, Text: "a"}, nil
 	})
 	for name, cfg := range map[string]decision.ReevaluateConfig{
@@ -147,22 +148,22 @@ func TestReevaluateSurvives(t *testing.T) {
 		"a strategy that fails": {Strategy: onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
 			return decision.Result{}, errors.New("x")
 		})},
-		"a similarity that fails":  {Strategy: answer, Similarity: similarity{err: errors.New("x")}},
-		"one that says too little": {Strategy: answer, Similarity: similarity{}},
+		"a similarity that fails":  {Strategy: replies, Similarity: similarity{err: errors.New("x")}},
+		"one that says too little": {Strategy: replies, Similarity: similarity{}},
 	} {
 		got, err := decision.Reevaluate(ctx, cfg, one)
 		require.NoError(t, err, name)
 		assert.Error(t, got[0].Err, name)
 	}
-	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
+	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: replies, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
 	require.NoError(t, err)
-	assert.Equal(t, []heed.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
+	assert.Equal(t, []answer.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = decision.Reevaluate(done, decision.ReevaluateConfig{Strategy: answer}, one)
+	_, err = decision.Reevaluate(done, decision.ReevaluateConfig{Strategy: replies}, one)
 	assert.ErrorIs(t, err, context.Canceled)
 	one[0].Confidence = 2
-	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer}, one)
+	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: replies}, one)
 	assert.ErrorContains(t, err, "heuristics[0].Confidence")
 	assert.True(t, strings.HasPrefix(err.Error(), "decision: reevaluate: "))
 }

@@ -10,7 +10,7 @@ import (
 
 // Damaged returns the records of the decider that hold something that this package has not written.
 func (d *Decider) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := records.Damaged(ctx, d.cfg.Store, &traceKind, &verdictKind, &personKind, &outcomeKind)
+	refs, err := records.Damaged(ctx, d.cfg.Store, &traceKind, &outcomeKind)
 	if err != nil {
 		return nil, fmt.Errorf("decision: damaged: %w", err)
 	}

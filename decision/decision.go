@@ -3,7 +3,7 @@ package decision
 import (
 	"context"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 )
 
 // A Strategy decides how to answer an event.
@@ -16,6 +16,13 @@ type Strategy interface {
 	// that the host may use.
 	Decide(ctx context.Context, r Request) (Result, error)
 }
+
+// StrategyFunc makes a Strategy of a function, such as a closure over [Decider.Ask] and
+// [Decider.Reply] that stores no traces.
+type StrategyFunc func(ctx context.Context, r Request) (Result, error)
+
+// Decide calls the function.
+func (f StrategyFunc) Decide(ctx context.Context, r Request) (Result, error) { return f(ctx, r) }
 
 // A Path is the way that a decision took.
 type Path string
@@ -84,7 +91,7 @@ type Result struct {
 	// Compared are the candidates that were withheld from the prompt, in the request's order, beside the model's answer. As the
 	// model did not know them, agreement is evidence: pass them on to package learning. One agrees if its similarity is at least
 	// [Config].SimilarityThreshold. See [Config].Withhold.
-	Compared []heed.Comparison
+	Compared []answer.Comparison
 	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all the same. So they are not in Compared.
 	Told []string
 	// LLM is the name of the model, as it told.
@@ -95,6 +102,8 @@ type Result struct {
 	Strategy, Variant string
 	// Err is what went wrong with the model, for logs.
 	Err error `json:"-"`
+
+	failures []failure // for the observer
 }
 
 // Predicted returns the probability that the answer succeeds, or nil where there is no prediction.

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -43,57 +43,77 @@ func Example() {
 	// rejected: "" "not_immediate"
 }
 
-// A reaction to an answer credits the heuristic that gave it, and package learning counts it. The answer and the wait for reactions
-// are one commit. The reaction and the change of confidence are another.
-func ExampleReactions_Feedback() {
+// A host keeps its own record of an answer in the same step as the trace. A reaction returns which
+// heuristic earns it, and changes the record.
+func ExampleDecider_Feedback() {
 	ctx := context.Background()
 	st := &memstore.Store{}
-	strategy, err := decision.New(ctx, decision.Config{Store: st})
+	decider, err := decision.New(ctx, decision.Config{Store: st})
 	if err != nil {
 		panic(err)
 	}
-	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{
-		Store: st, Channels: map[string]float64{"user_explicit": 0.5},
-	})
-	if err != nil {
+	event := decision.Request{EventID: "e1", Candidates: []decision.Candidate{
+		{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.9},
+	}}
+	result, ok := decider.Trusted(event)
+	if !ok {
+		panic("the model would be asked")
+	}
+	record := answer.Answer{ID: event.EventID, Reply: &answer.Reply{Heuristic: result.CreditID}}
+	if err := store.Do(ctx, st, func(tx *store.Tx) error {
+		// in a host: add the record to tx as well
+		return decider.TraceIn(tx, event, &result)
+	}); err != nil {
 		panic(err)
 	}
-	module, err := learning.New(ctx, learning.Config{Store: st})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := module.Put(ctx, learning.Heuristic{ID: "oven", Initial: 0.9}); err != nil {
-		panic(err)
-	}
-	result, err := strategy.Decide(ctx, decision.Request{
-		EventID: "e1", Candidates: []decision.Candidate{{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.9}},
-		Commit: func(ctx context.Context, answer decision.Result, trace store.Batch) error {
-			return module.Fire(ctx, learning.Fire{HeuristicID: answer.CreditID, EventID: "e1"}, trace)
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
+	factors := answer.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
-		var change learning.Change
-		credit, err := reactions.Feedback(ctx, decision.Reaction{
+		credit, err := decider.Feedback(ctx, decision.Reaction{
 			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit", Value: decision.Score(mark, 5),
-			Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) (err error) {
-				change, err = module.Judge(ctx, learning.Judgement{Verdict: c.Verdict}, verdict)
-				return err
-			},
 		})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %+.0f weighs %.1f, confidence %.3f\n", credit.HeuristicID, credit.Value, change.Weight, change.New)
+		said := credit.Statement
+		said.Weight = factors.Weight(said, string(credit.Path), credit.Answered, 0, 0)
+		on, replaced, effect := record.Say(said)
+		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n", credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
 	}
 	// Output:
-	// oven: +1 weighs 0.4, confidence 0.917
-	// oven: -1 weighs 0.4, confidence 0.750
+	// oven: +1 weighs 0.5, holds, replaces 0
+	// oven: -1 weighs 0.5, holds, replaces 1
 }
 
-// An answer of the model that was praised may become a heuristic. Credit the praise first: it does not depend on this.
+// Ask returns the prompt as a value, and a framework asks its own model. Reply makes a result of the
+// answer that is already there.
+func ExampleDecider_Reply() {
+	ctx := context.Background()
+	decider, err := decision.New(ctx, decision.Config{Prompts: decision.Prompts{Bare: true}})
+	if err != nil {
+		panic(err)
+	}
+	event := decision.Request{EventID: "e1", Text: "The oven is on.", Candidates: []decision.Candidate{
+		{HeuristicID: "oven", Condition: "the oven is on", Action: "Turn the oven off.", Confidence: 0.4},
+	}}
+	ask, err := decider.Ask(event)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(ask.Prompt, ask.Shown, ask.Withheld)
+	given := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: "<think>Is anybody in?</think>Turn off the oven."}, nil
+	})
+	result, err := decider.Reply(ctx, event, ask, given)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Text, result.Compared[0].HeuristicID, result.Compared[0].Agrees)
+	// Output:
+	// The oven is on. [] [oven]
+	// Turn off the oven. oven true
+}
+
+// An answer of the model that was praised may become a heuristic.
 func ExampleExtractor_Extract() {
 	ctx := context.Background()
 	st := &memstore.Store{}

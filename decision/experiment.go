@@ -272,7 +272,7 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		return
 	}
 	r.Candidates, r.Goals = slices.Clone(r.Candidates), slices.Clone(r.Goals)
-	r.Salience, r.Biases, r.Commit = maps.Clone(r.Salience), maps.Clone(r.Biases), nil
+	r.Salience, r.Biases = maps.Clone(r.Salience), maps.Clone(r.Biases)
 	go func() {
 		defer func() { <-e.places }()
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShadowTimeout)

@@ -106,13 +106,11 @@ func TestVariantIsInTheTrace(t *testing.T) {
 	st := newStore((&clock{}).Now)
 	h := newHeuristicFirst(t, decision.Config{Store: st})
 	e := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{{Name: "a", Strategy: h}, {Name: "b", Strategy: h}}})
-	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Now: (&clock{}).Now})
-	require.NoError(t, err)
 	seen := make(map[string]bool)
 	for i := range 20 {
 		res, err := e.Decide(ctx, decision.Request{EventID: fmt.Sprint(i), Candidates: candidates(0.9)})
 		require.NoError(t, err)
-		credit := feedback(t, f, decision.Reaction{ResponseID: res.ResponseID, Value: 1})
+		credit := feedback(t, h, decision.Reaction{ResponseID: res.ResponseID, Value: 1})
 		assert.Equal(t, res.Variant, credit.Variant)
 		seen[credit.Variant] = true
 	}

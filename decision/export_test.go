@@ -11,7 +11,7 @@ func PutTrace(ctx context.Context, st store.Store, t Trace) error {
 	if err := declare(ctx, st); err != nil {
 		return err
 	}
-	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{traceKind.Record(traceRow{Trace: t}, 0)}})
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{traceKind.Record(t, 0)}})
 	return err
 }
 
@@ -30,9 +30,6 @@ var DefaultSystem = defaultPersona + "\n\n" + defaultPrompts.System
 // GivenUp returns how many calls of the model and of the similarity were given up and have not returned.
 func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }
 
-// StoreOf returns the store of reactions.
-func StoreOf(f *Reactions) store.Store { return f.cfg.Store }
-
 // VariantOf returns the variant of a request.
 func VariantOf(e *Experiment, r Request) string {
 	i, err := e.variant(context.Background(), &r)
@@ -41,9 +38,6 @@ func VariantOf(e *Experiment, r Request) string {
 	}
 	return e.cfg.Variants[i].Name
 }
-
-// PersonRow is what the store has of a person.
-type PersonRow = personRow
 
 // A Row is a kind of record, with a value in which each text is its own name, and the keys of that.
 type Row struct {
@@ -54,19 +48,12 @@ type Row struct {
 
 // Rows are one of each kind of record.
 func Rows() []Row {
-	trace := traceRow{Trace: Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}}
-	said := verdictRow{ResponseID: "ResponseID", Person: "Person", Channel: "Channel", Target: "Target"}
-	person := personRow{Person: "Person"}
+	trace := Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}
 	outcome := outcomeRow{Experiment: "Experiment", ID: "ID", Variant: "Variant", Source: "Source"}
 	_, _, outcomeKeys := outcomeKind.Place(outcome)
 	row := func(kind store.Kind, value any, keys []string) Row { return Row{kind, value, keys} }
 	_, _, traceKeys := traceKind.Place(trace)
-	_, _, saidKeys := verdictKind.Place(said)
-	_, _, personKeys := personKind.Place(person)
-	return []Row{
-		row(traceKind.Kind, trace, traceKeys), row(verdictKind.Kind, said, saidKeys), row(personKind.Kind, person, personKeys),
-		row(outcomeKind.Kind, outcome, outcomeKeys),
-	}
+	return []Row{row(traceKind.Kind, trace, traceKeys), row(outcomeKind.Kind, outcome, outcomeKeys)}
 }
 
 // ParseMeanings reads a model's reply to the question which of n texts say the same.

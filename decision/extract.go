@@ -135,7 +135,7 @@ type Extracted struct {
 // [Extracted].ResponseID. An answer without a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	kept, err := getTrace(ctx, e.cfg.Store, responseID)
-	t := kept.Value.Trace
+	t := kept.Value
 	if err == nil && t.Hashed {
 		err = &heed.InputError{Field: "responseID", Reason: "has a trace without texts"}
 	}

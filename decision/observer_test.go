@@ -113,28 +113,6 @@ func TestObserverIsNotToldOfWhatWasNotStored(t *testing.T) {
 	assert.Empty(t, l.take())
 }
 
-func TestObserverOfReactions(t *testing.T) {
-	var l listener
-	c := &clock{}
-	f := answered(t, c, decision.ReactionsConfig{Observer: l.observe, Channels: map[string]float64{"dev": 0.5}})
-	c.Advance(time.Hour)
-	now := start.Add(time.Hour)
-	r := decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "dev", Value: -0.5, At: start.Add(time.Minute)}
-	credit := feedback(t, f, r)
-	assert.Equal(t, []heed.Notice{heed.Counted{
-		Component: "decision/reactions", At: now, Subject: "h1", Channel: "dev", Reward: 0.25, Weight: 0.5,
-	}}, l.take())
-	feedback(t, f, r)
-	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: "decision/reactions", At: now, What: "reaction", ID: credit.ID}}, l.take())
-	r.At = start
-	assert.True(t, feedback(t, f, r).Superseded)
-	r.ResponseID = "r2"
-	assert.Empty(t, feedback(t, f, r).HeuristicID)
-	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "nobody's"})
-	require.ErrorIs(t, err, heed.ErrNotFound)
-	assert.Empty(t, l.take(), "nothing was counted for a heuristic")
-}
-
 func TestObserverOfExtractions(t *testing.T) {
 	var l listener
 	boom := errors.New("boom")

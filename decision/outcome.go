@@ -12,88 +12,116 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An ExperimentOutcome is what came of a decision. The fields of a [Credit] fit.
+// An ExperimentOutcome is what came of a decision.
 type ExperimentOutcome struct {
-	Variant string // as in the result
-	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this one replaces, or empty.
+	Variant string // as in the result, or in a [Credit]
+	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this one
+	// replaces, or empty.
 	ID, Replaces string
-	Reward       float64 // how good it was, in [0, 1]
-	Source       string  // who caused it; may be empty
-	At           time.Time
+	Reward       float64   // how good it was, in [0, 1]
+	Source       string    // who caused it; may be empty
+	At           time.Time // the zero time means now
 }
 
-// Observe counts an outcome. Further batches are committed with it, in one Commit: the reaction that it comes from, for
-// example. It returns a [*heed.InputError] for an invalid outcome, and [evidence.ErrForgotten] if the store no longer keeps
-// the record of the outcome that it replaces. Both change nothing. The number of outcomes does not matter.
-func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...store.Batch) error {
-	repeated, err := e.observe(ctx, &o, with)
-	switch {
-	case err != nil:
+// Observe counts an outcome. It returns a [*heed.InputError] for an invalid outcome, and
+// [evidence.ErrForgotten] if the store no longer keeps the record of the outcome that it replaces.
+// Both change nothing. The number of outcomes does not matter.
+func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
+	retract := func(b *store.Batch, id string) { b.Retract = []string{id} }
+	observe := func(tx *store.Tx) error { return e.observe(tx, o, retract) }
+	err := store.Do(ctx, e.cfg.Store, observe)
+	if errors.Is(err, heed.ErrNotFound) { // the outcome that it replaces is still to come
+		retract = func(*store.Batch, string) {}
+		err = store.Do(ctx, e.cfg.Store, observe)
+	}
+	if err != nil {
 		return fmt.Errorf("decision: observe: %w", err)
-	case e.watch == nil:
-	case repeated:
-		e.watch.Tell(ctx, heed.Duplicate{Component: e.watch.Name(), At: e.cfg.Now(), What: "outcome", ID: o.ID})
-	default:
-		e.watch.Tell(ctx, heed.Counted{Component: e.watch.Name(), At: e.cfg.Now(), Subject: o.Variant, Reward: o.Reward, Weight: 1})
 	}
 	return nil
 }
 
-func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) (repeated bool, err error) {
+// ObserveIn counts an outcome as part of a step, for example together with the reaction that it comes
+// from. It differs from [Experiment.Observe] in one case: if the store no longer keeps the outcome that
+// this one replaces, both count, because the step cannot tell it from one that is still to come.
+func (e *Experiment) ObserveIn(tx *store.Tx, o ExperimentOutcome) error {
+	withdraw := func(b *store.Batch, id string) { b.Withdraw = []string{id} }
+	if err := e.observe(tx, o, withdraw); err != nil {
+		return fmt.Errorf("decision: observe: %w", err)
+	}
+	return nil
+}
+
+// observe adds an outcome to a step. takeBack takes the replaced outcome back if it has no record.
+func (e *Experiment) observe(tx *store.Tx, o ExperimentOutcome, takeBack func(*store.Batch, string)) error {
 	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
-		return false, &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
+		return &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
 	}
 	if o.ID == "" {
-		return false, &heed.InputError{Field: "ID", Reason: "must not be empty"}
+		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
 	}
 	if o.At.IsZero() {
 		o.At = e.cfg.Now()
 	}
-	err = patiently(ctx, func() (err error) {
-		repeated, err = e.count(ctx, o, with)
-		return err
-	})
-	return repeated, err
+	repeated, err := e.count(tx, &o, takeBack)
+	if err == nil && e.watch != nil {
+		tx.Then(func(receipt store.Receipt, err error) {
+			if err == nil {
+				e.notify(tx.Context(), &o, repeated || slices.Contains(receipt.Duplicates, e.id(o.ID)))
+			}
+		})
+	}
+	return err
 }
 
-// count reads what is known of an outcome and of the one that it replaces, and commits it.
-func (e *Experiment) count(ctx context.Context, o *ExperimentOutcome, with []store.Batch) (repeated bool, err error) {
-	row := outcomeRow{Experiment: e.cfg.Name, ID: o.ID, Variant: o.Variant, Source: o.Source, Reward: o.Reward, At: o.At, Kept: e.cfg.Now()}
+func (e *Experiment) notify(ctx context.Context, o *ExperimentOutcome, repeated bool) {
+	name, now := e.watch.Name(), e.cfg.Now()
+	if repeated {
+		e.watch.Tell(ctx, heed.Duplicate{Component: name, At: now, What: "outcome", ID: o.ID})
+		return
+	}
+	e.watch.Tell(ctx, heed.Counted{
+		Component: name, At: now, Subject: o.Variant, Reward: o.Reward, Weight: 1,
+	})
+}
+
+// count reads what is known of an outcome and of the one that it replaces, and adds what changes. It
+// reports whether the outcome is known.
+func (e *Experiment) count(
+	tx *store.Tx, o *ExperimentOutcome, takeBack func(*store.Batch, string),
+) (repeated bool, err error) {
+	row := outcomeRow{
+		Experiment: e.cfg.Name, ID: o.ID, Variant: o.Variant, Source: o.Source, Reward: o.Reward,
+		At: o.At, Kept: e.cfg.Now(),
+	}
 	old := outcomeRow{Experiment: e.cfg.Name, ID: o.Replaces, Replaced: true, Kept: row.Kept}
-	refs := []store.Ref{outcomeKind.Ref(row.id()), outcomeKind.Ref(old.id())}
-	var read store.Snapshot
-	if err := e.cfg.Store.Read(ctx, &read, nil, refs); err != nil {
+	tx.Want(store.Wants{Refs: []store.Ref{outcomeKind.Ref(row.id()), outcomeKind.Ref(old.id())}})
+	known, err := outcomeKind.In(tx, row.id())
+	if err != nil {
 		return false, err
 	}
-	known, err := outcomeKind.Of(read.Records[0])
-	before, err2 := outcomeKind.Of(read.Records[1])
-	if err := errors.Join(err, err2); err != nil {
+	before, err := outcomeKind.In(tx, old.id())
+	if err != nil {
 		return false, err
 	}
 	if known.Revision > 0 { // it counts, or was replaced before it came
-		_, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{{Expect: []store.Precondition{outcomeKind.Expect(row.id(), known.Revision)}}}, with)...)
-		return true, err
+		tx.Expect(outcomeKind.Expect(row.id(), known.Revision))
+		return true, nil
 	}
-	b := store.Batch{Observations: []evidence.Observation{e.observation(&row, "")}, Records: []store.Record{outcomeKind.Record(row, 0)}}
+	tx.Observe(e.observation(&row, ""))
+	outcomeKind.Put(tx, row, 0)
 	switch was := before.Value; {
 	case o.Replaces == "" || was.Replaced:
 	case before.Revision > 0: // the sums of what was replaced are taken off in a report
 		was.Replaced = true
-		b.Observations = append(b.Observations, e.observation(&was, replaced))
-		b.Records = append(b.Records, outcomeKind.Record(was, before.Revision))
+		tx.Observe(e.observation(&was, replaced))
+		outcomeKind.Put(tx, was, before.Revision)
 	default: // it is still to come, or its record has been dropped
-		b.Retract = []string{e.id(o.Replaces)}
-		if repeated, err = e.commit(ctx, o.ID, b, with); !errors.Is(err, heed.ErrNotFound) {
-			return repeated, err
-		}
-		b.Retract, b.Records = nil, append(b.Records, outcomeKind.Record(old, 0))
+		var b store.Batch
+		takeBack(&b, e.id(o.Replaces))
+		tx.Add(b)
+		outcomeKind.Put(tx, old, 0)
 	}
-	return e.commit(ctx, o.ID, b, with)
-}
-
-func (e *Experiment) commit(ctx context.Context, id string, b store.Batch, with []store.Batch) (repeated bool, err error) {
-	receipts, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
-	return err == nil && slices.Contains(receipts[0].Duplicates, e.id(id)), err
+	return false, nil
 }
 
 // replaced is the name of the cells of outcomes that were replaced. They are in the other cells as well.

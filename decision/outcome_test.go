@@ -133,7 +133,7 @@ func TestAnOutcomeTakesNoEvidenceAway(t *testing.T) {
 	e := experiment(t, decision.ExperimentConfig{Store: st})
 	observe(t, e, "a", "1", 1)
 	observe(t, e, "b", "other", 1)
-	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "2", Replaces: "1"}, store.Batch{}))
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "2", Replaces: "1"}))
 	batches := &takesAway{Store: st}
 	again := experiment(t, decision.ExperimentConfig{Store: batches})
 	require.NoError(t, again.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "3", Replaces: "2", Reward: 1}))

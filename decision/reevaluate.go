@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
 )
@@ -119,6 +120,6 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 		re.Err = err
 		return re
 	}
-	re.Result.Compared = []heed.Comparison{{HeuristicID: h.HeuristicID, Similarity: similarities[0], Agrees: similarities[0] >= c.Threshold}}
+	re.Result.Compared = []answer.Comparison{{HeuristicID: h.HeuristicID, Similarity: similarities[0], Agrees: similarities[0] >= c.Threshold}}
 	return re
 }

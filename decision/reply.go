@@ -1,26 +1,96 @@
 package decision
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"sync/atomic"
 
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/thoughts"
 )
 
-// unknown replaces a number that the model does not give.
-const unknown = 0.5
+// Reply puts an [Ask] to a model and makes a [Result] of the answer. It also asks for a prediction
+// ([Config].Prediction) and compares the answer with the candidates that the prompt withheld. For an
+// answer that is already there, pass an [LLMFunc] that returns it.
+//
+// The request must be the one that the Ask was made of. Reply stores nothing and notifies nobody:
+// see [Decider.TraceIn] and [Decider.Notify]. If model is nil, or the request can wait, the path is
+// [Rejected]. A failing model is no error. An invalid request is a [*heed.InputError].
+func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if err := r.prepare(); err != nil {
+		return Result{}, fmt.Errorf("decision: reply: %w", err)
+	}
+	if res := d.begin(&r); res.rejects(&r, model) {
+		return res, nil
+	}
+	return d.reply(ctx, &r, &ask, model), nil
+}
 
-// A prediction is what a model expects of an answer.
-type prediction struct{ success, confidence float64 }
+// rejects makes the result a rejection if no model is to be asked.
+func (res *Result) rejects(r *Request, model LLM) bool {
+	switch {
+	case model == nil:
+		res.Path, res.Reason = Rejected, LLMUnavailable
+	case r.CanWait:
+		res.Path, res.Reason = Rejected, NotImmediate
+	default:
+		return false
+	}
+	return true
+}
 
-// capped returns the prediction as a result has it.
-func (p prediction) capped(ceiling float64) *Prediction {
-	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
+func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Result {
+	res := d.begin(r)
+	res.System, res.Prompt, res.ShownIDs = ask.System, ask.Prompt, slices.Clone(ask.Shown)
+	limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	reply, err := d.generate(limited, model, &res, LLMRequest{
+		System: ask.System, Prompt: ask.Prompt,
+		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
+	})
+	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
+	if d.cfg.Prediction == SameCall {
+		d.cfg.takePrediction(&res)
+	}
+	if err != nil || res.Text == "" {
+		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(ctx, err), err
+		res.Prediction, res.PredictionFault = nil, ""
+		res.fail(modelFailed, cmp.Or(err, errNoResponse))
+		return res
+	}
+	res.Path, res.LLM, res.Cut = Model, reply.Model, reply.Cut
+	if len(r.Candidates) > 0 {
+		res.MatchedID = r.Candidates[0].HeuristicID
+	}
+	if d.cfg.Prediction == SecondCall {
+		d.predict(limited, r, model, &res)
+	}
+	if !res.Cut { // a part of an answer may mean something else than the whole
+		d.compare(ctx, r, r.named(ask.Shown), r.named(ask.Withheld), &res)
+	}
+	return res
+}
+
+// generate calls a model, and takes its thoughts out of the text.
+func (d *Decider) generate(ctx context.Context, model LLM, res *Result, r LLMRequest) (LLMResponse, error) {
+	var called atomic.Bool
+	reply, err := host.Pass(ctx, d.models, "the model", func(ctx context.Context) (LLMResponse, error) {
+		called.Store(true)
+		return model.Generate(ctx, r)
+	})
+	if called.Load() {
+		res.Calls++
+	}
+	res.InputTokens += max(reply.InputTokens, 0)
+	res.OutputTokens += max(reply.OutputTokens, 0)
+	return spoken(reply), cmp.Or(err, wholeReply(r, reply))
 }
 
 // spoken takes the thoughts out of a reply's text.
@@ -33,411 +103,51 @@ func spoken(reply LLMResponse) LLMResponse {
 	return reply
 }
 
-// takePrediction takes the prediction from the end of an answer, where the model has written one as it was asked to.
-func (c *Config) takePrediction(res *Result) {
-	res.PredictionFault = "the answer has no prediction"
-	at := strings.LastIndexByte(res.Text, '{')
-	if at < 0 || len(res.Text) > maxReply {
-		return
+var (
+	errNoResponse = errors.New("the answer was empty")
+	errCut        = errors.New("the answer was cut off")
+)
+
+// wholeReply returns an error if JSON was asked for and ends too early.
+func wholeReply(r LLMRequest, reply LLMResponse) error {
+	if r.JSON && reply.Cut {
+		return errCut
 	}
-	r := reader{text: res.Text + "\n", at: at}
-	o, state := r.object(0)
-	tail := strings.TrimSpace(r.text[r.at:])
-	if state == broken || strings.Trim(tail, "`") != "" || !o.predicts() {
-		return
+	return nil
+}
+
+// reasonOf returns why there is no answer. ctx is the caller's.
+func reasonOf(ctx context.Context, err error) Reason {
+	switch {
+	case err == nil:
+		return LLMNoResponse
+	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
+		return LLMStopped
+	case errors.Is(err, host.ErrBusy):
+		return LLMBusy
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return LLMTimeout
+	default:
+		return LLMError
 	}
-	p, err := parsePrediction(r.text[at:r.at])
-	res.Text = strings.TrimSpace(res.Text[:at])
-	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 { // of the fence around it
-		res.Text = strings.TrimSpace(res.Text[:opening])
+}
+
+// predict asks the model how probable it is that its answer succeeds. A failure costs only the
+// prediction.
+func (d *Decider) predict(ctx context.Context, r *Request, model LLM, res *Result) {
+	reply, err := d.generate(ctx, model, res, LLMRequest{
+		Prompt: d.cfg.predict(r.Text, res.Text, d.cfg.goals(r)), JSON: true,
+		MaxTokens: d.cfg.MaxTokens, Temperature: clone(d.cfg.Temperature),
+	})
+	p := prediction{unknown, unknown}
+	if err == nil {
+		p, err = parsePrediction(reply.Text)
+	} else {
+		res.Err = err
 	}
-	res.Prediction, res.PredictionFault = p.capped(c.Ceiling), ""
 	if err != nil {
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
+		res.fail("prediction", err)
 	}
-}
-
-// predicts reports whether an object is a prediction, with at least one number, and nothing else.
-func (o *object) predicts() bool {
-	for i := range o.fields {
-		if name := o.fields[i].name; name != "success" && name != "confidence" {
-			return false
-		}
-	}
-	_, err := o.rate("success")
-	_, err2 := o.rate("confidence")
-	return err == nil || err2 == nil
-}
-
-// parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers "success" and "confidence".
-// Prose, code fences, thoughts and other objects may stand around it. It forgives the common faults of JSON from models, and
-// reads a number in quotes.
-//
-// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a percentage; a field that is
-// there twice; objects that differ or are malformed; a number at which the reply breaks off. ½ then replaces each missing or
-// refused number, and the error names the reason.
-func parsePrediction(reply string) (prediction, error) {
-	none := prediction{unknown, unknown}
-	found, malformed := findObjects(reply, "success", "confidence")
-	if malformed {
-		return none, errors.New("the reply is malformed or too long")
-	}
-	best, fault, usable := none, errors.New("the reply has no prediction"), false
-	for _, o := range found {
-		for _, name := range []string{"success", "confidence"} {
-			if _, n := o.field(name); n > 1 {
-				return none, fmt.Errorf("%s is there twice", name)
-			}
-		}
-		success, err := o.rate("success")
-		confidence, err2 := o.rate("confidence")
-		p, ok := prediction{success, confidence}, err == nil || err2 == nil
-		switch {
-		case ok && usable && p != best:
-			return none, errors.New("the reply has several predictions")
-		case ok || !usable:
-			best, fault, usable = p, errors.Join(err, err2), ok
-		}
-	}
-	return best, fault
-}
-
-// rate returns a field that is a number in [0, 1], and ½ where it is not.
-func (o *object) rate(name string) (float64, error) {
-	f, n := o.field(name)
-	if n == 0 {
-		return unknown, fmt.Errorf("%s is missing", name)
-	}
-	x, ok := f.number, f.kind == numberKind
-	if f.kind == textKind {
-		x, ok = parseNumber(strings.TrimSpace(f.text))
-	}
-	switch {
-	case !ok || math.IsInf(x, 0):
-		return unknown, fmt.Errorf("%s is no finite number", name)
-	case !(x >= 0 && x <= 1):
-		return unknown, fmt.Errorf("%s is not in [0, 1]", name)
-	}
-	return math.Abs(x), nil // -0 is 0
-}
-
-// The limits of a reply that is read.
-const (
-	maxReply = 64 << 10 // bytes
-	maxDepth = 16       // of objects in objects
-)
-
-// A field is a member of an object in a reply.
-type field struct {
-	name   string // in lower case
-	kind   kind
-	number float64
-	text   string
-	object *object
-}
-
-type kind uint8
-
-const (
-	otherKind kind = iota
-	numberKind
-	textKind
-	objectKind
-)
-
-// An object is an object in a reply.
-type object struct {
-	fields  []field
-	partial bool // it was cut off, or is malformed, behind these fields
-}
-
-// field returns the field of a name, and how many there are of it.
-func (o *object) field(name string) (f *field, n int) {
-	for i := range o.fields {
-		if o.fields[i].name == name {
-			f = &o.fields[i]
-			n++
-		}
-	}
-	return f, n
-}
-
-// findObjects returns the objects of a reply in which one of the names is a number, a text or an object, and whether one of
-// them was malformed. Objects may stand anywhere in the text but in thoughts, also within other objects, but not within one
-// that is found.
-//
-// Objects are JSON with the faults of models: single quotes, names without quotes, comments, a comma too many, a text or a code
-// fence that ends within the object, which then has the fields that are complete.
-func findObjects(text string, names ...string) (found []*object, malformed bool) {
-	if len(text) > maxReply {
-		return nil, true
-	}
-	text, _ = thoughts.Split(text)
-	_ = json.Unmarshal([]byte(strings.TrimSpace(text)), &text) // changes the text only if it is a JSON string
-	r := reader{text: text}
-	for {
-		next := strings.IndexByte(r.text[r.at:], '{')
-		if next < 0 {
-			return found, malformed
-		}
-		r.at += next
-		o, state := r.object(0)
-		answers := o.find(names)
-		if state == broken {
-			malformed = malformed || len(answers) > 0
-		} else {
-			found = append(found, answers...)
-		}
-	}
-}
-
-// find returns the object itself if a field of one of the names has a value, else the objects within it that have. An object
-// without may be the template of an answer.
-func (o *object) find(names []string) (found []*object) {
-	for _, name := range names {
-		if f, n := o.field(name); n > 0 && f.kind != otherKind {
-			return []*object{o}
-		}
-	}
-	for i := range o.fields {
-		if inner := o.fields[i].object; inner != nil {
-			found = append(found, inner.find(names)...)
-		}
-	}
-	return found
-}
-
-// A state says how reading a value ended.
-type state uint8
-
-const (
-	whole  state = iota
-	cutOff       // the text ended
-	broken       // the value can't be read
-)
-
-// A reader reads values from a text. It stands behind the last value, or on what is broken.
-type reader struct {
-	text string
-	at   int
-}
-
-// peek skips white space and comments and returns the next byte, or 0 at the end and at a code fence.
-func (r *reader) peek() byte {
-	for r.at < len(r.text) {
-		rest := r.text[r.at:]
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			r.at++
-		case strings.HasPrefix(rest, "//"):
-			r.skip("\n")
-		case strings.HasPrefix(rest, "/*"):
-			r.skip("*/")
-		case strings.HasPrefix(rest, "```"):
-			return 0
-		default:
-			return rest[0]
-		}
-	}
-	return 0
-}
-
-func (r *reader) skip(to string) {
-	_, rest, _ := strings.Cut(r.text[r.at:], to)
-	r.at = len(r.text) - len(rest)
-}
-
-// object reads an object; the reader stands on its brace.
-func (r *reader) object(depth int) (*object, state) {
-	r.at++
-	o := &object{}
-	for {
-		switch r.peek() {
-		case 0:
-			o.partial = true
-			return o, cutOff
-		case '}':
-			r.at++
-			return o, whole
-		case ',':
-			if len(o.fields) == 0 {
-				return o, broken
-			}
-			r.at++
-			if c := r.peek(); c == ',' {
-				return o, broken
-			}
-			continue
-		}
-		f, s := r.field(depth)
-		if s == whole || s == cutOff && f.object != nil {
-			o.fields = append(o.fields, f)
-		}
-		if s != whole {
-			o.partial = true
-			return o, s
-		}
-		if c := r.peek(); c != ',' && c != '}' && c != 0 {
-			return o, broken
-		}
-	}
-}
-
-func (r *reader) field(depth int) (f field, s state) {
-	switch c := r.peek(); {
-	case c == '"' || c == '\'':
-		f.name, s = r.quoted(c)
-	default:
-		f.name, s = r.word()
-	}
-	if s != whole {
-		return f, s
-	}
-	f.name = strings.ToLower(f.name)
-	switch r.peek() {
-	case ':':
-		r.at++
-	case 0:
-		return f, cutOff
-	default:
-		return f, broken
-	}
-	return f, r.value(&f, depth)
-}
-
-// value reads the value of a field, or of an array.
-func (r *reader) value(f *field, depth int) (s state) {
-	switch c := r.peek(); {
-	case c == 0:
-		return cutOff
-	case c == '"' || c == '\'':
-		f.kind = textKind
-		f.text, s = r.quoted(c)
-		return s
-	case c == '{':
-		if depth == maxDepth {
-			return broken
-		}
-		f.kind = objectKind
-		f.object, s = r.object(depth + 1)
-		return s
-	case c == '[':
-		return r.array(f, depth)
-	default:
-		return r.scalar(f)
-	}
-}
-
-// scalar reads a number or a literal. If the text ends with it, it counts as cut off, as it might go on.
-func (r *reader) scalar(f *field) state {
-	rest := r.text[r.at:]
-	n := strings.IndexAny(rest, ",}]\n")
-	for _, comment := range []string{"//", "/*"} {
-		if i := strings.Index(rest[:max(n, 0)], comment); i >= 0 {
-			n = i
-		}
-	}
-	if n < 0 {
-		r.at = len(r.text)
-		return cutOff
-	}
-	literal := rest[:n]
-	r.at += n
-	if literal == "" || strings.ContainsAny(literal, "\"':{[") {
-		return broken
-	}
-	if x, ok := parseNumber(strings.TrimSpace(literal)); ok {
-		f.kind, f.number = numberKind, x
-	}
-	return whole
-}
-
-// array reads an array and keeps its objects, as fields of one object.
-func (r *reader) array(f *field, depth int) state {
-	if depth == maxDepth {
-		return broken
-	}
-	r.at++
-	f.object = &object{}
-	for {
-		switch r.peek() {
-		case 0:
-			return cutOff
-		case ']':
-			r.at++
-			return whole
-		case ',':
-			r.at++
-			continue
-		}
-		var element field
-		s := r.value(&element, depth+1)
-		if element.object != nil {
-			f.object.fields = append(f.object.fields, field{object: element.object})
-		}
-		if s != whole {
-			return s
-		}
-	}
-}
-
-// quoted reads a text in quotes.
-func (r *reader) quoted(quote byte) (string, state) {
-	begin := r.at + 1
-	for r.at = begin; r.at < len(r.text); r.at++ {
-		switch r.text[r.at] {
-		case '\\':
-			r.at++
-		case quote:
-			literal := r.text[begin:r.at]
-			r.at++
-			return unquote(literal, quote)
-		}
-	}
-	r.at = len(r.text)
-	return "", cutOff
-}
-
-// unquote reads the escapes of a text. It accepts line breaks, which JSON does not allow.
-func unquote(literal string, quote byte) (string, state) {
-	if !utf8.ValidString(literal) {
-		return "", broken
-	}
-	if quote == '\'' {
-		literal = strings.ReplaceAll(strings.ReplaceAll(literal, `\'`, `'`), `"`, `\"`)
-	}
-	literal = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(literal)
-	var text string
-	if json.Unmarshal([]byte(`"`+literal+`"`), &text) != nil {
-		return "", broken
-	}
-	return text, whole
-}
-
-// word reads a name without quotes.
-func (r *reader) word() (string, state) {
-	rest := r.text[r.at:]
-	n := len(rest) - len(strings.TrimLeft(rest, wordCharacters))
-	r.at += n
-	switch n {
-	case 0:
-		return "", broken
-	case len(rest):
-		return "", cutOff
-	}
-	return rest[:n], whole
-}
-
-const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-
-// parseNumber reads a JSON number. One that is too large for a float64 is infinite.
-func parseNumber(s string) (float64, bool) {
-	if s == "" || !json.Valid([]byte(s)) || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
-		return 0, false
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil && !math.IsInf(x, 0) {
-		return 0, false
-	}
-	return x, true
+	res.Prediction = p.capped(d.cfg.Ceiling)
 }

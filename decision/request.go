@@ -2,14 +2,12 @@ package decision
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/store"
 )
 
 // A Request is an event to answer, and what is known about it.
@@ -42,11 +40,13 @@ type Request struct {
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See [BiasThreshold].
 	Biases map[string]float64
-	// Commit commits the trace of the answer together with changes of the host, such as the wait for reactions in package
-	// learning. It must commit the batch with the strategy's store, in one Commit with the rest. nil commits it alone. Commit
-	// is not called without an answer, and is called again when it returns [heed.ErrConflict]. Its context may outlast
-	// that of Decide by some seconds.
-	Commit func(ctx context.Context, answer Result, trace store.Batch) error `json:"-"`
+	// AskModel keeps heuristics from answering, for example because the user asked for another answer.
+	// The prompt shows all candidates for which there is room, and none is compared with the answer.
+	AskModel bool
+	// ShowNone keeps all candidates out of the prompt. Those below the threshold are compared with the
+	// answer all the same: see [Config].Withhold. Set it together with AskModel to have the model
+	// answer as if there were no heuristics.
+	ShowNone bool
 	// Variant is the variant of an experiment. [Experiment] sets it.
 	Variant string
 
@@ -103,6 +103,15 @@ func Rank(candidates []Candidate, closeness float64) []Candidate {
 		begin = end
 	}
 	return ranked
+}
+
+// prepare checks a request, and drops candidates that come again.
+func (r *Request) prepare() error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	r.Candidates = distinct(r.Candidates)
+	return nil
 }
 
 // Validate reports the first fault of the request as a [*heed.InputError].

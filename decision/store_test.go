@@ -21,19 +21,18 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/failing"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
 
-// A world is a store that can fail, with an answer of a heuristic, one of the model, and what was said of the first.
+// A world is a store that can fail, with an answer of a heuristic, one of the model, and an outcome.
 type world struct {
 	c  *clock
 	st *failing.Store
 	n  int // of answers
 }
 
-const counted = "host.counted" // what a host has learned of credits, beside what is told of here
+const counted = "host.counted" // what a host counts in the same step
 
 func newWorld(t *testing.T) *world {
 	c := &clock{}
@@ -42,8 +41,6 @@ func newWorld(t *testing.T) *world {
 	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann", Candidates: candidates(0.9)})
 	require.NoError(t, err)
 	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2"})
-	require.NoError(t, err)
-	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start})
 	require.NoError(t, err)
 	require.NoError(t, w.experiment(t).Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "first", Reward: 1, Source: "ann"}))
 	return w
@@ -62,16 +59,6 @@ func (w *world) strategy(t testing.TB) *decision.Decider {
 	return h
 }
 
-func (w *world) reactionsConfig() decision.ReactionsConfig {
-	return decision.ReactionsConfig{Store: w.st, Now: w.c.Now, Calibration: 10}
-}
-
-func (w *world) reactions(t testing.TB) *decision.Reactions {
-	f, err := decision.NewReactions(ctx, w.reactionsConfig())
-	require.NoError(t, err)
-	return f
-}
-
 func (w *world) experimentConfig() decision.ExperimentConfig {
 	return decision.ExperimentConfig{
 		Store: w.st, Now: w.c.Now,
@@ -85,18 +72,15 @@ func (w *world) experiment(t testing.TB) *decision.Experiment {
 	return e
 }
 
-// learns is how a host commits a credit: together with what it counts.
-func (w *world) learns(ctx context.Context, c decision.Credit, b store.Batch) error {
-	o := evidence.Observation{ID: c.ID, Cell: evidence.Cell{Kind: counted, Item: c.HeuristicID}, Reward: 1, Weight: 1, At: c.At}
-	_, err := w.st.Commit(ctx, store.Batch{ID: c.ID, Observations: []evidence.Observation{o}}, b)
-	return err
-}
-
-// fires is how a host commits an answer: together with what it waits for.
-func (w *world) fires(ctx context.Context, res decision.Result, b store.Batch) error {
-	o := evidence.Observation{ID: "fire", Cell: evidence.Cell{Kind: counted, Item: res.CreditID}, Reward: 1, Weight: 1, At: start}
-	_, err := w.st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}}, b)
-	return err
+// fires is how a host stores an answer: together with what it waits for.
+func (w *world) fires(h *decision.Decider, r decision.Request) (res decision.Result, err error) {
+	res, _ = h.Trusted(r)
+	return res, store.Do(ctx, w.st, func(tx *store.Tx) error {
+		tx.Observe(evidence.Observation{
+			ID: "fire", Cell: evidence.Cell{Kind: counted, Item: res.CreditID}, Reward: 1, Weight: 1, At: start,
+		})
+		return h.TraceIn(tx, r, &res)
+	})
 }
 
 // state is all that the store has, but for revisions and the numbers of answers.
@@ -142,11 +126,6 @@ var uses = []use{
 	{"New", func(_ *testing.T, w *world) func() error {
 		return func() error { _, err := decision.New(ctx, w.config()); return err }
 	}},
-	{"NewReactions", func(_ *testing.T, w *world) func() error {
-		cfg := w.reactionsConfig()
-		cfg.Calibration = 20
-		return func() error { _, err := decision.NewReactions(ctx, cfg); return err }
-	}},
 	{"NewExperiment", func(_ *testing.T, w *world) func() error {
 		cfg := w.experimentConfig()
 		cfg.Loss = 0.5
@@ -157,9 +136,16 @@ var uses = []use{
 		return func() error { _, err := decision.NewExtractor(ctx, cfg); return err }
 	}},
 
-	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, false)},
-	{"Decider.Decide", deciding(decision.Request{EventID: "e3"}, false)},
-	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, true)},
+	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)})},
+	{"Decider.Decide", deciding(decision.Request{EventID: "e3"})},
+	{"Decider.TraceIn", func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		return func() error {
+			res, err := w.fires(h, decision.Request{EventID: "e3", Candidates: candidates(0.9)})
+			assert.Equal(t, err == nil, res.ResponseID != "")
+			return err
+		}
+	}},
 	{"Decider.Trace", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
 		return func() error { return reads(t, h.Trace, "r1") }
@@ -177,12 +163,15 @@ var uses = []use{
 		return func() error { return h.DeleteTrace(ctx, "r1") }
 	}},
 
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start.Add(time.Minute)}, false)},
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}, false)},
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}, false)},
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start.Add(time.Minute)}, true)},
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}, true)},
-	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}, true)},
+	{"Decider.Feedback", func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		return func() error {
+			credit, err := h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start})
+			assert.Equal(t, err == nil, credit.HeuristicID != "", "an error is no credit")
+			assert.NotErrorIs(t, err, heed.ErrNotFound)
+			return err
+		}
+	}},
 
 	{"Experiment.Decide", func(t *testing.T, w *world) func() error {
 		cfg := w.experimentConfig()
@@ -193,9 +182,12 @@ var uses = []use{
 		require.NoError(t, err)
 		return func() error { return decides(t, e, decision.Request{EventID: "e3", Candidates: candidates(0.9)}) }
 	}},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"})},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"})},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"})},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, false)},
+	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, true)},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, false)},
+	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, true)},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, false)},
+	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, true)},
 	{"Experiment.Report", func(t *testing.T, w *world) func() error {
 		e := w.experiment(t)
 		return func() error {
@@ -220,15 +212,14 @@ var uses = []use{
 
 // useless are the methods that do not use the store, and those that are shown under another name.
 var useless = map[string]string{
-	"Decider.Config": "configuration", "Decider.Tier": "arithmetic", "Experiment.Wait": "waits for goroutines",
+	"Decider.Config": "configuration", "Decider.Tier": "arithmetic", "Decider.Trusted": "arithmetic",
+	"Decider.Ask": "text", "Decider.Reply": "calls a model", "Decider.Notify": "calls the observer",
+	"Experiment.Wait": "waits for goroutines",
 }
 
-func deciding(r decision.Request, fired bool) func(*testing.T, *world) func() error {
+func deciding(r decision.Request) func(*testing.T, *world) func() error {
 	return func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
-		if fired {
-			r.Commit = w.fires
-		}
 		return func() error { return decides(t, h, r) }
 	}
 }
@@ -259,27 +250,19 @@ func drain[T any](t *testing.T, all func(func(T, error) bool)) error {
 	return nil
 }
 
-func reacting(r decision.Reaction, learned bool) func(*testing.T, *world) func() error {
-	return func(t *testing.T, w *world) func() error {
-		f := w.reactions(t)
-		if learned {
-			r.Commit = w.learns
-		}
-		return func() error {
-			credit, err := f.Feedback(ctx, r)
-			assert.Equal(t, err == nil, credit.ID != "", "an error is no credit")
-			assert.NotErrorIs(t, err, heed.ErrNotFound)
-			return err
-		}
-	}
-}
-
-func observing(o decision.ExperimentOutcome) func(*testing.T, *world) func() error {
+func observing(o decision.ExperimentOutcome, together bool) func(*testing.T, *world) func() error {
 	return func(t *testing.T, w *world) func() error {
 		e := w.experiment(t)
+		if !together {
+			return func() error { return e.Observe(ctx, o) }
+		}
 		cell := evidence.Cell{Kind: counted, Item: "host"}
-		with := store.Batch{Observations: []evidence.Observation{{ID: "with", Cell: cell, Reward: 1, Weight: 1, At: start}}}
-		return func() error { return e.Observe(ctx, o, with) }
+		return func() error {
+			return store.Do(ctx, w.st, func(tx *store.Tx) error {
+				tx.Observe(evidence.Observation{ID: "with", Cell: cell, Reward: 1, Weight: 1, At: start})
+				return e.ObserveIn(tx, o)
+			})
+		}
 	}
 }
 
@@ -332,7 +315,7 @@ func TestEveryMethodIsUsed(t *testing.T) {
 		used[u.method] = true
 	}
 	for _, service := range []any{
-		&decision.Decider{}, &decision.Reactions{}, &decision.Experiment{}, &decision.Extractor{},
+		&decision.Decider{}, &decision.Experiment{}, &decision.Extractor{},
 	} {
 		of := reflect.TypeOf(service)
 		for i := range of.NumMethod() {
@@ -371,91 +354,58 @@ func TestAPersonIsForgotten(t *testing.T) {
 	trace, err := w.strategy(t).Trace(ctx, "r1")
 	require.NoError(t, err)
 	assert.Empty(t, trace.Source)
-	credit, err := w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start})
-	require.NoError(t, err)
-	assert.Empty(t, credit.Replaces, "who comes under the name is somebody else")
 }
 
-// Things that are committed together are stored together or not at all.
+// Things of one step are stored together or not at all.
 func TestAnAnswerIsCommittedWithWhatWaitsForIt(t *testing.T) {
 	w := newWorld(t)
 	before := w.state(t)
 	h := w.strategy(t)
+	r := decision.Request{EventID: "e", Candidates: candidates(0.9)}
+	res, ok := h.Trusted(r)
+	require.True(t, ok)
 	broken := errors.New("broken")
-	var seen decision.Result
-	r := decision.Request{EventID: "e", Candidates: candidates(0.9), Commit: func(_ context.Context, res decision.Result, b store.Batch) error {
-		seen = res
-		assert.Len(t, b.Records, 1)
+	err := store.Do(ctx, w.st, func(tx *store.Tx) error {
+		require.NoError(t, h.TraceIn(tx, r, &res))
+		assert.Equal(t, "r3", res.ResponseID, "the rest of the step can refer to it")
 		return broken
-	}}
-	res, err := h.Decide(ctx, r)
+	})
 	require.ErrorIs(t, err, broken)
 	assert.Equal(t, [2]string{"action 1", ""}, [2]string{res.Text, res.ResponseID})
-	assert.Equal(t, [2]string{"h1", "r3"}, [2]string{seen.CreditID, seen.ResponseID})
 	assert.Equal(t, before, w.state(t))
-	r.Commit = func(context.Context, decision.Result, store.Batch) error { panic("boom") }
-	_, err = h.Decide(ctx, r)
-	require.ErrorAs(t, err, new(*heed.PanicError))
-	r.Commit = w.fires
 	w.st.Fail(0, false)
-	_, err = h.Decide(ctx, r)
+	res, err = w.fires(h, r)
 	require.NoError(t, err)
-	assert.Equal(t, 1, w.st.Calls("Commit"))
+	assert.Equal(t, "r4", res.ResponseID)
+	assert.Equal(t, []int{1, 0}, []int{w.st.Calls("Commit"), w.st.Calls("Read")})
 	assert.Contains(t, w.state(t), counted)
-	r.Commit = func(context.Context, decision.Result, store.Batch) error { panic("not to be called") }
-	_, err = h.Decide(ctx, decision.Request{CanWait: true, Commit: r.Commit})
-	require.NoError(t, err, "of no answer nothing is kept")
+	trace, err := h.Trace(ctx, "r4")
+	require.NoError(t, err)
+	assert.Equal(t, [2]string{"e", "h1"}, [2]string{trace.EventID, trace.CreditID})
 
-	without, err := decision.New(ctx, decision.Config{})
-	require.NoError(t, err)
-	called := false
-	r.Commit = func(_ context.Context, _ decision.Result, b store.Batch) error {
-		called = true
-		assert.Equal(t, store.Batch{}, b)
-		return nil
-	}
-	_, err = without.Decide(ctx, r)
-	require.NoError(t, err)
-	assert.True(t, called, "what waits for an answer waits for one without a trace, too")
+	none := decision.Result{Path: decision.Fallback}
+	require.NoError(t, store.Do(ctx, w.st, func(tx *store.Tx) error { return h.TraceIn(tx, r, &none) }))
+	assert.Empty(t, none.ResponseID, "without an answer there is no trace")
+	assert.Len(t, traces(t, h), 3)
 }
 
-func TestAReactionIsCommittedWithItsCredit(t *testing.T) {
+// A step that has to run again stores one trace.
+func TestATraceOfARepeatedStep(t *testing.T) {
 	w := newWorld(t)
-	f := w.reactions(t)
-	before := w.state(t)
-	broken := errors.New("broken")
-	r := decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1, Commit: func(context.Context, decision.Credit, store.Batch) error { return broken }}
-	_, err := f.Feedback(ctx, r)
-	require.ErrorIs(t, err, broken)
-	r.Commit = func(context.Context, decision.Credit, store.Batch) error { panic("boom") }
-	_, err = f.Feedback(ctx, r)
-	require.ErrorAs(t, err, new(*heed.PanicError))
-	assert.Equal(t, before, w.state(t), "a reaction that does not count is not recorded")
-
-	calls := 0
-	r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
-		if calls++; calls == 1 { // another process is quicker
-			_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start})
-			require.NoError(t, err)
+	h := w.strategy(t)
+	r := decision.Request{EventID: "e", Candidates: candidates(0.9)}
+	res, _ := h.Trusted(r)
+	runs := 0
+	require.NoError(t, store.Do(ctx, w.st, func(tx *store.Tx) error {
+		if runs++; runs == 1 {
+			tx.Expect(store.Precondition{Ref: store.Ref{Kind: "decision.trace", ID: "r1"}, Revision: 77})
 		}
-		assert.Equal(t, calls > 1, c.Replaces != "", "it is called anew with what was read anew")
-		return w.learns(ctx, c, b)
-	}
-	credit, err := f.Feedback(ctx, r)
-	require.NoError(t, err)
-	assert.Equal(t, 2, calls)
-	assert.NotEmpty(t, credit.Replaces)
-	after := w.state(t)
-	r.At = credit.At
-	_, err = f.Feedback(ctx, r)
-	require.NoError(t, err)
-	assert.Equal(t, 3, calls, "what comes again is handed on again, so that nothing can be lost")
-	assert.Equal(t, after, w.state(t), "and counts once")
-	r.At = start
-	late, err := f.Feedback(ctx, r)
-	require.NoError(t, err)
-	assert.True(t, late.Superseded)
-	assert.Equal(t, 3, calls, "what counts for nothing is not handed on")
+		return h.TraceIn(tx, r, &res)
+	}))
+	assert.Equal(t, 2, runs)
+	all := traces(t, h)
+	require.Len(t, all, 3)
+	assert.Contains(t, []string{all[0].ResponseID, all[1].ResponseID, all[2].ResponseID}, res.ResponseID)
 }
 
 // An answer that is there has its trace, though the caller's time is up.
@@ -491,11 +441,10 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	}
 	require.NoError(t, h.DeleteTrace(ctx, "r1"))
 	assert.Len(t, traces(t, h), 2)
-	assert.NotContains(t, w.state(t), "decision.verdict", "what was said of it goes with it")
 	_, err = h.Trace(ctx, "r1")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 	require.ErrorIs(t, h.DeleteTrace(ctx, "r1"), heed.ErrNotFound)
-	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
+	_, err = h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
 	require.ErrorIs(t, err, heed.ErrNotFound)
 
 	done, cancel := context.WithCancel(ctx)
@@ -506,7 +455,7 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	for _, err := range h.Traces(done) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err = w.reactions(t).Feedback(done, decision.Reaction{ResponseID: "r2", Value: 1})
+	_, err = h.Feedback(done, decision.Reaction{ResponseID: "r2", Value: 1})
 	require.ErrorIs(t, err, context.Canceled)
 
 	without, err := decision.New(ctx, decision.Config{})
@@ -517,17 +466,19 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	assert.Empty(t, traces(t, without))
 }
 
-// Traces and verdicts go when their time is over, the one with the other.
+// Traces go when their time is over.
 func TestTracesHaveATimeToLive(t *testing.T) {
 	w := newWorld(t)
+	h := w.strategy(t)
+	r := decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1}
 	w.c.Advance(23 * time.Hour)
-	_, err := w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
+	require.NoError(t, w.st.Sweep(ctx, time.Time{}))
+	_, err := h.Feedback(ctx, r)
 	require.NoError(t, err)
 	w.c.Advance(2 * time.Hour)
 	require.NoError(t, w.st.Sweep(ctx, time.Time{}))
-	assert.Empty(t, traces(t, w.strategy(t)))
-	assert.NotContains(t, w.state(t), "decision.verdict")
-	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
+	assert.Empty(t, traces(t, h))
+	_, err = h.Feedback(ctx, r)
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
 
@@ -556,17 +507,11 @@ func TestSettingsAreKept(t *testing.T) {
 		}
 		return details
 	}
-	w.reactions(t)
 	w.experiment(t)
 	assert.Empty(t, audit(), "nothing has changed")
-	cfg := w.reactionsConfig()
-	cfg.Calibration = 5
-	_, err := decision.NewReactions(ctx, cfg)
-	require.NoError(t, err)
-	assert.Equal(t, []map[string]string{{"Calibration": "10 -> 5"}}, audit())
 	other := w.experimentConfig()
 	other.Variants[0].Share, other.Variants[1].Share = 3, 1
-	_, err = decision.NewExperiment(ctx, other)
+	_, err := decision.NewExperiment(ctx, other)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"Shares": `{"a":1,"b":1} -> {"a":3,"b":1}`}, audit()[0])
 }
@@ -621,145 +566,18 @@ func TestRowsSurviveJSON(t *testing.T) {
 	}
 }
 
-// A reaction does not count if the answer's trace is swept or deleted meanwhile.
-func TestATraceGoesMeanwhile(t *testing.T) {
-	for _, value := range []float64{1, -1} { // what ann has said already, and something else
-		for _, swept := range []bool{true, false} {
-			w := newWorld(t)
-			f, h := w.reactions(t), w.strategy(t)
-			r := decision.Reaction{ResponseID: "r1", Person: "ann", Value: value, At: start}
-			r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
-				if swept {
-					var s store.Snapshot
-					ref := store.Ref{Kind: "decision.trace", ID: "r1"}
-					require.NoError(t, w.st.Read(ctx, &s, nil, []store.Ref{ref}))
-					_, err := w.st.Commit(ctx, store.Batch{Records: []store.Record{{Ref: ref, Revision: s.Records[0].Revision}}})
-					require.NoError(t, err)
-				} else {
-					require.NoError(t, h.DeleteTrace(ctx, "r1"))
-				}
-				return w.learns(ctx, c, b)
-			}
-			_, err := f.Feedback(ctx, r)
-			require.ErrorIs(t, err, heed.ErrNotFound)
-			assert.NotContains(t, w.state(t), counted)
-		}
-	}
-}
-
-// A reaction that comes again while another takes its place counts no more.
-func TestAReactionIsReplacedAsItComesAgain(t *testing.T) {
-	w := newWorld(t)
-	f := w.reactions(t)
-	calls := 0
-	r := decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}
-	r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
-		calls++
-		_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)})
-		require.NoError(t, err)
-		return w.learns(ctx, c, b)
-	}
-	credit, err := f.Feedback(ctx, r)
-	require.NoError(t, err)
-	assert.True(t, credit.Superseded)
-	assert.Equal(t, 1, calls)
-	assert.NotContains(t, w.state(t), counted)
-}
-
-// A reaction that comes while the trace is deleted goes with it.
-func TestAReactionComesMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	f := w.reactions(t)
-	late := &lateStore{Store: w.st.Store, commits: 1}
-	late.before = func() {
-		_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
-		require.NoError(t, err)
-	}
-	h, err := decision.New(ctx, decision.Config{Store: late})
-	require.NoError(t, err)
-	require.NoError(t, h.DeleteTrace(ctx, "r1"))
-	assert.NotContains(t, w.state(t), "decision.verdict")
-	_, err = h.Trace(ctx, "r1")
-	require.ErrorIs(t, err, heed.ErrNotFound)
-}
-
 // A record that can't be read is an error, and not one that is not there.
 func TestDamagedRecords(t *testing.T) {
-	for _, kind := range []string{"decision.trace", "decision.verdict", "decision.person"} {
-		w := newWorld(t)
-		for r, err := range w.st.Find(ctx, store.Query{Kind: kind}) {
-			require.NoError(t, err)
-			r.Body = store.Raw([]byte(`"x"`))
-			_, err = w.st.Commit(ctx, store.Batch{Records: []store.Record{r}})
-			require.NoError(t, err)
-		}
-		_, err := w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)})
-		assert.ErrorContains(t, err, "damaged", kind)
-	}
-}
-
-// With package learning: whatever call of the store fails, an answer is there with what waits for it or not at all, and a
-// click with its confidence. Called again, each counts once.
-func TestLearningIsInTheSameCommit(t *testing.T) {
-	type outcome struct {
-		verdicts, fires int
-		confidence      float64
-	}
-	run := func(at int, late bool) (stages [3]outcome, failed bool) {
-		w := newWorld(t)
-		module, err := learning.New(ctx, learning.Config{Store: w.st, Now: w.c.Now})
+	w := newWorld(t)
+	for r, err := range w.st.Find(ctx, store.Query{Kind: "decision.trace"}) {
 		require.NoError(t, err)
-		_, err = module.Put(ctx, learning.Heuristic{ID: "h1", Initial: 0.5})
+		r.Body = store.Raw([]byte(`"x"`))
+		_, err = w.st.Commit(ctx, store.Batch{Records: []store.Record{r}})
 		require.NoError(t, err)
-		h, f := w.strategy(t), w.reactions(t)
-		seen := func() (o outcome) {
-			for kind, n := range map[string]*int{"decision.verdict": &o.verdicts, "learning.fire": &o.fires} {
-				for _, err := range w.st.Store.Find(ctx, store.Query{Kind: kind}) {
-					require.NoError(t, err)
-					*n++
-				}
-			}
-			s, err := module.Standing(ctx, "h1")
-			require.NoError(t, err)
-			o.confidence = s.Confidence
-			return o
-		}
-		call := func() error {
-			r := decision.Request{EventID: "e3", Candidates: candidates(0.9)}
-			r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error {
-				return module.Fire(ctx, learning.Fire{HeuristicID: answer.CreditID, EventID: "e3"}, trace)
-			}
-			if _, err := h.Decide(ctx, r); err != nil {
-				return err
-			}
-			react := decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}
-			react.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-				_, err := module.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h1", EventID: c.EventID, Person: c.Person, At: c.At, Value: -1}}, verdict)
-				return err
-			}
-			_, err := f.Feedback(ctx, react)
-			return err
-		}
-		stages[0] = seen()
-		w.st.Fail(at, late)
-		err = call()
-		failed = w.st.Failed()
-		assert.Equal(t, failed, err != nil)
-		w.st.Fail(0, false)
-		stages[1] = seen()
-		require.NoError(t, call())
-		stages[2] = seen()
-		return stages, failed
 	}
-	whole, _ := run(0, false)
-	assert.Equal(t, whole[1], whole[2], "what comes again counts once")
-	assert.Less(t, whole[2].confidence, whole[0].confidence)
-	assert.Equal(t, 2, whole[2].fires, "the answer that was fired, and the one that was judged")
-	failing.Every(func(at int, late bool) bool {
-		stages, failed := run(at, late)
-		half := outcome{whole[0].verdicts, 1, whole[0].confidence} // the answer, and no reaction yet
-		assert.Contains(t, []outcome{whole[0], half, whole[1]}, stages[1], "call %d, late: %v", at, late)
-		assert.Equal(t, whole[2], stages[2], "call %d, late: %v, and again", at, late)
-		return failed
-	})
+	h := w.strategy(t)
+	_, err := h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1})
+	assert.ErrorContains(t, err, "damaged")
+	_, err = h.Trace(ctx, "r1")
+	assert.ErrorContains(t, err, "damaged")
 }

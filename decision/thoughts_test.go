@@ -124,9 +124,7 @@ func TestNoPrediction(t *testing.T) {
 	trace, err := h.Trace(ctx, res.ResponseID)
 	require.NoError(t, err)
 	assert.Nil(t, trace.Prediction)
-	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: h.Config().Store, Now: h.Config().Now})
-	require.NoError(t, err)
-	assert.Nil(t, feedback(t, reactions, decision.Reaction{ResponseID: res.ResponseID, Value: 1}).Prediction)
+	assert.Nil(t, feedback(t, h, decision.Reaction{ResponseID: res.ResponseID, Value: 1}).Prediction)
 	res = decide(t, decision.Config{}, decision.Request{Candidates: candidates(0.9)})
 	assert.Equal(t, 0.9, *res.Predicted())
 }

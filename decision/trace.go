@@ -4,14 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
@@ -29,89 +30,28 @@ type Trace struct {
 	MatchedID      string // the heuristic that matched best
 	CreditID       string // the heuristic that answered
 	// Prediction, ShownIDs and Compared are as in the result.
-	Prediction *Prediction       `json:",omitempty"`
-	ShownIDs   []string          `json:",omitempty"`
-	Compared   []heed.Comparison `json:",omitempty"`
-	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. They are empty for a heuristic's answer.
+	Prediction *Prediction         `json:",omitempty"`
+	ShownIDs   []string            `json:",omitempty"`
+	Compared   []answer.Comparison `json:",omitempty"`
+	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. In the
+	// heading of the event "[source]" replaces the name, which is in Source until the person is
+	// forgotten. They are empty for a heuristic's answer.
 	System string `json:",omitempty"`
-	// Turns is how many texts the model was told beside the prompt, as [Request].Told: the conversation so far. They are not kept.
+	Prompt string `json:",omitempty"`
+	// Turns is how many texts of the conversation the model got with the prompt: see [Request].Told.
+	// They are not kept.
 	Turns   int    `json:",omitempty"`
-	Prompt  string `json:",omitempty"`
 	Variant string // of the experiment that the event was part of
 	Cut     bool   `json:",omitempty"` // as in the result
 	At      time.Time
 }
 
-// A traceRow is a trace as it is stored.
-type traceRow struct {
-	Trace
-	Verdicts int `json:",omitempty"` // how many there are on the answer
-}
-
 // traceKind keeps traces for as long as reactions can come. The source of an event may be a person.
-var traceKind = store.View[traceRow]{
+var traceKind = store.View[Trace]{
 	Kind: store.Kind{
 		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000}, Caused: []string{"Source"},
 	},
-	Place: func(t traceRow) (string, time.Time, []string) { return t.ResponseID, t.At, personKeys(t.Source) },
-}
-
-// A verdict is the value of a reaction.
-type verdict struct {
-	Value  float64
-	Weight float64 `json:",omitempty"` // as in the reaction; 0 means 1
-	At     time.Time
-}
-
-// A verdictRow is the verdict that holds of one person, channel and target on an answer, as it is stored.
-type verdictRow struct {
-	ResponseID      string
-	Person, Channel string
-	Session         string `json:",omitempty"`
-	Target          heed.Target
-
-	Now    verdict  // the latest
-	Before *verdict `json:",omitempty"` // the one that it replaced
-
-	Weight   float64   // of Now
-	Counted  bool      `json:",omitempty"` // Now is in the person's counts
-	Answered time.Time // when the answer was given: a verdict is kept as long as its trace
-}
-
-// maxVerdicts is how many verdicts of different persons, channels and targets an answer can have.
-const maxVerdicts = 1000
-
-// verdictKind keeps verdicts. Those of a person go with the person.
-var verdictKind = store.View[verdictRow]{
-	Kind: store.Kind{
-		Name: "decision.verdict", Limits: store.Limits{For: 24 * time.Hour, Most: 1_000_000}, Caused: []string{"Person"}, Whole: true,
-	},
-	Place: func(v verdictRow) (string, time.Time, []string) {
-		keys := append(personKeys(v.Person), store.Key("response", v.ResponseID))
-		return v.id(), v.Answered, keys
-	},
-}
-
-// id returns the same id for all verdicts that replace each other.
-func (v *verdictRow) id() string {
-	return store.IDOf("verdict", v.ResponseID, v.Person, v.Channel, string(v.Target))
-}
-
-// A personRow is how many reactions of each kind a person has had, as it is stored.
-type personRow struct {
-	Person             string
-	Positive, Negative int
-	At                 time.Time // of the last one
-}
-
-// personKind keeps the counts for [ReactionsConfig].Calibration.
-var personKind = store.View[personRow]{
-	Kind: store.Kind{
-		Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Caused: []string{"Person"}, Whole: true,
-	},
-	Place: func(p personRow) (string, time.Time, []string) {
-		return store.IDOf("person", p.Person), p.At, personKeys(p.Person)
-	},
+	Place: func(t Trace) (string, time.Time, []string) { return t.ResponseID, t.At, personKeys(t.Source) },
 }
 
 func personKeys(name string) []string {
@@ -123,17 +63,7 @@ func personKeys(name string) []string {
 
 // declare declares the kinds of records that this package writes.
 func declare(ctx context.Context, st store.Store) error {
-	return st.Declare(ctx, traceKind.Kind, verdictKind.Kind, personKind.Kind)
-}
-
-// patiently is [records.Retry] for records that many may write at the same time.
-func patiently(ctx context.Context, do func() error) (err error) {
-	for range records.Tries {
-		if err = records.Retry(ctx, do); !errors.Is(err, heed.ErrConflict) || ctx.Err() != nil {
-			break
-		}
-	}
-	return err
+	return st.Declare(ctx, traceKind.Kind)
 }
 
 // Trace returns the trace of an answer, or [heed.ErrNotFound].
@@ -142,12 +72,12 @@ func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 	if err != nil {
 		return Trace{}, fmt.Errorf("decision: trace: %w", err)
 	}
-	return kept.Value.Trace, nil
+	return kept.Value, nil
 }
 
-func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row[traceRow], error) {
+func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row[Trace], error) {
 	if st == nil {
-		return store.Row[traceRow]{}, heed.ErrNotFound
+		return store.Row[Trace]{}, heed.ErrNotFound
 	}
 	return traceKind.Get(ctx, st, responseID)
 }
@@ -162,36 +92,93 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 			if err != nil {
 				err = fmt.Errorf("decision: traces: %w", err)
 			}
-			if !yield(kept.Value.Trace, err) {
+			if !yield(kept.Value, err) {
 				return
 			}
 		}
 	}
 }
 
-// DeleteTrace deletes the trace of an answer and all reactions to it. It returns [heed.ErrNotFound] if there is no trace.
+// DeleteTrace deletes the trace of an answer. It returns [heed.ErrNotFound] if there is none.
 func (d *Decider) DeleteTrace(ctx context.Context, responseID string) error {
-	if err := patiently(ctx, func() error { return d.deleteTrace(ctx, responseID) }); err != nil {
+	err := heed.ErrNotFound
+	if d.cfg.Store != nil {
+		err = store.Do(ctx, d.cfg.Store, func(tx *store.Tx) error {
+			kept, err := traceKind.In(tx, responseID)
+			if err == nil && kept.Revision == 0 {
+				err = heed.ErrNotFound
+			}
+			tx.Put(traceKind.Removal(responseID, kept.Revision))
+			return err
+		})
+	}
+	if err != nil {
 		return fmt.Errorf("decision: delete trace: %w", err)
 	}
 	return nil
 }
 
-func (d *Decider) deleteTrace(ctx context.Context, responseID string) error {
-	kept, err := getTrace(ctx, d.cfg.Store, responseID)
-	if err != nil {
-		return err
+// TraceIn gives an answer its ResponseID, unless it has one, and adds its trace to a step of the
+// caller's. [Decider.Decide] does so itself. The store must be [Config].Store. A result without an
+// answer gets neither. If the step is not committed, the result loses its ResponseID again, and the
+// step's next run gives it another one.
+func (d *Decider) TraceIn(tx *store.Tx, r Request, res *Result) error {
+	if err := d.traceIn(tx, &r, res); err != nil {
+		return fmt.Errorf("decision: trace: %w", err)
 	}
-	gone := store.Batch{Records: []store.Record{traceKind.Removal(responseID, kept.Revision)}}
-	said := store.Query{Keys: []string{store.Key("response", responseID)}}
-	for v, err := range verdictKind.Find(ctx, d.cfg.Store, said) {
+	return nil
+}
+
+func (d *Decider) traceIn(tx *store.Tx, r *Request, res *Result) error {
+	if !d.name(res) {
+		return nil
+	}
+	tx.Then(func(_ store.Receipt, err error) {
 		if err != nil {
-			return err
+			res.ResponseID = ""
 		}
-		gone.Records = append(gone.Records, verdictKind.Removal(v.ID, v.Revision))
+	})
+	return host.Call("Config.Redact", func() error {
+		traceKind.Put(tx, d.trace(r, res), 0)
+		return nil
+	})
+}
+
+// name gives an answer its id, and reports whether there is an answer.
+func (d *Decider) name(res *Result) bool {
+	if res.Path != Heuristic && res.Path != Model {
+		return false
 	}
-	_, err = d.cfg.Store.Commit(ctx, gone)
-	return err
+	if res.ResponseID == "" {
+		res.ResponseID = d.cfg.NewID()
+	}
+	return true
+}
+
+func (d *Decider) trace(r *Request, res *Result) Trace {
+	turns := 0
+	if res.Path == Model {
+		turns = len(r.Told)
+	}
+	return Trace{
+		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain,
+		Path: res.Path, Text: d.cfg.traced(r.Text, maxTraced),
+		Response: d.cfg.traced(res.Text, maxTraced), Hashed: d.cfg.HashTexts,
+		System:    d.cfg.traced(res.System, maxPrompt),
+		Prompt:    d.cfg.traced(d.cfg.withoutSource(res.Prompt, r.Source), maxPrompt),
+		MatchedID: res.MatchedID, CreditID: res.CreditID, Prediction: res.Prediction,
+		ShownIDs: res.ShownIDs, Compared: res.Compared, Variant: r.Variant, Cut: res.Cut,
+		Turns: turns, At: evidence.InstantOf(d.cfg.Now()).Time(),
+	}
+}
+
+// withoutSource returns a prompt whose heading does not name the source, because the trace keeps the
+// prompt if the person is forgotten.
+func (c *Config) withoutSource(text, source string) string {
+	if source == "" || c.Prompts.Event == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.heading(source), c.heading("source"))
 }
 
 // How many bytes of a text, and of a prompt, a trace has.

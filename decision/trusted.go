@@ -18,6 +18,33 @@ func (u *Urgency) threshold(base, bias, urgency float64) float64 {
 	return min(max(t, minThreshold), maxThreshold)
 }
 
+// Trusted returns the answer of a trusted heuristic and true, or false if none answers. Its path is
+// [Heuristic]. It stores nothing and calls no code of the host, and the same request always gives the
+// same result. An invalid request gives false, and [Decider.Ask] returns its fault.
+//
+// To keep a heuristic from answering, call Trusted again without this candidate.
+func (d *Decider) Trusted(r Request) (Result, bool) {
+	if r.prepare() != nil {
+		return Result{}, false
+	}
+	return d.trusted(&r)
+}
+
+func (d *Decider) trusted(r *Request) (Result, bool) {
+	res := d.begin(r)
+	if res.Strategy == AlwaysLLM {
+		return Result{}, false
+	}
+	c := d.pick(r, &res)
+	if c == nil {
+		return Result{}, false
+	}
+	res.Path, res.Text = Heuristic, c.Action
+	res.MatchedID, res.CreditID = c.HeuristicID, c.HeuristicID
+	res.Prediction = &Prediction{c.Confidence, c.Confidence}
+	return res, true
+}
+
 // pick returns the candidate that answers, or nil. Without tiers only the first candidate that may answer can.
 func (d *Decider) pick(r *Request, res *Result) *Candidate {
 	from := r.Candidates

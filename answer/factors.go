@@ -1,0 +1,84 @@
+package answer
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Factors compute the weight of a judgement from how it is known and who made it. The zero value
+// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns.
+type Factors struct {
+	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's path,
+	// "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
+	Channels, Paths map[string]float64
+	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time does
+	// not matter.
+	HalfLife time.Duration
+	// Calibration makes a person's rare judgements weigh more than the common ones, because a person who
+	// always complains, or never, reveals little by it. It is how many judgements a person is assumed to
+	// have made before the first one, half of them positive, in [0, 1e6]; 10 is a good value. 0: all
+	// judgements weigh alike.
+	Calibration float64
+}
+
+// Validate reports all faults, joined; each is a [*heed.ConfigError].
+func (f *Factors) Validate() error {
+	var found faults.List
+	isFactor := func(x float64) bool { return x >= 0 && x <= 10 }
+	for _, channel := range slices.Sorted(maps.Keys(f.Channels)) {
+		x := f.Channels[channel]
+		field := "Channels[" + strconv.Quote(channel) + "]"
+		found.Check(isFactor(x), field, x, "must be in [0, 10]")
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.Paths)) {
+		x := f.Paths[path]
+		answers := path == "heuristic" || path == "llm"
+		field := "Paths[" + strconv.Quote(path) + "]"
+		found.Check(answers && isFactor(x), field, x, "must be of heuristic or llm, and in [0, 10]")
+	}
+	found.Check(f.HalfLife >= 0, "HalfLife", f.HalfLife, "must not be negative")
+	enough := f.Calibration >= 0 && f.Calibration <= evidence.MaxWeight
+	found.Check(enough, "Calibration", f.Calibration, "must be in [0, 1e6]")
+	return found.Err()
+}
+
+// Weight returns the weight of a judgement of an answer that took a path and was given at answered.
+// positive and negative are how many other judgements of each sign the person has made:
+//
+//	weight × Channels[channel] × Paths[path] × 2^(-age/HalfLife) × calibration
+//
+// weight is the statement's own weight, and age is the time since the answer, at least 0. If p is the
+// person's share of positive judgements, (positive + Calibration/2) / (positive + negative +
+// Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and 1 for
+// value 0; it is at least ½ and at most 2.
+//
+// The weight is at most 1e6. If it is 0, the judgement counts for nothing: leave it out, because a
+// Weight of 0 in a [Statement] means 1.
+func (f *Factors) Weight(
+	s Statement, path string, answered time.Time, positive, negative int,
+) float64 {
+	weight := s.weight()
+	if x, ok := f.Channels[s.Channel]; ok {
+		weight *= x
+	}
+	if x, ok := f.Paths[path]; ok {
+		weight *= x
+	}
+	if f.HalfLife > 0 {
+		weight *= math.Exp2(-max(s.At.Sub(answered), 0).Hours() / f.HalfLife.Hours())
+	}
+	if value := s.value(); f.Calibration > 0 && value != 0 {
+		p := (float64(positive) + f.Calibration/2) / (float64(positive+negative) + f.Calibration)
+		if value < 0 {
+			p = 1 - p
+		}
+		weight *= min(max(0.5/p, 0.5), 2)
+	}
+	return min(weight, evidence.MaxWeight)
+}

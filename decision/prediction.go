@@ -1,0 +1,107 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// unknown replaces a number that the model does not give.
+const unknown = 0.5
+
+// A prediction is what a model expects of an answer.
+type prediction struct{ success, confidence float64 }
+
+// capped returns the prediction as a result has it.
+func (p prediction) capped(ceiling float64) *Prediction {
+	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
+}
+
+// takePrediction takes the prediction from the end of an answer, where the model has written one as it was asked to.
+func (c *Config) takePrediction(res *Result) {
+	res.PredictionFault = "the answer has no prediction"
+	at := strings.LastIndexByte(res.Text, '{')
+	if at < 0 || len(res.Text) > maxReply {
+		return
+	}
+	r := reader{text: res.Text + "\n", at: at}
+	o, state := r.object(0)
+	tail := strings.TrimSpace(r.text[r.at:])
+	if state == broken || strings.Trim(tail, "`") != "" || !o.predicts() {
+		return
+	}
+	p, err := parsePrediction(r.text[at:r.at])
+	res.Text = strings.TrimSpace(res.Text[:at])
+	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 { // of the fence around it
+		res.Text = strings.TrimSpace(res.Text[:opening])
+	}
+	res.Prediction, res.PredictionFault = p.capped(c.Ceiling), ""
+	if err != nil {
+		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+}
+
+// predicts reports whether an object is a prediction, with at least one number, and nothing else.
+func (o *object) predicts() bool {
+	for i := range o.fields {
+		if name := o.fields[i].name; name != "success" && name != "confidence" {
+			return false
+		}
+	}
+	_, err := o.rate("success")
+	_, err2 := o.rate("confidence")
+	return err == nil || err2 == nil
+}
+
+// parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers "success" and "confidence".
+// Prose, code fences, thoughts and other objects may stand around it. It forgives the common faults of JSON from models, and
+// reads a number in quotes.
+//
+// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a percentage; a field that is
+// there twice; objects that differ or are malformed; a number at which the reply breaks off. ½ then replaces each missing or
+// refused number, and the error names the reason.
+func parsePrediction(reply string) (prediction, error) {
+	none := prediction{unknown, unknown}
+	found, malformed := findObjects(reply, "success", "confidence")
+	if malformed {
+		return none, errors.New("the reply is malformed or too long")
+	}
+	best, fault, usable := none, errors.New("the reply has no prediction"), false
+	for _, o := range found {
+		for _, name := range []string{"success", "confidence"} {
+			if _, n := o.field(name); n > 1 {
+				return none, fmt.Errorf("%s is there twice", name)
+			}
+		}
+		success, err := o.rate("success")
+		confidence, err2 := o.rate("confidence")
+		p, ok := prediction{success, confidence}, err == nil || err2 == nil
+		switch {
+		case ok && usable && p != best:
+			return none, errors.New("the reply has several predictions")
+		case ok || !usable:
+			best, fault, usable = p, errors.Join(err, err2), ok
+		}
+	}
+	return best, fault
+}
+
+// rate returns a field that is a number in [0, 1], and ½ where it is not.
+func (o *object) rate(name string) (float64, error) {
+	f, n := o.field(name)
+	if n == 0 {
+		return unknown, fmt.Errorf("%s is missing", name)
+	}
+	x, ok := f.number, f.kind == numberKind
+	if f.kind == textKind {
+		x, ok = parseNumber(strings.TrimSpace(f.text))
+	}
+	switch {
+	case !ok || math.IsInf(x, 0):
+		return unknown, fmt.Errorf("%s is no finite number", name)
+	case !(x >= 0 && x <= 1):
+		return unknown, fmt.Errorf("%s is not in [0, 1]", name)
+	}
+	return math.Abs(x), nil // -0 is 0
+}
