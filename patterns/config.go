@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -177,7 +176,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 		return err
 	})
 	if err == nil {
-		err = records.Retry(ctx, func() error { return r.rebuild(ctx, component, by) })
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.rebuild(tx, component, by) })
 	}
 	if err != nil {
 		return nil, failed("rebuild", err)
@@ -206,7 +205,8 @@ func (c *Config) change(ctx context.Context) (settings.Component, error) {
 	return component, nil
 }
 
-func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by By) error {
+func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) error {
+	ctx := tx.Context()
 	b := store.Batch{Policies: r.policies}
 	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
 		for part, err := range r.cfg.Store.List(ctx, kind, "") {
@@ -228,6 +228,6 @@ func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by
 		"maturity.half_life": r.cfg.Maturity.HalfLife.String(), "criteria.half_life": r.cfg.Criteria.HalfLife.String(),
 		"cells": fmt.Sprint(len(b.Rebuild)),
 	})}
-	_, err = r.cfg.Store.Commit(ctx, b)
-	return err
+	tx.Add(b)
+	return nil
 }

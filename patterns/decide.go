@@ -8,7 +8,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -33,7 +32,7 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 		current := p.clone()
 		r.advance(&current, t, d.now)
 		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
-			return "", fmt.Errorf("%w: the pattern is %s: reset it first", heed.ErrConflict, current.State)
+			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first", heed.ErrConflict, current.State))
 		}
 		p.Override, p.By, p.ArchivedAt = to, by, time.Time{}
 		return by.Reason, nil
@@ -49,7 +48,7 @@ func (r *Recorder) decide(
 	if err != nil {
 		return Transition{}, failed(action, err)
 	}
-	d, err := r.change(ctx, []PatternID{id}, "", func(d *draft) error {
+	d, err := r.change(ctx, []PatternID{id}, func(d *draft) error {
 		p, known := d.pattern(id)
 		switch {
 		case !known:
@@ -59,7 +58,7 @@ func (r *Recorder) decide(
 		}
 		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
 		for _, done := range d.transitions {
-			d.batch.Records = append(d.batch.Records, r.audit(done.ID, done.At, by, action, string(id), map[string]string{
+			d.tx.Put(r.audit(done.ID, done.At, by, action, string(id), map[string]string{
 				"from": string(done.From), "to": string(done.To),
 			}))
 		}
@@ -103,9 +102,9 @@ func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 	case pattern != "" && reset.Criterion+reset.Task == "":
 		return r.resetPattern(ctx, reset)
 	case reset.Criterion != "" && pattern+reset.Task == "":
-		err = r.resetCriterion(ctx, reset.Criterion, reset.By)
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.resetCriterion(tx, reset.Criterion, reset.By) })
 	case reset.Task != "" && pattern+reset.Criterion == "":
-		err = records.Retry(ctx, func() error { return r.resetTask(ctx, reset.Task, reset.By) })
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.resetTask(tx, reset.Task, reset.By) })
 	default:
 		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
 	}
@@ -131,44 +130,50 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 			return "", errDone
 		}
 		if !reset.KeepEvidence {
-			d.batch.Reset = []store.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}
+			d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}})
 			*t = evidence.Tally{}
 		}
 		return reset.By.Reason, nil
 	})
 }
 
-func (r *Recorder) resetCriterion(ctx context.Context, name string, by By) error {
+func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	var s store.Snapshot
-	if err := r.cfg.Store.Read(ctx, &s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil || len(s.Parts) == 0 {
+	if err := tx.Read(&s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil || len(s.Parts) == 0 {
 		return err
 	}
-	_, err := r.cfg.Store.Commit(ctx, store.Batch{
-		Reset:   []store.Selection{{Kind: r.kinds.criterionCells, Item: name}},
-		Records: []store.Record{r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil)},
-	})
-	return err
+	tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.criterionCells, Item: name}}})
+	tx.Put(r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil))
+	return nil
 }
 
-func (r *Recorder) resetTask(ctx context.Context, task string, by By) error {
-	recent, err := r.recent(ctx, task)
+func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
+	tx.Want(attempts(task).wants(r.kinds.entries.Name, "task"))
+	errors, err := r.errorsOf(tx, task)
 	if err != nil {
 		return err
 	}
-	var b store.Batch
-	for kept, err := range r.kinds.errors.Find(ctx, r.cfg.Store, store.Query{Keys: []string{store.Key("task", task)}}) {
-		if err != nil {
-			return err
-		}
-		b.Records = append(b.Records, r.kinds.errors.Removal(kept.ID, kept.Revision))
+	recent, err := r.recent(tx, task)
+	if s := r.strikes(task, recent); err != nil || s.Count == 0 && len(errors) == 0 {
+		return err
 	}
-	if s := r.strikes(task, recent); s.Count == 0 && len(b.Records) == 0 {
-		return nil
+	for _, e := range errors {
+		tx.Put(r.kinds.errors.Removal(e.ID, e.Revision))
 	}
-	now := stored(r.cfg.Now())
+	now, step := stored(r.cfg.Now()), r.step(tx)
 	id := r.cfg.Name + ":review:" + r.cfg.NewID()
-	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}
-	b.Records = append(b.Records, r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "reset_task", task, nil))
-	_, err = r.commit(ctx, b)
-	return err
+	step.entries = append(step.entries, id)
+	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}, store.Once)
+	tx.Put(r.audit(id, now, by, "reset_task", task, nil))
+	return nil
+}
+
+// errorsOf returns the records of all errors of a task.
+func (r *Recorder) errorsOf(tx *store.Tx, task string) ([]store.Record, error) {
+	var s store.Snapshot
+	err := tx.Read(&s, nil, nil, HistoryQuery{About: task}.stored(r.kinds.errors.Name, "task"))
+	if err != nil {
+		return nil, err
+	}
+	return s.Found[0], nil
 }

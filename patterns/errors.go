@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -81,16 +80,27 @@ type TaskError struct {
 // RecordError keeps an error of a task for the prompt of the next attempt and for the score of the outcome, and returns its id.
 // An error whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is configured otherwise.
 func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err error) {
+	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
+		id, err = r.RecordErrorIn(tx, e)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// RecordErrorIn is [Recorder.RecordError] in a step. It reads nothing. Give the error an ID if the step may run again.
+func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	if err := r.completeError(&e); err != nil {
 		return "", failed("record error", err)
 	}
-	receipts, err := r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r.kinds.errors.Record(e, store.Once)}})
-	if err != nil {
-		return "", failed("record error", err)
-	}
-	if r.watch != nil && len(receipts[0].Left) > 0 {
-		r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt, What: "error", ID: e.ID})
-	}
+	r.kinds.errors.Put(tx, e, store.Once)
+	tx.Then(func(receipt store.Receipt, err error) {
+		if err == nil && r.watch != nil && slices.Contains(receipt.Left, r.kinds.errors.Ref(e.ID)) {
+			r.watch.Tell(tx.Context(), heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt, What: "error", ID: e.ID})
+		}
+	})
 	return e.ID, nil
 }
 
@@ -125,14 +135,19 @@ func (r *Recorder) completeError(e *TaskError) error {
 func (r *Recorder) ResolveError(ctx context.Context, id string) error {
 	err := checkIDs(field{"ID", id})
 	if err == nil {
-		err = records.Retry(ctx, func() error {
-			kept, err := r.kinds.errors.Get(ctx, r.cfg.Store, id)
-			if err != nil || kept.Value.Resolved {
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
+			row, err := r.kinds.errors.In(tx, id)
+			switch {
+			case err != nil:
 				return err
+			case row.Revision == 0:
+				return heed.ErrNotFound
+			case row.Value.Resolved:
+				return nil
 			}
-			kept.Value.Resolved = true
-			_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r.kinds.errors.Record(kept.Value, kept.Revision)}})
-			return err
+			row.Value.Resolved = true
+			r.kinds.errors.Put(tx, row.Value, row.Revision)
+			return nil
 		})
 	}
 	return failed("resolve error", err)
@@ -149,10 +164,21 @@ type ErrorReport struct {
 
 // Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are about when they were recorded.
 func (r *Recorder) Errors(ctx context.Context, q HistoryQuery) (ErrorReport, error) {
+	return r.ErrorsIn(store.Reading(ctx, r.cfg.Store), q)
+}
+
+// ErrorsWants names what [Recorder.ErrorsIn] reads.
+func (r *Recorder) ErrorsWants(q HistoryQuery) store.Wants {
 	q.Limit = cmp.Or(q.Limit, mostErrors)
-	all, err := collect(history(ctx, r, "errors", "task", &r.kinds.errors, q))
+	return q.wants(r.kinds.errors.Name, "task")
+}
+
+// ErrorsIn is [Recorder.Errors] in a step. A report does not have what its own step adds.
+func (r *Recorder) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
+	q.Limit = cmp.Or(q.Limit, mostErrors)
+	all, err := historyIn(tx, "task", &r.kinds.errors, q)
 	if err != nil {
-		return ErrorReport{}, err
+		return ErrorReport{}, failed("errors", err)
 	}
 	slices.Reverse(all)
 	report := ErrorReport{Errors: all, ByType: make(map[ErrorType]int)}
@@ -167,8 +193,9 @@ func (r *Recorder) Errors(ctx context.Context, q HistoryQuery) (ErrorReport, err
 
 // Prompt writes the errors for the prompt of the next attempt: by type, in the order in which types first came up. It leaves
 // resolved errors out, unless resolved is set. If not all have room, the newest are written. A size of zero means 20 items and
-// 6,000 characters. The text is empty if there are no errors.
-func (e ErrorReport) Prompt(size SectionSize, resolved bool) string {
+// 6,000 characters. The text is empty if there are no errors. Prompt also returns the ids of the errors in the text, the first
+// recorded first.
+func (e ErrorReport) Prompt(size SectionSize, resolved bool) (text string, ids []string) {
 	all := slices.Clone(e.Errors)
 	if !resolved {
 		all = slices.DeleteFunc(all, func(e TaskError) bool { return e.Resolved })

@@ -116,7 +116,8 @@ The following errors were encountered during execution:
 	assert.Equal(t, head+tail, prompt(patterns.SectionSize{}))
 	all, err := w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
 	require.NoError(t, err)
-	assert.Contains(t, all.Prompt(patterns.SectionSize{}, true), "  - Time: 2024-12-12 10:30:00 UTC (resolved)\n")
+	text, _ := all.Prompt(patterns.SectionSize{}, true)
+	assert.Contains(t, text, "  - Time: 2024-12-12 10:30:00 UTC (resolved)\n")
 
 	last := prompt(patterns.SectionSize{Items: 1})
 	assert.Contains(t, last, "### validation (1 error)\n\n- **Missing import", "the newest are kept")

@@ -45,7 +45,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Print(plan.Prompt())
+	text, _, _ := plan.Prompt()
+	fmt.Print(text)
 	// Output:
 	// harmful at 14: failure, slow (40m0s), 3 errors (many), 2 retries (many)
 	// harmful at 14: failure, slow (40m0s), 3 errors (many), 2 retries (many)
@@ -73,7 +74,8 @@ func ExampleRecorder_RecordError() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Print(known.Prompt(patterns.SectionSize{}, false))
+	text, _ := known.Prompt(patterns.SectionSize{}, false)
+	fmt.Print(text)
 
 	recorded, err := recorder.Record(ctx, patterns.Outcome{ID: "run-1", Task: "task-1", Duration: time.Minute, Success: true})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 //
 // A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be several, "split|splitting". A
 // word with a question mark may be missing, "in?". A word with a star is the beginning of a word, "order*". Between two words of a
-// phrase, a text may have articles and one other word. "..." stands for up to six words or commas; a phrase has at most three.
+// phrase, a text may have up to six articles and one other word. "..." stands for up to six words or commas; a phrase has at most three.
 type Approach struct {
 	Name    string
 	Phrases []string
@@ -169,25 +169,53 @@ func isMark(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-// match returns the places of the words of a phrase in a text, from a place on. first says that nothing was matched yet.
-func match(words []word, text []string, at int, first bool) (places []int, ok bool) {
-	if len(words) == 0 {
+// mostArticles is how many articles a text may have between two words of a phrase.
+const mostArticles = 6
+
+// A matcher finds one phrase in a text. It remembers where the rest of the phrase does not match, so that each place is tried
+// once for each word, however many words may be missing.
+type matcher struct {
+	words  []word
+	text   []string
+	failed map[[2]int]bool // the first word of the rest, and the place
+}
+
+// match returns the places of the words of the phrase from one on, in the text from a place on. first reports that nothing was
+// matched yet.
+func (m *matcher) match(from, at int, first bool) (places []int, ok bool) {
+	if from == len(m.words) {
 		return nil, true
 	}
-	w := words[0]
-	if w.optional {
-		if places, ok = match(words[1:], text, at, first); ok {
+	if !first && m.failed[[2]int{from, at}] {
+		return nil, false
+	}
+	if m.words[from].optional {
+		if places, ok = m.match(from+1, at, first); ok {
 			return places, true
 		}
 	}
-	others := 0
-	for i := at; i < len(text); i++ {
-		if w.matches(text[i]) {
-			if rest, ok := match(words[1:], text, i+1, false); ok {
+	if places, ok = m.next(from, at, first); ok || first {
+		return places, ok
+	}
+	if from > 1 { // the second word is tried once
+		if m.failed == nil {
+			m.failed = make(map[[2]int]bool)
+		}
+		m.failed[[2]int{from, at}] = true
+	}
+	return nil, false
+}
+
+// next matches the phrase from a word that is there.
+func (m *matcher) next(from, at int, first bool) (places []int, ok bool) {
+	w, others, skipped := &m.words[from], 0, 0
+	for i := at; i < len(m.text); i++ {
+		if w.matches(m.text[i]) {
+			if rest, ok := m.match(from+1, i+1, false); ok {
 				return append([]int{i}, rest...), true
 			}
 		}
-		switch t := text[i]; {
+		switch t := m.text[i]; {
 		case first:
 			return nil, false
 		case w.wide:
@@ -197,7 +225,11 @@ func match(words []word, text []string, at int, first bool) (places []int, ok bo
 			}
 		case isMark(t):
 			return nil, false
-		case !articles[t]:
+		case articles[t]:
+			if skipped++; skipped > mostArticles {
+				return nil, false
+			}
+		default:
 			if others++; others > 1 {
 				return nil, false
 			}
@@ -229,7 +261,7 @@ func (f *finding) within(other *finding) bool {
 }
 
 // findings returns all phrases that a text has.
-func (r *Recorder) findings(text []string) (all []finding) {
+func (r *Recorder) findings(ctx context.Context, text []string) (all []finding, err error) {
 	type phrase struct {
 		approach int
 		words    []word
@@ -237,6 +269,9 @@ func (r *Recorder) findings(text []string) (all []finding) {
 	starts := make(map[string][]phrase) // phrases that may begin with this token
 	undone := unreal(text)
 	for at, token := range text {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		mine, known := starts[token]
 		if !known {
 			for i := range r.approaches {
@@ -249,12 +284,13 @@ func (r *Recorder) findings(text []string) (all []finding) {
 			starts[token] = mine
 		}
 		for _, p := range mine {
-			if places, ok := match(p.words, text, at, true); ok && len(places) > 0 {
+			m := matcher{words: p.words, text: text}
+			if places, ok := m.match(0, at, true); ok && len(places) > 0 {
 				all = append(all, finding{p.approach, places, !undone[places[len(places)-1]] && !rejected(text, places)})
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 func mayBegin(words []word, token string) bool {
@@ -270,8 +306,14 @@ func mayBegin(words []word, token string) bool {
 // that the text rejects ("don't split by layer", "splitting by layer was a mistake") or asks about are not among them.
 // Config.Extract has the last word. Put the result into [Outcome].Patterns if the text is what the agent did.
 func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
-	all := r.findings(plainer(tokens(text)))
+	all, err := r.findings(ctx, plainer(tokens(text)))
+	if err != nil {
+		return nil, failed("extract", err)
+	}
 	for i := range r.approaches {
+		if err := ctx.Err(); err != nil {
+			return nil, failed("extract", err)
+		}
 		id := r.approaches[i].id
 		shown := slices.ContainsFunc(all, func(f finding) bool {
 			return f.approach == i && f.followed && !slices.ContainsFunc(all, func(other finding) bool { return f.within(&other) })

@@ -34,6 +34,7 @@ type shaky struct {
 func newShaky(t testing.TB) *shaky {
 	c := &clock{}
 	sound := newStore(t, c.Now)
+	require.NoError(t, sound.Declare(ctx, notes.Kind))
 	fails := &failing.Store{Store: sound}
 	w := newWorld(t, patterns.Config{Store: fails, Now: c.Now})
 	w.clock = c
@@ -54,11 +55,19 @@ func newShaky(t testing.TB) *shaky {
 	return &shaky{w, fails, sound}
 }
 
+// step runs a step that also writes a record of the host.
+func (s *shaky) step(do func(tx *store.Tx) error) error {
+	return store.Do(ctx, s.failing, func(tx *store.Tx) error {
+		notes.Put(tx, "noted", store.Once)
+		return do(tx)
+	})
+}
+
 var madeID = regexp.MustCompile(`id-\d+`)
 
 // state returns all that the store has, but for ids that are made anew with each call.
 func (s *shaky) state() (all []string) {
-	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry", "patterns.error", "heed.audit", "heed.settings"} {
+	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry", "patterns.error", "heed.audit", "heed.settings", notes.Name} {
 		for r, err := range s.sound.Find(ctx, store.Query{Kind: kind}) {
 			require.NoError(s.t, err)
 			text, err := r.Body.JSON()
@@ -163,6 +172,29 @@ var recorderCalls = map[string]call{
 	}),
 	"ResolveError":  does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
 	"Reset, errors": does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "t", By: by})) }),
+	"RecordIn": answers(func(s *shaky) (*patterns.Recorded, error) {
+		var recorded *patterns.Recorded
+		err := s.step(func(tx *store.Tx) (err error) {
+			o := bad("failing", "new", "anti-inverted")
+			o.ID, o.Task, o.Criteria, o.Errors = "x", "t", []string{"c", "d"}, 0
+			recorded, err = s.RecordIn(tx, o)
+			return err
+		})
+		return recorded, err
+	}),
+	"RecordErrorIn": answers(func(s *shaky) (id string, err error) {
+		err = s.step(func(tx *store.Tx) error {
+			id, err = s.RecordErrorIn(tx, patterns.TaskError{ID: "f", Task: "t", Message: "no"})
+			return err
+		})
+		return id, err
+	}),
+	"PlanIn": answers(func(s *shaky) (patterns.Plan, error) {
+		return s.PlanIn(store.Reading(ctx, s.failing), "anything")
+	}),
+	"ErrorsIn": answers(func(s *shaky) (patterns.ErrorReport, error) {
+		return s.ErrorsIn(store.Reading(ctx, s.failing), patterns.HistoryQuery{About: "t"})
+	}),
 	"Errors": answers(func(s *shaky) (patterns.ErrorReport, error) {
 		return s.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	}),
@@ -260,7 +292,10 @@ func written(t testing.TB, answer any) string {
 
 // TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a reason.
 func TestEveryMethodIsSwept(t *testing.T) {
-	without := map[string]string{"Config": "asks no store", "Extract": "asks no store"}
+	without := map[string]string{
+		"Config": "asks no store", "Extract": "asks no store", "PlanWants": "asks no store", "ErrorsWants": "asks no store",
+		"OutcomeWants": "asks no store",
+	}
 	methods := reflect.TypeFor[*patterns.Recorder]()
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
@@ -271,7 +306,7 @@ func TestEveryMethodIsSwept(t *testing.T) {
 // An outcome, a rating or a decision is one commit with all that follows from it.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
-		"Record", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
+		"Record", "RecordIn", "RecordErrorIn", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
 		"Reset, a criterion", "Reset, strikes", "Reset, errors",
 	} {
 		s := newShaky(t)

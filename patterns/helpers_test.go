@@ -136,7 +136,14 @@ func (w *world) entry(id string) (patterns.Entry, error) {
 // prompt writes the errors of a task that are not resolved.
 func (w *world) prompt(task string, size patterns.SectionSize) (string, error) {
 	known, err := w.Errors(ctx, patterns.HistoryQuery{About: task})
-	return known.Prompt(size, false), err
+	text, _ := known.Prompt(size, false)
+	return text, err
+}
+
+// textOf returns the text of a plan for a prompt.
+func textOf(p *patterns.Plan) string {
+	text, _, _ := p.Prompt()
+	return text
 }
 
 // reset is the error of a reset that is about no pattern.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/heedhq/heed/store"
 )
 
 // An Outcome says how a task went. Nobody needs to have rated it, as [Scoring] works with what can be counted.
@@ -115,7 +117,7 @@ func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 	err := checkIDs(field{"Task", task})
 	var recent []Entry
 	if err == nil {
-		recent, err = r.recent(ctx, task)
+		recent, err = r.recent(store.Reading(ctx, r.cfg.Store), task)
 	}
 	if err != nil {
 		return Strikes{}, failed("strikes", err)
@@ -125,9 +127,12 @@ func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 
 const strikesRead = 100 // outcomes of a task: those recorded last
 
+// attempts selects them.
+func attempts(task string) HistoryQuery { return HistoryQuery{About: task, Limit: strikesRead} }
+
 // recent returns them, the last first.
-func (r *Recorder) recent(ctx context.Context, task string) ([]Entry, error) {
-	return collect(r.Entries(ctx, HistoryQuery{About: task, Limit: strikesRead}))
+func (r *Recorder) recent(tx *store.Tx, task string) ([]Entry, error) {
+	return historyIn(tx, "task", &r.kinds.entries, attempts(task))
 }
 
 // strikes counts the failures in a row among the last outcomes of a task.
@@ -143,7 +148,7 @@ func (r *Recorder) strikes(task string, entries []Entry) Strikes {
 		}
 		s.Count = min(s.Count+1, r.cfg.Strikes)
 		if len(s.Failures) < maxExamples {
-			s.Failures = append(s.Failures, *o)
+			s.Failures = append(s.Failures, o.clone())
 		}
 	}
 	s.Out = s.Count >= r.cfg.Strikes

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 )
 
 // A Precedent is a past task that is like the one that is planned.
@@ -38,15 +39,23 @@ type Plan struct {
 var planSize = SectionSize{10, 3_000}
 
 // Plan gathers what a new task can use: past tasks that are like it, the proven and established patterns, and the
-// anti-patterns. Deprecated and archived patterns are not in it.
+// anti-patterns. Candidates and archived patterns are not in it.
 //
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
+	return r.PlanIn(store.Reading(ctx, r.cfg.Store), task)
+}
+
+// PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if another step has changed
+// patterns or outcomes since the last plan. A plan does not have what its own step adds.
+func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	plan := Plan{Size: r.cfg.Size}
-	current, tasks, err := r.editions(ctx)
+	current, tasks, err := r.current(tx)
+	// What the step has read before may be older than the versions, so that it must not be remembered with them.
+	fresh := store.Reading(tx.Context(), r.cfg.Store)
 	var found *pastPatterns
 	if err == nil {
-		found, err = r.pastPatterns(ctx, current)
+		found, err = r.pastPatterns(fresh, current)
 	}
 	if err != nil {
 		return Plan{}, failed("plan", err)
@@ -61,8 +70,8 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 			plan.Patterns = append(plan.Patterns, s)
 		}
 	}
-	if plan.Similar, err = r.similar(ctx, task, tasks); err != nil {
-		r.watch.Failed(ctx, "similar", err)
+	if plan.Similar, err = r.similar(fresh, task, tasks); err != nil {
+		r.watch.Failed(tx.Context(), "similar", err)
 		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
 	}
 	return plan, nil
@@ -129,17 +138,17 @@ func (r *Recorder) plans(s State) bool {
 }
 
 // similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(ctx context.Context, task string, current edition) (found []Precedent, err error) {
+func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []Precedent, err error) {
 	limit := r.cfg.MaxSimilar
 	if r.cfg.Similar == nil {
-		known, err := r.pastTasks(ctx, current)
+		known, err := r.pastTasks(tx, current)
 		if err != nil {
 			return nil, err
 		}
 		return known.like(task, limit), nil
 	}
 	err = host.Call("Config.Similar", func() (err error) {
-		found, err = r.cfg.Similar(ctx, task, limit)
+		found, err = r.cfg.Similar(tx.Context(), task, limit)
 		return err
 	})
 	if err != nil {
@@ -150,15 +159,21 @@ func (r *Recorder) similar(ctx context.Context, task string, current edition) (f
 
 const scanned = 2000 // outcomes that are compared with a task
 
-// Prompt writes the plan as sections of a prompt, with a blank line between them. It is empty if nothing is known.
-func (p *Plan) Prompt() string {
+// Prompt writes the plan as sections of a prompt, with a blank line between them. The text is empty if nothing is known. Prompt
+// also returns which patterns the text recommends, and which it warns of, in their order in the text.
+func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	size := p.Size.or(planSize)
-	sections := slices.DeleteFunc([]string{
-		similarSection(p.Similar),
-		maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), size),
-		antiPatternSection(p.AntiPatterns, size),
-	}, func(s string) bool { return s == "" })
-	return strings.Join(sections, "\n")
+	ways, shown := maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), size)
+	warning, avoided := antiPatternSection(p.AntiPatterns, size)
+	sections := slices.DeleteFunc([]string{similarSection(p.Similar), ways, warning}, func(s string) bool { return s == "" })
+	for _, s := range append(shown, avoided...) {
+		if s.Pattern.Anti || s.State == Deprecated {
+			warned = append(warned, s.Pattern.ID)
+		} else {
+			recommended = append(recommended, s.Pattern.ID)
+		}
+	}
+	return strings.Join(sections, "\n"), recommended, warned
 }
 
 func similarSection(similar []Precedent) string {
@@ -200,22 +215,22 @@ func (s *SectionSize) take(text string) bool {
 	return s.Items >= 0 && s.Chars >= 0
 }
 
-// list writes a list with what goes before it, as far as there is room. write writes one of n items.
-func list(before string, size *SectionSize, n int, write func(i int) string) string {
+// list writes a list of patterns with what goes before it, as far as there is room. It returns the patterns that it has written.
+func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string, []*Standing) {
 	var b strings.Builder
-	for i := range n {
-		one := before + "- " + write(i) + "\n"
+	for i, s := range all {
+		one := before + "- " + write(s) + "\n"
 		if !size.take(one) {
-			break
+			return b.String(), all[:i]
 		}
 		b.WriteString(one)
 		before = ""
 	}
-	return b.String()
+	return b.String(), all
 }
 
 // maturitySections writes patterns, a section for each state, each with a label that says how much is known.
-func maturitySections(patterns []Standing, size SectionSize) (text string) {
+func maturitySections(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	for _, section := range []struct {
 		state  State
 		before string
@@ -225,23 +240,28 @@ func maturitySections(patterns []Standing, size SectionSize) (text string) {
 		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
 		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track records:\n\n"},
 	} {
-		var all []*Standing
-		for i := range patterns {
-			if s := &patterns[i]; s.State == section.state {
-				all = append(all, s)
-			}
-		}
+		all := pointers(patterns, func(s *Standing) bool { return s.State == section.state })
 		if text != "" {
 			section.before = "\n" + section.before
 		}
-		text += list(section.before, &size, len(all), func(i int) string { return line(all[i].Pattern.Content) + " " + all[i].label() })
+		written, in := list(section.before, &size, all, func(s *Standing) string { return line(s.Pattern.Content) + " " + s.label() })
+		text, shown = text+written, append(shown, in...)
 	}
-	return text
+	return text, shown
 }
 
-func antiPatternSection(patterns []Standing, size SectionSize) string {
+func pointers(all []Standing, selects func(*Standing) bool) (selected []*Standing) {
+	for i := range all {
+		if selects(&all[i]) {
+			selected = append(selected, &all[i])
+		}
+	}
+	return selected
+}
+
+func antiPatternSection(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n"
-	return list(before, &size, len(patterns), func(i int) string { return line(patterns[i].Pattern.Content) })
+	return list(before, &size, pointers(patterns, func(*Standing) bool { return true }), func(s *Standing) string { return line(s.Pattern.Content) })
 }
 
 func line(text string) string { return prompt.Line(text, lineRunes) }
@@ -274,8 +294,8 @@ const (
 		"- Are there patterns across error types?\n"
 )
 
-// errorSection writes the newest errors that have room, by type.
-func errorSection(all []TaskError, size SectionSize) string {
+// errorSection writes the newest errors that have room, by type, and returns their ids.
+func errorSection(all []TaskError, size SectionSize) (text string, ids []string) {
 	const group = "### tool_failure (10000 errors)\n\n" // the longest
 	size.Chars -= utf8.RuneCountInString(errorHeading+errorAction) + len(errorTypes)*len(group)
 	from := len(all)
@@ -283,7 +303,7 @@ func errorSection(all []TaskError, size SectionSize) string {
 		from--
 	}
 	if from == len(all) {
-		return ""
+		return "", nil
 	}
 	var types []ErrorType
 	groups := make(map[ErrorType][]string)
@@ -293,6 +313,7 @@ func errorSection(all []TaskError, size SectionSize) string {
 			types = append(types, e.Type)
 		}
 		groups[e.Type] = append(groups[e.Type], e.text())
+		ids = append(ids, e.ID)
 	}
 	var b strings.Builder
 	b.WriteString(errorHeading)
@@ -300,7 +321,7 @@ func errorSection(all []TaskError, size SectionSize) string {
 		fmt.Fprintf(&b, "### %s (%s)\n\n%s", t, plural(len(groups[t]), "error", "errors"), strings.Join(groups[t], ""))
 	}
 	b.WriteString(errorAction)
-	return b.String()
+	return b.String(), ids
 }
 
 // text writes an error as an item, with a blank line after it.

@@ -62,11 +62,11 @@ How tasks like this one went:
 These patterns consistently work well:
 
 - by-feature [PROVEN - 100% helpful from 7 observations]
-`, plan.Prompt())
+`, textOf(&plan))
 
 	empty, err := newWorld(t, patterns.Config{}).Plan(ctx, "anything")
 	require.NoError(t, err)
-	assert.Empty(t, empty.Prompt())
+	assert.Empty(t, textOf(&empty))
 }
 
 func TestPlanIsConfigurable(t *testing.T) {
@@ -87,7 +87,7 @@ func TestPlanIsConfigurable(t *testing.T) {
 	assert.Equal(t, 2, asked)
 	assert.Len(t, plan.Similar, 2)
 	assert.Len(t, plan.Deprecated, 1)
-	text := plan.Prompt()
+	text := textOf(&plan)
 	assert.Contains(t, text, "- a # b\n  - Result: fine\n")
 	assert.Contains(t, text, "proven-1")
 	assert.NotContains(t, text, "proven-2")
@@ -100,13 +100,13 @@ func TestPlanIsConfigurable(t *testing.T) {
 	require.NoError(t, err)
 	plan, err = roomy.Plan(ctx, "a")
 	require.NoError(t, err)
-	assert.Contains(t, plan.Prompt(), "## Deprecated Patterns")
+	assert.Contains(t, textOf(&plan), "## Deprecated Patterns")
 	cfg.Warnings = false
 	quiet, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	plan, err = quiet.Plan(ctx, "a")
 	require.NoError(t, err)
-	assert.NotContains(t, plan.Prompt(), "deprecated")
+	assert.NotContains(t, textOf(&plan), "deprecated")
 }
 
 func TestPlanSurvivesItsHost(t *testing.T) {
@@ -213,7 +213,7 @@ func TestTheLoopCloses(t *testing.T) {
 		prompt := func(w *world) string {
 			plan, err := w.Plan(ctx, task)
 			require.NoError(t, err)
-			return plan.Prompt()
+			return textOf(&plan)
 		}
 		attempt := func(i int, how string, works bool) {
 			followed, err := w.Extract(ctx, how)

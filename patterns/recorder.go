@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -23,10 +22,10 @@ type Recorder struct {
 	kinds      kinds
 	policies   map[string]evidence.Policy // by kind of cell
 	approaches []compiled
-	turn       lock.Lock // of those who try again
 	watch      *watch.Watch
 	past       past
 	swept      atomic.Pointer[time.Time] // when Sweep last did its work
+	refused    refused
 }
 
 // New opens the recorder of this name in the store. It returns all faults of the configuration, joined. Each is a
@@ -67,7 +66,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 		return nil, err
 	}
 	return &Recorder{
-		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), turn: lock.New(), watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
+		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells: {HalfLife: cfg.Maturity.HalfLife}, k.criterionCells: {HalfLife: cfg.Criteria.HalfLife},
 		},
@@ -103,24 +102,16 @@ func (r *Recorder) fillTime(at *time.Time, now time.Time) error {
 	return nil
 }
 
-// complete fills in what an outcome leaves open, and validates it.
-func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
-	now := r.cfg.Now()
-	err := r.fillTime(&o.At, now)
-	if err == nil {
-		err = o.validate(now)
-	}
-	if err != nil {
-		return err
-	}
+// complete fills in what an outcome leaves open.
+func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
+	*o = o.clone()
 	if o.Errors == 0 {
-		known, err := r.Errors(ctx, HistoryQuery{About: o.Task})
+		known, err := r.ErrorsIn(tx, HistoryQuery{About: o.Task})
 		if err != nil {
 			return err
 		}
 		o.Errors = len(known.Errors)
 	}
-	*o = o.clone()
 	o.At = stored(o.At)
 	o.Description, o.FailureDetail = tame(o.Description), tame(o.FailureDetail)
 	return nil
@@ -132,64 +123,151 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 // with a neutral score. Then each of those patterns gets the state that its evidence calls for.
 //
 // An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
+//
+// If the store refuses another pattern, patterns that are not known are left out. A pattern that would be inverted is deprecated
+// instead, because there is no room for its anti-pattern: see [Pattern].NoRoom. An outcome that names only patterns that are not
+// known is refused with [evidence.ErrFull].
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
-	recorded, err := r.record(ctx, &o)
-	return recorded, failed("record", err)
-}
-
-func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
-	if err := r.complete(ctx, o); err != nil {
-		return Recorded{}, err
-	}
-	named, entry := o.credited(), Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o)}
-	var recent []Entry
-	d, err := r.change(ctx, named, o.ID, func(d *draft) (err error) {
-		d.count("outcome", o.ID)
-		if d.entry.Revision > 0 {
-			d.duplicate = true
-			return errDone
-		}
-		if recent, err = r.recent(ctx, o.Task); err != nil {
+	var recorded *Recorded
+	var err error
+	for range 2 { // once more after ErrFull, which RecordIn remembers
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
+			if recorded, err = r.RecordIn(tx, o); err == nil && !recorded.Duplicate {
+				tx.Add(store.Batch{ID: r.cfg.Name + ":outcome:" + o.ID})
+			}
 			return err
+		})
+		if !errors.Is(err, evidence.ErrFull) {
+			break
 		}
-		entry.RecordedAt = stored(d.now)
-		d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
-		return d.credit(&entry, named)
-	})
+	}
+	if err == nil && recorded.Duplicate && recorded.Strikes.Task == "" { // another caller came first, or the entry is no longer kept
+		err = r.repeated(store.Reading(ctx, r.cfg.Store), o.ID, recorded)
+		return *recorded, failed("record", err)
+	}
 	if err != nil {
 		return Recorded{}, err
 	}
-	if !d.duplicate {
-		return Recorded{
-			Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
-			Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
-		}, nil
+	return *recorded, nil
+}
+
+// OutcomeWants names what [Recorder.RecordIn] reads.
+func (r *Recorder) OutcomeWants(o Outcome) store.Wants {
+	w := r.wants(o.credited())
+	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""), attempts(o.Task).wants(r.kinds.entries.Name, "task"))
+	if o.Errors == 0 {
+		w.Add(r.ErrorsWants(HistoryQuery{About: o.Task}))
 	}
-	first := d.entry
-	if first.Revision == 0 { // another caller came first
-		first, err = r.kinds.entries.Get(ctx, r.cfg.Store, o.ID)
-		if errors.Is(err, heed.ErrNotFound) { // and the entry is no longer kept
-			first.Value, err = entry, nil
-		}
-		if err != nil {
-			return Recorded{}, err
-		}
+	return w
+}
+
+// RecordIn is [Recorder.Record] in a step. Its result is final when the step is committed. An outcome whose entry the store no
+// longer keeps is not known to the step, but its evidence still counts once.
+//
+// If the store refuses another pattern, the step fails with [evidence.ErrFull]. Run it again: then RecordIn adds no pattern.
+func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
+	now := r.cfg.Now()
+	err := r.fillTime(&o.At, now)
+	if err == nil {
+		err = o.validate(now)
 	}
-	strikes, err := r.Strikes(ctx, first.Value.Outcome.Task)
-	return Recorded{Score: first.Value.Score, Duplicate: true, Strikes: strikes}, err
+	var recorded *Recorded
+	if err == nil {
+		recorded, err = r.recordIn(tx, &o)
+	}
+	return recorded, failed("record", err)
+}
+
+func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
+	tx.Want(r.OutcomeWants(*o))
+	if err := r.complete(tx, o); err != nil {
+		return nil, err
+	}
+	named, entry := o.credited(), Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o)}
+	recorded := &Recorded{Score: entry.Score}
+	first, err := r.kinds.entries.In(tx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.draft(tx, named)
+	if err != nil {
+		return nil, err
+	}
+	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task, At: o.At}
+	if d.duplicate = first.Revision > 0; d.duplicate {
+		return recorded, r.repeated(tx, o.ID, recorded)
+	}
+	recent, err := r.recent(tx, o.Task)
+	if err != nil {
+		return nil, err
+	}
+	entry.RecordedAt = stored(d.now)
+	r.kinds.entries.Put(tx, entry, 0)
+	d.entries = append(d.entries, o.ID)
+	d.full = r.refused.has(o.ID)
+	if err := d.credit(&entry, one, named); err != nil {
+		return nil, err
+	}
+	strikes := r.strikes(o.Task, append([]Entry{entry}, recent...))
+	tx.Then(func(receipt store.Receipt, err error) {
+		switch {
+		case errors.Is(err, evidence.ErrFull):
+			r.refused.add(o.ID)
+		case err == nil:
+			d.committed(receipt)
+			recorded.Duplicate, recorded.Transitions, recorded.Inversions = d.duplicate, d.transitions, d.inversions
+			if !receipt.Duplicate {
+				recorded.Strikes = strikes
+			}
+		}
+	})
+	return recorded, nil
+}
+
+// repeated fills in what came of an outcome that was recorded before. If its entry is no longer kept, the score stays.
+func (r *Recorder) repeated(tx *store.Tx, id string, recorded *Recorded) error {
+	first, err := r.kinds.entries.In(tx, id)
+	if err != nil {
+		return err
+	}
+	recorded.Duplicate = true
+	recorded.Score = first.Value.Score
+	recent, err := r.recent(tx, first.Value.Outcome.Task)
+	recorded.Strikes = r.strikes(first.Value.Outcome.Task, recent)
+	return err
+}
+
+// refused remembers the last outcomes for which the store had no room. The zero value is ready to use.
+type refused struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (f *refused) has(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.ids, id)
+}
+
+func (f *refused) add(id string) {
+	const most = 100
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.ids, id) {
+		f.ids = append(f.ids[max(len(f.ids)+1-most, 0):], id)
+	}
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names.
-func (d *draft) credit(e *Entry, named []PatternID) error {
+func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) error {
 	o, class := &e.Outcome, e.Score.Class
-	one := evidence.Observation{ID: d.batch.ID, Source: o.Source, Session: o.Task, At: o.At}
 	for i, name := range o.Criteria {
 		if slices.Contains(o.Criteria[:i], name) {
 			continue
 		}
 		one.Cell = d.r.criterionCell(name)
 		one.Reward, one.Weight = rewardOf(class), d.r.strength(e.Score)
-		d.batch.Observations = append(d.batch.Observations, one)
+		d.add(one)
 	}
 	credited, err := d.resolve(named)
 	if err != nil {
@@ -224,6 +302,9 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 			id = p.root()
 			_, known = d.pattern(id)
 		}
+		if !known && d.full {
+			continue
+		}
 		if !known {
 			fresh, err := d.r.fresh(Pattern{ID: id, Anti: isAnti(id), Content: d.r.contentOf(id)})
 			if err != nil {
@@ -234,6 +315,9 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 		if !slices.Contains(resolved, id) {
 			resolved = append(resolved, id)
 		}
+	}
+	if len(resolved) == 0 && len(ids) > 0 {
+		return nil, evidence.ErrFull
 	}
 	return resolved, nil
 }
@@ -276,9 +360,11 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
 	wanted, err := r.fresh(p)
 	if err == nil {
-		_, err = r.change(ctx, []PatternID{wanted.ID}, "", func(d *draft) error {
+		_, err = r.change(ctx, []PatternID{wanted.ID}, func(d *draft) error {
 			known := false
-			if p, known = d.pattern(wanted.ID); !known {
+			if p, known = d.pattern(wanted.ID); !known && d.full {
+				return evidence.ErrFull
+			} else if !known {
 				p = d.put(wanted)
 			}
 			return nil
@@ -343,12 +429,12 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	if rating.Class == Neutral {
 		one.Weight = 0
 	}
-	d, err := r.change(ctx, named, "", func(d *draft) error {
-		d.count("rating", rating.ID)
-		one.ID = d.batch.ID
+	d, err := r.change(ctx, named, func(d *draft) error {
+		one.ID = d.evidence("rating", rating.ID)
+		d.tx.Add(store.Batch{ID: one.ID})
 		if rating.Pattern == "" {
 			one.Cell = r.criterionCell(rating.Criterion)
-			d.batch.Observations = append(d.batch.Observations, one)
+			d.add(one)
 			return nil
 		}
 		roots, err := d.resolve(named)

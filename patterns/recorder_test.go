@@ -61,7 +61,7 @@ func TestAPlainFailureLeadsToAWarning(t *testing.T) {
 		assert.Equal(t, patterns.Observations{Failures: 7}, w.standing("p").Counts)
 		plan, err := w.Plan(ctx, "")
 		require.NoError(t, err)
-		assert.Contains(t, plan.Prompt(), "Failed 7/7 times (100% failure rate)")
+		assert.Contains(t, textOf(&plan), "Failed 7/7 times (100% failure rate)")
 	})
 }
 

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -74,50 +75,66 @@ func person(keys []string, name string) []string {
 }
 
 // A reading is patterns and their evidence, read together. Evidence on a pattern is committed with the pattern's record. So if
-// the revision of a pattern is still current when a commit checks it, its evidence is still the one that was read.
+// the revision of a pattern is still current when a commit checks it, its evidence is still the evidence that was read. In a
+// step, it has the patterns as the step has changed them.
 type reading struct {
 	patterns map[PatternID]store.Row[Pattern]
 	order    []PatternID                  // in which they were defined, if all were read
 	tallies  map[PatternID]evidence.Tally // by the root of a pattern
-	entry    store.Row[Entry]
-	family   []PatternID // that were looked up by their ids
+	looked   map[PatternID]bool           // that were looked up by their ids, whether they are known or not
 }
 
-// read reads patterns, the patterns that they were made of, their anti-patterns and their evidence in one round trip. If an
-// outcome is named, it reads the entry of that, too.
-func (r *Recorder) read(ctx context.Context, ids []PatternID, outcome string) (*reading, error) {
-	family, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
+func newReading() *reading {
+	return &reading{
+		patterns: make(map[PatternID]store.Row[Pattern]), tallies: make(map[PatternID]evidence.Tally), looked: make(map[PatternID]bool),
+	}
+}
+
+// family returns patterns, the patterns that they were made of, and their anti-patterns.
+func family(ids []PatternID) []PatternID {
+	all, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
 	for _, id := range ids {
 		if root := PatternID(strings.TrimPrefix(string(id), antiPrefix)); !seen[root] {
-			seen[root], family = true, append(family, root, antiPrefix+root)
+			seen[root], all = true, append(all, root, antiPrefix+root)
 		}
 	}
-	refs, cells := make([]store.Ref, 0, len(family)+1), make([]evidence.Cell, 0, len(family))
-	for _, id := range family {
-		refs, cells = append(refs, r.kinds.patterns.Ref(string(id))), append(cells, r.patternCell(id))
+	return all
+}
+
+// wants names the records and the evidence of patterns.
+func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
+	for _, id := range family(ids) {
+		w.Refs, w.Cells = append(w.Refs, r.kinds.patterns.Ref(string(id))), append(w.Cells, r.patternCell(id))
 	}
-	if outcome != "" {
-		refs = append(refs, r.kinds.entries.Ref(outcome))
-	}
+	return w
+}
+
+// look adds patterns, the patterns that they were made of, their anti-patterns and their evidence to a reading.
+func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
+	all := slices.DeleteFunc(family(ids), func(id PatternID) bool { return found.looked[id] })
+	w := r.wants(all)
 	var s store.Snapshot
-	if err := r.cfg.Store.Read(ctx, &s, cells, refs); err != nil {
-		return nil, err
+	if err := tx.Read(&s, w.Cells, w.Refs); err != nil {
+		return err
 	}
-	found := &reading{patterns: make(map[PatternID]store.Row[Pattern]), tallies: talliesOf[PatternID](s.Parts), family: family}
-	for i, id := range family {
-		kept, err := r.kinds.patterns.Of(s.Records[i])
+	maps.Copy(found.tallies, talliesOf[PatternID](s.Parts))
+	for i, ref := range w.Refs {
+		row, err := r.kinds.patterns.Of(s.Records[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if kept.Revision > 0 {
-			found.patterns[id] = kept
+		found.looked[PatternID(ref.ID)] = true
+		if row.Revision > 0 {
+			found.patterns[PatternID(ref.ID)] = row
 		}
 	}
-	var err error
-	if outcome != "" {
-		found.entry, err = r.kinds.entries.Of(s.Records[len(family)])
-	}
-	return found, err
+	return nil
+}
+
+// read reads patterns, the patterns that they were made of, their anti-patterns and their evidence in one round trip.
+func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) {
+	found := newReading()
+	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
 }
 
 // talliesOf returns what the items of cells have earned. An item without evidence is not in the map.
@@ -132,17 +149,25 @@ func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
 	return tallies
 }
 
+// all selects all patterns, in the order in which they were defined.
+func (r *Recorder) all() store.Query { return store.Query{Kind: r.kinds.patterns.Name, Oldest: true} }
+
 // readAll reads all patterns, and the evidence of those that a query selects. These are in the order of the reading.
-func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error) {
-	found := &reading{patterns: make(map[PatternID]store.Row[Pattern])}
+func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
+	var s store.Snapshot
+	if err := tx.Read(&s, nil, nil, r.all()); err != nil {
+		return nil, err
+	}
+	found := newReading()
 	var cells []evidence.Cell
 	seen := make(map[PatternID]bool) // a pattern and its anti-pattern share a cell
-	for kept, err := range r.kinds.patterns.Find(ctx, r.cfg.Store, store.Query{Oldest: true}) {
+	for _, record := range s.Found[0] {
+		row, err := r.kinds.patterns.Of(record)
 		if err != nil {
 			return nil, err
 		}
-		p := &kept.Value
-		found.patterns[p.ID] = kept
+		p := &row.Value
+		found.patterns[p.ID] = row
 		if !q.selects(p) {
 			continue
 		}
@@ -151,12 +176,9 @@ func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error
 			seen[root], cells = true, append(cells, r.patternCell(root))
 		}
 	}
-	var s store.Snapshot
-	if err := r.cfg.Store.Read(ctx, &s, cells, nil); err != nil {
-		return nil, err
-	}
+	err := tx.Read(&s, cells, nil)
 	found.tallies = talliesOf[PatternID](s.Parts)
-	return found, nil
+	return found, err
 }
 
 // A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still keeps.
@@ -187,22 +209,54 @@ func (r *Recorder) Entries(ctx context.Context, q HistoryQuery) iter.Seq2[Entry,
 	}
 }
 
-// history yields values of a kind, the newest first. Nobody may change what they refer to.
+// stored returns the query for a kind. about is the name of the key for About.
+func (q HistoryQuery) stored(kind, about string) store.Query {
+	query := store.Query{Kind: kind, Since: q.Since, Until: q.Until, Limit: q.Limit}
+	if q.About != "" {
+		query.Keys = []string{store.Key(about, q.About)}
+	}
+	return query
+}
+
+// wants names what a query reads of a kind.
+func (q HistoryQuery) wants(kind, about string) store.Wants {
+	if q.ID != "" {
+		return store.Wants{Refs: []store.Ref{{Kind: kind, ID: q.ID}}}
+	}
+	return store.Wants{Queries: []store.Query{q.stored(kind, about)}}
+}
+
+// historyIn returns the values that a query selects, the newest first. The caller must not change what they refer to.
+func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q HistoryQuery) (all []T, err error) {
+	var s store.Snapshot
+	w := q.wants(kind.Name, about)
+	if err := tx.Read(&s, nil, w.Refs, w.Queries...); err != nil {
+		return nil, err
+	}
+	for _, record := range slices.Concat(append(s.Found, s.Records)...) {
+		row, err := kind.Of(record)
+		if err != nil {
+			return nil, err
+		}
+		if row.Revision > 0 {
+			all = append(all, row.Value)
+		}
+	}
+	return all, nil
+}
+
+// history yields values of a kind, the newest first. The caller must not change what they refer to.
 func history[T any](ctx context.Context, r *Recorder, action, about string, kind *store.View[T], q HistoryQuery) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if q.ID != "" {
-			kept, err := kind.Get(ctx, r.cfg.Store, q.ID)
+			row, err := kind.Get(ctx, r.cfg.Store, q.ID)
 			if !errors.Is(err, heed.ErrNotFound) {
-				yield(kept.Value, failed(action, err))
+				yield(row.Value, failed(action, err))
 			}
 			return
 		}
-		query := store.Query{Since: q.Since, Until: q.Until, Limit: q.Limit}
-		if q.About != "" {
-			query.Keys = []string{store.Key(about, q.About)}
-		}
-		for kept, err := range kind.Find(ctx, r.cfg.Store, query) {
-			if !yield(kept.Value, failed(action, err)) || err != nil {
+		for row, err := range kind.Find(ctx, r.cfg.Store, q.stored(kind.Name, about)) {
+			if !yield(row.Value, failed(action, err)) || err != nil {
 				return
 			}
 		}
@@ -210,9 +264,18 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 }
 
 // Damaged returns the records of the recorder that hold something that this package has not written.
-func (r *Recorder) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := records.Damaged(ctx, r.cfg.Store, &r.kinds.patterns, &r.kinds.transitions, &r.kinds.entries, &r.kinds.errors)
-	return refs, failed("damaged", err)
+func (r *Recorder) Damaged(ctx context.Context) (refs []store.Ref, err error) {
+	k := &r.kinds
+	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){
+		k.patterns.Damaged, k.transitions.Damaged, k.entries.Damaged, k.errors.Damaged,
+	} {
+		found, err := damaged(ctx, r.cfg.Store)
+		if err != nil {
+			return nil, failed("damaged", err)
+		}
+		refs = append(refs, found...)
+	}
+	return refs, nil
 }
 
 // failed says what an error happened to.
@@ -221,14 +284,4 @@ func failed(action string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("patterns: %s: %w", action, err)
-}
-
-func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
-	for one, err := range seq {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
 }

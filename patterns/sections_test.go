@@ -27,12 +27,12 @@ func standing(content string, state patterns.State, successes, failures uint64) 
 // maturity writes patterns as a plan has them.
 func maturity(all []patterns.Standing, size patterns.SectionSize) string {
 	plan := patterns.Plan{Patterns: all, Size: size}
-	return plan.Prompt()
+	return textOf(&plan)
 }
 
 func antiPatterns(all []patterns.Standing, size patterns.SectionSize) string {
 	plan := patterns.Plan{AntiPatterns: all, Size: size}
-	return plan.Prompt()
+	return textOf(&plan)
 }
 
 func TestLabels(t *testing.T) {
@@ -118,7 +118,7 @@ Based on past failures, avoid these decomposition strategies:
 
 - AVOID: Split by file type. Failed 12/15 times (80% failure rate)
 - AVOID: One file per subtask. Failed 8/10 times (80% failure rate)
-`, plan.Prompt())
+`, textOf(&plan))
 	assert.Equal(t, 1, strings.Count(antiPatterns(plan.AntiPatterns, patterns.SectionSize{Items: 1}), "AVOID"))
 	assert.Empty(t, antiPatterns(plan.AntiPatterns, patterns.SectionSize{Chars: 20}))
 	assert.Empty(t, antiPatterns(nil, patterns.SectionSize{}))
@@ -185,7 +185,7 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 			fields := []string{"a", "b", "c"}
 			fields[field] = value
 			plan := patterns.Plan{Similar: []patterns.Precedent{{Description: fields[0], Strategy: patterns.PatternID(fields[1]), Result: fields[2]}}}
-			return plan.Prompt()
+			return textOf(&plan)
 		}},
 		"errors": {3, func(field int, value string) string {
 			fields := []string{"a", "b", "c"}
@@ -222,6 +222,6 @@ func TestRenderingIsTheSameEachTime(t *testing.T) {
 	for range 20 {
 		again, err := w.Plan(ctx, "task")
 		require.NoError(t, err)
-		assert.Equal(t, first.Prompt(), again.Prompt())
+		assert.Equal(t, textOf(&first), textOf(&again))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A Standing is a pattern with what it has earned, read at a moment. It is a plain value, and immutable.
@@ -38,7 +39,7 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 	if err := checkIDs(field{"ID", string(id)}); err != nil {
 		return Standing{}, failed("standing", err)
 	}
-	found, err := r.read(ctx, []PatternID{id}, "")
+	found, err := r.read(ctx, []PatternID{id})
 	if err != nil {
 		return Standing{}, failed("standing", err)
 	}
@@ -65,7 +66,7 @@ func (q PatternQuery) selects(p *Pattern) bool {
 
 // Standings returns the patterns that the query selects, in the order in which they were defined.
 func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, error) {
-	found, err := r.readAll(ctx, q)
+	found, err := r.readAll(store.Reading(ctx, r.cfg.Store), q)
 	if err != nil {
 		return nil, failed("standings", err)
 	}
@@ -174,7 +175,7 @@ func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked
 			return nil, nil, failed("rank", err)
 		}
 	}
-	found, err := r.read(ctx, ids, "")
+	found, err := r.read(ctx, ids)
 	if err != nil {
 		return nil, nil, failed("rank", err)
 	}

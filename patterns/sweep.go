@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // Sweep stores the changes that time alone has made, each in one commit: proven patterns that nothing has confirmed for long are
@@ -43,7 +44,7 @@ func (r *Recorder) due(now time.Time) bool {
 
 // sweep returns how many patterns it changed.
 func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
-	all, err := r.readAll(ctx, PatternQuery{})
+	all, err := r.readAll(store.Reading(ctx, r.cfg.Store), PatternQuery{})
 	if err != nil {
 		return 0, err
 	}
@@ -52,11 +53,11 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 			d.now = now
 			return d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
 		}
-		trial := r.draft(all)
-		if all.patterns[id].Value.Anti || settle(trial) != nil || len(trial.order) == 0 {
+		trial := &draft{step: &step{reading: *all}, r: r, tx: store.Reading(ctx, r.cfg.Store), now: now}
+		if all.patterns[id].Value.Anti || settle(trial) != nil || trial.puts == 0 {
 			continue // nothing would change
 		}
-		if _, err := r.change(ctx, []PatternID{id}, "", settle); err != nil {
+		if _, err := r.change(ctx, []PatternID{id}, settle); err != nil {
 			return changed, err
 		}
 		changed++

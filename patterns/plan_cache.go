@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -99,36 +98,60 @@ func newTold(e *Entry) told {
 	}, wordSet(o.Description)}
 }
 
-// editions reads what is current of what plans are made of, in one call.
-func (r *Recorder) editions(ctx context.Context) (patterns, tasks edition, err error) {
+// editions are what was current when a step began to plan.
+type editions struct {
+	of              *Recorder
+	patterns, tasks edition
+}
+
+// editions begins the editions of a step. Call it before their versions are read.
+func (r *Recorder) editions(tx *store.Tx) *editions {
+	type key struct{ kind string }
+	return tx.State(key{r.kinds.patterns.Name}, func() any {
+		return &editions{r, r.past.ownPatterns.before(), r.past.ownTasks.before()}
+	}).(*editions)
+}
+
+// PlanWants names what [Recorder.PlanIn] reads, in a step that plans.
+func (r *Recorder) PlanWants(tx *store.Tx) store.Wants {
+	r.editions(tx)
 	refs := []store.Ref{r.kinds.patterns.Ref("")}
 	if r.cfg.Similar == nil {
 		refs = append(refs, r.kinds.entries.Ref(""))
 	}
-	patterns, tasks = r.past.ownPatterns.before(), r.past.ownTasks.before()
+	return store.Wants{Refs: refs}
+}
+
+// current reads what is current of what plans are made of.
+func (r *Recorder) current(tx *store.Tx) (patterns, tasks edition, err error) {
+	w := r.PlanWants(tx)
 	var s store.Snapshot
-	if err := r.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+	if err := tx.Read(&s, nil, w.Refs); err != nil {
 		return edition{}, edition{}, err
 	}
-	r.past.ownPatterns.after(&patterns, s.Records[0].Revision)
-	if r.cfg.Similar == nil {
-		r.past.ownTasks.after(&tasks, s.Records[1].Revision)
+	now := *r.editions(tx)
+	if now.of != r { // the versions may be older than this recorder's last commits
+		now = editions{}
 	}
-	return patterns, tasks, nil
+	r.past.ownPatterns.after(&now.patterns, s.Records[0].Revision)
+	if r.cfg.Similar == nil {
+		r.past.ownTasks.after(&now.tasks, s.Records[1].Revision)
+	}
+	return now.patterns, now.tasks, nil
 }
 
 // pastPatterns returns all patterns that a plan may have. Nobody may change them.
-func (r *Recorder) pastPatterns(ctx context.Context, now edition) (*pastPatterns, error) {
+func (r *Recorder) pastPatterns(tx *store.Tx, now edition) (*pastPatterns, error) {
 	known := r.past.patterns.Load()
 	if known != nil && known.version == now.version {
 		return known, nil
 	}
 	if known != nil {
 		if ids, ok := r.past.ownPatterns.since(known.edition, now); ok {
-			return r.patternsAfter(ctx, known, ids, now)
+			return r.patternsAfter(tx, known, ids, now)
 		}
 	}
-	found, err := r.readAll(ctx, PatternQuery{})
+	found, err := r.readAll(tx, PatternQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -138,25 +161,22 @@ func (r *Recorder) pastPatterns(ctx context.Context, now edition) (*pastPatterns
 }
 
 // patternsAfter brings patterns up to date by reading those that this recorder has written.
-func (r *Recorder) patternsAfter(ctx context.Context, known *pastPatterns, ids []string, now edition) (*pastPatterns, error) {
-	written := make([]PatternID, len(ids))
+func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string, now edition) (*pastPatterns, error) {
+	written, found := make([]PatternID, len(ids)), newReading()
 	for i, id := range ids {
 		written[i] = PatternID(id)
 	}
-	found, err := r.read(ctx, written, "")
-	if err != nil {
+	if err := r.look(tx, found, written); err != nil {
 		return nil, err
 	}
-	family := make(map[PatternID]bool, len(found.family))
-	for _, id := range found.family {
-		family[id] = true
+	for _, id := range family(written) {
 		if _, ok := found.patterns[id]; ok {
 			found.order = append(found.order, id)
 		}
 	}
-	p := &pastPatterns{edition: now.exactly(), prospects: make([]*prospect, 0, len(known.prospects)+len(family))}
+	p := &pastPatterns{edition: now.exactly(), prospects: make([]*prospect, 0, len(known.prospects)+len(found.looked))}
 	for _, one := range known.prospects {
-		if !family[one.id] {
+		if !found.looked[one.id] {
 			p.prospects = append(p.prospects, one)
 		}
 	}
@@ -166,36 +186,34 @@ func (r *Recorder) patternsAfter(ctx context.Context, known *pastPatterns, ids [
 }
 
 // pastTasks returns the tasks of the last outcomes. Nobody may change them.
-func (r *Recorder) pastTasks(ctx context.Context, now edition) (*pastTasks, error) {
+func (r *Recorder) pastTasks(tx *store.Tx, now edition) (*pastTasks, error) {
 	known := r.past.tasks.Load()
 	if known != nil && known.version == now.version {
 		return known, nil
 	}
 	if known != nil {
 		if ids, ok := r.past.ownTasks.since(known.edition, now); ok {
-			if all, ok, err := r.toldAfter(ctx, known.told, ids); ok || err != nil {
+			if all, ok, err := r.toldAfter(tx, known.told, ids); ok || err != nil {
 				return r.keepTasks(all, now.exactly(), err)
 			}
 		}
 	}
-	var all []told
-	for e, err := range r.Entries(ctx, HistoryQuery{Limit: scanned}) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, newTold(&e))
+	entries, err := historyIn(tx, "task", &r.kinds.entries, HistoryQuery{Limit: scanned})
+	all := make([]told, len(entries))
+	for i := range entries {
+		all[i] = newTold(&entries[i])
 	}
-	return r.keepTasks(all, now, nil)
+	return r.keepTasks(all, now, err)
 }
 
 // toldAfter puts the entries that this recorder has written before the others. It reports whether their order is certain.
-func (r *Recorder) toldAfter(ctx context.Context, known []told, ids []string) (all []told, ok bool, err error) {
+func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []told, ok bool, err error) {
 	refs := make([]store.Ref, len(ids))
 	for i, id := range ids {
 		refs[i] = r.kinds.entries.Ref(id)
 	}
 	var s store.Snapshot
-	if err := r.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+	if err := tx.Read(&s, nil, refs); err != nil {
 		return nil, false, err
 	}
 	for i := range s.Records {

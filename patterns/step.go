@@ -1,0 +1,287 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A draft is what one call adds to a step.
+type draft struct {
+	*step // shared by all calls
+	r     *Recorder
+	tx    *store.Tx
+	now   time.Time
+	full  bool // the store refuses another pattern
+
+	what, id    string                 // the evidence: "outcome" and its id; empty if there is none
+	duplicate   bool                   // that evidence had been counted
+	puts        int                    // how often a pattern was written
+	counted     []evidence.Observation // the evidence that is added
+	transitions []Transition           // what becomes of patterns
+	used        [][2]bool              // whether plans recommended each pattern before, and do so after
+	inversions  []Pattern              // the anti-patterns of the patterns that are inverted
+}
+
+// A step is what a recorder has read and written in a step of its store.
+type step struct {
+	reading
+	written, entries []string // the ids of patterns and of entries
+}
+
+// step returns the recorder's part of a step. The recorder remembers what the step writes for its next plan.
+func (r *Recorder) step(tx *store.Tx) *step {
+	return tx.State(r, func() any {
+		s, ends := &step{reading: *newReading()}, [2]func([]string){func([]string) {}, func([]string) {}}
+		tx.Add(store.Batch{Policies: r.policies})
+		tx.Before(func() error {
+			ends = [2]func([]string){r.past.ownPatterns.begin(), r.past.ownTasks.begin()}
+			return nil
+		})
+		tx.Then(func(receipt store.Receipt, err error) {
+			if err != nil || receipt.Duplicate {
+				s.written, s.entries = nil, nil
+			}
+			ends[0](s.written)
+			ends[1](slices.DeleteFunc(s.entries, func(id string) bool { return slices.Contains(receipt.Left, r.kinds.entries.Ref(id)) }))
+		})
+		return s
+	}).(*step)
+}
+
+// draft begins what a call adds to a step. After the commit the observer is notified.
+func (r *Recorder) draft(tx *store.Tx, ids []PatternID) (*draft, error) {
+	d := &draft{step: r.step(tx), r: r, tx: tx, now: r.cfg.Now()}
+	tx.Then(func(receipt store.Receipt, err error) {
+		if err == nil {
+			d.committed(receipt)
+			r.notify(tx.Context(), d)
+		}
+	})
+	return d, r.look(tx, &d.reading, ids)
+}
+
+// committed takes back what a draft would have changed if its evidence had been counted before.
+func (d *draft) committed(receipt store.Receipt) {
+	if receipt.Duplicate {
+		d.transitions, d.inversions = nil, nil
+	}
+	d.duplicate = d.duplicate || receipt.Duplicate || slices.ContainsFunc(d.counted, func(o evidence.Observation) bool {
+		return slices.Contains(receipt.Duplicates, o.ID)
+	})
+}
+
+// evidence names the evidence that the draft counts, and returns the id of its observations.
+func (d *draft) evidence(what, id string) string {
+	d.what, d.id = what, id
+	return d.r.cfg.Name + ":" + what + ":" + id
+}
+
+// add adds an observation.
+func (d *draft) add(o evidence.Observation) {
+	d.counted = append(d.counted, o)
+	d.tx.Observe(o)
+}
+
+// pattern returns a pattern as it is in the step. It must not be changed.
+func (d *draft) pattern(id PatternID) (p Pattern, known bool) {
+	row, known := d.patterns[id]
+	return row.Value, known
+}
+
+// put has the step write a pattern.
+func (d *draft) put(p Pattern) Pattern {
+	p.UpdatedAt = stored(d.now)
+	row := d.patterns[p.ID]
+	row.Value = p
+	d.patterns[p.ID] = row
+	d.puts++
+	d.written = append(d.written, string(p.ID))
+	d.r.kinds.patterns.Put(d.tx, p, row.Revision)
+	return p
+}
+
+// observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision tells of the new evidence.
+func (d *draft) observe(id PatternID, o evidence.Observation) {
+	o.Cell = d.r.patternCell(id)
+	d.add(o)
+	t := d.tallies[id]
+	if t.N() == 0 {
+		t = evidence.Tally{HalfLife: d.r.policies[d.r.kinds.patternCells].HalfLife}
+	}
+	t.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
+	d.tallies[id] = t
+	p, _ := d.pattern(id)
+	d.put(p)
+}
+
+// An edit changes a pattern by its evidence. It returns a cause if the change is a transition by itself, and errDone if nothing
+// needs to change.
+type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
+
+var errDone = errors.New("done")
+
+// settle edits a pattern, and brings it and its anti-pattern in line with its evidence.
+func (d *draft) settle(id PatternID, actor string, change edit) error {
+	before, _ := d.pattern(id)
+	p, t := before.clone(), d.tallies[id]
+	cause, err := change(&p, &t)
+	if err != nil {
+		return err
+	}
+	_, warned := d.pattern(antiPrefix + id)
+	p.NoRoom = d.full && !warned && !p.Anti && d.r.cfg.Inversion.inverts(countsOf(&t).minus(p.Base))
+	if because := d.r.advance(&p, &t, d.now); cause == "" {
+		cause = because
+	} else if because != "" {
+		cause += "; " + because
+	}
+	if p.Twin != "" && !p.Anti {
+		anti := d.warn(&p, &t)
+		if p.State == Inverted && before.State != Inverted {
+			d.inversions = append(d.inversions, anti.clone())
+		}
+	}
+	if cause != "" || !reflect.DeepEqual(before, p) {
+		d.put(p)
+	}
+	if cause != "" {
+		done := Transition{d.r.cfg.NewID(), id, before.State, p.State, stored(d.now), actor, cause}
+		d.transitions = append(d.transitions, done)
+		d.used = append(d.used, [2]bool{inUse(&before, done.From), inUse(&p, done.To)})
+		d.r.kinds.transitions.Put(d.tx, done, store.Once)
+	}
+	return nil
+}
+
+// warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is inverted, the anti-pattern
+// has the counts of today. Afterwards it is archived. A warning that the host has defined under its id stays as it is.
+func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
+	before, known := d.pattern(antiPrefix + p.ID)
+	if known && before.Twin == "" && before.Content != d.r.contentOf(before.ID) {
+		return before
+	}
+	anti := before.clone()
+	if !known {
+		anti.CreatedAt = stored(d.now)
+	}
+	switch {
+	case p.State == Inverted:
+		anti.ArchivedAt = time.Time{}
+		d.r.cfg.Inversion.warn(&anti, p, countsOf(t).minus(p.Base))
+	case p.Override == Deprecated: // it goes on warning
+	case !anti.archived():
+		anti.ArchivedAt = stored(d.now)
+	}
+	if !reflect.DeepEqual(before, anti) {
+		anti = d.put(anti)
+	}
+	return anti
+}
+
+// change runs a step about some patterns, and returns what became of it. If do returns errDone, nothing is stored. If the
+// store refuses another pattern, the step runs once more without new ones.
+func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft) error) (d *draft, err error) {
+	for _, full := range []bool{false, true} {
+		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
+			made, err := r.draft(tx, ids)
+			if err != nil {
+				return err
+			}
+			d, made.full = made, full
+			if err = do(d); errors.Is(err, errDone) {
+				err = nil
+			}
+			return err
+		})
+		if !errors.Is(err, evidence.ErrFull) {
+			break
+		}
+	}
+	return d, err
+}
+
+// advance gives a pattern the state that its evidence calls for. It returns the cause if the state changes.
+func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {
+	if p.Anti {
+		return ""
+	}
+	from := p.State
+	counts := countsOf(t)
+	switch {
+	case p.Override != "":
+		p.State = p.Override
+		return ""
+	case p.State == Inverted && !r.rehabilitated(p, t):
+	case p.NoRoom:
+		p.State = Deprecated
+	case p.State != Inverted && r.cfg.Inversion.inverts(counts.minus(p.Base)):
+		p.State, p.Inverted, p.Twin = Inverted, counts, antiPrefix+p.ID
+		return counts.minus(p.Base).reason()
+	default:
+		if p.State == Inverted {
+			p.Base = counts
+			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ", counts.minus(p.Inverted).Successes)
+		}
+		p.State = stateOf(r.cfg.conditions(t, now))
+	}
+	if p.State == from {
+		return ""
+	}
+	return cause + fmt.Sprintf("%d helpful, %d harmful, a harmful share of %s", counts.Successes, counts.Failures, share(harmfulShare(t)))
+}
+
+// rehabilitated reports whether an inverted pattern has shown that it works after all.
+func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
+	return countsOf(t).minus(p.Inverted).Successes >= uint64(r.cfg.Inversion.Rehabilitation) &&
+		harmfulShare(t) <= r.cfg.Maturity.Deprecation+tolerance
+}
+
+func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }
+
+// notify notifies the observer of what a draft has changed.
+func (r *Recorder) notify(ctx context.Context, d *draft) {
+	if r.watch == nil {
+		return
+	}
+	name := r.watch.Name()
+	if d.duplicate {
+		r.watch.Tell(ctx, heed.Duplicate{Component: name, At: d.now, What: d.what, ID: d.id})
+		return
+	}
+	for _, o := range d.counted {
+		if o.Weight > 0 {
+			r.watch.Tell(ctx, heed.Counted{
+				Component: name, At: d.now, Subject: o.Cell.Item, Channel: d.what, Reward: o.Reward, Weight: o.Weight,
+			})
+		}
+	}
+	for i, t := range d.transitions {
+		reason := t.Cause
+		if t.Actor != "" {
+			reason = "decided by hand" // and not in that person's words
+		}
+		id, was, is := string(t.Pattern), d.used[i][0], d.used[i][1]
+		if t.To == Inverted && t.From != Inverted {
+			r.watch.Tell(ctx, heed.Harmful{Component: name, At: d.now, Subject: id, Reason: reason})
+		}
+		switch {
+		case t.To == Inverted && was:
+			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id, Reason: reason})
+		case is && !was:
+			r.watch.Tell(ctx, heed.Activated{Component: name, At: d.now, Subject: id})
+		case was && !is, t.To == Deprecated && t.From != Deprecated:
+			r.watch.Tell(ctx, heed.Retired{Component: name, At: d.now, Subject: id, Reason: reason})
+		}
+	}
+}
+
+// inUse reports whether plans recommend a pattern that is in this state.
+func inUse(p *Pattern, s State) bool { return (s == Established || s == Proven) && !p.archived() }
