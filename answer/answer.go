@@ -4,10 +4,23 @@
 //
 // # Statements
 //
-// A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported an outcome, a message took
-// it back, the user went on without a word, or silence passed. [Answer.Say] adds one. The latest statement of one source
-// holds, by its channel and target, in whatever order statements arrive; a statement about the whole answer replaces those
-// about a part of it, and the reverse. A judgement or an outcome of value 0 withdraws what its source stated before.
+// A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported an
+// outcome, a message took it back, the user went on without a word, or silence passed. [Answer.Say]
+// adds one. The latest statement of one source holds, by its channel and target, in whatever order
+// statements arrive. A statement about the whole answer replaces statements about a part of it, and
+// the reverse. A judgement of value 0, and an outcome with Withdrawn set, take back what their
+// source stated before.
+//
+// The order of arrival matters in these cases only:
+//
+//   - Of two statements that one source made at the same moment, the last to arrive holds. If two
+//     sources reported outcomes at the same moment, the last to arrive counts for the arm.
+//   - If a source judges a part, then the whole, and then the other part, the second judgement
+//     replaces the first only if both arrive before the third.
+//   - If an implicit signal is observed again, the first observation to arrive holds. If several
+//     people undo an answer, Reception and Parts have the undo that arrived first.
+//   - If there is no room, the statements that arrived decide which one goes or is refused.
+//   - [Answer.Success] returns what the first outcome to arrive reported.
 //
 // # What counts for a heuristic
 //
@@ -17,7 +30,7 @@
 //	known of the answer                    implicit signal that counts       received
 //	nothing                                none                              unknown
 //	silence                                silence                           by the silence
-//	praise                                 an undo, else none                well; badly if it was undone
+//	praise                                 an undo, else a success, if any   well; badly if it was undone
 //	a complaint                            the strongest negative one        badly
 //	praise and a complaint                 the strongest negative one        by that signal, else unknown
 //	an undo                                the strongest negative one        badly
@@ -49,7 +62,6 @@
 package answer
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -219,7 +231,11 @@ func (a *Answer) People() (names []string) {
 	}
 	add(a.Person)
 	for i := range a.Statements {
-		add(a.Statements[i].By)
+		s := &a.Statements[i]
+		add(s.By)
+		if s.Credit != nil {
+			add(s.Credit.Source)
+		}
 	}
 	for i := range a.Fires {
 		c := &a.Fires[i].Counted
@@ -235,18 +251,8 @@ func (a *Answer) People() (names []string) {
 
 // Caused are the paths to the names of people in a record, for the declaration of a kind of records.
 func Caused() []string {
-	return []string{"person", "statements.*.by", "fires.*.counted.seen.source", "fires.*.counted.agreed.*.source"}
-}
-
-// since returns the moment from which a statement counts as the latest of its source.
-func (s *Statement) since() time.Time {
-	if s.Was.IsZero() {
-		return s.At
+	return []string{
+		"person", "statements.*.by", "statements.*.credit.source",
+		"fires.*.counted.seen.source", "fires.*.counted.agreed.*.source",
 	}
-	return s.Was
-}
-
-// latest orders statements by the moment at which their sources made them, and of one moment by their arrival.
-func latest(a, b *Statement) int {
-	return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.N, b.N))
 }

@@ -31,8 +31,10 @@ const (
 	silenceTrust = 0.3
 )
 
-// Parts returns every statement about the answer with its share in what the answer is worth. The table of the package has the
-// rules. Statements about another heuristic than the one that answered have no part.
+// Parts returns the statements about the answer, each with its share in what the answer is worth.
+// The table of the package has the rules. Of several reported outcomes only the latest has a part,
+// and of several undos the one that arrived first. An expected outcome has none if an outcome was
+// reported. Statements about another heuristic than the one that answered have no part.
 func (a *Answer) Parts() (all []Part) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {
@@ -84,7 +86,7 @@ type known struct {
 }
 
 func (a *Answer) known() (k known) {
-	of, last := a.Heuristic(), (*Statement)(nil)
+	of := a.Heuristic()
 	for i := range a.Statements {
 		s := &a.Statements[i]
 		if s.Of != of {
@@ -96,8 +98,8 @@ func (a *Answer) known() (k known) {
 				k.judged = append(k.judged, s)
 			}
 		case Outcome:
-			if !s.Forgotten() && (last == nil || latest(last, s) < 0) {
-				last = s
+			if s.countsForArm() && (k.outcome == nil || !s.At.Before(k.outcome.At)) {
+				k.outcome = s
 			}
 		case Undo:
 			if k.undo == nil && !s.Forgotten() {
@@ -115,10 +117,8 @@ func (a *Answer) known() (k known) {
 			}
 		}
 	}
-	if last != nil { // a reported outcome goes before one that was only expected, also if it is withdrawn
-		if k.expected = nil; !last.Withdrawn {
-			k.outcome = last
-		}
+	if k.outcome != nil { // a reported outcome goes before an expected one
+		k.expected = nil
 	}
 	return k
 }
@@ -139,7 +139,7 @@ func partsOf(judged []*Statement) []float64 {
 	parts := make([]float64, len(judged))
 	for i, s := range judged {
 		p := people[s.By]
-		parts[i] = p.most / all * s.weight() / p.all
+		parts[i] = p.most / all * (s.weight() / p.all)
 	}
 	return parts
 }
@@ -166,7 +166,8 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 			channels = append(channels, c)
 		}
 	}
-	return value, strings.Join(channels, ", "), known
+	// The shares are rounded, so their sum may differ from 1 by a few units in the last place.
+	return min(max(value, -1), 1), strings.Join(channels, ", "), known
 }
 
 // ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a fallback answered, the
@@ -186,13 +187,25 @@ func (a *Answer) ForArm() (parts []Part) {
 	return parts
 }
 
-// Changer returns who made the last statement that counts for the arm, or withdrew one. It is "" if nobody is known.
+// Changer returns the source of the last statement that counts for the arm, or that took one back.
+// It is "" if that source is not known.
 func (a *Answer) Changer() (person string) {
 	var last time.Time
+	note := func(by string, at time.Time) {
+		if !at.Before(last) {
+			person, last = by, at
+		}
+	}
+	for _, p := range a.Parts() {
+		if p.Share > 0 {
+			note(p.Source, p.At)
+		}
+	}
+	of := a.Heuristic()
 	for i := range a.Statements {
 		s := &a.Statements[i]
-		if !s.At.Before(last) && !s.Forgotten() {
-			person, last = s.By, s.At
+		if s.Of == of && s.stated() && s.withdraws() && !s.Forgotten() {
+			note(s.By, s.At)
 		}
 	}
 	return person

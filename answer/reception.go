@@ -22,11 +22,11 @@ func (a *Answer) Reception(heuristic string) (r Reception) {
 		if s.Of != heuristic {
 			continue
 		}
-		if s.How == Judged || s.How == Outcome {
+		if s.stated() {
 			r.add(s)
 			continue
 		}
-		if at := r.at(s.How); *at == nil || s.N < (*at).N {
+		if at := r.at(s.How); at != nil && (*at == nil || s.N < (*at).N) {
 			*at = s
 		}
 	}
@@ -43,6 +43,7 @@ func (r *Reception) add(s *Statement) {
 	}
 }
 
+// at returns the place of an implicit signal, nil for any other kind of statement.
 func (r *Reception) at(how How) **Statement {
 	switch how {
 	case Undo:
@@ -51,17 +52,19 @@ func (r *Reception) at(how How) **Statement {
 		return &r.Expected
 	case Ignored:
 		return &r.Ignored
-	default:
+	case Silence:
 		return &r.Silence
+	default:
+		return nil
 	}
 }
 
 // Of returns the implicit signal of a kind, nil if there is none.
 func (r *Reception) Of(how How) *Statement {
-	if how == Judged || how == Outcome {
-		return nil
+	if at := r.at(how); at != nil {
+		return *at
 	}
-	return *r.at(how)
+	return nil
 }
 
 // sign is 1 for a positive signal, -1 for a negative one, and 0 for one that is worth nothing, or if there is none.

@@ -74,9 +74,8 @@ type Statement struct {
 	// Scale and Score are set in place of Value where a judgement is a mark.
 	Scale string `json:"scale,omitempty"`
 	Score int    `json:"score,omitempty"`
-	// Withdrawn reports that the source took its outcome back. Was is when it had stated the outcome.
+	// Withdrawn reports that the source took its outcome back.
 	Withdrawn bool      `json:"withdrawn,omitempty"`
-	Was       time.Time `json:"was,omitzero"`
 	At        time.Time `json:"at"`
 	Message   string    `json:"message,omitempty"` // the id of the message that took the answer back
 	Mark      string    `json:"mark,omitempty"`    // what the statement follows from and counts once, such as a correction
@@ -138,8 +137,15 @@ func (s *Statement) counts() bool {
 	return !s.Withdrawn && s.Worth != 0 && !s.Forgotten()
 }
 
-// countsForArm reports whether a judgement counts for the arm.
-func (s *Statement) countsForArm() bool { return s.value() != 0 && !s.Withdrawn && !s.Forgotten() }
+// withdraws reports whether the source took back what it had judged or reported. An outcome of
+// value 0 is no withdrawal: it was neither good nor bad.
+func (s *Statement) withdraws() bool { return s.Withdrawn || s.How == Judged && s.value() == 0 }
+
+// stated reports whether this is a judgement or an outcome, and no implicit signal.
+func (s *Statement) stated() bool { return s.How == Judged || s.How == Outcome }
+
+// countsForArm reports whether a judgement or an outcome counts for the arm.
+func (s *Statement) countsForArm() bool { return !s.withdraws() && !s.Forgotten() }
 
 // Validate reports the first fault as a [*heed.InputError].
 func (s *Statement) Validate() error {
@@ -202,7 +208,7 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect
 			return *o, nil, Repeated
 		case replaces && o.At.After(s.At):
 			return s, nil, Outdated
-		case replaces && s.How != Judged && s.How != Outcome: // what was observed first holds
+		case replaces && !s.stated(): // what was observed first holds
 			return s, nil, Refused
 		}
 	}
@@ -210,9 +216,6 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect
 	for _, o := range a.Statements {
 		if s.replaces(&o) {
 			gone = append(gone, o)
-			if s.Withdrawn {
-				s.Was = o.since()
-			}
 			continue
 		}
 		kept = append(kept, o)
@@ -257,14 +260,16 @@ func (s *Statement) from(o *Statement) bool { return s.By == o.By && s.Named == 
 // same reports whether a statement repeats another one.
 func (s *Statement) same(o *Statement) bool {
 	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target && s.value() == o.value() && s.Scale == o.Scale &&
-		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn && s.Mark == o.Mark
+		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn && s.Mark == o.Mark &&
+		equal(s.Success, o.Success) && equal(s.Spent, o.Spent)
 }
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // room returns the place of the statement that has to go to make room for another one, -1 if there is room, and false if there is
 // none. A withdrawn statement goes first, and then the oldest one of the source with the most statements, so that nobody takes
-// the places of others.
+// the places of others. A statement that counts never goes for one that takes back nothing.
 func room(all []Statement, s *Statement) (place int, ok bool) {
-	stated := func(o *Statement) bool { return o.How == Judged || o.How == Outcome }
 	if s.How == Undo {
 		n := 0
 		for i := range all {
@@ -276,21 +281,24 @@ func room(all []Statement, s *Statement) (place int, ok bool) {
 	}
 	many, n, who := make(map[string]int), 0, s.By
 	for i := range all {
-		if stated(&all[i]) {
+		if all[i].stated() {
 			many[all[i].By]++
 			n++
 		}
 	}
-	if !stated(s) || n < MaxStated {
+	if !s.stated() || n < MaxStated {
 		return -1, true
 	}
 	for i := range all {
-		if o := &all[i]; stated(o) && !o.countsForArm() {
+		if o := &all[i]; o.stated() && !o.countsForArm() {
 			return i, true
 		}
 	}
+	if s.withdraws() {
+		return -1, false
+	}
 	for i := range all {
-		if o := &all[i]; stated(o) && many[o.By] > many[who] {
+		if o := &all[i]; o.stated() && many[o.By] > many[who] {
 			who = o.By
 		}
 	}
@@ -299,7 +307,7 @@ func room(all []Statement, s *Statement) (place int, ok bool) {
 	}
 	place = -1
 	for i := range all {
-		if o := &all[i]; stated(o) && o.By == who && (place < 0 || o.At.Before(all[place].At)) {
+		if o := &all[i]; o.stated() && o.By == who && (place < 0 || o.At.Before(all[place].At)) {
 			place = i
 		}
 	}
@@ -321,10 +329,13 @@ func (a *Answer) Marked(mark string) bool {
 
 // UndoneBy reports whether a person has taken the answer of a heuristic back.
 func (a *Answer) UndoneBy(heuristic, person string) bool {
-	return slices.ContainsFunc(a.Statements, func(s Statement) bool { return s.How == Undo && s.Of == heuristic && s.By == person })
+	return slices.ContainsFunc(a.Statements, func(s Statement) bool {
+		return s.How == Undo && s.Of == heuristic && s.By == person && !s.Forgotten()
+	})
 }
 
-// Success returns whether the task of the answer succeeded, by the first reported outcome that says so, and whether any does.
+// Success returns whether the task of the answer succeeded, and whether that is known. The first
+// reported outcome decides that has Success set, is not withdrawn, and whose source is not forgotten.
 func (a *Answer) Success() (success, known bool) {
 	for i := range a.Statements {
 		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn && !s.Forgotten() {
