@@ -99,11 +99,14 @@ func (b Body) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns the value of a body as a T. Where the body holds a T, that is returned as it is, so nobody may change what
-// it refers to; else it is read from JSON.
+// Decode returns the value of a body as a T. If the body holds a T or a pointer to a T, the value is returned as it is, so
+// what it refers to must not be changed. Otherwise the value is read from JSON.
 func Decode[T any](b Body) (T, error) {
-	if value, ok := b.value.(T); ok {
+	switch value := b.value.(type) {
+	case T:
 		return value, nil
+	case *T:
+		return *value, nil
 	}
 	var value T
 	text, err := b.JSON()

@@ -34,6 +34,7 @@ type Tx struct {
 	states  map[any]any // of packages
 	before  []func() error
 	ends    []func(Receipt, error)
+	again   []func(error) bool
 	receipt Receipt
 }
 
@@ -417,6 +418,18 @@ func (tx *Tx) State(key any, first func() any) any {
 // from a commit outside of the store, such as a call of an observer. If the step added nothing, the
 // receipt is empty.
 func (tx *Tx) Then(f func(Receipt, error)) { tx.ends = append(tx.ends, f) }
+
+// Again has f called if this run of the step fails with an error that ends [Do]. If f returns true, Do runs the step again. It
+// is for a package that can do without what has failed, for example without the retraction of a forgotten observation.
+func (tx *Tx) Again(f func(error) bool) { tx.again = append(tx.again, f) }
+
+// recovers reports whether a package can do without what has failed.
+func (tx *Tx) recovers(err error) (recovers bool) {
+	for _, f := range tx.again {
+		recovers = f(err) || recovers
+	}
+	return recovers
+}
 
 func (tx *Tx) finish(err error) {
 	for _, f := range slices.Backward(tx.ends) {
