@@ -1,8 +1,14 @@
-// Package thoughts takes what a reasoning model says to itself out of its answers.
+// Package thoughts takes what a reasoning model writes to itself out of its answers.
 //
-// Thoughts stand in tags: think, thinking, thought, reasoning, reflection or scratchpad, in any case, and nested. A tag that is
-// not closed runs to the end of the text. A closing tag without an opening one ends thoughts that began with the text, as some
-// servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of backticks within a line.
+// Thoughts stand in tags: think, thinking, thought, reasoning, reflection, scratchpad or seed:think, in
+// any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed runs to the end
+// of the text. A closing tag without an opening one ends thoughts that began with the text, because
+// some servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of backticks
+// within a line.
+//
+// In the raw harmony format, messages on every channel except the final one are thoughts:
+//
+//	<|channel|>analysis<|message|>thoughts<|end|><|start|>assistant<|channel|>final<|message|>answer<|return|>
 package thoughts
 
 import (
@@ -10,17 +16,42 @@ import (
 	"strings"
 )
 
-// names are the names of the tags.
-var names = [...]string{"think", "thinking", "thought", "reasoning", "reflection", "scratchpad"}
+// A form is a way to write tags.
+type form struct {
+	opening, closing string // the signs around a name
+	names            []string
+	exact            bool // names are in upper case alone
+}
+
+var forms = [...]form{
+	{opening: "<", closing: ">", names: []string{
+		"think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "seed:think",
+	}},
+	{opening: "[", closing: "]", names: []string{"THINK"}, exact: true},
+	{opening: "◁", closing: "▷", names: []string{"think"}},
+}
 
 const (
-	longestTag  = 16   // bytes, as "</scratchpad  >"
-	longestSpan = 1024 // bytes of a code span
+	longestTag    = 16   // bytes, as "</scratchpad  >"
+	longestSpan   = 1024 // bytes of a code span
+	longestHeader = 256  // bytes before a message in the harmony format
 )
+
+// The tokens of the harmony format.
+const (
+	startToken   = "<|start|>"
+	channelToken = "<|channel|>"
+	messageToken = "<|message|>"
+)
+
+var endTokens = [...]string{"<|end|>", "<|return|>", "<|call|>"}
+
+// message names a message of thoughts in the harmony format, among the tags that are open.
+const message = "<|"
 
 // Split returns an answer without its thoughts, and the thoughts. An answer without thoughts stays as it is.
 func Split(text string) (answer, thoughts string) {
-	if !strings.Contains(text, "<") {
+	if !strings.ContainsAny(text, "<[◁") {
 		return text, ""
 	}
 	var r Reader
@@ -40,8 +71,9 @@ type Reader struct {
 	thoughts strings.Builder
 	open     []string // the names of the tags that are open, the outermost first
 
-	fence  string // the characters that opened the code block, or ""
-	inLine bool   // something but blanks stands before on the line
+	fence   string // the characters that opened the code block, or ""
+	inLine  bool   // something but blanks stands before on the line
+	harmony bool   // a message of the harmony format has begun
 }
 
 // Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If restart is true, all that was
@@ -79,19 +111,38 @@ func (r *Reader) step(final bool) (n int, anew bool) {
 	case c == '\n':
 		r.inLine = false
 		return r.take(1), false
+	case strings.HasPrefix(r.held, "<|"):
+		return r.token(final), false
 	case c == '<':
-		return r.tag(final)
+		return r.tag(&forms[0], final)
+	case c == '[':
+		return r.tag(&forms[1], final)
+	case mayBegin(forms[2].opening, r.held):
+		return r.tag(&forms[2], final)
 	case r.fence == "" && c == '`', !r.inLine && (c == '`' || c == '~'):
 		return r.code(final), false
 	case c == ' ' || c == '\t' || c == '>' && !r.inLine: // what may stand before a fence
 		return r.take(1), false
 	default:
 		r.inLine = true
-		if n = strings.IndexAny(r.held[1:], "\n<`") + 1; n == 0 {
-			n = len(r.held)
-		}
-		return r.take(n), false
+		return r.take(plain(r.held)), false
 	}
+}
+
+// plain returns how many bytes, at least one, come before the next sign that may matter.
+func plain(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n', c == '<', c == '`', c == '[', mayBegin(forms[2].opening, text[i:]):
+			return i
+		}
+	}
+	return len(text)
+}
+
+// mayBegin reports whether a text begins with a sign, or with a part of it that ends with the text.
+func mayBegin(sign, text string) bool {
+	return text != "" && (strings.HasPrefix(text, sign) || strings.HasPrefix(sign, text))
 }
 
 // take moves n bytes to the text, or to the thoughts.
@@ -104,40 +155,40 @@ func (r *Reader) take(n int) int {
 	return n
 }
 
-// tag reads a tag of thoughts, or a "<". Code hides a tag from the answer, and an opening tag from the thoughts.
-func (r *Reader) tag(final bool) (n int, anew bool) {
+// tag reads a tag of thoughts, or the sign with which one would begin. Code hides a tag from the
+// answer, and an opening tag from the thoughts.
+func (r *Reader) tag(f *form, final bool) (n int, anew bool) {
 	window := r.held[:min(len(r.held), longestTag)]
-	end := strings.IndexByte(window, '>')
-	if end < 0 && !final && len(window) < longestTag && begins(window) {
+	end := strings.Index(window, f.closing)
+	if end < 0 && !final && len(window) < longestTag && f.begins(window) {
 		return 0, false
 	}
 	name, closes := "", false
-	if end > 0 {
-		name, closes = strings.CutPrefix(strings.ToLower(strings.TrimRight(window[1:end], " ")), "/")
+	if end >= len(f.opening) {
+		name, closes = f.name(window[len(f.opening):end])
 	}
 	thinking := len(r.open) > 0
-	if !slices.Contains(names[:], name) || r.fence != "" && !(closes && thinking) {
+	hidden := r.fence != "" && !(closes && thinking)
+	if closes && thinking && r.open[len(r.open)-1] == message { // only its own tokens end it
+		hidden = true
+	}
+	if name == "" || hidden {
 		r.inLine = true
-		return r.take(1), false
+		return r.take(min(len(f.opening), len(r.held))), false
 	}
 	r.inLine = false
 	switch {
 	case !closes:
-		if !thinking && r.thoughts.Len() > 0 {
-			r.thoughts.WriteString("\n\n")
-		}
-		r.open = append(r.open, name)
+		r.begin(name)
 	case thinking:
 		last := len(r.open) - 1 // a tag of another name closes the innermost
-		for i := last; i >= 0; i-- {
+		for i := last; i >= 0 && r.open[i] != message; i-- {
 			if r.open[i] == name {
 				last = i
 				break
 			}
 		}
-		if r.open = r.open[:last]; last == 0 {
-			r.fence = ""
-		}
+		r.end(last)
 	default:
 		if r.thoughts.Len() > 0 {
 			r.thoughts.WriteString("\n\n")
@@ -146,14 +197,110 @@ func (r *Reader) tag(final bool) (n int, anew bool) {
 		r.said.Reset()
 		anew = true
 	}
-	return end + 1, anew
+	return end + len(f.closing), anew
+}
+
+// begin opens a tag.
+func (r *Reader) begin(name string) {
+	if len(r.open) == 0 && r.thoughts.Len() > 0 {
+		r.thoughts.WriteString("\n\n")
+	}
+	r.open = append(r.open, name)
+}
+
+// end closes the open tags from a place on.
+func (r *Reader) end(from int) {
+	if r.open = r.open[:from]; from == 0 {
+		r.fence = ""
+	}
+}
+
+// name returns the name of thoughts in a tag, with the sign of its form, and whether the tag closes
+// them. It returns "" for any other tag.
+func (f *form) name(inside string) (name string, closes bool) {
+	name, closes = strings.CutPrefix(strings.TrimRight(inside, " "), "/")
+	if !f.exact {
+		name = strings.ToLower(name)
+	}
+	if !slices.Contains(f.names, name) {
+		return "", closes
+	}
+	return f.opening + name, closes
 }
 
 // begins reports whether a text may be the beginning of a tag.
-func begins(text string) bool {
-	name := strings.TrimPrefix(strings.ToLower(text[1:]), "/")
+func (f *form) begins(text string) bool {
+	if len(text) <= len(f.opening) {
+		return true
+	}
+	name := strings.TrimPrefix(text[len(f.opening):], "/")
+	for i := len(f.closing) - 1; i > 0; i-- { // a part of the closing sign
+		name = strings.TrimSuffix(name, f.closing[:i])
+	}
+	if !f.exact {
+		name = strings.ToLower(name)
+	}
 	whole := strings.TrimRight(name, " ")
-	return slices.ContainsFunc(names[:], func(n string) bool { return n == whole || whole == name && strings.HasPrefix(n, name) })
+	return slices.ContainsFunc(f.names, func(n string) bool {
+		return n == whole || whole == name && strings.HasPrefix(n, name)
+	})
+}
+
+// token reads what begins or ends a message of the harmony format, or else a "<". In code only the
+// tokens that end thoughts count.
+func (r *Reader) token(final bool) int {
+	thinking := slices.Index(r.open, message)
+	if r.fence != "" && thinking < 0 {
+		return r.take(1)
+	}
+	n, channel := header(r.held, final)
+	if n == 0 {
+		return 0
+	}
+	if n > 0 {
+		r.harmony = true
+		r.end(max(thinking, 0))
+		if channel != "final" && channel != "" {
+			r.begin(message)
+		}
+		r.inLine = false
+		return n
+	}
+	for _, end := range endTokens {
+		switch {
+		case !r.harmony:
+		case strings.HasPrefix(r.held, end):
+			r.end(max(thinking, 0))
+			r.inLine = false
+			return len(end)
+		case !final && strings.HasPrefix(end, r.held):
+			return 0
+		}
+	}
+	r.inLine = true
+	return r.take(1)
+}
+
+// header returns the length of what precedes a message, and the channel of the message. The length is
+// 0 if more text is needed, and negative if the text begins with something else.
+func header(text string, final bool) (n int, channel string) {
+	text = text[:min(len(text), longestHeader)]
+	if !mayBegin(startToken, text) && !mayBegin(channelToken, text) {
+		return -1, ""
+	}
+	head, _, found := strings.Cut(text, messageToken)
+	line := !strings.Contains(head, "\n")
+	switch {
+	case found && line:
+		_, channel, _ = strings.Cut(head, channelToken)
+		channel, _, _ = strings.Cut(strings.TrimSpace(channel), " ")
+		channel, _, _ = strings.Cut(channel, "<")
+		return len(head) + len(messageToken), channel
+	case !found && line && !final && len(text) < longestHeader:
+		return 0, ""
+	default:
+		return -1, ""
+	}
 }
 
 // code reads the line of a fence, a code span, or backticks that are neither.
@@ -197,7 +344,7 @@ func (r *Reader) code(final bool) int {
 			at++
 		}
 		if at-begin == run && (at < len(line) || whole) {
-			if len(r.open) > 0 && strings.Contains(line[:at], "</") { // it may end the thoughts
+			if len(r.open) > 0 && containsAny(line[:at], "</", "[/", "◁/", "<|") { // it may end the thoughts
 				return r.take(run)
 			}
 			return r.take(at)
@@ -207,4 +354,8 @@ func (r *Reader) code(final bool) int {
 		return 0
 	}
 	return r.take(run)
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
