@@ -139,28 +139,33 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 	return found, err
 }
 
-// hold locks records before all else, as heed_commit does, so that a commit in steps and one by the function do not wait for each other.
+// hold locks records before all else, in the order in which heed_commit does it: by their hashes. So two
+// commits, in steps or by the function, do not wait for each other's records.
 func (c *change) hold() error {
 	if c.t.db.dialect.embedded() || c.alone {
 		return nil
 	}
-	var expected, changed []string
+	type row struct {
+		ref  string
+		lock *query
+	}
+	var rows []row
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {
-			expected = append(expected, hashOfRef(e.Ref))
+			rows = append(rows, row{hashOfRef(e.Ref), expectRecords})
 		}
 		for k := range c.batches[i].Records {
-			changed = append(changed, hashOfRef(c.batches[i].Records[k].Ref))
+			rows = append(rows, row{hashOfRef(c.batches[i].Records[k].Ref), lockRecords})
 		}
 	}
-	for _, rows := range []struct {
-		lock *query
-		refs []string
-	}{{expectRecords, expected}, {lockRecords, changed}} {
-		if len(rows.refs) == 0 {
-			continue
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.ref, b.ref) })
+	for len(rows) > 0 { // the next rows that have the same sort of lock
+		var refs []string
+		lock := rows[0].lock
+		for len(rows) > 0 && rows[0].lock == lock {
+			refs, rows = append(refs, rows[0].ref), rows[1:]
 		}
-		if _, err := c.rowsOfRecords(rows.lock, rows.refs); err != nil {
+		if _, err := c.rowsOfRecords(lock, refs); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/ids"
@@ -172,6 +173,9 @@ func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, er
 	done, err := s.call(ctx, c, nil)
 	if !done {
 		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
+	}
+	if deadlocked(err) { // other commits lock the same rows, again and again
+		err = fmt.Errorf("%w: %w", heed.ErrConflict, err)
 	}
 	return c.result(err)
 }

@@ -10,19 +10,36 @@ import (
 
 // Store keeps evidence and records.
 //
-// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its context: a context
-// that has ended on entry gives its error and changes nothing. Slices that go in or come out are copied. The value in a
-// [Body] is not: nobody may change it. Package storetest has the suite that judges an implementation.
+// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its
+// context: a context that has ended on entry gives its error and changes nothing. Slices that go in or
+// come out are copied. The value in a [Body] is not copied, and must not be changed. Package storetest
+// has the suite that judges an implementation.
+//
+// A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record at
+// most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
+// [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
-	// Commit applies the batches in order: all of them, or none and an error. A Read that begins after Commit has returned
-	// sees what it applied. There is one receipt for each batch.
+	// Commit applies the batches in order: all of them, or none and an error. A Read that begins after
+	// Commit has returned sees what it applied. There is one receipt for each batch.
 	//
-	// A batch whose ID is known is left out, whatever its revisions, and its receipt says so; the other batches are applied.
+	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate set;
+	// the other batches are applied.
 	//
-	// Errors: a [*heed.InputError] or [*heed.ConfigError] of [Validate]; [heed.ErrConflict] where a revision is not
-	// current; [*heed.SettingsError] where a cell is kept under another policy; [heed.ErrNotFound] where an id to retract
-	// was never seen; [evidence.ErrForgotten] where the history that is needed is no longer kept; [evidence.ErrFull] where
-	// a kind that refuses more is full.
+	// The errors are
+	//   - a [*heed.InputError], [*heed.ConfigError] or [*heed.SizeError] of [Validate]. A store that
+	//     encodes bodies calls [CheckBody] with the JSON that it has made. A store that keeps values as
+	//     they are need not encode them for the check, and may hold a larger value;
+	//   - [heed.ErrConflict] if a revision is not current;
+	//   - a [*heed.SettingsError] if a cell is kept under another policy;
+	//   - [heed.ErrNotFound] if an id to retract was never seen;
+	//   - [evidence.ErrForgotten] if the history that is needed is no longer kept;
+	//   - [evidence.ErrFull] if a kind that refuses more is full;
+	//   - [heed.ErrOutcomeUnknown] if the store cannot tell whether it applied the batches. A store must
+	//     return it, with the cause, if the connection broke or the context ended after the store had
+	//     sent the command to commit and before it had the reply. The batches are applied as a whole or
+	//     not at all, perhaps after Commit has returned. The caller may read, decide again and repeat.
+	//
+	// After any other error, the error of the context among them, the batches are not applied.
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
 
 	// Declare says how kinds of records are kept. Every kind must be declared before a record of it is committed, by each

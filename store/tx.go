@@ -251,6 +251,9 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 	return r, nil
 }
 
+// Writes reports whether the step writes or removes a record. [Tx.Get] returns it as it will be then.
+func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
+
 // Put adds a record to write or, with the zero Body, to remove. A later Put of the same record replaces
 // it, and keeps its revision. If the step removes a record that it has added, it writes nothing.
 func (tx *Tx) Put(r Record) {

@@ -11,28 +11,30 @@ import (
 	"github.com/heedhq/heed/internal/ids"
 )
 
-// A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts declare one View for
-// each kind that they keep, as a package variable or a field. A View is immutable after it is declared, and safe for
-// concurrent use by multiple goroutines.
+// A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts
+// declare one View for each kind that they keep, as a package variable or a field. A View is immutable
+// after it is declared, and safe for concurrent use by multiple goroutines.
 type View[T any] struct {
 	Kind
-	// Place returns where a value is kept: its id, the moment that orders it, and its keys. It must depend on the value alone.
+	// Place returns where a value is kept: its id, the moment that orders it, and its keys. The result
+	// must depend on the value alone.
 	Place func(value T) (id string, at time.Time, keys []string)
 }
 
-// A Row is a value as a store holds it. What the value refers to must not be changed: clone before you write.
+// A Row is a value as a store holds it. What the value refers to must not be changed: clone before you
+// write.
 type Row[T any] struct {
 	Value    T
 	ID       string
-	Revision uint64 // 0 if the store has no such record
+	Revision uint64 // 0 if there is no such record; [Once] if the step adds it: see [Tx.Get]
 	Place    string // where Find found it, for Query.After
 }
 
 // Ref names the record of an id.
 func (v *View[T]) Ref(id string) Ref { return Ref{Kind: v.Name, ID: id} }
 
-// Record returns a value as a record to write. The revision is the one that was read: 0 for a new record, [Once] to leave an
-// existing record alone.
+// Record returns a value as a record to write. The revision is the one that was read: 0 for a new
+// record, [Once] to leave an existing record alone.
 func (v *View[T]) Record(value T, revision uint64) Record {
 	id, at, keys := v.Place(value)
 	return Record{Ref: v.Ref(id), Revision: revision, At: at, Keys: keys, Body: Of(value)}
@@ -48,7 +50,8 @@ func (v *View[T]) Expect(id string, revision uint64) Precondition {
 	return Precondition{Ref: v.Ref(id), Revision: revision}
 }
 
-// Of returns the value of a record that was read. If there was no record, the row has Revision 0 and the zero value.
+// Of returns the value of a record that was read. If there was no record, the row has Revision 0 and
+// the zero value.
 func (v *View[T]) Of(r Record) (Row[T], error) {
 	row := Row[T]{ID: r.ID, Revision: r.Revision, Place: r.Place}
 	if r.Revision == 0 {
@@ -91,8 +94,9 @@ func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T],
 	}
 }
 
-// In returns the value of an id as a step sees it: as the step has written it, or else as the store has it. It reads the
-// store if the record was not read before. If there is no record, the row has Revision 0 and the zero value.
+// In returns the value of an id as a step sees it: as the step has written it, or else as the store has
+// it. It reads the store if the record was not read before. If there is no record, or the step removes
+// it, the row has Revision 0 and the zero value.
 func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 	r, err := tx.Get(v.Ref(id))
 	if err != nil {
@@ -101,7 +105,8 @@ func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 	return v.Of(r)
 }
 
-// Put adds a value to what a step writes, with the revision that was read. A later Put of the same id replaces it.
+// Put adds a value to what a step writes, with the revision that was read. A later Put of the same id
+// replaces the value.
 func (v *View[T]) Put(tx *Tx, value T, revision uint64) { tx.Put(v.Record(value, revision)) }
 
 // Damaged returns the records of the kind whose bodies are not values of its type.
@@ -124,6 +129,6 @@ func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error)
 	return refs, nil
 }
 
-// IDOf derives the id of a record from texts. The same texts always give the same id, other texts another one. The id is 22
-// characters long and does not reveal the texts, unless they can be guessed.
+// IDOf derives the id of a record from texts. The same texts always give the same id, other texts
+// another one. The id is 22 characters long and does not reveal the texts, unless they can be guessed.
 func IDOf(parts ...string) string { return ids.Of(parts...).String() }

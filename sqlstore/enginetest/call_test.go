@@ -103,7 +103,7 @@ func TestOneStatementCommits(t *testing.T) {
 	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
 }
 
-// Open brings tables of the first version up to date.
+// A host may make the tables by a tool. Tables of an earlier layout are refused, and stay as they are.
 func TestOlderTables(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
@@ -121,7 +121,16 @@ func TestOlderTables(t *testing.T) {
 			require.NoError(t, commits(noted("1"))(st))
 			var version int
 			require.NoError(t, handle.QueryRow("SELECT version FROM heed_store").Scan(&version))
-			assert.Equal(t, 4, version)
+			assert.Equal(t, 5, version)
+			_, err = handle.Exec("UPDATE heed_store SET version = 4")
+			require.NoError(t, err)
+			_, err = sqlstore.Open(ctx, handle, at.dialect)
+			var fault *sqlstore.SchemaError
+			require.ErrorAs(t, err, &fault)
+			assert.Equal(t, &sqlstore.SchemaError{Found: 4, Known: 5}, fault)
+			require.ErrorAs(t, commits(noted("2"))(st), &fault, "nothing is written into other tables")
+			require.NoError(t, handle.QueryRow("SELECT version FROM heed_store").Scan(&version))
+			assert.Equal(t, 4, version, "nothing is brought up to date")
 		})
 	}
 }

@@ -46,6 +46,7 @@ type broken struct {
 	history func(*broken, evidence.Cell) iter.Seq2[observation, error]
 	sweep   func(*broken, context.Context, time.Time) error
 	reopen  func(*broken) *broken
+	another func(*broken) // breaks only the second handle
 }
 
 func (b *broken) Commit(ctx context.Context, batches ...batch) ([]receipt, error) {
@@ -304,7 +305,7 @@ type fault struct {
 
 // TestSuiteBites runs the suite against stores that each break one rule, and expects it to say so.
 func TestSuiteBites(t *testing.T) {
-	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping) {
+	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := storetest.CheckRule(storetest.Subject{
@@ -322,6 +323,15 @@ func TestSuiteBites(t *testing.T) {
 					test.spoil(again)
 					return again, nil
 				},
+				Another: func(s store.Store, _ storetest.Options) (store.Store, error) {
+					again := &broken{reference: s.(*broken).reference.reopen()}
+					if spoil := s.(*broken).another; spoil != nil {
+						spoil(again)
+					} else {
+						test.spoil(again)
+					}
+					return again, nil
+				},
 			}, test.caughtBy)
 			require.ErrorContains(t, err, test.caughtBy+": ")
 		})
@@ -331,7 +341,7 @@ func TestSuiteBites(t *testing.T) {
 // TestEveryRuleBites expects a broken store for each rule.
 func TestEveryRuleBites(t *testing.T) {
 	proven := make(map[string]bool)
-	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping) {
+	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps) {
 		proven[test.caughtBy] = true
 	}
 	for _, name := range storetest.Rules() {

@@ -9,7 +9,7 @@ import (
 
 // CheckRule checks one rule of the suite.
 func CheckRule(s Subject, name string) error {
-	for _, r := range slices.Concat(evidenceRules, recordRules, reopenRules) {
+	for _, r := range slices.Concat(evidenceRules, recordRules, stepRules, reopenRules) {
 		if r.Name == name {
 			return conformance.Check([]rule{r}, s)
 		}
@@ -19,7 +19,7 @@ func CheckRule(s Subject, name string) error {
 
 // Rules returns the names of all rules.
 func Rules() (names []string) {
-	for _, r := range slices.Concat(evidenceRules, recordRules, reopenRules) {
+	for _, r := range slices.Concat(evidenceRules, recordRules, stepRules, reopenRules) {
 		names = append(names, r.Name)
 	}
 	return names

@@ -49,6 +49,22 @@ func newLimited(t tb, s Subject, limits map[string]store.Limits) *fixture {
 	return f
 }
 
+// handles returns the store and, if there can be one, another handle of it.
+func (f *fixture) handles() []store.Store {
+	f.Helper()
+	if f.subject.Another == nil {
+		return []store.Store{f.store}
+	}
+	other, err := f.subject.Another(f.store, f.options)
+	if err == nil {
+		err = other.Declare(ctx, kinds...)
+	}
+	if err != nil {
+		f.Fatalf("another handle can't be opened: %v", err)
+	}
+	return []store.Store{f.store, other}
+}
+
 func (f *fixture) declare(kinds ...store.Kind) {
 	f.Helper()
 	if err := f.store.Declare(ctx, kinds...); err != nil {
@@ -172,6 +188,8 @@ type approval struct {
 }
 
 func ref(kind, id string) store.Ref { return store.Ref{Kind: kind, ID: id} }
+
+func place(v value) (id string, at time.Time, keys []string) { return v.Text, start, nil }
 
 // record returns a record to write, that is new and of the start.
 func record(kind, id string, v value, keys ...string) store.Record {

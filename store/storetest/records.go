@@ -389,6 +389,47 @@ func invalidCommit(t tb, s Subject) {
 	f.has("after faults", notes, "there", value{N: 1})
 }
 
+func tooLarge(t tb, s Subject) {
+	f := newFixture(t, s)
+	c := cell(plain, "i", "n")
+	text := func(size int) []byte { return []byte(`{"text":"` + strings.Repeat("x", size-11) + `"}`) }
+	large := func(body store.Body) store.Batch {
+		return store.Batch{
+			Observations: []evidence.Observation{observation("1", c, 1)},
+			Records:      []store.Record{record(notes, "small", value{}), {Ref: ref(notes, "large"), At: start, Body: body}},
+		}
+	}
+	for what, batch := range map[string]store.Batch{
+		"a body": large(store.Raw(text(store.MaxBody + 1))),
+		"many changes": {
+			Records: []store.Record{record(notes, "small", value{})},
+			Retract: make([]string, store.MaxChanges),
+		},
+	} {
+		if size := (*heed.SizeError)(nil); !errors.As(f.refused(batch), &size) || size.Size != size.Most+1 {
+			t.Errorf("%s of one more than the most is not refused by its size: %v", what, f.refused(batch))
+		}
+		f.gone("after "+what+" was refused", notes, "small")
+		f.expect("after "+what+" was refused", nil, c)
+	}
+	// A store that keeps values as they are need not know how long they are as JSON.
+	whole := value{Text: strings.Repeat("x", store.MaxBody)}
+	if _, err := f.store.Commit(ctx, large(store.Of(whole))); err == nil {
+		f.has("a large value", notes, "large", whole)
+		f.remove(notes, "large", f.get(notes, "large").Revision)
+		f.remove(notes, "small", f.get(notes, "small").Revision)
+	} else if size := (*heed.SizeError)(nil); !errors.As(err, &size) {
+		t.Errorf("a large value is refused with %v", err)
+	} else {
+		f.gone("after a large value was refused", notes, "small")
+	}
+	most := text(store.MaxBody)
+	f.commit(large(store.Raw(most)))
+	if got, err := f.get(notes, "large").Body.JSON(); err != nil || !bytes.Equal(got, most) {
+		t.Errorf("a body of the most bytes is read back with %d of %d bytes (error %v)", len(got), len(most), err)
+	}
+}
+
 func declared(t tb, s Subject) {
 	f := newFixture(t, s)
 	c := cell(plain, "i", "n")

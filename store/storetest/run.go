@@ -27,6 +27,9 @@ type Subject struct {
 	New func(Options) (store.Store, error)
 	// Reopen closes a store and opens again what it has kept. nil means that the store keeps nothing.
 	Reopen func(store.Store, Options) (store.Store, error)
+	// Another opens a second handle of what a store has, such as another process would have. Both are
+	// used from then on. nil means that a store has one handle.
+	Another func(store.Store, Options) (store.Store, error)
 }
 
 // Options are what a store is opened with.
@@ -37,7 +40,7 @@ type Options struct {
 
 // Run runs the suite, a subtest a rule.
 func Run(t *testing.T, s Subject) {
-	conformance.Run(t, slices.Concat(evidenceRules, recordRules), s)
+	conformance.Run(t, slices.Concat(evidenceRules, recordRules, stepRules), s)
 	if s.Reopen == nil {
 		t.Run(reopenRules[0].Name, func(t *testing.T) { t.Skip("the store keeps nothing") })
 		return
@@ -47,7 +50,7 @@ func Run(t *testing.T, s Subject) {
 
 // Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
 func Check(s Subject) error {
-	rules := slices.Concat(evidenceRules, recordRules)
+	rules := slices.Concat(evidenceRules, recordRules, stepRules)
 	if s.Reopen != nil {
 		rules = append(rules, reopenRules...)
 	}
@@ -106,6 +109,7 @@ var recordRules = []rule{
 	{Name: "a record written once stays as it is", Check: writtenOnce},
 	{Name: "batches are applied in order, all or none", Check: batchesInOrder},
 	{Name: "a commit that is not valid is refused", Check: invalidCommit},
+	{Name: "a commit that is too large is refused", Check: tooLarge},
 	{Name: "a kind must be declared", Check: declared},
 	{Name: "records come by time, and of one moment by first writing", Check: findOrder},
 	{Name: "a rewritten record keeps its place among its moment", Check: findRewritten},

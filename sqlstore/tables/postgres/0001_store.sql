@@ -192,7 +192,7 @@ CREATE FUNCTION heed_commit(c JSONB) RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     tables BIGINT; moment BIGINT; commit_no BIGINT := 0; wanted BIGINT; fits BIGINT; fitting BIGINT; missing BIGINT := 0;
-    fresh TEXT[]; there TEXT[]; wrong BOOLEAN; traces BIGINT := CAST(c->>'traced' AS BIGINT);
+    fresh TEXT[]; there TEXT[]; wrong BOOLEAN; traces BIGINT := CAST(c->>'traced' AS BIGINT); lock RECORD;
 BEGIN
     SELECT version INTO tables FROM heed_store WHERE one = 1; -- which keeps the tables as they are until the end
     PERFORM pg_advisory_xact_lock_shared(4838441021388);
@@ -204,6 +204,17 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Records that are expected and records to change are locked in one order. Else two commits could wait for each other.
+    IF c->'expected' IS NOT NULL AND c->'changed' IS NOT NULL THEN
+        FOR lock IN SELECT e->>0 AS name, true AS shared FROM jsonb_array_elements(c->'expected') AS e
+            UNION ALL SELECT e->>0, false FROM jsonb_array_elements(c->'changed') AS e ORDER BY name COLLATE "C" LOOP
+            IF lock.shared THEN
+                PERFORM 1 FROM heed_record WHERE ref = lock.name FOR SHARE;
+            ELSE
+                PERFORM 1 FROM heed_record WHERE ref = lock.name FOR UPDATE;
+            END IF;
+        END LOOP;
+    END IF;
     -- Revisions: those that are expected, and those of the records to change.
     fits := 0; wanted := 0;
     IF c->'expected' IS NOT NULL THEN
