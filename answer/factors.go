@@ -17,13 +17,13 @@ type Factors struct {
 	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's path,
 	// "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
 	Channels, Paths map[string]float64
-	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time does
-	// not matter.
+	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time
+	// does not matter.
 	HalfLife time.Duration
-	// Calibration makes a person's rare judgements weigh more than the common ones, because a person who
-	// always complains, or never, reveals little by it. It is how many judgements a person is assumed to
-	// have made before the first one, half of them positive, in [0, 1e6]; 10 is a good value. 0: all
-	// judgements weigh alike.
+	// Calibration makes a person's rare judgements weigh more than the common ones, because a person
+	// who always complains, or never, reveals little by it. It is how many judgements a person is
+	// assumed to have made before the first one, half of them positive, in [0, 1e6]; 10 is a good
+	// value. 0: all judgements weigh alike.
 	Calibration float64
 }
 
@@ -53,10 +53,10 @@ func (f *Factors) Validate() error {
 //
 //	weight × Channels[channel] × Paths[path] × 2^(-age/HalfLife) × calibration
 //
-// weight is the statement's own weight, and age is the time since the answer, at least 0. If p is the
-// person's share of positive judgements, (positive + Calibration/2) / (positive + negative +
-// Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and 1 for
-// value 0; it is at least ½ and at most 2.
+// weight is the statement's own weight, and age is the time since the answer, at least 0. If p is
+// the person's share of positive judgements, (positive + Calibration/2) / (positive + negative +
+// Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and 1
+// for value 0; it is at least ½ and at most 2.
 //
 // The weight is at most 1e6. If it is 0, the judgement counts for nothing: leave it out, because a
 // Weight of 0 in a [Statement] means 1.

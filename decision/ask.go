@@ -88,11 +88,15 @@ func idsOf(candidates []Candidate) (ids []string) {
 // named returns the candidates of these ids, in the order of the ids.
 func (r *Request) named(ids []string) (candidates []Candidate) {
 	for _, id := range ids {
-		if i := slices.IndexFunc(r.Candidates, func(c Candidate) bool { return c.HeuristicID == id }); i >= 0 {
+		if i := indexOf(r.Candidates, id); i >= 0 {
 			candidates = append(candidates, r.Candidates[i])
 		}
 	}
 	return candidates
+}
+
+func indexOf(candidates []Candidate, id string) int {
+	return slices.IndexFunc(candidates, func(c Candidate) bool { return c.HeuristicID == id })
 }
 
 // cuts reports whether a prompt that shows a candidate has no room for all of its texts.

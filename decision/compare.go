@@ -10,7 +10,9 @@ import (
 )
 
 // compare records which candidates mean the same as the answer. A failure costs only this record.
-func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Candidate, res *Result) {
+func (d *Decider) compare(
+	ctx context.Context, r *Request, shown, withheld []Candidate, res *Result,
+) {
 	similarity, candidates := d.cfg.Similarity, r.Candidates
 	if s, ok := similarity.(*sameMeaning); ok {
 		var used usage
@@ -42,14 +44,17 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 		if agrees {
 			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
-		switch held := slices.ContainsFunc(withheld, func(c Candidate) bool { return c.HeuristicID == id }); {
+		switch held := indexOf(withheld, id) >= 0; {
 		case held && told[id]:
 			res.Told = append(res.Told, id)
 		case held:
-			res.Compared = append(res.Compared, answer.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees})
+			c := answer.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees}
+			res.Compared = append(res.Compared, c)
 		}
 	}
-	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int {
+		return cmp.Compare(b.Similarity, a.Similarity)
+	})
 }
 
 func actions(candidates []Candidate) []string {

@@ -27,85 +27,91 @@ const maxCandidates = 5
 
 // Config configures a [Decider]. Every field has a default.
 type Config struct {
-	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted enough answers, else the model.
-	// With [AlwaysLLM] heuristics are shown to the model and never answer. "" means [HeuristicFirst].
+	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted enough
+	// answers, else the model. With [AlwaysLLM] heuristics are shown to the model and never answer. ""
+	// means [HeuristicFirst].
 	Strategy string
 
 	// LLM answers where no heuristic does. nil: there is no model.
 	LLM LLM
-	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default limits of the kind are a day
-	// and 100,000 answers. nil: no traces, so reactions find no answer.
+	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default
+	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds no
+	// answer.
 	Store store.Store
 	// HashTexts stores hashes in place of what happened, the answer and the prompt.
 	HashTexts bool
-	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It must be safe for
-	// concurrent use. nil changes nothing. It does not change what the model is sent, nor the result. An [Extractor] works with
-	// the changed texts.
+	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It
+	// must be safe for concurrent use. nil changes nothing. It does not change what the model is sent,
+	// nor the result. An [Extractor] works with the changed texts.
 	Redact func(string) string
 
-	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and urgency. 0 means 0.7. The
-	// threshold in force is always in [0.30, 0.95].
+	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and
+	// urgency. 0 means 0.7. The threshold in force is always in [0.30, 0.95].
 	Threshold float64
 	// Urgency is how the urgency of an event changes a decision.
 	Urgency Urgency
 
-	// MaxCandidates is how many candidates the prompt shows: the first ones, in random order, at most 5. 0 means 3.
-	// NoCandidates shows none.
+	// MaxCandidates is how many candidates the prompt shows: the first ones, in random order, at most
+	// 5. 0 means 3. NoCandidates shows none.
 	MaxCandidates int
 	NoCandidates  bool
-	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before its own. Goals of a
-	// request replace them.
+	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
+	// its own. Goals of a request replace them.
 	Goals map[string][]string
-	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means "You are an assistant.",
-	// or nothing where Prompts.System is set.
+	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means "You
+	// are an assistant.", or nothing where Prompts.System is set.
 	Persona string
 	// Prompts are the texts around what is shown to the model.
 	Prompts Prompts
-	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means 2,000. Other texts are cut at
-	// [prompt.DefaultMax].
+	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means 2,000.
+	// Other texts are cut at [prompt.DefaultMax].
 	MaxText int
 
-	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0, 1]. It is drawn for each
-	// event, from Seed and the EventID. The model's answer is then compared with them: see [Result].Compared. This is how a
-	// heuristic earns its first trust. nil means 1. At 0 all are shown and none is compared.
+	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0,
+	// 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then compared
+	// with them: see [Result].Compared. This is how a heuristic earns its first trust. nil means 1. At
+	// 0 all are shown and none is compared.
 	Withhold *float64
 
-	// Prediction says how the model is asked for the probability that its answer succeeds. The default is not to ask.
+	// Prediction says how the model is asked for the probability that its answer succeeds. The default
+	// is not to ask.
 	Prediction PredictionMode
-	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted number outside of [0, 1]
-	// is taken as ½.
+	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted
+	// number outside of [0, 1] is taken as ½.
 	Ceiling float64
 
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	Timeout time.Duration
-	// MaxInFlight is how many calls of the model run at a time; further ones wait. A call that does not return when its
-	// context is done is given up, and keeps its place until it returns. While such calls hold all places, the model is
-	// not called. 0 means 4.
+	// MaxInFlight is how many calls of the model run at a time; further ones wait. A call that does
+	// not return when its context is done is given up, and keeps its place until it returns. While
+	// such calls hold all places, the model is not called. 0 means 4.
 	MaxInFlight int
 	// MaxTokens bounds an answer of the model. 0 means 1,024.
 	MaxTokens int
 	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
 	Temperature *float64
 
-	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared and Convergence. nil means
-	// [heed.Trigrams], which suits short, fixed texts. For free text set a [heed.Embedder], or [SameMeaning]. NoSimilarity compares
-	// nothing.
+	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared and
+	// Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set a
+	// [heed.Embedder], or [SameMeaning]. NoSimilarity compares nothing.
 	Similarity   heed.Similarity
 	NoSimilarity bool
-	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value
-	// depends on Similarity.
+	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means
+	// 0.75. The right value depends on Similarity.
 	SimilarityThreshold float64
-	// SimilarityTimeout bounds the wait for the comparison. 0 means a second, and Timeout with [SameMeaning].
+	// SimilarityTimeout bounds the wait for the comparison. 0 means a second, and Timeout with
+	// [SameMeaning].
 	SimilarityTimeout time.Duration
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by [New]. With the same key a
-	// request is always decided alike. nil means a random key.
+	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by
+	// [New]. With the same key a request is always decided alike. nil means a random key.
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
-	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a similarity ([heed.Failed]).
+	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a similarity
+	// ([heed.Failed]).
 	Observer heed.Observer
 }
 
@@ -121,8 +127,9 @@ const (
 
 func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCall || m == SameCall }
 
-// Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has this form; the part of the
-// candidates is there only if candidates are shown, and the source only if there is one:
+// Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has
+// this form; the part of the candidates is there only if candidates are shown, and the source only
+// if there is one:
 //
 //	<Event> [<source>]: <what happened>
 //
@@ -131,18 +138,19 @@ func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCa
 //
 //	<Question>
 type Prompts struct {
-	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins with what happened, and does not name
-	// the source. Its lines stay: in a fence if other parts of the prompt are beside it, or if it reads like one of them.
+	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins
+	// with what happened, and does not name the source. Its lines stay: in a fence if other parts of
+	// the prompt are beside it, or if it reads like one of them.
 	Bare bool
-	// System is what the model has to do. It follows [Config].Persona in the system prompt. The briefing follows, and the goals
-	// under GoalsHeading.
+	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
+	// briefing follows, and the goals under GoalsHeading.
 	System       string
 	GoalsHeading string
 	Event        string
 	Candidates   string
 	Question     string
-	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and {response}, which JSON strings
-	// replace. Goals follow it, under SuccessHeading.
+	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and
+	// {response}, which JSON strings replace. Goals follow it, under SuccessHeading.
 	Prediction     string
 	SuccessHeading string
 	// Ending asks for the last line of an answer under [SameCall]. It follows Question.
@@ -168,9 +176,10 @@ const (
 	defaultWithhold = 1
 )
 
-// SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for the prediction, the
-// design's words around an event, all candidates shown, and nothing compared. The design does not give the texts of the system
-// prompt and of the prediction; those are the defaults.
+// SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for
+// the prediction, the design's words around an event, all candidates shown, and nothing compared.
+// The design does not give the texts of the system prompt and of the prediction; those are the
+// defaults.
 func SpecConfig() Config {
 	return Config{
 		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: SecondCall, NoSimilarity: true, Withhold: new(float64),

@@ -14,8 +14,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Decider is a [Strategy] that answers with a heuristic, with the model, or not at all: see [Config].Strategy. Make one with
-// [New]. A Decider is safe for concurrent use by multiple goroutines.
+// A Decider is a [Strategy] that answers with a heuristic, with the model, or not at all: see
+// [Config].Strategy. Make one with [New]. A Decider is safe for concurrent use by multiple
+// goroutines.
 type Decider struct {
 	cfg      Config
 	key      evidence.Key
@@ -27,8 +28,8 @@ type Decider struct {
 
 var _ Strategy = (*Decider)(nil)
 
-// New returns a Decider, or all faults of its configuration, joined; each is a [*heed.ConfigError]. It declares its kinds of
-// records to the store.
+// New returns a Decider, or all faults of its configuration, joined; each is a [*heed.ConfigError].
+// It declares its kinds of records to the store.
 func New(ctx context.Context, cfg Config) (*Decider, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
@@ -52,9 +53,9 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 // Config returns the configuration in force, defaults filled in.
 func (d *Decider) Config() Config { return d.cfg.withDefaults() }
 
-// Decide implements [Strategy]: it returns what [Decider.Trusted] returns, or asks [Config].LLM with
-// [Decider.Ask] and [Decider.Reply], and stores the trace. An answer whose trace cannot be stored
-// comes with the store's error and without an id.
+// Decide implements [Strategy]: it returns what [Decider.Trusted] returns, or asks [Config].LLM
+// with [Decider.Ask] and [Decider.Reply], and stores the trace. An answer whose trace cannot be
+// stored comes with the store's error and without an id.
 func (d *Decider) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -103,11 +104,12 @@ func (d *Decider) begin(r *Request) Result {
 	return res
 }
 
-// Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only the request's urgency
-// and salience count.
+// Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only
+// the request's urgency and salience count.
 func (d *Decider) Tier(r Request) Tier { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
 
-// rng returns the generator of a request, for one purpose. Requests without an EventID differ by their number.
+// rng returns the generator of a request, for one purpose. Requests without an EventID differ by
+// their number.
 func (d *Decider) rng(r *Request, purpose uint64) evidence.Rand {
 	if r.EventID != "" {
 		return d.key.Rand(purpose, r.EventID)
@@ -122,7 +124,8 @@ const (
 	forWithholding
 )
 
-// keepTimeout bounds the commit of a trace. The caller's context does not end it, as the answer is there and needs its trace.
+// keepTimeout bounds the commit of a trace. The caller's context does not end it, as the answer is
+// there and needs its trace.
 const keepTimeout = 5 * time.Second
 
 // keep stores the trace of an answer.

@@ -1,50 +1,73 @@
-// Package decision answers an event: with a trusted heuristic, else with a language model, else not at all. It
-// records how each answer came about, so that a reaction reaches the heuristic that gave the answer.
+// Package decision answers an event: with a trusted heuristic, else with a language model, else not
+// at all. It records how each answer came about, so that a reaction reaches the heuristic that gave
+// the answer.
 //
 // # Deciding
 //
-// A [Strategy] takes a [Request] and returns a [Result]. The [Decider] of this package looks at the best candidate first. The
-// candidate answers if its confidence (package learning) is at least [Config].Threshold, shifted:
+// A [Strategy] takes a [Request] and returns a [Result]. The [Decider] of this package looks at the
+// best candidate first. The candidate answers if its confidence (package learning) is at least
+// [Config].Threshold, shifted:
 //
 //	clamp(threshold + bias - urgency·reduction, 0.30, 0.95)
 //
-// and no model is called then. Otherwise the model is asked, if there is one and the event can't wait. A prompt shows at most a few
-// candidates in random order, by their condition and action alone, and says that they may be ignored. Scores are
-// not shown, as the model would lean on them. With [AlwaysLLM] a heuristic never answers.
+// and no model is called then. Otherwise the model is asked, if there is one and the event can't
+// wait. A prompt shows at most a few candidates in random order, by their condition and action
+// alone, and says that they may be ignored. Scores are not shown, as the model would lean on them.
+// With [AlwaysLLM] a heuristic never answers.
 //
-// Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's answer is then compared with what
-// they would have said ([Result].Compared). The model did not know them, so its agreement is evidence, and a new heuristic can
-// earn trust before it answers anybody.
+// Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's
+// answer is then compared with what they would have said ([Result].Compared). The model did not
+// know them, so its agreement is evidence, and a new heuristic can earn trust before it answers
+// anybody.
 //
-// A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is believed up to a ceiling. Thoughts
-// of a reasoning model are in [Result].Thoughts alone.
+// A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is
+// believed up to a ceiling. Thoughts of a reasoning model are in [Result].Thoughts alone.
 //
-// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and no error. It is there
-// at the latest when [Config].Timeout is over, plus SimilarityTimeout if texts are compared. Each call of a model has its own
-// goroutine, which ends with the call. Of calls that ignore their context, at most [Config].MaxInFlight stay.
+// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and
+// no error. It is there at the latest when [Config].Timeout is over, plus SimilarityTimeout if
+// texts are compared. Each call of a model has its own goroutine, which ends with the call. Of
+// calls that ignore their context, at most [Config].MaxInFlight stay.
 //
-// Candidates, their confidences and the goals come with each request. Nothing is cached, so what was learned counts at once.
-// Texts from outside enter a prompt through package prompt only.
+// Candidates, their confidences and the goals come with each request. Nothing is cached, so what
+// was learned counts at once. Texts from outside enter a prompt through package prompt only.
+//
+// # In parts
+//
+// [Decider.Decide] does everything. A host whose framework calls the model itself, or that stores
+// the answer with records of its own, uses the parts of one Decider instead:
+//
+//   - [Decider.Trusted] returns the answer of a trusted heuristic, if there is one.
+//   - [Decider.Ask] returns what to ask a model, as a value.
+//   - [Decider.Reply] asks any model, or takes an answer that is already there.
+//   - [Decider.TraceIn] adds the trace to a step of the host's ([store.Do]).
+//   - [Decider.Notify] notifies the observer.
+//
+// [Request].AskModel and ShowNone select for one request what [Config].Strategy and NoCandidates
+// select for all.
 //
 // # Learning
 //
-//   - [Reactions.Feedback] turns a reaction to an answer into a [Credit]: the heuristic that earned it, and its weight.
-//     Package learning takes it from there.
+//   - [Decider.Feedback] returns the heuristic that earns a reaction, and the reaction as a
+//     statement. Package learning counts it, and [answer.Factors] weigh it.
 //   - [Extractor.Extract] has the model write a new heuristic from an answer that was praised.
-//   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in learning.Fire.
+//   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in
+//     learning.Fire.
 //   - [Reevaluate] asks the model about heuristics without showing them.
-//   - An [Experiment] runs strategies on the same traffic, split or in shadow, and tells which one is better.
+//   - An [Experiment] runs strategies on the same traffic, split or in shadow, and reports which
+//     one is better.
 //
 // # What a host implements
 //
-// [LLM] has one method, and [LLMFunc] makes one of a closure. A [heed.Similarity] compares texts. Package decisiontest has the
-// contract of a strategy as a test suite. Package llmtest has the contract of a model, and a scripted model for tests.
+// [LLM] has one method, and [LLMFunc] makes one of a closure. A [heed.Similarity] compares texts.
+// Package decisiontest has the contract of a strategy as a test suite. Package llmtest has the
+// contract of a model, and a scripted model for tests.
 //
 // # What is stored
 //
-// One [store.Store] has the traces of answers, the reactions to them, the counts of each person's reactions, and the outcomes
-// of experiments. [Request].Commit and [Reaction].Commit let a host commit its own changes together with an answer or a
-// reaction. The store's Sweep drops expired records.
+// One [store.Store] has the traces of answers and the outcomes of experiments. [Decider.TraceIn]
+// and [Experiment.ObserveIn] let a host commit them together with its own changes. The store's
+// Sweep drops expired records.
 //
-// Time, randomness and ids come from [Config]. With the same seed a request is always decided alike.
+// Time, randomness and ids come from [Config]. With the same seed a request is always decided
+// alike.
 package decision

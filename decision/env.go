@@ -8,9 +8,10 @@ import (
 	"github.com/heedhq/heed/internal/env"
 )
 
-// ConfigFromEnv returns a configuration from EXECUTIVE_ variables. lookup reads one, as [os.LookupEnv] does. environ lists the
-// environment, as [os.Environ] does; with it, unknown EXECUTIVE_ variables are faults. All faults are reported at once, each a
-// [*heed.ConfigError] whose field is the variable. The caller sets the rest, such as the model and the store.
+// ConfigFromEnv returns a configuration from EXECUTIVE_ variables. lookup reads one, as
+// [os.LookupEnv] does. environ lists the environment, as [os.Environ] does; with it, unknown
+// EXECUTIVE_ variables are faults. All faults are reported at once, each a [*heed.ConfigError]
+// whose field is the variable. The caller sets the rest, such as the model and the store.
 //
 // The Decision Strategy Interface design has these variables and defaults:
 //
@@ -29,8 +30,9 @@ import (
 //	EXECUTIVE_URGENCY_REDUCTION       0
 //	EXECUTIVE_HASH_TEXTS              false
 //
-// Blanks around a value are dropped. An empty variable counts as not set. [New] refuses an unknown strategy; a host that has
-// strategies of its own compares [Config].Strategy with their names before.
+// Blanks around a value are dropped. An empty variable counts as not set. [New] refuses an unknown
+// strategy; a host that has strategies of its own compares [Config].Strategy with their names
+// before.
 func ConfigFromEnv(lookup func(string) (string, bool), environ ...string) (Config, error) {
 	var cfg Config
 	r := env.Reader{Prefix: "EXECUTIVE_", Lookup: lookup}

@@ -15,8 +15,9 @@ import (
 type ExperimentReport struct {
 	Variants []VariantReport // in the order of the configuration
 	Best     string          // the variant that is most probably the best
-	// Enough says that there is enough to decide by: see [ExperimentConfig]. Why is then "probability", or "loss" if a better
-	// variant is possible but would gain too little to matter, or "winner" with an Error.
+	// Enough says that there is enough to decide by: see [ExperimentConfig]. Why is then
+	// "probability", or "loss" if a better variant is possible but would gain too little to matter, or
+	// "winner" with an Error.
 	Enough bool
 	Why    string
 }
@@ -39,18 +40,20 @@ type VariantReport struct {
 	Outcomes float64       // how many, by weight
 	Success  evidence.Beta // the belief about its rate of success, from an even prior
 	ProbBest float64       // the probability that it is the best of all
-	// ProbBetter is the probability that it is better than the control. Lift is its rate less the control's, with the interval
-	// that has 95 % of the probability. For the control they are ½ and 0.
+	// ProbBetter is the probability that it is better than the control. Lift is its rate less the
+	// control's, with the interval that has 95 % of the probability. For the control they are ½ and 0.
 	ProbBetter        float64
 	Lift              float64
 	LiftLow, LiftHigh float64
-	// Loss is the success that choosing it costs, on average over the belief: how much better the best variant is.
+	// Loss is the success that choosing it costs, on average over the belief: how much better the best
+	// variant is.
 	Loss float64
 }
 
-// Report reads the outcomes and says what they show. Its probabilities start from an even prior on each rate. They hold
-// however often one looks, as far as that prior is right. But of two equally good variants, one will sooner or later look better,
-// at any probability: see [ExperimentConfig].Loss.
+// Report reads the outcomes and says what they show. Its probabilities start from an even prior on
+// each rate. They hold however often one looks, as far as that prior is right. But of two equally
+// good variants, one will sooner or later look better, at any probability: see
+// [ExperimentConfig].Loss.
 func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 	report := ExperimentReport{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))
@@ -103,7 +106,8 @@ func (e *Experiment) sums(ctx context.Context) ([]evidence.Sums, error) {
 	return sums, nil
 }
 
-// lifts is the number of draws for lifts and losses. They are always the same, so that a report can be repeated.
+// lifts is the number of draws for lifts and losses. They are always the same, so that a report can
+// be repeated.
 const lifts = 10_000
 
 // compare fills in what follows from the beliefs about all variants.

@@ -17,7 +17,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// initialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
+// initialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks
+// of it.
 const initialConfidence = 0.3
 
 // ExtractorConfig configures an [Extractor].
@@ -26,19 +27,20 @@ type ExtractorConfig struct {
 	LLM LLM
 	// Store has the traces of the strategies, with texts that are not hashed. It must be set.
 	Store store.Store
-	// Nearest returns the heuristic that is most like one with this condition and message, of whatever confidence, and their
-	// similarity in [0, 1]. An empty id says that there is none. A heuristic with the same condition and contrary advice must
-	// not count as similar, as it would earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing
-	// is a duplicate.
+	// Nearest returns the heuristic that is most like one with this condition and message, of whatever
+	// confidence, and their similarity in [0, 1]. An empty id says that there is none. A heuristic
+	// with the same condition and contrary advice must not count as similar, as it would earn the
+	// praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a duplicate.
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
 	// Duplicate is the least similarity of two heuristics that are the same, in (0, 1]. 0 means 0.75.
 	Duplicate float64
-	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and 50.
+	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and
+	// 50.
 	MinWords, MaxWords int
 	// Types are the types of action. nil means suggest, remind, warn.
 	Types []string
-	// Prompt asks for a heuristic within the limits above. It must have {situation} and {response}, which JSON strings replace.
-	// "" means a default.
+	// Prompt asks for a heuristic within the limits above. It must have {situation} and {response},
+	// which JSON strings replace. "" means a default.
 	Prompt string
 	// Timeout, MaxInFlight and MaxTokens are as in [Config].
 	Timeout     time.Duration
@@ -46,7 +48,8 @@ type ExtractorConfig struct {
 	MaxTokens   int
 	// Now is the clock of what Observer is told. nil means time.Now.
 	Now func() time.Time
-	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as a refusal.
+	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as a
+	// refusal.
 	Observer heed.Observer
 }
 
@@ -85,15 +88,16 @@ func (c *ExtractorConfig) validate() error {
 	return found.Err()
 }
 
-// An Extractor makes heuristics of answers that were praised. The credit for the praise ([Reactions.Feedback]) does not
-// depend on it. An Extractor is safe for concurrent use by multiple goroutines.
+// An Extractor makes heuristics of answers that were praised. It reads an answer by its trace. An
+// Extractor is safe for concurrent use by multiple goroutines.
 type Extractor struct {
 	cfg    ExtractorConfig
 	models *host.Gate
 	watch  *watch.Watch
 }
 
-// NewExtractor returns an extractor, or all faults of its configuration, joined; each is a [*heed.ConfigError].
+// NewExtractor returns an extractor, or all faults of its configuration, joined; each is a
+// [*heed.ConfigError].
 func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
@@ -106,12 +110,13 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 	return &Extractor{cfg, host.NewGate(cfg.MaxInFlight), watch.New(cfg.Observer, "decision/extractor", cfg.Now)}, nil
 }
 
-// An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and Refused is set.
+// An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and
+// Refused is set.
 type Extraction struct {
 	// New is a heuristic to store, or nil.
 	New *Extracted
-	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are. Give it the praise too,
-	// unless it had the credit of the answer.
+	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are.
+	// Give it the praise too, unless it had the credit of the answer.
 	ReinforcedID string
 	Similarity   float64
 	// Refused says why there is neither.
@@ -130,9 +135,10 @@ type Extracted struct {
 	Domain     string
 }
 
-// Extract asks the model for the heuristic behind an answer, and checks it against the limits of the configuration. A
-// failing model is a refusal and no error. Extract asks again when it is called again for the same answer; the host can tell by
-// [Extracted].ResponseID. An answer without a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
+// Extract asks the model for the heuristic behind an answer, and checks it against the limits of
+// the configuration. A failing model is a refusal and no error. Extract asks again when it is
+// called again for the same answer; the host can tell by [Extracted].ResponseID. An answer without
+// a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	kept, err := getTrace(ctx, e.cfg.Store, responseID)
 	t := kept.Value

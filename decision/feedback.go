@@ -29,8 +29,8 @@ type Reaction struct {
 	At     time.Time // when the reaction came; the zero time means now
 }
 
-// Score returns the value of a mark from 1 to points, evenly spaced over [-1, 1]: of five marks, 1 is
-// -1, 3 is 0 and 5 is 1. Any other mark is NaN, which [Decider.Feedback] refuses.
+// Score returns the value of a mark from 1 to points, evenly spaced over [-1, 1]: of five marks, 1
+// is -1, 3 is 0 and 5 is 1. Any other mark is NaN, which [Decider.Feedback] refuses.
 func Score(mark, points int) float64 {
 	if points < 2 || mark < 1 || mark > points {
 		return math.NaN()
@@ -40,8 +40,8 @@ func Score(mark, points int) float64 {
 
 // A Credit is a [Reaction] together with the answer that it is about.
 type Credit struct {
-	// Statement is the reaction as a record of an answer takes it: see [answer.Answer.Say]. It is about
-	// HeuristicID.
+	// Statement is the reaction as a record of an answer takes it: see [answer.Answer.Say]. It is
+	// about HeuristicID.
 	Statement   answer.Statement
 	HeuristicID string // the heuristic that answered; empty if the model did
 	EventID     string // package learning finds the answer by it
@@ -52,8 +52,8 @@ type Credit struct {
 	Answered    time.Time   // when the answer was given
 }
 
-// Feedback returns which heuristic earns a reaction. It only reads the trace of the answer and checks
-// the reaction. To count the reaction, give the statement to package learning.
+// Feedback returns which heuristic earns a reaction. It only reads the trace of the answer and
+// checks the reaction. To count the reaction, give the statement to package learning.
 //
 // It returns [heed.ErrNotFound] if the answer has no trace, for example because the trace has
 // expired, and a [*heed.InputError] for an invalid reaction.

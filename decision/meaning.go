@@ -14,13 +14,15 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// SameMeaning is a [heed.Similarity] that asks a model which texts say the same in other words: 1 if so, and 0 if not. It is for
-// [Config].Similarity, where answers are free text. Each comparison is one call of the model, for at most 20 texts of at most 4,000
-// characters. A reply that is not clear for each text is an error, and nothing counts then.
+// SameMeaning is a [heed.Similarity] that asks a model which texts say the same in other words: 1
+// if so, and 0 if not. It is for [Config].Similarity, where answers are free text. Each comparison
+// is one call of the model, for at most 20 texts of at most 4,000 characters. A reply that is not
+// clear for each text is an error, and nothing counts then.
 //
-// A [Decider] compares only the first 20 candidates that the prompt withheld, and leaves out longer ones. It calls the model once for an
-// answer, and once more for each candidate that the prompt showed, and for each that agrees while sentences of the prompt are worded much
-// like it. [Result].Calls has these calls.
+// A [Decider] compares only the first 20 candidates that the prompt withheld, and leaves out longer
+// ones. It calls the model once for an answer, and once more for each candidate that the prompt
+// showed, and for each that agrees while sentences of the prompt are worded much like it.
+// [Result].Calls has these calls.
 func SameMeaning(llm LLM) heed.Similarity { return &sameMeaning{llm} }
 
 // sameMeaning is immutable.
@@ -42,7 +44,8 @@ func (s *sameMeaning) fitting(candidates []Candidate) (some []Candidate) {
 	return some
 }
 
-// Similar implements [heed.Similarity]. Equal texts are the same, and an empty one says nothing, so the model is not asked about those.
+// Similar implements [heed.Similarity]. Equal texts are the same, and an empty one says nothing, so
+// the model is not asked about those.
 func (s *sameMeaning) Similar(ctx context.Context, text string, others []string) ([]float64, error) {
 	switch {
 	case s.llm == nil:
@@ -116,8 +119,9 @@ var (
 
 func meansSame(word string) bool { return word != "different" && word != "no" && word != "false" }
 
-// parseMeanings reads which of n texts are the same: lines such as "1: same", JSON, or just the words in their order. Other lines
-// are prose. A number that is missing, unknown or answered in two ways is an error.
+// parseMeanings reads which of n texts are the same: lines such as "1: same", JSON, or just the
+// words in their order. Other lines are prose. A number that is missing, unknown or answered in two
+// ways is an error.
 func parseMeanings(reply string, n int) ([]bool, error) {
 	if len(reply) > maxReply {
 		return nil, errors.New("it is too long")

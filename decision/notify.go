@@ -20,8 +20,8 @@ func (res *Result) fail(what string, err error) {
 	res.failures = append(res.failures, failure{what, err})
 }
 
-// Notify notifies [Config].Observer of a decision: of what failed ([heed.Failed]), and of the result
-// ([heed.Decided]). [Decider.Decide] does so itself. A host that uses [Decider.Trusted] and
+// Notify notifies [Config].Observer of a decision: of what failed ([heed.Failed]), and of the
+// result ([heed.Decided]). [Decider.Decide] does so itself. A host that uses [Decider.Trusted] and
 // [Decider.Reply] calls Notify once, as soon as the answer is given. began is when the decision
 // began. If the host clears Reason of a [Fallback], the model's failure is left out, because
 // something else stopped the model.

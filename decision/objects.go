@@ -51,12 +51,13 @@ func (o *object) field(name string) (f *field, n int) {
 	return f, n
 }
 
-// findObjects returns the objects of a reply in which one of the names is a number, a text or an object, and whether one of
-// them was malformed. Objects may stand anywhere in the text but in thoughts, also within other objects, but not within one
-// that is found.
+// findObjects returns the objects of a reply in which one of the names is a number, a text or an
+// object, and whether one of them was malformed. Objects may stand anywhere in the text but in
+// thoughts, also within other objects, but not within one that is found.
 //
-// Objects are JSON with the faults of models: single quotes, names without quotes, comments, a comma too many, a text or a code
-// fence that ends within the object, which then has the fields that are complete.
+// Objects are JSON with the faults of models: single quotes, names without quotes, comments, a
+// comma too many, a text or a code fence that ends within the object, which then has the fields
+// that are complete.
 func findObjects(text string, names ...string) (found []*object, malformed bool) {
 	if len(text) > maxReply {
 		return nil, true
@@ -80,8 +81,8 @@ func findObjects(text string, names ...string) (found []*object, malformed bool)
 	}
 }
 
-// find returns the object itself if a field of one of the names has a value, else the objects within it that have. An object
-// without may be the template of an answer.
+// find returns the object itself if a field of one of the names has a value, else the objects
+// within it that have. An object without may be the template of an answer.
 func (o *object) find(names []string) (found []*object) {
 	for _, name := range names {
 		if f, n := o.field(name); n > 0 && f.kind != otherKind {
@@ -111,7 +112,8 @@ type reader struct {
 	at   int
 }
 
-// peek skips white space and comments and returns the next byte, or 0 at the end and at a code fence.
+// peek skips white space and comments and returns the next byte, or 0 at the end and at a code
+// fence.
 func (r *reader) peek() byte {
 	for r.at < len(r.text) {
 		rest := r.text[r.at:]
@@ -217,7 +219,8 @@ func (r *reader) value(f *field, depth int) (s state) {
 	}
 }
 
-// scalar reads a number or a literal. If the text ends with it, it counts as cut off, as it might go on.
+// scalar reads a number or a literal. If the text ends with it, it counts as cut off, as it might
+// go on.
 func (r *reader) scalar(f *field) state {
 	rest := r.text[r.at:]
 	n := strings.IndexAny(rest, ",}]\n")

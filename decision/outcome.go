@@ -15,8 +15,8 @@ import (
 // An ExperimentOutcome is what came of a decision.
 type ExperimentOutcome struct {
 	Variant string // as in the result, or in a [Credit]
-	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this one
-	// replaces, or empty.
+	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this
+	// one replaces, or empty.
 	ID, Replaces string
 	Reward       float64   // how good it was, in [0, 1]
 	Source       string    // who caused it; may be empty
@@ -40,9 +40,10 @@ func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
 	return nil
 }
 
-// ObserveIn counts an outcome as part of a step, for example together with the reaction that it comes
-// from. It differs from [Experiment.Observe] in one case: if the store no longer keeps the outcome that
-// this one replaces, both count, because the step cannot tell it from one that is still to come.
+// ObserveIn counts an outcome as part of a step, for example together with the reaction that it
+// comes from. It differs from [Experiment.Observe] in one case: if the store no longer keeps the
+// outcome that this one replaces, both count, because the step cannot tell it from one that is
+// still to come.
 func (e *Experiment) ObserveIn(tx *store.Tx, o ExperimentOutcome) error {
 	withdraw := func(b *store.Batch, id string) { b.Withdraw = []string{id} }
 	if err := e.observe(tx, o, withdraw); err != nil {
@@ -52,7 +53,9 @@ func (e *Experiment) ObserveIn(tx *store.Tx, o ExperimentOutcome) error {
 }
 
 // observe adds an outcome to a step. takeBack takes the replaced outcome back if it has no record.
-func (e *Experiment) observe(tx *store.Tx, o ExperimentOutcome, takeBack func(*store.Batch, string)) error {
+func (e *Experiment) observe(
+	tx *store.Tx, o ExperimentOutcome, takeBack func(*store.Batch, string),
+) error {
 	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
 		return &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
 	}
@@ -84,8 +87,8 @@ func (e *Experiment) notify(ctx context.Context, o *ExperimentOutcome, repeated 
 	})
 }
 
-// count reads what is known of an outcome and of the one that it replaces, and adds what changes. It
-// reports whether the outcome is known.
+// count reads what is known of an outcome and of the one that it replaces, and adds what changes.
+// It reports whether the outcome is known.
 func (e *Experiment) count(
 	tx *store.Tx, o *ExperimentOutcome, takeBack func(*store.Batch, string),
 ) (repeated bool, err error) {
@@ -124,14 +127,17 @@ func (e *Experiment) count(
 	return false, nil
 }
 
-// replaced is the name of the cells of outcomes that were replaced. They are in the other cells as well.
+// replaced is the name of the cells of outcomes that were replaced. They are in the other cells as
+// well.
 const replaced = "replaced"
 
 // observation returns an outcome as evidence.
 func (e *Experiment) observation(row *outcomeRow, name string) evidence.Observation {
 	cell := e.cell(row.Variant)
 	cell.Name = name
-	o := evidence.Observation{ID: e.id(row.ID), Cell: cell, Source: row.Source, Reward: row.Reward, Weight: 1, At: row.At}
+	o := evidence.Observation{
+		ID: e.id(row.ID), Cell: cell, Source: row.Source, Reward: row.Reward, Weight: 1, At: row.At,
+	}
 	if name == replaced {
 		o.ID = "replaced:" + o.ID
 	}
@@ -160,13 +166,17 @@ func (o *outcomeRow) id() string { return store.IDOf("outcome", o.Experiment, o.
 // outcomeKind keeps outcomes for as long as they can be replaced.
 var outcomeKind = store.View[outcomeRow]{
 	Kind: store.Kind{
-		Name: "decision.outcome", Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 1_000_000}, Caused: []string{"Source"}, Whole: true,
+		Name: "decision.outcome", Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 1_000_000},
+		Caused: []string{"Source"}, Whole: true,
 	},
-	Place: func(o outcomeRow) (string, time.Time, []string) { return o.id(), o.Kept, personKeys(o.Source) },
+	Place: func(o outcomeRow) (string, time.Time, []string) {
+		return o.id(), o.Kept, personKeys(o.Source)
+	},
 }
 
-// standing returns the sums of the outcomes of a variant that were not replaced. The parts are those of its cell, and then of the
-// replaced ones. Where a source was removed from the evidence, what it replaced is left out, too.
+// standing returns the sums of the outcomes of a variant that were not replaced. The parts are
+// those of its cell, and then of the replaced ones. Where a source was removed from the evidence,
+// what it replaced is left out, too.
 func standing(counted, taken []evidence.Part, now evidence.Instant) evidence.Sums {
 	sums := evidence.Caps{}.Pool(counted, now)
 	for _, p := range taken {

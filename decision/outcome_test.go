@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -139,4 +140,51 @@ func TestAnOutcomeTakesNoEvidenceAway(t *testing.T) {
 	require.NoError(t, again.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "3", Replaces: "2", Reward: 1}))
 	assert.Zero(t, batches.n)
 	assert.InDelta(t, 2./3, report(t, again).Variants[0].Success.Mean(), 1e-9)
+}
+
+// Outcomes are part of a host's step, and the observer is notified after the commit.
+func TestObserveIn(t *testing.T) {
+	var l listener
+	st := newStore((&clock{}).Now)
+	e := experiment(t, decision.ExperimentConfig{Store: st, Observer: l.observe})
+	in := func(o decision.ExperimentOutcome, end error) error {
+		return store.Do(ctx, st, func(tx *store.Tx) error {
+			if err := e.ObserveIn(tx, o); err != nil {
+				return err
+			}
+			assert.Empty(t, l.take())
+			return end
+		})
+	}
+	broken := errors.New("broken")
+	require.ErrorIs(t, in(decision.ExperimentOutcome{Variant: "a", ID: "1", Reward: 1}, broken), broken)
+	assert.Empty(t, l.take())
+	assert.Zero(t, report(t, e).Variants[0].Outcomes)
+	for _, o := range []decision.ExperimentOutcome{
+		{ID: "2", Replaces: "1", Reward: 1}, {ID: "1"}, {ID: "2", Replaces: "1", Reward: 1}, {ID: "3", Replaces: "2", Reward: 1},
+	} {
+		o.Variant = "a"
+		require.NoError(t, in(o, nil))
+		assert.Len(t, l.take(), 1)
+	}
+	v := report(t, e).Variants[0]
+	assert.Equal(t, 1., v.Outcomes, "what was replaced before it came counts nothing")
+	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
+	require.ErrorAs(t, in(decision.ExperimentOutcome{Variant: "c", ID: "1"}, nil), new(*heed.InputError))
+}
+
+// An outcome whose record has been dropped is still taken back, as long as the store keeps its history.
+func TestObserveInTakesAnOutcomeWithoutARecordBack(t *testing.T) {
+	limits := map[string]store.Limits{"decision.outcome": {Most: 1}}
+	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, Limits: limits})
+	require.NoError(t, err)
+	e := experiment(t, decision.ExperimentConfig{Store: st})
+	observe(t, e, "a", "1", 1)
+	observe(t, e, "a", "2", 1) // takes the place of the record
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		return e.ObserveIn(tx, decision.ExperimentOutcome{Variant: "a", ID: "3", Replaces: "1"})
+	}))
+	v := report(t, e).Variants[0]
+	assert.Equal(t, 2., v.Outcomes)
+	assert.InDelta(t, 0.5, v.Success.Mean(), 1e-9)
 }

@@ -18,7 +18,8 @@ func (p prediction) capped(ceiling float64) *Prediction {
 	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
 }
 
-// takePrediction takes the prediction from the end of an answer, where the model has written one as it was asked to.
+// takePrediction takes the prediction from the end of an answer, where the model has written one as
+// it was asked to.
 func (c *Config) takePrediction(res *Result) {
 	res.PredictionFault = "the answer has no prediction"
 	at := strings.LastIndexByte(res.Text, '{')
@@ -54,13 +55,14 @@ func (o *object) predicts() bool {
 	return err == nil || err2 == nil
 }
 
-// parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers "success" and "confidence".
-// Prose, code fences, thoughts and other objects may stand around it. It forgives the common faults of JSON from models, and
-// reads a number in quotes.
+// parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers
+// "success" and "confidence". Prose, code fences, thoughts and other objects may stand around it.
+// It forgives the common faults of JSON from models, and reads a number in quotes.
 //
-// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a percentage; a field that is
-// there twice; objects that differ or are malformed; a number at which the reply breaks off. ½ then replaces each missing or
-// refused number, and the error names the reason.
+// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a
+// percentage; a field that is there twice; objects that differ or are malformed; a number at which
+// the reply breaks off. ½ then replaces each missing or refused number, and the error names the
+// reason.
 func parsePrediction(reply string) (prediction, error) {
 	none := prediction{unknown, unknown}
 	found, malformed := findObjects(reply, "success", "confidence")

@@ -31,7 +31,8 @@ func bullets(heading string, goals []string) string {
 	return b.String()
 }
 
-// ask returns what the model is asked about an event, beside the candidates in the order in which they stand.
+// ask returns what the model is asked about an event, beside the candidates in the order in which
+// they stand.
 func (c *Config) ask(r *Request, shown []Candidate) string {
 	var after []string
 	if len(shown) > 0 {
@@ -104,7 +105,8 @@ func (c *Config) predict(text, answer string, goals []string) string {
 	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(c.Prompts.SuccessHeading, goals)
 }
 
-// fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name the other.
+// fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name
+// the other.
 func fill(template, situation, response string, most int) string {
 	return strings.NewReplacer("{situation}", prompt.Quote(situation, most), "{response}", prompt.Quote(response, most)).Replace(template)
 }

@@ -21,7 +21,8 @@ type ReevaluateConfig struct {
 	Similarity heed.Similarity
 	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75.
 	Threshold float64
-	// PerTier is how many heuristics are drawn from each tier of confidence: below 0.4, up to 0.7, and above. All 0 mean 5 each.
+	// PerTier is how many heuristics are drawn from each tier of confidence: below 0.4, up to 0.7, and
+	// above. All 0 mean 5 each.
 	PerTier [3]int
 	// Seed draws them, during the call only. nil means a random one.
 	Seed rand.Source
@@ -49,21 +50,24 @@ func (c ReevaluateConfig) validate() error {
 	return found.Err()
 }
 
-// A Reevaluation compares a heuristic with the model's answer to its situation. The model was not shown the heuristic.
+// A Reevaluation compares a heuristic with the model's answer to its situation. The model was not
+// shown the heuristic.
 type Reevaluation struct {
 	Heuristic Candidate
-	// Result is the decision. Its Compared is the heuristic beside the model's answer, as in a decision that withheld the heuristic.
+	// Result is the decision. Its Compared is the heuristic beside the model's answer, as in a
+	// decision that withheld the heuristic.
 	Result Result
 	// Err is why there is no result, or no similarity.
 	Err error
 }
 
-// Reevaluate draws heuristics from three tiers of confidence and puts the situation of each to the strategy, without
-// candidates. The model does not know what the heuristic says, so its agreement is evidence, and another answer may be a
-// better idea. Nothing is learned from it here.
+// Reevaluate draws heuristics from three tiers of confidence and puts the situation of each to the
+// strategy, without candidates. The model does not know what the heuristic says, so its agreement
+// is evidence, and another answer may be a better idea. Nothing is learned from it here.
 //
-// The strategy is asked about one heuristic after the other, the low tier first. A failure is told in the reevaluation. When the
-// context ends, Reevaluate returns its error with the reevaluations so far.
+// The strategy is asked about one heuristic after the other, the low tier first. A failure is told
+// in the reevaluation. When the context ends, Reevaluate returns its error with the reevaluations
+// so far.
 func Reevaluate(ctx context.Context, cfg ReevaluateConfig, heuristics []Candidate) ([]Reevaluation, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -120,6 +124,9 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 		re.Err = err
 		return re
 	}
-	re.Result.Compared = []answer.Comparison{{HeuristicID: h.HeuristicID, Similarity: similarities[0], Agrees: similarities[0] >= c.Threshold}}
+	like := similarities[0]
+	re.Result.Compared = []answer.Comparison{
+		{HeuristicID: h.HeuristicID, Similarity: like, Agrees: like >= c.Threshold},
+	}
 	return re
 }

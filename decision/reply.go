@@ -14,8 +14,8 @@ import (
 )
 
 // Reply puts an [Ask] to a model and makes a [Result] of the answer. It also asks for a prediction
-// ([Config].Prediction) and compares the answer with the candidates that the prompt withheld. For an
-// answer that is already there, pass an [LLMFunc] that returns it.
+// ([Config].Prediction) and compares the answer with the candidates that the prompt withheld. For
+// an answer that is already there, pass an [LLMFunc] that returns it.
 //
 // The request must be the one that the Ask was made of. Reply stores nothing and notifies nobody:
 // see [Decider.TraceIn] and [Decider.Notify]. If model is nil, or the request can wait, the path is
@@ -79,12 +79,15 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 }
 
 // generate calls a model, and takes its thoughts out of the text.
-func (d *Decider) generate(ctx context.Context, model LLM, res *Result, r LLMRequest) (LLMResponse, error) {
+func (d *Decider) generate(
+	ctx context.Context, model LLM, res *Result, r LLMRequest,
+) (LLMResponse, error) {
 	var called atomic.Bool
-	reply, err := host.Pass(ctx, d.models, "the model", func(ctx context.Context) (LLMResponse, error) {
+	call := func(ctx context.Context) (LLMResponse, error) {
 		called.Store(true)
 		return model.Generate(ctx, r)
-	})
+	}
+	reply, err := host.Pass(ctx, d.models, "the model", call)
 	if called.Load() {
 		res.Calls++
 	}

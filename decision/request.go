@@ -14,7 +14,8 @@ import (
 type Request struct {
 	EventID string // package learning knows the answer by it; empty where nothing is learned
 	Text    string // what happened
-	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and signs, and not as one line.
+	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and signs,
+	// and not as one line.
 	Code   bool
 	Source string // who caused the event
 	Domain string // what it is about; goals may be given by domain
@@ -31,14 +32,16 @@ type Request struct {
 	Goals []string
 	// System replaces Config.Persona and Prompts.System for this event. "" means those.
 	System string
-	// Briefing is what else the model has to know, such as rules and warnings. It follows the system prompt and precedes the
-	// goals, unchanged but for blanks around it. Pass text from outside through package prompt first; feedback.Rules and
-	// patterns.Plan have done so.
+	// Briefing is what else the model has to know, such as rules and warnings. It follows the system
+	// prompt and precedes the goals, unchanged but for blanks around it. Pass text from outside
+	// through package prompt first; feedback.Rules and patterns.Plan have done so.
 	Briefing string
-	// Told has the other texts that the model is given, such as the conversation before. heed's prompt does not have them. A
-	// candidate that says the same as one of them is not compared with the answer.
+	// Told has the other texts that the model is given, such as the conversation before. heed's prompt
+	// does not have them. A candidate that says the same as one of them is not compared with the
+	// answer.
 	Told []string
-	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See [BiasThreshold].
+	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See
+	// [BiasThreshold].
 	Biases map[string]float64
 	// AskModel keeps heuristics from answering, for example because the user asked for another answer.
 	// The prompt shows all candidates for which there is room, and none is compared with the answer.
@@ -53,10 +56,12 @@ type Request struct {
 	nth uint64 // the number of a request without an EventID
 }
 
-// BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted heuristic may answer.
+// BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted
+// heuristic may answer.
 const BiasThreshold = "confidence_threshold"
 
-// A Candidate is a heuristic that may fit an event. A prompt shows its Condition and its Action only.
+// A Candidate is a heuristic that may fit an event. A prompt shows its Condition and its Action
+// only.
 type Candidate struct {
 	HeuristicID string
 	Condition   string  // the situation that it is for
@@ -89,8 +94,9 @@ func distinct(candidates []Candidate) []Candidate {
 	return kept
 }
 
-// Rank returns candidates by similarity, the greatest first. Candidates whose similarities are close come by confidence. A
-// similarity is close if it is at most closeness below the greatest of its group. Equals keep their order.
+// Rank returns candidates by similarity, the greatest first. Candidates whose similarities are
+// close come by confidence. A similarity is close if it is at most closeness below the greatest of
+// its group. Equals keep their order.
 func Rank(candidates []Candidate, closeness float64) []Candidate {
 	ranked := slices.Clone(candidates)
 	slices.SortStableFunc(ranked, func(a, b Candidate) int { return cmp.Compare(b.Similarity, a.Similarity) })

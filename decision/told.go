@@ -12,10 +12,14 @@ import (
 	words "github.com/heedhq/heed/internal/text"
 )
 
-// told returns the withheld candidates whose action the model was told all the same: by a shown candidate that is much like it, or by any
-// other text of the prompt, word for word. Where the answer agrees, it also looks for sentences that are much like the action, as the
-// model may have taken the action from there. It returns candidates without an action, too.
-func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate, agree map[string]bool) (map[string]bool, error) {
+// told returns the withheld candidates whose action the model was told all the same: by a shown
+// candidate that is much like it, or by any other text of the prompt, word for word. Where the
+// answer agrees, it also looks for sentences that are much like the action, as the model may have
+// taken the action from there. It returns candidates without an action, too.
+func (d *Decider) told(
+	ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate,
+	agree map[string]bool,
+) (map[string]bool, error) {
 	told := make(map[string]bool, len(withheld))
 	if len(withheld) == 0 {
 		return told, nil
@@ -73,8 +77,9 @@ const (
 	mayParaphrase = 0.25 // the likeness in trigrams from which on a model is asked
 )
 
-// likeliest returns the parts of a text that share the most with an action, as many as can be compared in one call. Each has as
-// many sentences as the action. A part that shares nothing, or less than least, is left out.
+// likeliest returns the parts of a text that share the most with an action, as many as can be
+// compared in one call. Each has as many sentences as the action. A part that shares nothing, or
+// less than least, is left out.
 func likeliest(action string, sentences []string, least float64) []string {
 	type part struct {
 		text string

@@ -23,8 +23,8 @@ type Trace struct {
 	Source     string // who caused the event
 	Domain     string
 	Path       Path // Heuristic or Model
-	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB, as [Config].Redact left
-	// them. If Hashed is set, all texts are hashes.
+	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB,
+	// as [Config].Redact left them. If Hashed is set, all texts are hashes.
 	Text, Response string
 	Hashed         bool
 	MatchedID      string // the heuristic that matched best
@@ -49,9 +49,12 @@ type Trace struct {
 // traceKind keeps traces for as long as reactions can come. The source of an event may be a person.
 var traceKind = store.View[Trace]{
 	Kind: store.Kind{
-		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000}, Caused: []string{"Source"},
+		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000},
+		Caused: []string{"Source"},
 	},
-	Place: func(t Trace) (string, time.Time, []string) { return t.ResponseID, t.At, personKeys(t.Source) },
+	Place: func(t Trace) (string, time.Time, []string) {
+		return t.ResponseID, t.At, personKeys(t.Source)
+	},
 }
 
 func personKeys(name string) []string {
@@ -172,8 +175,8 @@ func (d *Decider) trace(r *Request, res *Result) Trace {
 	}
 }
 
-// withoutSource returns a prompt whose heading does not name the source, because the trace keeps the
-// prompt if the person is forgotten.
+// withoutSource returns a prompt whose heading does not name the source, because the trace keeps
+// the prompt if the person is forgotten.
 func (c *Config) withoutSource(text, source string) string {
 	if source == "" || c.Prompts.Event == "" {
 		return text

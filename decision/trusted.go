@@ -11,16 +11,16 @@ const (
 	maxThreshold = 0.95
 )
 
-// threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8 with a bias of -0.1 is
-// reached by 0.7.
+// threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8
+// with a bias of -0.1 is reached by 0.7.
 func (u *Urgency) threshold(base, bias, urgency float64) float64 {
 	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
 	return min(max(t, minThreshold), maxThreshold)
 }
 
 // Trusted returns the answer of a trusted heuristic and true, or false if none answers. Its path is
-// [Heuristic]. It stores nothing and calls no code of the host, and the same request always gives the
-// same result. An invalid request gives false, and [Decider.Ask] returns its fault.
+// [Heuristic]. It stores nothing and calls no code of the host, and the same request always gives
+// the same result. An invalid request gives false, and [Decider.Ask] returns its fault.
 //
 // To keep a heuristic from answering, call Trusted again without this candidate.
 func (d *Decider) Trusted(r Request) (Result, bool) {
@@ -45,7 +45,8 @@ func (d *Decider) trusted(r *Request) (Result, bool) {
 	return res, true
 }
 
-// pick returns the candidate that answers, or nil. Without tiers only the first candidate that may answer can.
+// pick returns the candidate that answers, or nil. Without tiers only the first candidate that may
+// answer can.
 func (d *Decider) pick(r *Request, res *Result) *Candidate {
 	from := r.Candidates
 	if showOnly := func(c Candidate) bool { return c.ShowOnly }; slices.ContainsFunc(from, showOnly) {
@@ -68,7 +69,8 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 	return nil
 }
 
-// draw draws one of the candidates that reach the threshold, by similarity, or by confidence if none has a similarity.
+// draw draws one of the candidates that reach the threshold, by similarity, or by confidence if
+// none has a similarity.
 func (d *Decider) draw(r *Request, from []Candidate, threshold float64) *Candidate {
 	similar := slices.ContainsFunc(from, func(c Candidate) bool { return c.Similarity > 0 })
 	weights, total := make([]float64, len(from)), 0.

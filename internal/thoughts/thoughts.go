@@ -1,14 +1,15 @@
 // Package thoughts takes what a reasoning model writes to itself out of its answers.
 //
-// Thoughts stand in tags: think, thinking, thought, reasoning, reflection, scratchpad or seed:think, in
-// any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed runs to the end
-// of the text. A closing tag without an opening one ends thoughts that began with the text, because
-// some servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of backticks
-// within a line.
+// Thoughts stand in tags: think, thinking, thought, reasoning, reflection, scratchpad or
+// seed:think, in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed
+// runs to the end of the text. A closing tag without an opening one ends thoughts that began with
+// the text, because some servers drop the opening tag. Tags in code stay: in a fenced block, and in
+// a span of backticks within a line.
 //
 // In the raw harmony format, messages on every channel except the final one are thoughts:
 //
-//	<|channel|>analysis<|message|>thoughts<|end|><|start|>assistant<|channel|>final<|message|>answer<|return|>
+//	<|channel|>analysis<|message|>thoughts<|end|>
+//	<|start|>assistant<|channel|>final<|message|>answer<|return|>
 package thoughts
 
 import (
@@ -49,7 +50,8 @@ var endTokens = [...]string{"<|end|>", "<|return|>", "<|call|>"}
 // message names a message of thoughts in the harmony format, among the tags that are open.
 const message = "<|"
 
-// Split returns an answer without its thoughts, and the thoughts. An answer without thoughts stays as it is.
+// Split returns an answer without its thoughts, and the thoughts. An answer without thoughts stays
+// as it is.
 func Split(text string) (answer, thoughts string) {
 	if !strings.ContainsAny(text, "<[◁") {
 		return text, ""
@@ -63,8 +65,8 @@ func Split(text string) (answer, thoughts string) {
 	return said + rest, r.Thoughts()
 }
 
-// A Reader takes the thoughts out of an answer that comes in chunks. The chunks' boundaries do not matter. The zero value is
-// ready. It must not be used concurrently.
+// A Reader takes the thoughts out of an answer that comes in chunks. The chunks' boundaries do not
+// matter. The zero value is ready. It must not be used concurrently.
 type Reader struct {
 	held     string // what is not decided yet
 	said     strings.Builder
@@ -76,8 +78,8 @@ type Reader struct {
 	harmony bool   // a message of the harmony format has begun
 }
 
-// Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If restart is true, all that was
-// returned by earlier calls was thought, and the text begins anew.
+// Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If
+// restart is true, all that was returned by earlier calls was thought, and the text begins anew.
 func (r *Reader) Write(chunk string) (text string, restart bool) {
 	r.held += chunk
 	return r.read(false)
@@ -105,7 +107,8 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 	return r.said.String()[begin:], restart
 }
 
-// step reads the next piece and returns its length, or 0 where more text is needed. It reports whether all before was thought.
+// step reads the next piece and returns its length, or 0 where more text is needed. It reports
+// whether all before was thought.
 func (r *Reader) step(final bool) (n int, anew bool) {
 	switch c := r.held[0]; {
 	case c == '\n':
@@ -281,8 +284,8 @@ func (r *Reader) token(final bool) int {
 	return r.take(1)
 }
 
-// header returns the length of what precedes a message, and the channel of the message. The length is
-// 0 if more text is needed, and negative if the text begins with something else.
+// header returns the length of what precedes a message, and the channel of the message. The length
+// is 0 if more text is needed, and negative if the text begins with something else.
 func header(text string, final bool) (n int, channel string) {
 	text = text[:min(len(text), longestHeader)]
 	if !mayBegin(startToken, text) && !mayBegin(channelToken, text) {
