@@ -39,7 +39,7 @@ func (s *Service) Export(ctx context.Context) (Archive, error) {
 		a.Feedback = append(a.Feedback, r)
 	}
 	var err error
-	if a.Proposals, err = s.proposals(ctx, ProposalQuery{}); err != nil {
+	if a.Proposals, err = s.proposals(s.reading(ctx), ProposalQuery{}); err != nil {
 		return Archive{}, wrap("export", err)
 	}
 	if a.Rules, err = s.Rules().List(ctx, RuleQuery{}); err != nil {
@@ -196,15 +196,15 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 	if err != nil {
 		return nil, wrap("import", err)
 	}
-	_, err = s.act(ctx, "import", "", actor, reason, nil, func(now time.Time, canonical string) (c change, err error) {
+	_, err = s.act(ctx, "import", "", actor, reason, nil, func(c *change, now time.Time, canonical string) (err error) {
 		by.who = canonical
-		if by.trusted, c, err = s.trusts(ctx, digest, now); err != nil {
-			return change{}, err
+		if by.trusted, err = s.trusts(c, digest, now); err != nil {
+			return err
 		}
 		e := s.entry(now, by.who, "import", "", reason)
 		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules)), "trusted": fmt.Sprint(by.trusted)}
 		c.tell(e)
-		return c, nil
+		return nil
 	})
 	if err != nil {
 		return nil, wrap("import", err)
@@ -249,34 +249,25 @@ func (a Archive) digest() (string, error) {
 }
 
 // trusts reports whether an archive's claims are believed. The change marks the archive that comes into an empty store.
-func (s *Service) trusts(ctx context.Context, digest string, now time.Time) (trusted bool, c change, err error) {
+func (s *Service) trusts(c *change, digest string, now time.Time) (trusted bool, err error) {
 	if s.cfg.TrustArchive {
-		return true, c, nil
+		return true, nil
 	}
+	first := store.Query{Kind: feedbackKind.Name, Limit: 1}
 	restored := restoredMark + digest
-	switch _, err := markKind.Get(ctx, s.cfg.Store, restored); {
-	case err == nil:
-		return true, c, nil
-	case !errors.Is(err, heed.ErrNotFound):
-		return false, c, err
+	c.Want(store.Wants{Refs: marks(), Queries: []store.Query{first}})
+	if known, err := markKind.In(c.Tx, restored); err != nil || known.Revision > 0 {
+		return err == nil, err
 	}
-	at, err := s.board(ctx)
-	if err != nil || at != (board{}) {
-		return false, c, err
+	var read store.Snapshot
+	if err := c.Read(&read, nil, marks(), first); err != nil {
+		return false, err
 	}
-	known := false
-	for _, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Limit: 1}) {
-		if err != nil {
-			return false, c, err
-		}
-		known = true
+	if read.Records[0].Revision+read.Records[1].Revision > 0 || len(read.Found[0]) > 0 {
+		return false, nil
 	}
-	if known {
-		return false, c, nil
-	}
-	c = at.opens(now)
 	c.write(markKind.Record(mark{restored, now}, 0))
-	return true, c, nil
+	return true, c.opens(now)
 }
 
 // pending is the proposal of what an active rule says. It has the evidence that the archive names.
@@ -315,7 +306,7 @@ func (s *Service) importFeedback(ctx context.Context, r Feedback, by importer) e
 	}
 	truncate(&r.Recorded)
 	r.Proposal = ""
-	return s.add(ctx, r)
+	return s.addAlone(ctx, r)
 }
 
 // truncate brings moments into the form in which they are kept.
@@ -368,43 +359,43 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, by importer) e
 	}
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
-	_, err := s.commit(ctx, s.governing, func() (change, error) {
+	_, err := s.step(ctx, s.governing, func(c *change) error {
+		c.Want(p.wants(), store.Wants{Refs: []store.Ref{proposalKind.Ref(p.ID), ruleKind.Ref(p.ID)}})
 		if p.Status == StatePending {
-			if err := s.checkNew(ctx, p.ID, &p.Draft); err != nil {
-				return change{}, err
+			if err := checkNew(c.Tx, p.ID, &p.Draft); err != nil {
+				return err
 			}
 		}
-		if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
-			return change{}, cmp.Or(err, errKnown)
+		if _, err := proposalKind.in(c.Tx, p.ID); !errors.Is(err, heed.ErrNotFound) {
+			return cmp.Or(err, errKnown)
 		}
 		now := s.now()
-		c, err := s.imported(ctx, p.at(0), by, now)
 		c.tell(s.entry(now, by.who, "import", p.ID, by.reason))
-		return c, err
+		return s.imported(c, p.at(0), by, now)
 	})
 	return err
 }
 
-// imported is the change that takes over a proposal.
-func (s *Service) imported(ctx context.Context, p Proposal, by importer, now time.Time) (c change, err error) {
+// imported takes over a proposal.
+func (s *Service) imported(c *change, p Proposal, by importer, now time.Time) (err error) {
 	switch p.Status {
 	case StateApproved: // is worth what its rule is
 		id := p.ID
 		if !p.makes() {
 			id = p.Of
 		}
-		_, err = ruleKind.get(ctx, s.cfg.Store, id)
+		_, err = ruleKind.in(c.Tx, id)
 	case StateRejected, StateExpired, StateSuperseded, StateDocumented:
 	case StatePending:
 		if p.Action == DocumentOnly {
-			return c, invalid("Action", "must pass the gate, as the proposal is pending")
+			return invalid("Action", "must pass the gate, as the proposal is pending")
 		}
 		p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
 		p.Writers, p.Proposer = text.Distinct(append(p.Writers, by.who)), by.who
-		if c, err = s.opened(ctx, &p); err != nil {
-			return c, err
+		if err = s.opened(c, &p); err != nil {
+			return err
 		}
-		return c, s.vacate(ctx, &c, p.Cluster, now)
+		return s.vacate(c, p.Cluster, now)
 	default:
 		err = invalid("Status", "is none of the statuses")
 	}
@@ -418,15 +409,15 @@ func (s *Service) imported(ctx context.Context, p Proposal, by importer, now tim
 		p.Approvals = nil
 	}
 	c.write(proposalKind.record(p))
-	return c, err
+	return err
 }
 
 // vacate reports that a cluster has a pending proposal, and closes one whose time is over.
-func (s *Service) vacate(ctx context.Context, c *change, cluster string, now time.Time) error {
+func (s *Service) vacate(c *change, cluster string, now time.Time) error {
 	if cluster == "" {
 		return nil
 	}
-	pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Cluster: cluster})
+	pending, err := s.proposals(c.Tx, ProposalQuery{Status: StatePending, Cluster: cluster})
 	for _, p := range pending {
 		if now.Before(p.Expires) {
 			return notNow("cluster's proposal", p.Status)
@@ -448,16 +439,14 @@ func (s *Service) importRule(ctx context.Context, r Rule, by importer) error {
 	}
 	truncate(&r.Activated, &r.Left)
 	truncateApprovals(r.Approvals)
-	_, err := s.commit(ctx, s.governing, func() (change, error) {
-		if err := s.checkNew(ctx, r.ID, &r.Draft); err != nil {
-			return change{}, err
+	_, err := s.step(ctx, s.governing, func(c *change) error {
+		c.Want(r.wants())
+		r := r.at(0)
+		if err := checkNew(c.Tx, r.ID, &r.Draft); err != nil {
+			return err
 		}
-		at, err := s.board(ctx)
-		if err != nil {
-			return change{}, err
-		}
-		if err := s.admit(ctx, &r, by); err != nil {
-			return change{}, err
+		if err := s.admit(c.Tx, &r, by); err != nil {
+			return err
 		}
 		now := s.now()
 		if r.Left.After(now) {
@@ -467,27 +456,26 @@ func (s *Service) importRule(ctx context.Context, r Rule, by importer) error {
 			r.Activated = now
 		}
 		r.Since, r.Effect, r.RetireProposed = now, Effect{}, time.Time{}
-		c := at.governs(now)
 		c.write(ruleKind.record(r))
 		c.tell(s.entry(now, by.who, "import", r.ID, by.reason))
 		if r.Status == StateActive {
 			c.notice(heed.Activated{Component: component, At: now, Subject: r.ID})
 		}
-		return c, nil
+		return c.governs(now)
 	})
 	return err
 }
 
 // checkNew reports a rule of this id: as errKnown if it has these words, and else as a [heed.ErrConflict].
-func (s *Service) checkNew(ctx context.Context, id string, d *Draft) error {
-	known, err := ruleKind.get(ctx, s.cfg.Store, id)
+func checkNew(tx *store.Tx, id string, d *Draft) error {
+	known, err := ruleKind.in(tx, id)
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
 	case known.words() != d.words():
-		return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
+		return store.Final(fmt.Errorf("another rule has this id: %w", heed.ErrConflict))
 	}
 	return errKnown
 }
@@ -521,7 +509,7 @@ func (s *Service) named(field string, id *string) (err error) {
 }
 
 // admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
-func (s *Service) admit(ctx context.Context, r *Rule, by importer) error {
+func (s *Service) admit(tx *store.Tx, r *Rule, by importer) error {
 	if err := errors.Join(s.people("Authors", r.Authors), s.people("Writers", r.Writers), s.approvers(r.Approvals)); err != nil {
 		return err
 	}
@@ -538,7 +526,7 @@ func (s *Service) admit(ctx context.Context, r *Rule, by importer) error {
 			return ineligible(ownWords)
 		}
 	}
-	against, err := s.against(ctx, &r.Draft)
+	against, err := s.against(tx, &r.Draft)
 	if err != nil {
 		return err
 	}

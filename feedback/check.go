@@ -60,16 +60,33 @@ const (
 // Check asks the rules that are active for an agent whether an answer, or the call of a tool, breaks them, in their order. The caller
 // decides what to do then. Each check counts for the [Effect] of its rule. A text of more than 64 KiB is not compared with
 // expressions, and reported as unchecked.
-func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
-	if err := errors.Join(evidence.CheckText("ID", c.ID), evidence.CheckText("Tool", c.Tool)); err != nil {
-		return nil, wrap("check", err)
-	}
-	lines, err := r.lines(ctx, c.Agent)
+func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, err error) {
+	err = store.Do(ctx, r.s.cfg.Store, func(tx *store.Tx) error {
+		violations, err = r.check(tx, c)
+		return err
+	})
 	if err != nil {
 		return nil, wrap("check", err)
 	}
-	var violations []Violation
-	var found store.Batch
+	return violations, nil
+}
+
+// CheckIn is [Rules.Check] in a step. It calls the functions of [Config].Checks each time the step runs. What it finds counts when
+// the step is committed.
+func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
+	violations, err := r.check(tx, c)
+	return violations, wrap("check", err)
+}
+
+func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err error) {
+	if err := errors.Join(evidence.CheckText("ID", c.ID), evidence.CheckText("Tool", c.Tool)); err != nil {
+		return nil, err
+	}
+	lines, err := r.lines(tx, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	ctx := tx.Context()
 	now, text := r.s.now(), checkedOf(&c)
 	for _, line := range lines {
 		if c.Words && r.s.contradicts(c.Text, line.words) {
@@ -80,7 +97,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 		}
 		reason, err := r.s.broken(ctx, line.check, c.Tool, &text)
 		if ctx.Err() != nil {
-			return nil, wrap("check", ctx.Err())
+			return nil, ctx.Err()
 		}
 		kept := 1.
 		switch {
@@ -91,15 +108,13 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 			kept = 0
 			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: reason})
 		}
-		found.Observations = append(found.Observations, evidence.Observation{
-			ID: store.IDOf("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
-		})
+		if c.ID != "" {
+			tx.Observe(evidence.Observation{
+				ID: store.IDOf("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
+			})
+		}
 	}
-	if c.ID == "" || len(found.Observations) == 0 {
-		return violations, nil
-	}
-	_, err = r.s.cfg.Store.Commit(ctx, found)
-	return violations, wrap("check", err)
+	return violations, nil
 }
 
 // contradicts reports whether two texts that speak of the same contradict each other, by their words alone.

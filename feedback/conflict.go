@@ -34,34 +34,38 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	if err := r.s.validateDraft(&d); err != nil {
 		return nil, wrap("conflicts", err)
 	}
-	pending, err := r.s.waiting(ctx)
+	tx := r.s.reading(ctx)
+	tx.Want(store.Wants{Queries: append(waitingQueries(), ruleKind.queries(d.activeKeys())...)})
+	pending, err := waiting(tx)
 	if err != nil {
 		return nil, wrap("conflicts", err)
 	}
-	conflicts, err := r.s.conflicts(ctx, &d, pending, "")
+	conflicts, err := r.s.conflicts(tx, &d, pending, "")
 	if err != nil {
 		return nil, wrap("conflicts", err)
 	}
-	disputed, err := r.s.disputed(ctx, &d)
+	disputed, err := r.s.disputed(tx, &d)
 	return sortConflicts(append(conflicts, disputed...)), wrap("conflicts", err)
 }
 
 // waiting returns the proposals that are pending.
-func (s *Service) waiting(ctx context.Context) ([]Proposal, error) {
-	return proposalKind.union(ctx, s.cfg.Store, [][]string{statusKeys(StatePending)}, func(*Proposal) bool { return true })
+func waiting(tx *store.Tx) ([]Proposal, error) {
+	return proposalKind.union(tx, [][]string{statusKeys(StatePending)}, func(*Proposal) bool { return true })
 }
 
+func waitingQueries() []store.Query { return proposalKind.queries([][]string{statusKeys(StatePending)}) }
+
 // conflicts compares the draft with active rules and with these proposals, but for one.
-func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, except string) ([]Conflict, error) {
+func (s *Service) conflicts(tx *store.Tx, d *Draft, pending []Proposal, except string) ([]Conflict, error) {
 	var found []Conflict
 	var texts []string
 	consider := func(o *Draft, id string, isPending bool) {
-		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of && !slices.Contains(d.Supersedes, id) {
+		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of && !slices.Contains(d.replaces(), id) {
 			found = append(found, Conflict{ID: id, Pending: isPending})
 			texts = append(texts, o.Text)
 		}
 	}
-	rules, err := s.activeRules(ctx, d)
+	rules, err := activeRules(tx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, e
 	for i := range pending {
 		consider(&pending[i].Draft, pending[i].ID, true)
 	}
-	scores, err := s.scores(ctx, d.Text, texts)
+	scores, err := s.scores(tx.Context(), d.Text, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +98,13 @@ func sortConflicts(all []Conflict) []Conflict {
 }
 
 // disputed returns the feedback that contradicts a draft, once for each text.
-func (s *Service) disputed(ctx context.Context, d *Draft) (found []Conflict, err error) {
+func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error) {
 	if !d.makes() && d.Change != Restore {
 		return nil, nil
 	}
 	texts := map[string]int{} // where each is in found
-	err = s.compareRecent(ctx, d, func(m *Match) {
-		if m.Class == Archived || !s.disputes(d.Text, m) {
+	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != Archived }, func(m *Match) {
+		if !s.disputes(d.Text, m) {
 			return
 		}
 		text := s.readings.read(m.said()).plain
@@ -116,18 +120,23 @@ func (s *Service) disputed(ctx context.Context, d *Draft) (found []Conflict, err
 	return found, err
 }
 
-// compareRecent compares a draft with the latest decisions about each of its agents that have a text, the most alike first.
-func (s *Service) compareRecent(ctx context.Context, d *Draft, visit func(*Match)) error {
+// compareRecent compares a draft with some of the latest decisions about each of its agents that have a text, the most alike
+// first.
+func (s *Service) compareRecent(tx *store.Tx, d *Draft, selects func(*Feedback) bool, visit func(*Match)) error {
 	agents := d.Agents
 	if d.AllAgents {
 		agents = []string{""}
 	}
 	for _, agent := range agents {
-		known, err := s.recent(ctx, &Feedback{Agent: agent})
+		tx.Want(store.Wants{Queries: []store.Query{s.recentOf(agent)}})
+	}
+	for _, agent := range agents {
+		known, err := s.recent(tx, &Feedback{Agent: agent})
 		if err != nil {
 			return err
 		}
-		matches, err := s.compare(ctx, d.Text, known, false)
+		known = slices.DeleteFunc(known, func(f Feedback) bool { return !selects(&f) })
+		matches, err := s.compare(tx.Context(), d.Text, known, false)
 		if err != nil {
 			return err
 		}
@@ -139,8 +148,8 @@ func (s *Service) compareRecent(ctx context.Context, d *Draft, visit func(*Match
 }
 
 // activeRules returns the active rules that an agent of the draft may see. It reads no others.
-func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
-	return ruleKind.union(ctx, s.cfg.Store, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
+func activeRules(tx *store.Tx, d *Draft) ([]Rule, error) {
+	return ruleKind.union(tx, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
 // activeKeys are what to look for: the active rules that an agent of the draft may see.
@@ -171,11 +180,11 @@ func (s *Service) explain(c *Conflict, text, other string) {
 }
 
 // against returns the active rules that the draft contradicts. Pinning changes no words, so that nothing is against it.
-func (s *Service) against(ctx context.Context, d *Draft) ([]Conflict, error) {
+func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 	if !d.makes() && d.Change != Restore {
 		return nil, nil
 	}
-	conflicts, err := s.conflicts(ctx, d, nil, "")
+	conflicts, err := s.conflicts(tx, d, nil, "")
 	return contradictions(conflicts), err
 }
 
@@ -193,26 +202,19 @@ func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, e
 	if err := s.validateDraft(&d); err != nil {
 		return nil, 0, wrap("dry run", err)
 	}
-	agents := d.Agents
-	if d.AllAgents {
-		agents = []string{""}
+	corrects := func(f *Feedback) bool {
+		if f.corrects() {
+			of++
+		}
+		return f.corrects()
 	}
-	for _, agent := range agents {
-		known, err := s.recent(ctx, &Feedback{Agent: agent})
-		if err != nil {
-			return nil, 0, wrap("dry run", err)
+	err = s.compareRecent(s.reading(ctx), &d, corrects, func(m *Match) {
+		if m.Score >= s.cfg.Threshold {
+			applied = append(applied, *m)
 		}
-		known = slices.DeleteFunc(known, func(f Feedback) bool { return !f.corrects() })
-		of += len(known)
-		matches, err := s.compare(ctx, d.Text, known, false)
-		if err != nil {
-			return nil, 0, wrap("dry run", err)
-		}
-		for _, m := range matches {
-			if m.Score >= s.cfg.Threshold {
-				applied = append(applied, m)
-			}
-		}
+	})
+	if err != nil {
+		return nil, 0, wrap("dry run", err)
 	}
 	slices.SortStableFunc(applied, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
 	return applied, of, nil

@@ -30,27 +30,21 @@ import (
 // and [Service.Sweep] evaluates it again.
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
-	revision, err := s.commit(ctx, s.evaluating, func() (c change, err error) {
-		ctx := ctx
+	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
 		if agent, known := s.agents.get(id); known {
-			recent := s.recentOf(agent)
-			recent.Kind = feedbackKind.Name
-			var end func()
-			ctx, end = s.foresee(ctx, []store.Ref{feedbackKind.Ref(id), laneKind.Ref(store.IDOf(agent))}, recent)
-			defer end()
+			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))}, Queries: []store.Query{s.recentOf(agent)}})
 		}
-		if r, err = s.feedback(ctx, id); err != nil || r.Class != "" {
-			return c, err
+		if r, err = feedbackIn(c.Tx, id); err != nil || r.Class != "" {
+			return err
 		}
-		lane, err := s.lane(ctx, r.Agent, s.now())
-		if err != nil {
-			return c, err
+		if err := c.raise(r.Agent, s.now()); err != nil {
+			return err
 		}
-		promoted, err := s.classify(ctx, &r)
-		if err != nil {
-			return c, err
+		promoted, err := s.classify(c.Tx, &r)
+		if err == nil {
+			s.evaluated(c, r, promoted)
 		}
-		return s.evaluated(r, promoted, lane), nil
+		return err
 	})
 	if err != nil {
 		return Feedback{}, wrap("evaluate", err)
@@ -87,7 +81,7 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	if r.Cluster == "" || r.Class == EdgeCase {
 		return "", nil
 	}
-	pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Cluster: r.Cluster})
+	pending, err := s.proposals(s.reading(ctx), ProposalQuery{Status: StatePending, Cluster: r.Cluster})
 	for i := range pending {
 		if slices.Contains(pending[i].Evidence, r.ID) {
 			id = pending[i].ID
@@ -96,18 +90,17 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	return id, err
 }
 
-// evaluated is the change that stores a classified feedback together with those that are promoted by it. Their rationale stays
+// evaluated stores a classified feedback together with those that are promoted by it. Their rationale stays
 // out of the audit log: it may be a model's, and name people.
-func (s *Service) evaluated(r Feedback, promoted []Feedback, lane store.Record) change {
+func (s *Service) evaluated(c *change, r Feedback, promoted []Feedback) {
 	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
-	c := writing(lane, feedbackKind.record(r))
+	c.write(feedbackKind.record(r))
 	c.tell(entry)
 	if r.Class == Ambiguous {
 		c.notice(heed.Ambiguous{Component: component, At: entry.At, Subject: r.ID})
 	}
-	s.promoting(&c, "", promoted)
-	return c
+	s.promoting(c, "", promoted)
 }
 
 // promoting writes what stands with another feedback from now on.
@@ -121,14 +114,14 @@ func (s *Service) promoting(c *change, who string, promoted []Feedback) {
 }
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
-func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedback, err error) {
+func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
 	said := r.said()
 	switch {
 	case r.Private:
 		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
 		return nil, nil
 	case !r.corrects():
-		return nil, s.classifyPositive(ctx, r)
+		return nil, s.classifyPositive(tx, r)
 	case !text.Comparable(said):
 		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
@@ -136,11 +129,11 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 		}
 		return nil, nil
 	}
-	known, err := s.recent(ctx, r)
+	known, err := s.recent(tx, r)
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(ctx, said, known, !s.counting)
+	matches, err := s.compare(tx.Context(), said, known, !s.counting)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +146,7 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 		s.release(r, matches)
 	}
 	r.Contradicts = against
-	if promoted, err = s.judge(ctx, r, matches); err != nil {
+	if promoted, err = s.judge(tx, r, matches); err != nil {
 		return nil, err
 	}
 	switch {
@@ -167,16 +160,16 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 
 // classifyPositive classifies an approval. An approval with a text joins those that say the same, as together they may become an
 // example.
-func (s *Service) classifyPositive(ctx context.Context, r *Feedback) error {
+func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
 		return nil
 	}
-	matches, err := s.matches(ctx, r)
+	matches, err := s.matches(tx, r)
 	if err != nil {
 		return err
 	}
-	_, err = s.join(ctx, r, matches, Classification.positive, false)
+	_, err = s.join(tx, r, matches, Classification.positive, false)
 	return err
 }
 
@@ -296,8 +289,8 @@ func (s *Service) sameSubject(a, b *reading, score float64) bool {
 }
 
 // judge finds the cluster of a correction and has it classified.
-func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (promoted []Feedback, err error) {
-	members, err := s.join(ctx, r, matches, Classification.correction, false)
+func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []Feedback, err error) {
+	members, err := s.join(tx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +303,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 			c.Candidates = append(c.Candidates, m)
 		}
 	}
-	v, err := ask(ctx, s.cfg.Evaluator, c)
+	v, err := ask(tx.Context(), s.cfg.Evaluator, c)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +312,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 		for i := range chosen {
 			chosen[i].Score = max(chosen[i].Score, s.cfg.Threshold) // the evaluator says that they are alike
 		}
-		if members, err = s.join(ctx, r, chosen, Classification.correction, true); err != nil {
+		if members, err = s.join(tx, r, chosen, Classification.correction, true); err != nil {
 			return nil, err
 		}
 	}
@@ -410,7 +403,7 @@ func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.Expedite || r.Worded {
 		return false, nil
 	}
-	members, err := s.members(ctx, r.Agent, r.Cluster, Classification.correction)
+	members, err := members(s.reading(ctx), r.Agent, r.Cluster, Classification.correction)
 	return s.cfg.enough(s.supportOf(certain(members))), err
 }
 
@@ -438,7 +431,7 @@ func (s *Service) supportOf(all []Feedback) Support {
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a new one. It returns the other
 // members of the cluster, the oldest first. vouched says that somebody who understands the texts has chosen the matches.
-func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool, vouched bool) ([]Feedback, error) {
+func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool, vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link, r.Worded = r.ID, 1, false
 	tried := map[string]bool{}
@@ -448,7 +441,7 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 			continue
 		}
 		tried[m.Cluster] = true
-		members, err := s.members(ctx, r.Agent, m.Cluster, kind)
+		members, err := members(tx, r.Agent, m.Cluster, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -490,17 +483,11 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 }
 
 // members returns a cluster's feedback of a kind, the oldest first.
-func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Feedback, err error) {
-	for m, err := range s.records(ctx, Listing{Agent: agent, Cluster: cluster}) {
-		if err != nil {
-			return nil, err
-		}
-		if kind(m.Class) {
-			members = append(members, m)
-		}
-	}
+func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool) ([]Feedback, error) {
+	l := Listing{Agent: agent, Cluster: cluster}
+	members, err := feedbackKind.union(tx, [][]string{l.stored().Keys}, func(f *Feedback) bool { return kind(f.Class) })
 	slices.Reverse(members)
-	return members, nil
+	return members, err
 }
 
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
@@ -514,26 +501,26 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
 	}
 	var r Feedback
-	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
-		if r, err = s.Feedback(ctx, o.ID); err != nil {
-			return c, err
+	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) (err error) {
+		if r, err = feedbackIn(c.Tx, o.ID); err != nil {
+			return err
 		}
 		if r.Class != Ambiguous {
-			return c, notNow("feedback", cmp.Or(r.Class, unclassified))
+			return notNow("feedback", cmp.Or(r.Class, unclassified))
 		}
-		lane, err := s.lane(ctx, r.Agent, now)
-		if err != nil {
-			return c, err
+		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
+		if err := c.raise(r.Agent, now); err != nil {
+			return err
 		}
-		promoted, err := s.resolve(ctx, &r, as)
+		promoted, err := s.resolve(c.Tx, &r, as)
 		if err != nil {
-			return c, err
+			return err
 		}
 		r.Resolution, r.Resolver = o.Reason, who
-		c.write(lane, feedbackKind.record(r))
+		c.write(feedbackKind.record(r))
 		c.tell(s.entry(now, who, "resolve", r.ID, o.Reason))
-		s.promoting(&c, who, promoted)
-		return c, nil
+		s.promoting(c, who, promoted)
+		return nil
 	})
 	if err != nil {
 		return Feedback{}, wrap("resolve", err)
@@ -547,7 +534,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	return r, nil
 }
 
-func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (promoted []Feedback, err error) {
+func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promoted []Feedback, err error) {
 	r.Class, r.Action = as, CreateRule
 	comparable := text.Comparable(r.said())
 	switch {
@@ -561,7 +548,7 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 		r.Action = DocumentOnly
 		return nil, nil
 	}
-	matches, err := s.matches(ctx, r)
+	matches, err := s.matches(tx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -572,7 +559,7 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 		r.Action = ""
 		return withReleased(nil, matches), nil
 	}
-	members, err := s.join(ctx, r, matches, Classification.correction, false)
+	members, err := s.join(tx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func propose(w *world) (any, error) {
 	return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be brief"), Actor: "paul", Reason: "seen often"})
 }
 
-func reviewing(verdict bool, actor string) func(*world) (any, error) {
+func reviewing(verdict feedback.Decision, actor string) func(*world) (any, error) {
 	return func(w *world) (any, error) { return w.review(w.subject, verdict, actor) }
 }
 

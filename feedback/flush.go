@@ -1,7 +1,6 @@
 package feedback
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,41 +45,79 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 
 // proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for that.
 func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
-	members, err := s.members(ctx, agent, cluster, func(c Classification) bool { return c.generalizable() || c == Positive })
+	tx := s.reading(ctx)
+	tx.Want(clusterWants(cluster))
+	members, err := members(tx, agent, cluster, func(c Classification) bool { return c.generalizable() || c == Positive })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
 	if members[0].Class == Positive && !s.cfg.enough(s.support(&members[0], members[1:])) {
 		return nil, nil
 	}
-	var drafted *Draft
-	err = again(ctx, func() error {
+	last, ready, err := s.readyFor(tx, cluster, members)
+	if err != nil || !ready {
+		return nil, err
+	}
+	var draft *Draft
+	var disputed []Conflict
+	if !s.waits(last) { // not in the step, because a model may be slow
+		d, err := s.draft(ctx, members)
+		if err != nil {
+			return nil, err
+		}
+		d.Withdrawn, draft = 0, &d
+		if disputed, err = s.disputed(tx, draft); err != nil {
+			return nil, err
+		}
+	}
+	revision, err := s.step(ctx, s.governing, func(c *change) error {
 		opened = nil
-		last, ready, err := s.readyFor(ctx, cluster, members)
+		c.Want(clusterWants(cluster))
+		if draft != nil {
+			c.Want(draft.wants(), store.Wants{Queries: waitingQueries()})
+		}
+		last, ready, err := s.readyFor(c.Tx, cluster, members)
 		switch {
 		case err != nil || !ready:
 			return err
-		case last != nil && last.Status == StatePending && s.now().Before(last.Expires):
-			opened, err = s.extend(ctx, last, members)
+		case s.waits(last):
+			opened, err = s.extend(c, last, members)
+			return err
+		case draft == nil:
+			return errDecided
+		}
+		opened = s.fromCluster(cluster, draft, last, members)
+		if err := s.opened(c, opened, disputed...); err != nil {
 			return err
 		}
-		if drafted == nil { // once, and not under the lock, as a model may be slow
-			d, err := s.draft(ctx, members)
-			if err != nil {
-				return err
-			}
-			drafted = &d
+		if last != nil && last.Status == StatePending { // it has expired
+			s.expired(c, *last, opened.Created)
 		}
-		opened, err = s.openCluster(ctx, cluster, *drafted, last, members)
-		return err
+		c.tell(s.entry(opened.Created, "", "propose", opened.ID, "cluster "+cluster))
+		return nil
 	})
-	return opened, err
+	switch {
+	case errors.Is(err, errDecided):
+		return s.proposeCluster(ctx, agent, cluster)
+	case err != nil:
+		return nil, err
+	case opened != nil:
+		opened.Revision = revision
+	}
+	return opened, nil
 }
 
-func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last *Proposal, members []Feedback) (*Proposal, error) {
-	now := s.now()
-	d.Withdrawn = 0
-	p := &Proposal{ID: s.cfg.NewID(), Draft: d, Cluster: cluster}
+// errDecided reports that the pending proposal of a cluster was decided before it got new evidence.
+var errDecided = errors.New("the proposal is no longer pending")
+
+// waits reports whether a proposal still waits to be decided.
+func (s *Service) waits(p *Proposal) bool {
+	return p != nil && p.Status == StatePending && s.now().Before(p.Expires)
+}
+
+// fromCluster returns the proposal of a cluster.
+func (s *Service) fromCluster(cluster string, d *Draft, last *Proposal, members []Feedback) *Proposal {
+	p := &Proposal{ID: s.cfg.NewID(), Draft: d.clone(), Cluster: cluster}
 	if last != nil {
 		p.Previous = last.ID
 	}
@@ -90,36 +127,21 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 	if members[0].Class == Positive {
 		p.Confidence = 0 // a Positive is sure of its class, which does not say how many agree
 	}
-	s.fill(p, members, now)
-	disputed, err := s.disputed(ctx, &p.Draft)
-	if err != nil {
-		return nil, err
+	s.fill(p, members, s.now())
+	return p
+}
+
+// clusterWants names what tells whether a cluster is ready for a proposal: its proposals and rules, and the marks.
+func clusterWants(cluster string) store.Wants {
+	q := ProposalQuery{Cluster: cluster}
+	return store.Wants{
+		Refs: marks(), Queries: append(proposalKind.queries(q.keys()), ruleKind.queries(agentKeys("cluster", cluster, nil))...),
 	}
-	revision, err := s.attempt(ctx, s.governing, func() (change, error) {
-		c, err := s.opened(ctx, p, disputed...)
-		if err != nil {
-			return change{}, err
-		}
-		// Somebody else may have proposed this cluster meanwhile. From here on they lose the race.
-		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
-			return change{}, cmp.Or(err, errRace)
-		}
-		if last != nil && last.Status == StatePending { // it has expired
-			s.expired(&c, *last, now)
-		}
-		c.tell(s.entry(now, "", "propose", p.ID, "cluster "+cluster))
-		return c, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.Revision = revision
-	return p, nil
 }
 
 // readyFor returns the last proposal of a cluster, and whether there is something to propose.
-func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedback) (last *Proposal, ready bool, err error) {
-	proposals, err := s.proposals(ctx, ProposalQuery{Cluster: cluster})
+func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal, ready bool, err error) {
+	proposals, err := s.proposals(tx, ProposalQuery{Cluster: cluster})
 	if err != nil {
 		return nil, false, err
 	}
@@ -135,14 +157,14 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedba
 			}
 		}
 	}
-	active, left, err := s.ruleOf(ctx, cluster)
+	active, left, err := ruleOf(tx, cluster)
 	if err != nil || active {
 		return last, false, err
 	}
 	needed, since := 0, time.Time{}
 	switch {
 	case last == nil:
-	case last.Status == StatePending && s.now().Before(last.Expires):
+	case s.waits(last):
 		return last, true, nil
 	case last.Status == StatePending:
 		needed, since = 1, last.Expires
@@ -173,8 +195,8 @@ func (s *Service) moreAgree(fresh []Feedback, heard map[string]bool) bool {
 }
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.
-func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left time.Time, err error) {
-	rules, err := ruleKind.union(ctx, s.cfg.Store, agentKeys("cluster", cluster, nil), func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
+func ruleOf(tx *store.Tx, cluster string) (active bool, left time.Time, err error) {
+	rules, err := ruleKind.union(tx, agentKeys("cluster", cluster, nil), func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
 	for i := range rules {
 		active = active || rules[i].Status == StateActive
 		if rules[i].Left.After(left) {
@@ -185,9 +207,9 @@ func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left
 }
 
 // extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are bound to it.
-func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (*Proposal, error) {
+func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal, error) {
 	known, before := p.Evidence, p.Confidence
-	members, err := s.speakingFor(ctx, p, members)
+	members, err := s.speakingFor(c.Context(), p, members)
 	if err != nil {
 		return nil, err
 	}
@@ -197,13 +219,8 @@ func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (
 		return nil, nil
 	}
 	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
-	c := telling(s.entry(s.now(), "", "extend", p.ID, p.Summary))
+	c.tell(s.entry(s.now(), "", "extend", p.ID, p.Summary))
 	c.write(proposalKind.record(*p))
-	revision, err := s.apply(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	p.Revision = revision
 	return p, nil
 }
 
@@ -361,20 +378,22 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 			form.Change = Pin
 		}
 		form.Authors, form.Writers = append(form.Authors, rule.Authors...), append(form.Writers, rule.Writers...)
-		switch old, err := proposalKind.get(ctx, s.cfg.Store, rule.ID); {
-		case err == nil:
-			form.Evidence = append(form.Evidence, old.Evidence...)
-		case !errors.Is(err, heed.ErrNotFound): // an imported rule may have none
-			return nil, err
-		}
+	}
+	tx := s.reading(ctx)
+	proposals, err := proposalKind.all(tx, form.Supersedes) // an imported rule may have none
+	if err != nil {
+		return nil, err
+	}
+	for i := range proposals {
+		form.Evidence = append(form.Evidence, proposals[i].Evidence...)
 	}
 	form.Draft, form.Writers = form.Draft.normal(), text.Distinct(form.Writers)
-	evidence, err := s.remaining(ctx, text.Distinct(form.Evidence))
+	evidence, err := remaining(tx, text.Distinct(form.Evidence))
 	if err != nil {
 		return nil, err
 	}
 	var p Proposal
-	revision, err := s.commit(ctx, s.governing, func() (change, error) {
+	revision, err := s.step(ctx, s.governing, func(c *change) error {
 		now := s.now()
 		p = form.at(0)
 		p.ID = s.cfg.NewID()
@@ -382,15 +401,12 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}
-		c, err := s.opened(ctx, &p)
-		if err != nil {
-			return change{}, err
+		c.Want(p.wants(), store.Wants{Queries: append(waitingQueries(), proposalKind.queries(groupQuery(form.Supersedes))...)})
+		if waits, err := s.consolidating(c.Tx, form.Supersedes, now); err != nil || waits {
+			return err
 		}
-		if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
-			return change{}, err
-		}
-		c.tell(s.entry(now, "", "propose", p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
-		return c, nil
+		c.tell(s.entry(now, "", "propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes))))
+		return s.opened(c, &p)
 	})
 	if err != nil || revision == 0 {
 		return nil, err
@@ -401,8 +417,8 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 
 // consolidating reports whether a pending proposal would supersede one of these rules, or a rejected one would have
 // superseded just these.
-func (s *Service) consolidating(ctx context.Context, rules []string, now time.Time) (bool, error) {
-	pending, err := s.waiting(ctx)
+func (s *Service) consolidating(tx *store.Tx, rules []string, now time.Time) (bool, error) {
+	pending, err := waiting(tx)
 	if err != nil {
 		return false, err
 	}
@@ -411,7 +427,11 @@ func (s *Service) consolidating(ctx context.Context, rules []string, now time.Ti
 			return true, nil
 		}
 	}
-	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StateRejected), groupKey(rules))},
-		func(p *Proposal) bool { return slices.Equal(p.replaces(), text.Distinct(rules)) })
+	rejected, err := proposalKind.union(tx, groupQuery(rules), func(p *Proposal) bool { return slices.Equal(p.replaces(), text.Distinct(rules)) })
 	return len(rejected) > 0, err
+}
+
+// groupQuery has the keys of rejected proposals that would have superseded just these rules.
+func groupQuery(rules []string) [][]string {
+	return [][]string{append(statusKeys(StateRejected), groupKey(rules))}
 }

@@ -26,10 +26,10 @@ type Gate struct {
 	PerProposer, PerAgent, Pending int
 }
 
-// A Review is what one person decides about a proposal: an approval, unless Reject is set.
+// A Review is what one person decides about a proposal.
 type Review struct {
 	Proposal string
-	Reject   bool
+	Decision Decision // Approved or Rejected
 	Actor    string
 	Reason   string // never empty
 	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since is not approved, nor is one whose evidence
@@ -69,22 +69,20 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	}
 	seen = seen.clone()
 	var p Proposal
-	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen, func(now time.Time, who string) (c change, err error) {
-		refs, queries := s.foreseeing(&seen)
-		ctx, end := s.foresee(ctx, append(refs, proposalKind.Ref(review.Proposal)), queries...)
-		defer end()
-		if p, err = proposalKind.get(ctx, s.cfg.Store, review.Proposal); err != nil || p.decided(review, who) {
-			return c, err
+	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen, func(c *change, now time.Time, who string) (err error) {
+		c.Want(seen.wants())
+		if p, err = proposalKind.in(c.Tx, review.Proposal); err != nil || p.decided(review, who) {
+			return err
 		}
 		if err := s.checkPending(ctx, p, now); err != nil {
-			return c, err
+			return err
 		}
-		if review.Reject {
+		if review.Decision == Rejected {
 			closeAs(&p, StateRejected, who, review.Reason, now)
 			c.write(proposalKind.record(p))
-			return c, nil
+			return nil
 		}
-		return s.approve(ctx, &p, review, who, now)
+		return s.approve(c, &p, review, who, now)
 	})
 	if err != nil {
 		return Proposal{}, wrap("review", err)
@@ -93,23 +91,36 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	return p, nil
 }
 
+// wants names what the gate reads about a draft: the marks, the rules that it is about, and the active rules that its agents see.
+func (d *Draft) wants() (w store.Wants) {
+	w.Refs = append(marks(), ruleKind.refs(d.Supersedes)...)
+	if !d.makes() {
+		w.Refs = append(w.Refs, ruleKind.Ref(d.Of))
+	}
+	if d.makes() || d.Change == Restore {
+		w.Queries = ruleKind.queries(d.activeKeys())
+	}
+	return w
+}
+
 // decided reports whether this very review closed the proposal before. Somebody may repeat a review whose answer got lost.
 func (p *Proposal) decided(review Review, who string) bool {
 	switch p.Status {
 	case StateRejected:
-		return review.Reject && p.Decider == who
+		return review.Decision == Rejected && p.Decider == who
 	case StateApproved:
-		return !review.Reject && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
+		return review.Decision == Approved && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
 	default:
 		return false
 	}
 }
 
 func (v *Review) validate() (kind string, err error) {
-	kind = "approve"
-	switch {
-	case v.Reject:
+	switch kind = "approve"; {
+	case v.Decision == Rejected:
 		kind = "reject"
+	case v.Decision != Approved:
+		return "", invalid("Decision", "must be APPROVED or REJECTED")
 	case v.Hash == "":
 		return "", invalid("Hash", "must be that of the draft that was reviewed")
 	}
@@ -119,7 +130,7 @@ func (v *Review) validate() (kind string, err error) {
 	return kind, checkName("Proposal", v.Proposal)
 }
 
-// checkPending reports a proposal that can't be decided. It closes an expired one.
+// checkPending reports a proposal that can't be decided. It closes an expired one, in a step by itself.
 func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
 	switch {
 	case p.Status != StatePending:
@@ -127,18 +138,28 @@ func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) e
 	case now.Before(p.Expires):
 		return nil
 	}
-	if err := s.expire(ctx, p, now); err != nil {
+	if _, err := s.expire(ctx, p, now); err != nil {
 		return err
 	}
 	return notNow("proposal", StateExpired)
 }
 
-// expire closes an expired proposal.
-func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) error {
-	var c change
-	s.expired(&c, p, now)
-	_, err := s.apply(ctx, c)
-	return err
+// expire closes an expired proposal, and reports whether it did. It reads the proposal again only if somebody has changed it.
+func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) (done bool, err error) {
+	changed := false
+	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
+		if changed {
+			if p, err = proposalKind.in(tx, p.ID); err != nil {
+				return err
+			}
+		}
+		changed, done = true, p.Status == StatePending
+		if done {
+			s.expired(&change{Tx: tx}, p, now)
+		}
+		return nil
+	})
+	return done, err
 }
 
 func (s *Service) expired(c *change, p Proposal, now time.Time) {
@@ -151,49 +172,49 @@ func closeAs(p *Proposal, status State, who, reason string, now time.Time) {
 	p.Status, p.Decider, p.Reason, p.Decided = status, who, reason, now
 }
 
-// approve is the change that adds an approval, and makes the rule where that completes the quorum.
-func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who string, now time.Time) (c change, err error) {
+// approve adds an approval, and makes the rule where that completes the quorum.
+func (s *Service) approve(c *change, p *Proposal, review Review, who string, now time.Time) error {
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash && p.hadMore(review.Hash):
-		return c, &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was taken out or erased", Err: heed.ErrConflict}
+		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was taken out or erased", Err: heed.ErrConflict}
 	case review.Hash != hash:
-		return c, &RefusedError{Reason: "the proposal has another version than the one that was reviewed", Err: heed.ErrConflict}
+		return &RefusedError{Reason: "the proposal has another version than the one that was reviewed", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
-		return c, ineligible(ownWords)
+		return ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):
-		return c, ineligible("nobody approves what their own feedback led to")
+		return ineligible("nobody approves what their own feedback led to")
 	}
-	at, err := s.board(ctx)
-	if err != nil {
-		return c, err
+	c.Want(p.wants())
+	if _, _, err := board(c.Tx); err != nil {
+		return err
 	}
-	against, err := s.against(ctx, &p.Draft)
+	against, err := s.against(c.Tx, &p.Draft)
 	if err != nil {
-		return c, err
+		return err
 	}
 	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override), At: now}
 	if open := approval.missing(against); len(open) > 0 {
-		return c, contradicted(open)
+		return contradicted(open)
 	}
 	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == who })
 	switch {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
 	case slices.Equal(p.Approvals[mine].Override, approval.Override):
-		return c, nil
+		return nil
 	default:
 		p.Approvals[mine] = approval
 	}
 	if err := p.checkPeople(); err != nil {
-		return c, err
+		return err
 	}
 	if s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
-		return s.activate(ctx, p, who, review.Reason, now, at)
+		return s.activate(c, p, who, review.Reason, now)
 	}
 	c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Approvals: len(p.Approvals), Quorum: s.cfg.Gate.Quorum})
 	c.write(proposalKind.record(*p))
-	return c, nil
+	return nil
 }
 
 // hadMore reports whether a hash is of the same draft, when there was more evidence for it.
@@ -232,11 +253,12 @@ func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []C
 // ownWords says why the approval of a proposer or an editor is refused.
 const ownWords = "nobody approves what they proposed or edited"
 
-// activate is the change that makes a proposal a rule, or makes the change of a rule.
-func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
+// activate makes a proposal a rule, or makes the change of a rule.
+func (s *Service) activate(c *change, p *Proposal, who, reason string, now time.Time) error {
 	closeAs(p, StateApproved, who, reason, now)
+	c.write(proposalKind.record(*p))
 	if !p.makes() {
-		return s.changeRule(ctx, p, who, reason, now, at)
+		return s.changeRule(c, p, who, reason, now)
 	}
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
@@ -247,17 +269,15 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	}
 	activated := s.entry(now, who, "activate", p.ID, reason)
 	activated.Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
-	c := at.governs(now)
-	c.write(proposalKind.record(*p))
 	c.tell(s.entry(now, who, "approve", p.ID, reason), activated)
 	c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
-		old, err := ruleKind.get(ctx, s.cfg.Store, id)
+		old, err := ruleKind.in(c.Tx, id)
 		if err != nil {
-			return change{}, err
+			return err
 		}
 		if old.Status != StateActive {
-			return change{}, notNow("rule to supersede", old.Status)
+			return notNow("rule to supersede", old.Status)
 		}
 		old.Status, old.SupersededBy, old.Left, old.RetireProposed = StateSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
@@ -267,27 +287,26 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
-	return c, nil
+	return c.governs(now)
 }
 
-// changeRule is the change of a rule that a proposal asks for.
-func (s *Service) changeRule(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
-	rule, err := s.toChange(ctx, &p.Draft)
+// changeRule makes the change of a rule that a proposal asks for.
+func (s *Service) changeRule(c *change, p *Proposal, who, reason string, now time.Time) error {
+	rule, err := toChange(c.Tx, &p.Draft)
 	if err != nil {
-		return change{}, err
+		return err
 	}
-	c := at.governs(now)
 	done := s.entry(now, who, strings.ToLower(string(p.Change)), rule.ID, reason)
 	done.Details = map[string]string{"proposal": p.ID, "hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
 	c.tell(s.entry(now, who, "approve", p.ID, reason), done)
 	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}
-		c.Restart = append(c.Restart, store.Restart{Cell: checks(rule.ID), At: now})
+		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: now}}})
 		c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
 	} else {
 		rule.Pinned = p.Change == Pin
 	}
-	c.write(proposalKind.record(*p), ruleKind.record(rule))
-	return c, nil
+	c.write(ruleKind.record(rule))
+	return c.governs(now)
 }

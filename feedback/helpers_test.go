@@ -166,9 +166,9 @@ func (w *world) propose(actor string, d feedback.Draft, evidence ...string) feed
 	return p
 }
 
-func (w *world) review(p feedback.Proposal, rejects bool, actor string, override ...string) (feedback.Proposal, error) {
+func (w *world) review(p feedback.Proposal, decision feedback.Decision, actor string, override ...string) (feedback.Proposal, error) {
 	return w.rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Reject: rejects, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
+		Proposal: p.ID, Decision: decision, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
 	})
 }
 
@@ -184,8 +184,8 @@ func (w *world) approve(p feedback.Proposal, actors ...string) feedback.Proposal
 
 // The words of a review.
 const (
-	approve = false
-	reject  = true
+	approve = feedback.Approved
+	reject  = feedback.Rejected
 )
 
 // activate makes a rule of a draft.

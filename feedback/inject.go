@@ -49,7 +49,12 @@ type Injection struct {
 // [Config].PromptRules and PromptCharacters allow. It has a line of its own, behind its type, so that it can't pass for another
 // part of the prompt. Whether agents may do what it asks for is the gate's decision.
 func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {
-	ranked, err := r.lines(ctx, agent)
+	return r.InjectIn(r.s.reading(ctx), agent, base, task)
+}
+
+// InjectIn is [Rules.Inject] in a step.
+func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, error) {
+	ranked, err := r.lines(tx, agent)
 	if err != nil {
 		return Injection{}, wrap("inject", err)
 	}
@@ -89,27 +94,35 @@ type line struct {
 	check           *checker // nil: there is none
 }
 
-// lines returns the lines of the rules that may be injected, the most important first. One small read tells whether a rule has
-// changed. If so, a second one reads them anew.
-func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err error) {
+// Wants names what [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service has read the agents' rules before, that is
+// a single small record, which tells whether a rule has changed since.
+func (r *Rules) Wants(agents ...string) store.Wants {
+	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
+	for _, agent := range agents {
+		if !r.s.prompts.has(agent) {
+			w.Queries = append(w.Queries, ruleKind.queries((&Draft{Agents: []string{agent}}).activeKeys())...)
+		}
+	}
+	return w
+}
+
+// lines returns the lines of the rules that may be injected, the most important first. It reads them again if a rule has changed.
+func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	if err := checkName("Agent", agent); err != nil {
 		return nil, err
 	}
-	st, version := r.s.cfg.Store, []store.Ref{ruleKind.Ref("")}
+	tx.Want(r.Wants(agent))
 	var read store.Snapshot
-	if err := st.Read(ctx, &read, nil, version); err != nil {
+	if err := tx.Read(&read, nil, []store.Ref{ruleKind.Ref("")}); err != nil {
 		return nil, err
 	}
-	if lines, ok := r.s.prompts.get(agent, read.Records[0].Revision); ok {
+	version := read.Records[0].Revision
+	if lines, ok := r.s.prompts.get(agent, version); ok {
 		return lines, nil
 	}
-	read.Reset()
 	draft := &Draft{Agents: []string{agent}}
-	var queries []store.Query
-	for _, keys := range draft.activeKeys() {
-		queries = append(queries, store.Query{Kind: ruleKind.Name, Keys: keys})
-	}
-	if err := st.Read(ctx, &read, nil, version, queries...); err != nil {
+	// One call of Read returns nothing older than the version.
+	if err := tx.Read(&read, nil, []store.Ref{ruleKind.Ref("")}, ruleKind.queries(draft.activeKeys())...); err != nil {
 		return nil, err
 	}
 	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool { return r.Action == CreateRule && draft.overlaps(&r.Draft) })
@@ -121,7 +134,7 @@ func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err erro
 	for i := range rules {
 		lines[i] = line{rules[i].ID, render(&rules[i]), rules[i].Text, newChecker(rules[i].Check)}
 	}
-	r.s.prompts.put(agent, read.Records[0].Revision, lines)
+	r.s.prompts.put(agent, version, lines)
 	return lines, nil
 }
 
@@ -131,6 +144,12 @@ type prompts struct {
 	mu      sync.Mutex
 	version uint64
 	agents  map[string][]line
+}
+
+func (p *prompts) has(agent string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.agents[agent] != nil
 }
 
 func (p *prompts) get(agent string, version uint64) (lines []line, ok bool) {

@@ -33,15 +33,15 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 // Proposals returns the proposals that a query selects, the newest first, at most limit of them (0 means all), and how many there
 // are in all.
 func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal, total int, err error) {
-	proposals, err = r.s.proposals(ctx, q)
+	proposals, err = r.s.proposals(r.s.reading(ctx), q)
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
 	}
 	return proposals, total, wrap("proposals", err)
 }
 
-func (s *Service) proposals(ctx context.Context, q ProposalQuery) ([]Proposal, error) {
-	proposals, err := proposalKind.union(ctx, s.cfg.Store, q.keys(), q.selects)
+func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
+	proposals, err := proposalKind.union(tx, q.keys(), q.selects)
 	for i := range proposals {
 		s.drafts.put(proposals[i].ID, proposals[i].Draft.clone())
 	}
@@ -57,7 +57,7 @@ func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
 
 // List returns the rules that a query selects, the newest first. If it asks for unfit ones, the worst come first.
 func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
-	rules, err := ruleKind.union(ctx, r.s.cfg.Store, q.keys(), q.selects)
+	rules, err := ruleKind.union(r.s.reading(ctx), q.keys(), q.selects)
 	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID)) })
 	switch {
 	case q.Ranked:
@@ -105,29 +105,26 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	var p Proposal
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
+	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(c *change, now time.Time, who string) error {
 		own := ProposalQuery{Status: StatePending, Proposer: who}
-		refs, queries := s.foreseeing(&d)
-		queries = append(queries, proposalKind.queries(append(own.keys(), statusKeys(StatePending)))...)
-		ctx, end := s.foresee(ctx, append(refs, feedbackKind.refs(text.Distinct(sub.Evidence))...), queries...)
-		defer end()
-		evidence, err := s.evidence(ctx, sub.Evidence)
+		c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...), store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
+		evidence, err := evidenceOf(c.Tx, sub.Evidence)
 		if err != nil {
-			return change{}, err
+			return err
 		}
 		p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
 		s.fill(&p, evidence, now)
-		pending, err := s.proposals(ctx, own)
+		pending, err := s.proposals(c.Tx, own)
 		if err != nil {
-			return change{}, err
+			return err
 		}
 		for i := range pending {
 			if o := &pending[i]; o.Previous == "" && o.Proposer == who && o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) && now.Before(o.Expires) {
 				p = *o
-				return change{}, nil
+				return nil
 			}
 		}
-		return s.opened(ctx, &p)
+		return s.opened(c, &p)
 	})
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
@@ -147,16 +144,17 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		return p, wrap("propose", invalid("Of", "must be empty: reject the proposal, and propose the change of a rule by itself"))
 	}
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (c change, err error) {
-		old, err := proposalKind.get(ctx, s.cfg.Store, sub.Replaces)
+	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d, func(c *change, now time.Time, who string) error {
+		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
+		old, err := proposalKind.in(c.Tx, sub.Replaces)
 		if err != nil {
-			return c, err
+			return err
 		}
 		if err := s.checkPending(ctx, old, now); err != nil {
-			return c, err
+			return err
 		}
 		if !old.makes() {
-			return c, ineligible("the change of a rule is not edited")
+			return ineligible("the change of a rule is not edited")
 		}
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
@@ -164,15 +162,15 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		if p.Was == nil {
 			p.Was = &old.Draft
 		}
-		if err := s.reweigh(ctx, &p, old.Text, now); err != nil {
-			return c, err
+		if err := s.reweigh(c.Tx, &p, old.Text, now); err != nil {
+			return err
 		}
-		if c, err = s.opened(ctx, &p); err != nil {
-			return c, err
+		if err = s.opened(c, &p); err != nil {
+			return err
 		}
 		closeAs(&old, StateSuperseded, who, sub.Reason, now)
 		c.write(proposalKind.record(old))
-		return c, nil
+		return nil
 	})
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
@@ -183,12 +181,12 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 
 // reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it, unless its text is as
 // before. The time that it may wait stays.
-func (s *Service) reweigh(ctx context.Context, p *Proposal, before string, now time.Time) error {
-	evidence, err := s.remaining(ctx, p.Evidence)
+func (s *Service) reweigh(tx *store.Tx, p *Proposal, before string, now time.Time) error {
+	evidence, err := remaining(tx, p.Evidence)
 	if err != nil {
 		return err
 	}
-	if evidence, err = s.speakingFor(ctx, p, evidence); err != nil {
+	if evidence, err = s.speakingFor(tx.Context(), p, evidence); err != nil {
 		return err
 	}
 	if p.Text == before {
@@ -238,7 +236,7 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 	if err != nil {
 		return nil, wrap("sources", err)
 	}
-	sources, err := r.s.remaining(ctx, p.Evidence)
+	sources, err := remaining(r.s.reading(ctx), p.Evidence)
 	byTime(sources)
 	return sources, wrap("sources", err)
 }
@@ -251,39 +249,38 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Propos
 		return Proposal{}, wrap("take out", err)
 	}
 	s := r.s
-	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
-		if p, err = proposalKind.get(ctx, s.cfg.Store, o.ID); err != nil {
-			return c, err
+	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) (err error) {
+		if p, err = proposalKind.in(c.Tx, o.ID); err != nil {
+			return err
 		}
 		if err := s.checkPending(ctx, p, now); err != nil {
-			return c, err
+			return err
 		}
-		evidence, err := s.remaining(ctx, p.Evidence)
+		evidence, err := remaining(c.Tx, p.Evidence)
 		if err != nil {
-			return c, err
+			return err
 		}
 		at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
 		switch {
 		case at < 0:
-			return c, fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
+			return fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
 		case len(evidence) == 1 || !p.makes():
-			return c, ineligible("nothing would be left to approve: reject the proposal")
+			return ineligible("nothing would be left to approve: reject the proposal")
 		}
 		out := evidence[at]
 		evidence = slices.Delete(evidence, at, at+1)
-		lane, err := s.lane(ctx, out.Agent, now)
-		if err != nil {
-			return c, err
+		if err := c.raise(out.Agent, now); err != nil {
+			return err
 		}
 		out.separate(&p, evidence)
 		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
-			return c, err
+			return err
 		}
 		p.withdraw()
 		s.refill(&p, evidence, now)
-		c.write(lane, feedbackKind.record(out), proposalKind.record(p))
+		c.write(feedbackKind.record(out), proposalKind.record(p))
 		c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
-		return c, nil
+		return nil
 	})
 	if err != nil {
 		return Proposal{}, wrap("take out", err)
@@ -313,15 +310,15 @@ func (f *Feedback) separate(p *Proposal, others []Feedback) {
 }
 
 // remaining returns the feedback of these ids that was not erased.
-func (s *Service) remaining(ctx context.Context, ids []string) (records []Feedback, err error) {
-	records, err = feedbackKind.all(ctx, s.cfg.Store, ids)
+func remaining(tx *store.Tx, ids []string) ([]Feedback, error) {
+	records, err := feedbackKind.all(tx, ids)
 	return slices.DeleteFunc(records, func(f Feedback) bool { return !f.Erased.IsZero() }), err
 }
 
-// evidence returns the feedback of these ids, the oldest first.
-func (s *Service) evidence(ctx context.Context, ids []string) (records []Feedback, err error) {
+// evidenceOf returns the feedback of these ids, the oldest first.
+func evidenceOf(tx *store.Tx, ids []string) ([]Feedback, error) {
 	ids = text.Distinct(ids)
-	records, err = s.remaining(ctx, ids)
+	records, err := remaining(tx, ids)
 	if err == nil && len(records) < len(ids) {
 		err = fmt.Errorf("feedback that is evidence: %w", heed.ErrNotFound)
 	}
@@ -366,49 +363,53 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 	}
 }
 
-// opened is the change that opens a proposal, if there is room for it.
-func (s *Service) opened(ctx context.Context, p *Proposal, disputed ...Conflict) (change, error) {
-	at, err := s.board(ctx)
-	if err != nil {
-		return change{}, err
+// opened opens a proposal, if there is room for it.
+func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
+	c.Want(p.wants(), store.Wants{Queries: waitingQueries()})
+	if err := c.opens(p.Created); err != nil {
+		return err
 	}
-	if err := s.checkRules(ctx, p); err != nil {
-		return change{}, err
+	if err := checkRules(c.Tx, p); err != nil {
+		return err
 	}
 	if err := p.checkPeople(); err != nil {
-		return change{}, err
+		return err
 	}
-	pending, err := s.waiting(ctx)
+	pending, err := waiting(c.Tx)
 	if err != nil {
-		return change{}, err
+		return err
 	}
 	if p.Status == StatePending && s.full(p, pending) {
-		return change{}, errFull
+		return errFull
 	}
-	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, pending, p.Previous); err != nil {
-		return change{}, err
+	if p.Conflicts, err = s.conflicts(c.Tx, &p.Draft, pending, p.Previous); err != nil {
+		return err
 	}
 	p.Conflicts = sortConflicts(append(p.Conflicts, disputed...))
-	s.drafts.put(p.ID, p.Draft.clone())
-	c := at.opens(p.Created)
 	c.write(proposalKind.record(*p))
 	c.notice(heed.Proposed{Component: component, At: p.Created, Subject: p.ID})
 	if p.Status == StatePending {
 		c.notice(heed.NeedsApproval{Component: component, At: p.Created, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
 	}
-	return c, nil
+	id, draft := p.ID, p.Draft.clone()
+	c.Then(func(_ store.Receipt, err error) {
+		if err == nil {
+			s.drafts.put(id, draft)
+		}
+	})
+	return nil
 }
 
 // checkRules reports a rule that can't be changed or superseded. It adds the people behind these rules to the proposal.
-func (s *Service) checkRules(ctx context.Context, p *Proposal) error {
+func checkRules(tx *store.Tx, p *Proposal) error {
 	if !p.makes() {
-		rule, err := s.toChange(ctx, &p.Draft)
+		rule, err := toChange(tx, &p.Draft)
 		p.wrote(rule.Writers...)
 		p.Authors = text.Distinct(append(p.Authors, rule.Authors...))
 		return err
 	}
 	for _, id := range p.Supersedes {
-		rule, err := ruleKind.get(ctx, s.cfg.Store, id)
+		rule, err := ruleKind.in(tx, id)
 		if err != nil {
 			return err
 		}
@@ -421,8 +422,8 @@ func (s *Service) checkRules(ctx context.Context, p *Proposal) error {
 }
 
 // toChange returns the rule that a draft changes, if it has the draft's words and the state that the change needs.
-func (s *Service) toChange(ctx context.Context, d *Draft) (Rule, error) {
-	rule, err := ruleKind.get(ctx, s.cfg.Store, d.Of)
+func toChange(tx *store.Tx, d *Draft) (Rule, error) {
+	rule, err := ruleKind.in(tx, d.Of)
 	if err != nil {
 		return Rule{}, err
 	}

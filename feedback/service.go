@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/settings"
@@ -31,7 +30,6 @@ type Service struct {
 	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
 	readings   readings
-	ahead      *ahead.Store // cfg.Store
 	counting   bool         // the evaluator is Counting, which looks at no candidates
 	agents     memo[string] // by feedback, which never changes its agent
 	drafts     memo[Draft]  // by proposal, which never changes its draft
@@ -71,8 +69,6 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 	if err := agree(&s.cfg, own); err != nil {
 		return nil, err
 	}
-	s.ahead = &ahead.Store{Store: s.cfg.Store}
-	s.cfg.Store = s.ahead
 	s.similarity = remembering(s.cfg.Similarity)
 	s.watch = watch.New(s.cfg.Observer, component, s.now)
 	return s, nil
@@ -81,32 +77,62 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 // Config returns the configuration in force, defaults filled in.
 func (s *Service) Config() Config {
 	cfg := s.cfg
-	cfg.Store = s.ahead.Store
 	cfg.Agents, cfg.Checks = slices.Clone(cfg.Agents), maps.Clone(cfg.Checks)
 	return cfg
 }
 
-// Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate tells
+// Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate reports
 // that it was known already, or was erased, and nothing was kept. Other content under a known ID is a [heed.ErrConflict].
 // The reviewer is not compared once they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
 	now := s.now()
-	f = f.at(0)
-	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}
-	if err := s.prepare(&f, now); err != nil {
+	f, err = s.received(f, now)
+	if err == nil {
+		err = s.addAlone(ctx, f)
+	}
+	if duplicate = errors.Is(err, errKnown); duplicate {
+		err = nil
+	}
+	if err != nil {
 		return false, wrap("record", err)
 	}
-	err = s.add(ctx, f)
-	duplicate = errors.Is(err, errKnown)
-	if err == nil {
+	s.recorded(ctx, &f, now, duplicate)
+	return duplicate, nil
+}
+
+// Wants names what [Service.RecordIn] reads.
+func (s *Service) Wants(ids ...string) store.Wants { return store.Wants{Refs: feedbackKind.refs(ids)} }
+
+// RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
+func (s *Service) RecordIn(tx *store.Tx, f Feedback) (duplicate bool, err error) {
+	now := s.now()
+	if f, err = s.received(f, now); err == nil {
+		err = s.add(tx, f)
+	}
+	if duplicate = errors.Is(err, errKnown); duplicate {
+		err = nil
+	}
+	tx.Then(func(_ store.Receipt, failed error) {
+		if failed == nil {
+			s.recorded(tx.Context(), &f, now, duplicate)
+		}
+	})
+	return duplicate, wrap("record", err)
+}
+
+// received returns a feedback as it is kept first.
+func (s *Service) received(f Feedback, now time.Time) (Feedback, error) {
+	f = f.at(0)
+	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}
+	return f, s.prepare(&f, now)
+}
+
+// recorded notifies the observer of a feedback.
+func (s *Service) recorded(ctx context.Context, f *Feedback, now time.Time, duplicate bool) {
+	if !duplicate {
 		s.agents.put(f.ID, f.Agent)
 	}
 	switch {
-	case err != nil && !duplicate:
-		return false, wrap("record", err)
 	case s.watch == nil:
 	case duplicate:
 		s.watch.Tell(ctx, heed.Duplicate{Component: component, At: now, What: "feedback", ID: f.ID})
@@ -117,26 +143,37 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 		}
 		s.watch.Tell(ctx, n)
 	}
-	return duplicate, nil
 }
 
 // errKnown says that there was nothing to take over.
 var errKnown = errors.New("known")
 
+// addAlone keeps a feedback that is new. Most are, so the first try does not read whether this one is.
+func (s *Service) addAlone(ctx context.Context, f Feedback) error {
+	tried := false
+	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
+		if tried {
+			return s.add(tx, f)
+		}
+		tried = true
+		tx.Put(feedbackKind.record(f))
+		return nil
+	})
+}
+
 // add keeps a feedback that is new. One that is known, or was erased, is errKnown.
-func (s *Service) add(ctx context.Context, r Feedback) error {
-	_, err := s.apply(ctx, writing(feedbackKind.record(r)))
-	if !errors.Is(err, heed.ErrConflict) {
+func (s *Service) add(tx *store.Tx, f Feedback) error {
+	known, err := feedbackKind.in(tx, f.ID)
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		tx.Put(feedbackKind.record(f))
+		return nil
+	case err != nil:
 		return err
-	}
-	known, err := feedbackKind.get(ctx, s.cfg.Store, r.ID)
-	if err != nil {
-		return err
-	}
-	if !known.Erased.IsZero() || known.same(&r) {
+	case !known.Erased.IsZero() || known.same(&f):
 		return errKnown
 	}
-	return fmt.Errorf("another decision has this id: %w", heed.ErrConflict)
+	return store.Final(fmt.Errorf("another decision has this id: %w", heed.ErrConflict))
 }
 
 // prepare brings a feedback into the form in which it is kept, and reports what is wrong with it.
@@ -168,15 +205,15 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
 func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
-	r, err := s.feedback(ctx, id)
+	r, err := feedbackIn(s.reading(ctx), id)
 	if err != nil {
 		return Feedback{}, fmt.Errorf("feedback: %w", err)
 	}
 	return r, nil
 }
 
-func (s *Service) feedback(ctx context.Context, id string) (Feedback, error) {
-	r, err := feedbackKind.get(ctx, s.cfg.Store, id)
+func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
+	r, err := feedbackKind.in(tx, id)
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
 		err = fmt.Errorf("feedback: %w", heed.ErrNotFound)
@@ -198,7 +235,7 @@ type Listing struct {
 }
 
 func (l *Listing) stored() store.Query {
-	q := store.Query{Since: l.Since, Until: l.Until}
+	q := store.Query{Kind: feedbackKind.Name, Since: l.Since, Until: l.Until}
 	for _, key := range [...]struct{ name, value string }{{"cluster", l.Cluster}, {"class", string(l.Class)}, {"agent", l.Agent}, {"gate", l.Gate}} {
 		if key.value != "" {
 			q.Keys = append(q.Keys, store.Key(key.name, key.value))
@@ -243,7 +280,7 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
 	}
 	threshold = cmp.Or(threshold, s.cfg.Threshold)
-	known, err := s.recent(ctx, &f)
+	known, err := s.recent(s.reading(ctx), &f)
 	if err != nil {
 		return nil, wrap("similar", err)
 	}
@@ -252,39 +289,45 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
-func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, err error) {
-	records = make([]Feedback, 0, min(s.cfg.Window, 1000))
-	for r, err := range feedbackKind.find(ctx, s.cfg.Store, s.recentOf(f.Agent)) {
-		if err != nil {
+func (s *Service) recent(tx *store.Tx, f *Feedback) (records []Feedback, err error) {
+	for q := s.recentOf(f.Agent); ; {
+		var read store.Snapshot
+		if err := tx.Read(&read, nil, nil, q); err != nil {
 			return nil, err
 		}
-		if r.ID == f.ID || !r.Erased.IsZero() {
-			continue
+		for _, found := range read.Found[0] {
+			row, err := feedbackKind.Of(found)
+			if err != nil {
+				return nil, err
+			}
+			if q.After = found.Place; row.ID == f.ID || !row.Value.Erased.IsZero() {
+				continue
+			}
+			if records = append(records, row.Value.at(row.Revision)); len(records) == s.cfg.Window {
+				return records, nil
+			}
 		}
-		if records = append(records, r); len(records) == s.cfg.Window {
-			break
+		if len(read.Found[0]) < q.Limit {
+			return records, nil
 		}
 	}
-	return records, nil
 }
 
-// recentOf selects the latest decisions about an agent, one more than the window, or all decisions where there is no agent.
+// recentOf selects the latest decisions about an agent, one more than the window.
 func (s *Service) recentOf(agent string) store.Query {
 	l := Listing{Agent: agent}
 	q := l.stored()
-	if agent != "" {
-		q.Limit = s.cfg.Window + 1
-	}
+	q.Limit = s.cfg.Window + 1
 	return q
 }
 
 // matches compares a feedback with the latest decisions about its agent.
-func (s *Service) matches(ctx context.Context, f *Feedback) ([]Match, error) {
-	known, err := s.recent(ctx, f)
+func (s *Service) matches(tx *store.Tx, f *Feedback) ([]Match, error) {
+	known, err := s.recent(tx, f)
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(ctx, f.said(), known, false)
+	return s.compare(tx.Context(), f.said(), known, false)
 }
 
 // compare scores the records that have a text, the most alike first. Of equally alike ones those with the same text come first, and
@@ -356,27 +399,25 @@ type nearness struct {
 // delivered again. Proposals still name it and keep their counts, and approvals of those that are pending are void. A rule that was made of it stays:
 // revoke the rule if its text has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
-	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
-		r, err := feedbackKind.get(ctx, s.cfg.Store, o.ID)
+	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) error {
+		q := ProposalQuery{Status: StatePending}
+		c.Want(store.Wants{Queries: proposalKind.queries(q.keys())})
+		r, err := feedbackKind.in(c.Tx, o.ID)
 		if err != nil || !r.Erased.IsZero() {
-			return c, err
+			return err
 		}
-		lane, err := s.lane(ctx, r.Agent, now)
-		if err != nil {
-			return c, err
+		if err := c.raise(r.Agent, now); err != nil {
+			return err
 		}
-		c.write(lane, feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
-		pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending})
+		c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
+		pending, err := s.proposals(c.Tx, q)
 		for i := range pending {
 			if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {
 				p.withdraw()
 				c.write(proposalKind.record(*p))
 			}
 		}
-		if err != nil {
-			return change{}, err
-		}
-		return c, nil
+		return err
 	})
 	return wrap("erase", err)
 }

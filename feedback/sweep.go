@@ -87,8 +87,8 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 		return err
 	}
 	s.failures.clear(name)
-	_, err = s.apply(ctx, writing(markKind.Record(mark{name, now}, last.Revision)))
-	if errors.Is(err, errRace) { // somebody else has done it too
+	_, err = s.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
+	if errors.Is(err, heed.ErrConflict) { // another process has done it too
 		return nil
 	}
 	return err
@@ -131,18 +131,17 @@ func (f *failures) clear(name string) {
 }
 
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
-	pending, err := s.waiting(ctx)
+	pending, err := waiting(s.reading(ctx))
 	failures := []error{err}
 	for _, p := range pending {
 		if now.Before(p.Expires) {
 			continue
 		}
-		switch err := s.expire(ctx, p, now); {
-		case err == nil:
+		expired, err := s.expire(ctx, p, now)
+		if expired && err == nil {
 			*changed++
-		case !errors.Is(err, errRace): // another one may have decided it meanwhile
-			failures = append(failures, err)
 		}
+		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
@@ -191,16 +190,12 @@ func compareUnfit(a, b Rule) int {
 
 // keepEffect stores what was measured, and what follows from it, on a rule that is still as it was when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
-	_, err := s.commit(ctx, s.governing, func() (change, error) {
-		at, err := s.board(ctx)
-		if err != nil {
-			return change{}, err
-		}
-		rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
+	_, err := s.step(ctx, s.governing, func(c *change) error {
+		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(measured.ID))})
+		rule, err := ruleKind.in(c.Tx, measured.ID)
 		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
-			return change{}, err
+			return err
 		}
-		c := at.governs(now)
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
 		if e.Status == harmful && rule.Effect.Status != harmful {
@@ -219,7 +214,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 			rule.RetireProposed = time.Time{}
 		}
 		c.write(ruleKind.record(rule))
-		return c, nil
+		return c.governs(now)
 	})
 	return err
 }

@@ -83,11 +83,14 @@ func (s *Service) authorize(ctx context.Context, act Act) error {
 	return nil
 }
 
-// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. propose is
-// called again where the change lost a race. It returns an empty change where there is nothing to do. The audit log has
-// refusals as well, unless the input was not valid. act returns the revision of what was written, 0 if nothing was.
+// reading returns a Tx for a call that only reads.
+func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(ctx, s.cfg.Store) }
+
+// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. propose makes the
+// change in a step, and writes nothing if there is nothing to do. The audit log has refusals as well, unless the input was not
+// valid. act returns the revision of what was written, 0 if nothing was.
 func (s *Service) act(
-	ctx context.Context, kind, subject, actor, reason string, d *Draft, propose func(now time.Time, who string) (change, error),
+	ctx context.Context, kind, subject, actor, reason string, d *Draft, propose func(c *change, now time.Time, who string) error,
 ) (revision uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -107,27 +110,27 @@ func (s *Service) act(
 	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
 		return 0, s.refuse(ctx, entry, err)
 	}
-	revision, err = s.commit(ctx, s.governing, func() (change, error) {
-		c, err := propose(now, who)
-		if err == nil && !c.empty() && !c.told {
+	revision, err = s.step(ctx, s.governing, func(c *change) error {
+		err := propose(c, now, who)
+		if err == nil && c.wrote && !c.told {
 			c.tell(entry)
 		}
-		return c, err
+		return err
 	})
 	return revision, s.refuse(ctx, entry, err)
 }
 
 // refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the words of Config.Authorize,
-// which may name people.
+// which may name people. It writes nothing if the act may have taken effect.
 func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
 	var refused *RefusedError
-	if !errors.As(why, &refused) {
+	if !errors.As(why, &refused) || errors.Is(why, heed.ErrOutcomeUnknown) {
 		return why
 	}
 	entry.ID = s.cfg.NewID()
 	entry.Action += ".refused"
 	entry.Details = map[string]string{"refusal": clip(refused.Reason)}
-	if _, err := s.apply(ctx, telling(entry)); err != nil {
+	if _, err := s.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{entry.Record()}}); err != nil {
 		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
 	}
 	return why
@@ -147,30 +150,27 @@ func clip(text string) string {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// commit is [Service.attempt], repeated where it loses a race.
-func (s *Service) commit(ctx context.Context, l lock.Lock, propose func() (change, error)) (revision uint64, err error) {
-	err = again(ctx, func() error {
-		revision, err = s.attempt(ctx, l, propose)
-		return err
-	})
-	return revision, err
-}
-
-// attempt makes a change under a lock, and then tells the observer, without the lock. It returns the revision of what was
-// written, 0 if nothing was.
-func (s *Service) attempt(ctx context.Context, l lock.Lock, propose func() (change, error)) (revision uint64, err error) {
+// step makes a change under a lock, and then notifies the observer, without the lock. It returns the revision of what was
+// written, 0 if nothing was. A refusal ends the step.
+func (s *Service) step(ctx context.Context, l lock.Lock, do func(c *change) error) (revision uint64, err error) {
 	if err := l.Lock(ctx); err != nil {
 		return 0, err
 	}
-	c, err := func() (c change, err error) {
+	var made *change
+	err = func() error {
 		defer l.Unlock()
-		if c, err = propose(); err == nil && !c.empty() {
-			revision, err = s.apply(ctx, c)
-		}
-		return c, err
+		return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
+			made = &change{Tx: tx}
+			tx.Then(func(r store.Receipt, _ error) { revision = r.Revision })
+			err := do(made)
+			if refused := new(RefusedError); errors.As(err, &refused) {
+				return store.Final(err)
+			}
+			return err
+		})
 	}()
 	if err == nil && s.watch != nil {
-		for _, n := range c.notices {
+		for _, n := range made.notices {
 			s.watch.Tell(ctx, n)
 		}
 	}

@@ -3,7 +3,6 @@ package feedback
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -205,6 +204,18 @@ type kept[T any] interface {
 	revision() uint64
 }
 
+// in returns a value as a step sees it, or [heed.ErrNotFound].
+func (s *shelf[T]) in(tx *store.Tx, id string) (value T, err error) {
+	row, err := s.In(tx, id)
+	switch {
+	case err != nil:
+		return value, err
+	case row.Revision == 0:
+		return value, fmt.Errorf("%s: %w", s.Name, heed.ErrNotFound)
+	}
+	return row.Value.at(row.Revision), nil
+}
+
 // get returns a value, or [heed.ErrNotFound].
 func (s *shelf[T]) get(ctx context.Context, st store.Store, id string) (value T, err error) {
 	found, err := s.Get(ctx, st, id)
@@ -228,7 +239,7 @@ func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter
 	}
 }
 
-// queries are those of a union.
+// queries returns the queries of a union.
 func (s *shelf[T]) queries(sets [][]string) (all []store.Query) {
 	for _, keys := range sets {
 		all = append(all, store.Query{Kind: s.Name, Keys: keys})
@@ -237,24 +248,12 @@ func (s *shelf[T]) queries(sets [][]string) (all []store.Query) {
 }
 
 // all returns the values of these ids, in their order. One that is not there is missing.
-func (s *shelf[T]) all(ctx context.Context, st store.Store, ids []string) (values []T, err error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
+func (s *shelf[T]) all(tx *store.Tx, ids []string) ([]T, error) {
 	var read store.Snapshot
-	if err := st.Read(ctx, &read, nil, s.refs(ids)); err != nil {
+	if err := tx.Read(&read, nil, s.refs(ids)); err != nil {
 		return nil, err
 	}
-	for _, r := range read.Records {
-		found, err := s.Of(r)
-		if err != nil {
-			return nil, err
-		}
-		if found.Revision > 0 {
-			values = append(values, found.Value.at(found.Revision))
-		}
-	}
-	return values, nil
+	return s.merge([][]store.Record{read.Records}, func(*T) bool { return true })
 }
 
 func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
@@ -265,24 +264,19 @@ func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
 }
 
 // union returns the values that have all keys of one of the sets, each once, and are selected.
-func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, selects func(*T) bool) ([]T, error) {
-	lists := make([][]store.Record, len(sets))
-	for i, keys := range sets {
-		for r, err := range st.Find(ctx, store.Query{Kind: s.Name, Keys: keys}) {
-			if err != nil {
-				return nil, err
-			}
-			lists[i] = append(lists[i], r)
-		}
+func (s *shelf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) ([]T, error) {
+	var read store.Snapshot
+	if err := tx.Read(&read, nil, nil, s.queries(sets)...); err != nil {
+		return nil, err
 	}
-	return s.merge(lists, selects)
+	return s.merge(read.Found, selects)
 }
 
 // merge returns the values of several lists, each once, that are selected.
 func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) (values []T, err error) {
 	seen := make(map[string]bool)
 	for _, r := range slices.Concat(lists...) {
-		if seen[r.ID] {
+		if seen[r.ID] || r.Revision == 0 {
 			continue
 		}
 		seen[r.ID] = true
@@ -299,23 +293,24 @@ func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) (values 
 
 func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
-// A change is made as a whole or not at all.
+// marks returns the refs of the records whose revisions a change of proposals and rules relies on. They must be read with the
+// rules and proposals, or before them.
+func marks() []store.Ref { return []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)} }
+
+// A change is what a step of the service reads and adds.
 type change struct {
-	store.Batch
+	*store.Tx
+	wrote   bool
 	told    bool          // it has an audit entry
-	notices []heed.Notice // for the observer, once the change is made
+	notices []heed.Notice // for the observer, after the commit
 }
 
-func writing(records ...store.Record) change { return change{Batch: store.Batch{Records: records}} }
-
-func telling(entry store.AuditEntry) (c change) {
-	c.tell(entry)
-	return c
+func (c *change) write(records ...store.Record) {
+	for _, r := range records {
+		c.Put(r)
+	}
+	c.wrote = true
 }
-
-func (c *change) empty() bool { return len(c.Records) == 0 }
-
-func (c *change) write(records ...store.Record) { c.Records = append(c.Records, records...) }
 
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
@@ -326,68 +321,47 @@ func (c *change) tell(entries ...store.AuditEntry) {
 	c.told = true
 }
 
-// errRace says that the store had another revision than what was read.
-var errRace = fmt.Errorf("lost a race: %w", heed.ErrConflict)
-
-// apply makes a change, and returns the revision of all that it wrote.
-func (s *Service) apply(ctx context.Context, c change) (revision uint64, err error) {
-	receipts, err := s.cfg.Store.Commit(ctx, c.Batch)
-	switch {
-	case errors.Is(err, heed.ErrConflict):
-		return 0, fmt.Errorf("%w: %w", errRace, err)
-	case err != nil:
-		return 0, err
-	}
-	return receipts[0].Revision, nil
-}
-
-// again repeats what lost a race. In each round somebody wins. The limit is for a store that never agrees.
-func again(ctx context.Context, do func() error) error {
-	const rounds = 100
-	var err error
-	for range rounds {
-		err = do()
-		if !errors.Is(err, errRace) {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// A board has the revisions of the rules and of the proposals. Read it before them.
-type board struct{ rules, proposals uint64 }
-
-func (s *Service) board(ctx context.Context) (board, error) {
+// board returns the revisions of the marks.
+func board(tx *store.Tx) (rules, proposals uint64, err error) {
 	var read store.Snapshot
-	err := s.cfg.Store.Read(ctx, &read, nil, []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)})
-	if err != nil {
-		return board{}, err
+	if err := tx.Read(&read, nil, marks()); err != nil {
+		return 0, 0, err
 	}
-	return board{read.Records[0].Revision, read.Records[1].Revision}, nil
+	return read.Records[0].Revision, read.Records[1].Revision, nil
 }
 
 // opens makes a change one of proposals, that holds as long as no rule has changed.
-func (b board) opens(now time.Time) change {
-	c := writing(markKind.Record(mark{proposalsMark, now}, b.proposals))
-	c.Expect = []store.Precondition{markKind.Expect(rulesMark, b.rules)}
-	return c
+func (c *change) opens(now time.Time) error {
+	rules, proposals, err := board(c.Tx)
+	c.write(markKind.Record(mark{proposalsMark, now}, proposals))
+	c.Expect(markKind.Expect(rulesMark, rules))
+	return err
 }
 
 // governs makes a change one of rules.
-func (b board) governs(now time.Time) change {
-	return writing(markKind.Record(mark{rulesMark, now}, b.rules))
+func (c *change) governs(now time.Time) error {
+	rules, _, err := board(c.Tx)
+	c.write(markKind.Record(mark{rulesMark, now}, rules))
+	return err
 }
 
-// lane returns the record that raises what the evaluations of an agent's feedback share.
-func (s *Service) lane(ctx context.Context, agent string, now time.Time) (store.Record, error) {
-	raised := laneKind.Record(mark{agent, now}, 0)
-	var read store.Snapshot
-	if err := s.cfg.Store.Read(ctx, &read, nil, []store.Ref{raised.Ref}); err != nil {
-		return store.Record{}, err
+// raise raises what the evaluations of an agent's feedback share.
+func (c *change) raise(agent string, now time.Time) error {
+	row, err := laneKind.In(c.Tx, store.IDOf(agent))
+	c.write(laneKind.Record(mark{agent, now}, row.Revision))
+	return err
+}
+
+// Damaged returns the records of the service that hold something that this package has not written.
+func (s *Service) Damaged(ctx context.Context) (refs []store.Ref, err error) {
+	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){
+		feedbackKind.Damaged, proposalKind.Damaged, ruleKind.Damaged, markKind.Damaged, laneKind.Damaged,
+	} {
+		found, err := damaged(ctx, s.cfg.Store)
+		if err != nil {
+			return nil, wrap("damaged", err)
+		}
+		refs = append(refs, found...)
 	}
-	raised.Revision = read.Records[0].Revision
-	return raised, nil
+	return refs, nil
 }

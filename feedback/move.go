@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
 )
 
 // Move takes a rule out of use, and returns it. One person is enough for that. It holds from the next prompt on.
@@ -35,22 +36,18 @@ func (r *Rules) takeOut(ctx context.Context, kind string, o Order, to State, fro
 	if err != nil {
 		return Rule{}, wrap(kind, err)
 	}
-	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft, func(now time.Time, _ string) (c change, err error) {
-		at, err := s.board(ctx)
-		if err != nil {
-			return c, err
-		}
-		if rule, err = ruleKind.get(ctx, s.cfg.Store, o.ID); err != nil {
-			return c, err
+	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft, func(c *change, now time.Time, _ string) (err error) {
+		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(o.ID))})
+		if rule, err = ruleKind.in(c.Tx, o.ID); err != nil {
+			return err
 		}
 		if !slices.Contains(from, rule.Status) {
-			return c, notNow("rule", rule.Status)
+			return notNow("rule", rule.Status)
 		}
 		rule.Status, rule.Left, rule.RetireProposed = to, now, time.Time{}
-		c = at.governs(now)
 		c.write(ruleKind.record(rule))
 		c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: kind + "d"})
-		return c, nil
+		return c.governs(now)
 	})
 	if err != nil {
 		return Rule{}, wrap(kind, err)
