@@ -18,13 +18,6 @@ type Strategy interface {
 	Decide(ctx context.Context, r Request) (Result, error)
 }
 
-// StrategyFunc makes a Strategy of a function, such as a closure over [Decider.Ask] and
-// [Decider.Reply] that stores no traces.
-type StrategyFunc func(ctx context.Context, r Request) (Result, error)
-
-// Decide calls the function.
-func (f StrategyFunc) Decide(ctx context.Context, r Request) (Result, error) { return f(ctx, r) }
-
 // A Path is the way that a decision took.
 type Path string
 
