@@ -222,9 +222,12 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 	return nil
 }
 
+// pending is the revision of a record that the step adds. No stored record has it.
+const pending = Once - 1
+
 // Get returns one record as the step sees it: as the step has written it, or else as the store has it.
-// If there is no record, or the step removes it, the Revision is 0. The Revision of a record that the
-// step adds is [Once], until it is committed.
+// If there is no record, or the step removes it, the Revision is 0. If the step adds the record, the
+// Revision is not 0 and is of use only for another Put in the step.
 func (tx *Tx) Get(ref Ref) (Record, error) {
 	i := tx.written.find(ref)
 	if i >= 0 {
@@ -233,7 +236,7 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 		case w.Body.IsZero():
 			return Record{Ref: ref}, nil
 		case w.Revision == 0:
-			w.Revision = Once
+			w.Revision = pending
 			return w, nil
 		case w.Revision != Once:
 			return w, nil
@@ -247,6 +250,7 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 	r := tx.records.value(ref)
 	if r.Revision == 0 && i >= 0 {
 		r = tx.batch.Records[i]
+		r.Revision = pending
 	}
 	return r, nil
 }
@@ -255,7 +259,8 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 
 // Put adds a record to write or, with the zero Body, to remove. A later Put of the same record replaces
-// it, and keeps its revision. If the step removes a record that it has added, it writes nothing.
+// it, and keeps its revision, but one with the Revision [Once] leaves it alone. If the step removes a
+// record that it has added, it writes nothing.
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
@@ -265,18 +270,21 @@ func (tx *Tx) Put(r Record) {
 		}
 		return
 	}
-	before := tx.batch.Records[i].Revision
-	if before != Once {
-		r.Revision = before
+	before := &tx.batch.Records[i]
+	switch {
+	case r.Revision == Once && !before.Body.IsZero():
+		return
+	case before.Revision != Once || r.Revision == pending:
+		r.Revision = before.Revision
 	}
 	if r.Body.IsZero() && (r.Revision == 0 || r.Revision == Once) {
 		tx.drop(i)
-		if before == 0 {
+		if r.Revision == 0 {
 			tx.Expect(Precondition{r.Ref, 0})
 		}
 		return
 	}
-	tx.batch.Records[i] = r
+	*before = r
 }
 
 // drop takes a record out of the batch.
@@ -324,7 +332,7 @@ func (tx *Tx) Expect(all ...Precondition) {
 func (tx *Tx) expectWritten(i int, p Precondition) {
 	w := &tx.batch.Records[i]
 	switch {
-	case w.Revision == p.Revision, w.Revision == 0 && p.Revision == Once:
+	case w.Revision == p.Revision, p.Revision == pending:
 	case w.Revision == Once && p.Revision == 0:
 		w.Revision = 0
 	case w.Revision == Once: // the record is there, and stays as it is

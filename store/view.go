@@ -26,7 +26,7 @@ type View[T any] struct {
 type Row[T any] struct {
 	Value    T
 	ID       string
-	Revision uint64 // 0 if there is no such record; [Once] if the step adds it: see [Tx.Get]
+	Revision uint64 // 0 if there is no such record; see [Tx.Get] for a record that a step adds
 	Place    string // where Find found it, for Query.After
 }
 

@@ -1,0 +1,315 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A number is a record of the tests.
+type number struct {
+	ID string
+	N  int
+}
+
+var (
+	ctx     = context.Background()
+	start   = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	numbers = store.View[number]{
+		Kind:  store.Kind{Name: "number", Versioned: true},
+		Place: func(n number) (string, time.Time, []string) { return n.ID, start, []string{"all"} },
+	}
+	cell = evidence.Cell{Kind: "cell", Item: "item"}
+)
+
+// A scripted store does to its commits what the test has written down, by number from 1. It counts calls.
+type scripted struct {
+	store.Store
+	script  map[int]func(commit func() error) error
+	commits int
+	reads   int
+}
+
+func newScripted(t testing.TB) *scripted {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, numbers.Kind))
+	return &scripted{Store: st, script: make(map[int]func(func() error) error)}
+}
+
+func (s *scripted) Commit(ctx context.Context, batches ...store.Batch) (receipts []store.Receipt, err error) {
+	s.commits++
+	commit := func() error {
+		receipts, err = s.Store.Commit(ctx, batches...)
+		return err
+	}
+	if do := s.script[s.commits]; do != nil {
+		if err := do(commit); err != nil {
+			return nil, err
+		}
+		return receipts, nil
+	}
+	return receipts, commit()
+}
+
+func (s *scripted) Read(
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query,
+) error {
+	s.reads++
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+// put writes a number outside of any step.
+func put(t testing.TB, st store.Store, n number) {
+	row, err := numbers.Get(ctx, st, n.ID)
+	if !errors.Is(err, heed.ErrNotFound) {
+		require.NoError(t, err)
+	}
+	_, err = st.Commit(ctx, store.Batch{Records: []store.Record{numbers.Record(n, row.Revision)}})
+	require.NoError(t, err)
+}
+
+func value(t testing.TB, st store.Store, id string) int {
+	row, err := numbers.Get(ctx, st, id)
+	if errors.Is(err, heed.ErrNotFound) {
+		return -1
+	}
+	require.NoError(t, err)
+	return row.Value.N
+}
+
+func observations(t testing.TB, st store.Store) (n uint64) {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, []evidence.Cell{cell}, nil))
+	for _, p := range s.Parts {
+		n += p.Tally.N()
+	}
+	return n
+}
+
+func observed(id string) evidence.Observation {
+	return evidence.Observation{ID: id, Cell: cell, Reward: 1, Weight: 1, At: start}
+}
+
+// count is a step that is safe to repeat: its batch has an ID.
+func count(tx *store.Tx) error {
+	row, err := numbers.In(tx, "a")
+	if err != nil {
+		return err
+	}
+	numbers.Put(tx, number{"a", row.Value.N + 1}, row.Revision)
+	tx.Add(store.Batch{ID: "count", Observations: []evidence.Observation{observed("o")}})
+	return nil
+}
+
+var errBroken = errors.New("the connection broke")
+
+func before(func() error) error { return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, errBroken) }
+
+func after(commit func() error) error {
+	if err := commit(); err != nil {
+		return err
+	}
+	return before(nil)
+}
+
+func TestDoRunsAStepAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		first func(t *testing.T, st *scripted, commit func() error) error
+		want  int // the number in the end
+	}{
+		"another writer is quicker": {func(t *testing.T, st *scripted, commit func() error) error {
+			put(t, st.Store, number{"a", 10})
+			return commit()
+		}, 11},
+		"the outcome is unknown, before": {func(_ *testing.T, _ *scripted, commit func() error) error { return before(commit) }, 2},
+		"the outcome is unknown, after":  {func(_ *testing.T, _ *scripted, commit func() error) error { return after(commit) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newScripted(t)
+			put(t, st.Store, number{"a", 1})
+			st.script[1] = func(commit func() error) error { return test.first(t, st, commit) }
+			runs, ends := 0, []error{}
+			require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+				runs++
+				tx.Then(func(_ store.Receipt, err error) { ends = append(ends, err) })
+				return count(tx)
+			}))
+			assert.Equal(t, 2, runs)
+			assert.Equal(t, 2, st.reads, "each run reads")
+			assert.Equal(t, test.want, value(t, st, "a"))
+			assert.EqualValues(t, 1, observations(t, st))
+			require.Len(t, ends, 2)
+			require.Error(t, ends[0])
+			require.NoError(t, ends[1])
+		})
+	}
+}
+
+func TestDoEndsAtOnce(t *testing.T) {
+	settings := &heed.SettingsError{Component: "a", Field: "HalfLife"}
+	for name, failure := range map[string]error{
+		"another error":       errBroken,
+		"a settings error":    settings,
+		"a final conflict":    store.Final(fmt.Errorf("known: %w", heed.ErrConflict)),
+		"a size error":        &heed.SizeError{What: "Batches", Size: 2, Most: 1},
+		"a wrapped one":       fmt.Errorf("commit: %w", settings),
+		"a final, not known":  store.Final(heed.ErrOutcomeUnknown),
+		"the context's error": context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, where := range []string{"step", "before", "commit"} {
+				st := newScripted(t)
+				st.script[1] = func(commit func() error) error {
+					if where == "commit" {
+						return failure
+					}
+					return commit()
+				}
+				runs := 0
+				var end error
+				err := store.Do(ctx, st, func(tx *store.Tx) error {
+					runs++
+					tx.Then(func(r store.Receipt, err error) { end = err })
+					tx.Before(func() error {
+						if where == "before" {
+							return failure
+						}
+						return nil
+					})
+					if err := count(tx); err != nil || where == "step" {
+						return errors.Join(err, failure)
+					}
+					return nil
+				})
+				require.ErrorIs(t, err, failure, where)
+				require.ErrorIs(t, end, failure, where)
+				assert.Equal(t, 1, runs, where)
+				assert.Equal(t, -1, value(t, st, "a"), where)
+			}
+		})
+	}
+	require.NoError(t, store.Final(nil))
+}
+
+// An error after an outcome that was unknown leaves it unknown: the first run may have taken effect.
+func TestDoKeepsWhatIsUnknown(t *testing.T) {
+	st := newScripted(t)
+	st.script[1] = after
+	runs := 0
+	err := store.Do(ctx, st, func(tx *store.Tx) error {
+		if runs++; runs == 2 {
+			return errors.New("refused")
+		}
+		return count(tx)
+	})
+	require.ErrorIs(t, err, heed.ErrOutcomeUnknown)
+	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, "refused")
+	assert.Equal(t, 2, runs)
+	assert.Equal(t, 1, value(t, st, "a"))
+
+	st = newScripted(t)
+	st.script[1] = before
+	st.script[2] = func(func() error) error { return heed.ErrConflict }
+	require.NoError(t, store.Do(ctx, st, count), "an unknown outcome does not matter after a commit")
+	assert.Equal(t, 3, st.commits)
+}
+
+// In a bubble the pauses are exact: each is random and bounded, and there is an end.
+func TestDoPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newScripted(t)
+		for i := range store.Tries {
+			st.script[i+1] = func(func() error) error { return heed.ErrConflict }
+		}
+		begin, last := time.Now(), time.Now()
+		var pauses []time.Duration
+		err := store.Do(ctx, st, func(tx *store.Tx) error {
+			pauses = append(pauses, time.Since(last))
+			last = time.Now()
+			return count(tx)
+		})
+		require.ErrorIs(t, err, heed.ErrConflict)
+		assert.Len(t, pauses, store.Tries)
+		distinct := make(map[time.Duration]bool)
+		for i, pause := range pauses {
+			assert.Less(t, pause, 30*time.Millisecond)
+			if i > 0 && i < 6 {
+				assert.Less(t, pause, 200*time.Microsecond<<i, "the pause before try %d", i+1)
+			}
+			distinct[pause] = true
+		}
+		assert.Greater(t, len(distinct), store.Tries/2, "pauses are random")
+		assert.Greater(t, time.Since(begin), 500*time.Millisecond)
+		assert.Less(t, time.Since(begin), store.Tries*30*time.Millisecond)
+	})
+}
+
+func TestDoEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		runs := 0
+		step := func(tx *store.Tx) error {
+			runs++
+			return count(tx)
+		}
+		st := newScripted(t)
+		require.ErrorIs(t, store.Do(done, st, step), context.Canceled)
+		assert.Zero(t, runs)
+
+		within, cancel := context.WithTimeout(ctx, 40*time.Millisecond)
+		defer cancel()
+		for i := range store.Tries {
+			st.script[i+1] = before
+		}
+		begin := time.Now()
+		err := store.Do(within, st, step)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, heed.ErrOutcomeUnknown, "the error of the last try")
+		assert.Equal(t, 40*time.Millisecond, time.Since(begin), "the pause ends with the context")
+		assert.Greater(t, runs, 1)
+	})
+}
+
+func TestAStepThatAddsNothing(t *testing.T) {
+	st := newScripted(t)
+	put(t, st.Store, number{"a", 1})
+	var receipt store.Receipt
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		tx.Then(func(r store.Receipt, err error) {
+			require.NoError(t, err)
+			receipt = r
+		})
+		tx.Add(store.Batch{Policies: map[string]evidence.Policy{"cell": {}}})
+		row, err := numbers.In(tx, "a")
+		assert.Equal(t, 1, row.Value.N)
+		return err
+	}))
+	assert.Zero(t, st.commits)
+	assert.Equal(t, store.Receipt{}, receipt)
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		tx.Add(store.Batch{ID: "an ID counts"})
+		tx.Then(func(r store.Receipt, _ error) { receipt = r })
+		return nil
+	}))
+	assert.Equal(t, 1, st.commits)
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		tx.Add(store.Batch{ID: "an ID counts", Records: []store.Record{numbers.Record(number{"b", 1}, 0)}})
+		tx.Then(func(r store.Receipt, _ error) { receipt = r })
+		return nil
+	}))
+	assert.True(t, receipt.Duplicate)
+	assert.Equal(t, -1, value(t, st, "b"))
+}
