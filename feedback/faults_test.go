@@ -397,6 +397,32 @@ var faults = []fault{
 	{method: "Rules.Inject", prepare: active, call: func(w *world) (any, error) {
 		return w.rules.Inject(ctx, "prd", "base", "")
 	}},
+	{method: "Service.RecordIn", call: func(w *world) (any, error) {
+		var duplicate bool
+		err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
+			f := feedback.Feedback{
+				ID: "in", Gate: "g", Agent: "prd", Decision: feedback.Rejected, Reviewer: "ann", At: start, Summary: long,
+			}
+			duplicate, err = w.RecordIn(tx, f)
+			return err
+		})
+		_ = duplicate // is true where the call is made again
+		return nil, err
+	}},
+	{method: "Rules.InjectIn", prepare: active, call: func(w *world) (any, error) {
+		return w.rules.InjectIn(store.Reading(ctx, w.store), "prd", "base", "")
+	}},
+	{method: "Rules.CheckIn", prepare: func(w *world) {
+		d := rule("Do not name a database")
+		d.Check.Forbid = "(?i)postgres"
+		w.activate(d)
+	}, call: func(w *world) (found any, err error) {
+		err = store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
+			found, err = w.rules.CheckIn(tx, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
+			return err
+		})
+		return found, err
+	}},
 	{method: "Rules.Check", prepare: func(w *world) {
 		d := rule("Do not name a database")
 		d.Check.Forbid = "(?i)postgres"
@@ -410,6 +436,8 @@ var faults = []fault{
 var noStore = map[string]string{
 	"Service.Config": "it returns what New was given",
 	"Service.Rules":  "it returns the other half of the service",
+	"Service.Wants":  "it names what RecordIn reads",
+	"Rules.Wants":    "it names what InjectIn and CheckIn read",
 }
 
 func TestEveryMethodHasItsFault(t *testing.T) {

@@ -523,7 +523,7 @@ func (s *state) against(p *proposal) (all []int) {
 	for _, r := range s.active() {
 		said := []string{p.text, s.rules[r].text}
 		slices.SortFunc(said, func(a, b string) int { return cmp.Compare(slices.Index(texts, a), slices.Index(texts, b)) })
-		if slices.Equal(said, texts[:2]) && r != p.of && r != p.supersedes {
+		if slices.Equal(said, texts[:2]) && r != p.of && (p.of >= 0 || r != p.supersedes) {
 			all = append(all, r)
 		}
 	}
