@@ -178,13 +178,14 @@ type Counted struct {
 
 // A Credit is an observation that a statement made in the evidence of a heuristic.
 type Credit struct {
-	ID     string    `json:"id"`
-	Cell   string    `json:"cell"` // the name of the cell, without the edition
-	Reward float64   `json:"reward,omitempty"`
-	Weight float64   `json:"weight,omitempty"`
-	Worth  float64   `json:"worth,omitempty"` // of an agreement
-	Source string    `json:"source,omitempty"`
-	At     time.Time `json:"at,omitzero"`
+	ID      string    `json:"id"`
+	Cell    string    `json:"cell"`              // the name of the cell, without the edition
+	Channel string    `json:"channel,omitempty"` // of the observation
+	Reward  float64   `json:"reward,omitempty"`
+	Weight  float64   `json:"weight,omitempty"`
+	Worth   float64   `json:"worth,omitempty"` // of an agreement
+	Source  string    `json:"source,omitempty"`
+	At      time.Time `json:"at,omitzero"`
 }
 
 // Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The caller may change what it points
@@ -236,6 +237,9 @@ func (a *Answer) People() (names []string) {
 		if s.Credit != nil {
 			add(s.Credit.Source)
 		}
+		for i := range s.Kept {
+			add(s.Kept[i].Source)
+		}
 	}
 	for i := range a.Fires {
 		c := &a.Fires[i].Counted
@@ -252,7 +256,7 @@ func (a *Answer) People() (names []string) {
 // Caused are the paths to the names of people in a record, for the declaration of a kind of records.
 func Caused() []string {
 	return []string{
-		"person", "statements.*.by", "statements.*.credit.source",
+		"person", "statements.*.by", "statements.*.credit.source", "statements.*.kept.*.source",
 		"fires.*.counted.seen.source", "fires.*.counted.agreed.*.source",
 	}
 }

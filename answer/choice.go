@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,12 +63,31 @@ type Draw struct {
 
 // An ArmCredit is a part of the answer's worth as the arm was credited with it.
 type ArmCredit struct {
-	Number uint64  `json:"number"` // among the credits of the choice
-	Of     string  `json:"of"`     // the statement: see [Part].Of
-	Value  float64 `json:"value"`
-	Trust  float64 `json:"trust"`
-	Share  float64 `json:"share"`
-	Cost   float64 `json:"cost,omitempty"`
+	Number uint64 // among the credits of the choice
+	Of     string // the statement: see [Part].Of
+	Value  float64
+	Trust  float64
+	Share  float64
+	Cost   float64
 	// Dropped reports that the outcome was too unsure to count, so that there is nothing to take back.
-	Dropped bool `json:"dropped,omitempty"`
+	Dropped bool
+}
+
+// MarshalJSON encodes a credit as a list of its fields, because a record can have 100 of them.
+func (c ArmCredit) MarshalJSON() ([]byte, error) {
+	list := []any{c.Number, c.Of, c.Value, c.Trust, c.Share, c.Cost, c.Dropped}
+	if !c.Dropped {
+		if list = list[:6]; c.Cost == 0 {
+			list = list[:5]
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON decodes what MarshalJSON encodes.
+func (c *ArmCredit) UnmarshalJSON(text []byte) error {
+	*c = ArmCredit{}
+	return json.Unmarshal(text, &[...]any{
+		&c.Number, &c.Of, &c.Value, &c.Trust, &c.Share, &c.Cost, &c.Dropped,
+	})
 }

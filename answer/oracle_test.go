@@ -243,8 +243,10 @@ func (o *oracle) pieces() (all []piece) {
 		all = append(all, piece{s, value, 1, of * parts[i]})
 	}
 	for i, s := range told { // the latest one counts
-		if !slices.ContainsFunc(told[i+1:], func(t answer.Statement) bool { return !t.At.Before(s.At) }) &&
-			!slices.ContainsFunc(told[:i], func(t answer.Statement) bool { return t.At.After(s.At) }) {
+		if !slices.ContainsFunc(told[i+1:],
+			func(t answer.Statement) bool { return !t.At.Before(s.At) }) &&
+			!slices.ContainsFunc(told[:i],
+				func(t answer.Statement) bool { return t.At.After(s.At) }) {
 			all = append(all, piece{s, s.Value, 1, take(1)})
 		}
 	}

@@ -188,7 +188,8 @@ func (a *Answer) ForArm() (parts []Part) {
 }
 
 // Changer returns the source of the last statement that counts for the arm, or that took one back.
-// It is "" if that source is not known.
+// It is "" if that source is not known. Of statements of the same moment, the order of arrival may
+// decide.
 func (a *Answer) Changer() (person string) {
 	var last time.Time
 	note := func(by string, at time.Time) {

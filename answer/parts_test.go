@@ -19,7 +19,8 @@ func shares(a *answer.Answer) (all []string, set int) {
 			set++
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s %s %+g %g %.4g", p.Source, p.Channel, p.Value, p.Trust, p.Share))
+		all = append(all, fmt.Sprintf("%s %s %+g %g %.4g", p.Source, p.Channel, p.Value, p.Trust,
+			p.Share))
 	}
 	return all, set
 }
@@ -57,14 +58,16 @@ func TestParts(t *testing.T) {
 			}, 0, 0.125, "thumbs",
 		},
 		"a judgement that was withdrawn": {
-			all(praise, complaint, judged("ann", 0, 3)), []string{"bob thumbs -1 1 1"}, 0, -1, "thumbs",
+			all(praise, complaint, judged("ann", 0,
+				3)), []string{"bob thumbs -1 1 1"}, 0, -1, "thumbs",
 		},
 		"a mark": {
 			all(answer.Statement{By: "ann", Channel: "marks", Scale: "dev", Score: 2, At: at(1)}),
 			[]string{"ann marks -0.5 1 1"}, 0, -0.5, "marks",
 		},
 		"a neutral mark": {
-			all(answer.Statement{By: "ann", Channel: "marks", Scale: "user", Score: 2, At: at(1)}, silent()),
+			all(answer.Statement{By: "ann", Channel: "marks", Scale: "user", Score: 2, At: at(1)},
+				silent()),
 			[]string{"asker silence +0.8 0.3 1"}, 0, 0.8, "silence",
 		},
 		"judgements and a reported outcome": {
@@ -84,10 +87,12 @@ func TestParts(t *testing.T) {
 			all(outcome("ci", 0, 3), silent()), []string{"ci outcome +0 1 1"}, 1, 0, "outcome",
 		},
 		"a reported and an expected outcome": {
-			all(outcome("ci", 0.5, 3), failure()), []string{"ci outcome +0.5 1 1"}, 0, 0.5, "outcome",
+			all(outcome("ci", 0.5, 3),
+				failure()), []string{"ci outcome +0.5 1 1"}, 0, 0.5, "outcome",
 		},
 		"an expected success": {
-			all(success(), ignored(), silent()), []string{"asker expected +1 1 1"}, 2, 1, "expected",
+			all(success(), ignored(),
+				silent()), []string{"asker expected +1 1 1"}, 2, 1, "expected",
 		},
 		"an expected failure": {
 			all(failure(), ignored()), []string{"asker expected -1 1 1"}, 1, -1, "expected",
@@ -96,14 +101,18 @@ func TestParts(t *testing.T) {
 			all(observed(answer.Expected, 0, 1), ignored()),
 			[]string{"asker ignored -0.5 0.5 1"}, 0, -0.5, "ignored",
 		},
-		"an ignore": {all(ignored(), silent()), []string{"asker ignored -0.5 0.5 1"}, 1, -0.5, "ignored"},
+		"an ignore": {all(ignored(), silent()), []string{"asker ignored -0.5 0.5 1"}, 1, -0.5,
+			"ignored"},
 		"an ignore that is worth nothing yet": {
-			all(observed(answer.Ignored, 0, 1)), []string{"asker ignored -0.5 0.5 1"}, 0, -0.5, "ignored",
+			all(observed(answer.Ignored, 0,
+				1)), []string{"asker ignored -0.5 0.5 1"}, 0, -0.5, "ignored",
 		},
-		"silence":                  {all(silent()), []string{"asker silence +0.8 0.3 1"}, 0, 0.8, "silence"},
+		"silence": {all(silent()), []string{"asker silence +0.8 0.3 1"}, 0, 0.8,
+			"silence"},
 		"silence is worth nothing": {all(observed(answer.Silence, 0, 1)), nil, 0, 0, ""},
 		"the latest outcome": {
-			all(outcome("ci", 1, 2), outcome("qa", -1, 1)), []string{"ci outcome +1 1 1"}, 0, 1, "outcome",
+			all(outcome("ci", 1, 2), outcome("qa", -1,
+				1)), []string{"ci outcome +1 1 1"}, 0, 1, "outcome",
 		},
 		"the latest outcome is withdrawn": {
 			all(outcome("ci", 1, 1), outcome("qa", -1, 2), withdrawn("qa", 3), silent()),
@@ -114,7 +123,8 @@ func TestParts(t *testing.T) {
 			[]string{"qa outcome -1 1 1"}, 0, -1, "outcome",
 		},
 		"somebody withdraws what they never reported": {
-			all(outcome("ci", 1, 1), withdrawn("qa", 3)), []string{"ci outcome +1 1 1"}, 0, 1, "outcome",
+			all(outcome("ci", 1, 1), withdrawn("qa",
+				3)), []string{"ci outcome +1 1 1"}, 0, 1, "outcome",
 		},
 		"all outcomes are withdrawn": {
 			all(outcome("ci", 1, 1), withdrawn("ci", 2), failure()),
@@ -125,7 +135,8 @@ func TestParts(t *testing.T) {
 			[]string{"ci outcome -1 1 1"}, 0, -1, "outcome",
 		},
 		"forgotten": {
-			all(undo("forgotten", 1), outcome("forgotten", 1, 1), judged("forgotten", 1, 1), complaint),
+			all(undo("forgotten", 1), outcome("forgotten", 1, 1), judged("forgotten", 1, 1),
+				complaint),
 			[]string{"bob thumbs -1 1 1"}, 0, -1, "thumbs",
 		},
 		"the first undo is forgotten": {
@@ -211,12 +222,14 @@ func TestChanger(t *testing.T) {
 		known []answer.Statement
 		want  string
 	}{
-		"nothing":                  {nil, ""},
-		"the last":                 {all(judged("ann", 1, 2), judged("bob", 1, 1)), "ann"},
-		"one that is set aside":    {all(judged("ann", 1, 1), ignored()), "ann"},
-		"of another heuristic":     {all(judged("ann", 1, 1), other), "ann"},
-		"a withdrawal":             {all(judged("ann", 1, 1), judged("bob", 1, 2), judged("ann", 0, 3)), "ann"},
-		"an outcome is withdrawn":  {all(outcome("ci", 1, 1), judged("bob", 1, 2), withdrawn("ci", 3)), "ci"},
+		"nothing":               {nil, ""},
+		"the last":              {all(judged("ann", 1, 2), judged("bob", 1, 1)), "ann"},
+		"one that is set aside": {all(judged("ann", 1, 1), ignored()), "ann"},
+		"of another heuristic":  {all(judged("ann", 1, 1), other), "ann"},
+		"a withdrawal": {all(judged("ann", 1, 1), judged("bob", 1, 2),
+			judged("ann", 0, 3)), "ann"},
+		"an outcome is withdrawn": {all(outcome("ci", 1, 1), judged("bob", 1, 2),
+			withdrawn("ci", 3)), "ci"},
 		"without a name":           {all(judged("ann", 1, 1), judged("", 1, 2)), ""},
 		"an undo before":           {all(undo("ann", 1), judged("bob", 1, 2)), "ann"},
 		"a person who is unknown":  {all(judged("ann", 1, 1), judged("forgotten", 1, 2)), "ann"},

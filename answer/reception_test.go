@@ -58,10 +58,11 @@ func TestReception(t *testing.T) {
 		"a success, bad silence": {
 			all(success(), observed(answer.Silence, -1, 1)), answer.Expected, 1,
 		},
-		"praise that was withdrawn": {all(praise, judged("ann", 0, 3), silent()), answer.Silence, 1},
-		"an outcome":                {all(outcome("ci", 1, 1), ignored()), "", 1},
-		"a bad outcome":             {all(outcome("ci", -1, 1), silent()), "", -1},
-		"outcomes that differ":      {all(outcome("ci", -1, 1), outcome("qa", 1, 2)), "", 0},
+		"praise that was withdrawn": {all(praise, judged("ann", 0, 3), silent()), answer.Silence,
+			1},
+		"an outcome":           {all(outcome("ci", 1, 1), ignored()), "", 1},
+		"a bad outcome":        {all(outcome("ci", -1, 1), silent()), "", -1},
+		"outcomes that differ": {all(outcome("ci", -1, 1), outcome("qa", 1, 2)), "", 0},
 		"an outcome that is withdrawn": {
 			all(outcome("ci", -1, 1), withdrawn("ci", 2), silent()), answer.Silence, 1,
 		},
@@ -84,7 +85,8 @@ func TestReception(t *testing.T) {
 // If judgements are independent of what was observed, they change nothing in it.
 func TestIndependentReception(t *testing.T) {
 	praise, complaint := judged("ann", 1, 1), judged("bob", -1, 2)
-	for _, s := range []answer.Statement{undo("ann", 1), success(), failure(), ignored(), silent()} {
+	for _, s := range []answer.Statement{undo("ann", 1), success(), failure(), ignored(),
+		silent()} {
 		r := said(s, praise, complaint).Reception("")
 		assert.Equal(t, s.How, r.Implicit(true))
 		assert.Equal(t, r.Sign(s.How), r.Fate(true))
@@ -139,7 +141,8 @@ func TestAnUnknownStatement(t *testing.T) {
 }
 
 func TestOfReturnsTheSignal(t *testing.T) {
-	r := said(undo("ann", 1), success(), ignored(), silent(), judged("ann", 1, 1), outcome("ci", 1, 1)).
+	r := said(undo("ann", 1), success(), ignored(), silent(), judged("ann", 1, 1),
+		outcome("ci", 1, 1)).
 		Reception("")
 	for _, how := range []answer.How{answer.Undo, answer.Expected, answer.Ignored, answer.Silence} {
 		assert.Equal(t, how, r.Of(how).How)
@@ -161,25 +164,27 @@ func TestAgreement(t *testing.T) {
 		known             []answer.Statement
 		agrees, disagrees float64
 	}{
-		"nothing":            {nil, 0, 0},
-		"praise":             {all(praise), agreement, -disagreement},
-		"half a thumb":       {all(judged("ann", 0.5, 1)), 0.12, -0.036},
-		"three thumbs":       {all(weighing(3, praise)), agreement, -disagreement},
-		"a success":          {all(success()), agreement, -disagreement},
-		"silence":            {all(silent()), agreement, -disagreement},
-		"a complaint":        {all(complaint), -disagreement, -disagreement},
-		"a weak complaint":   {all(weighing(0.05, complaint)), -0.04, -disagreement},
-		"an undo":            {all(undo("ann", 1)), -disagreement, -disagreement},
-		"a failure":          {all(failure()), -disagreement, -disagreement},
-		"ignored, worth 0":   {all(observed(answer.Ignored, 0, 1)), 0, -disagreement},
-		"people disagree":    {all(praise, complaint), 0, -disagreement},
-		"half, and an undo":  {all(judged("ann", 0.5, 1), undo("bob", 1)), -disagreement, -disagreement},
+		"nothing":          {nil, 0, 0},
+		"praise":           {all(praise), agreement, -disagreement},
+		"half a thumb":     {all(judged("ann", 0.5, 1)), 0.12, -0.036},
+		"three thumbs":     {all(weighing(3, praise)), agreement, -disagreement},
+		"a success":        {all(success()), agreement, -disagreement},
+		"silence":          {all(silent()), agreement, -disagreement},
+		"a complaint":      {all(complaint), -disagreement, -disagreement},
+		"a weak complaint": {all(weighing(0.05, complaint)), -0.04, -disagreement},
+		"an undo":          {all(undo("ann", 1)), -disagreement, -disagreement},
+		"a failure":        {all(failure()), -disagreement, -disagreement},
+		"ignored, worth 0": {all(observed(answer.Ignored, 0, 1)), 0, -disagreement},
+		"people disagree":  {all(praise, complaint), 0, -disagreement},
+		"half, and an undo": {all(judged("ann", 0.5, 1), undo("bob", 1)), -disagreement,
+			-disagreement},
 		"half, and a result": {all(judged("ann", 0.5, 1), success()), agreement, -disagreement},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := said(test.known...).Reception("")
 			assert.InDelta(t, test.agrees, r.Agreement(true, false, agreement, disagreement), 1e-12)
-			assert.InDelta(t, test.disagrees, r.Agreement(false, false, agreement, disagreement), 1e-12)
+			assert.InDelta(t, test.disagrees, r.Agreement(false, false, agreement, disagreement),
+				1e-12)
 		})
 	}
 }

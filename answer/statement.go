@@ -89,9 +89,13 @@ type Statement struct {
 	About Target `json:"about,omitempty"`
 	// Credit is the observation that it made in the heuristic's evidence. nil: none.
 	Credit *Credit `json:"credit,omitempty"`
+	// Kept are the observations of statements that this one replaced while the heuristic was locked, or
+	// had another wording. They still count, until the source states something else.
+	Kept []Credit `json:"kept,omitempty"`
 
-	// ID and Sure are of outcomes that package strategy was told by itself: the outcome's id, and its confidence times its
-	// share, in (0, 1].
+	// ID is set by package strategy for an outcome, and by package learning for a signal that the host
+	// made. Statements with different IDs do not replace each other. Sure is the confidence of such an
+	// outcome times its share, in (0, 1].
 	ID   string  `json:"id,omitempty"`
 	Sure float64 `json:"sure,omitempty"`
 }
@@ -203,7 +207,7 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect
 	s.Named = s.By != ""
 	for i := range a.Statements {
 		o := &a.Statements[i]
-		switch same, replaces := s.same(o), s.replaces(o); {
+		switch same, replaces := s.same(o), s.Replaces(o); {
 		case replaces && same:
 			return *o, nil, Repeated
 		case replaces && o.At.After(s.At):
@@ -214,7 +218,7 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect
 	}
 	kept := make([]Statement, 0, len(a.Statements)+1)
 	for _, o := range a.Statements {
-		if s.replaces(&o) {
+		if s.Replaces(&o) {
 			gone = append(gone, o)
 			continue
 		}
@@ -234,8 +238,8 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect
 	return s, gone, Holds
 }
 
-// replaces reports whether a statement takes the place of another one, unless that is later.
-func (s *Statement) replaces(o *Statement) bool {
+// Replaces reports whether a statement takes the place of another one, unless that is later.
+func (s *Statement) Replaces(o *Statement) bool {
 	if s.How != o.How || s.Of != o.Of || s.ID != o.ID {
 		return false
 	}

@@ -145,13 +145,18 @@ func TestTheLatestStatementOfASourceHolds(t *testing.T) {
 			[]answer.Statement{judged("ann", 1, 1)}, judged("bob", -1, 2),
 			answer.Holds, nil, []string{"ann +1 @1", "bob -1 @2"},
 		},
-		"of nobody in particular": {
+		"without a name": {
 			[]answer.Statement{judged("", 1, 1)}, judged("", -1, 2),
 			answer.Holds, []string{" +1 @1"}, []string{" -1 @2"},
 		},
 		"an outcome is no judgement": {
 			[]answer.Statement{judged("ann", 1, 1)},
-			func() answer.Statement { s := outcome("ann", -1, 2); s.Channel = "thumbs"; return s }(),
+			func() answer.Statement {
+				s := outcome("ann", -1,
+					2)
+				s.Channel = "thumbs"
+				return s
+			}(),
 			answer.Holds, nil, []string{"ann +1 @1", "ann -1 @2"},
 		},
 		"another channel": {
@@ -230,13 +235,16 @@ func TestTheLatestStatementOfASourceHolds(t *testing.T) {
 			answer.Holds, []string{"ci +0 @2 withdrawn"}, []string{"ci +0 @2"},
 		},
 		"a second undo": {
-			[]answer.Statement{undo("ann", 1)}, undo("ann", 2), answer.Refused, nil, []string{"ann -1 @1"},
+			[]answer.Statement{undo("ann", 1)}, undo("ann",
+				2), answer.Refused, nil, []string{"ann -1 @1"},
 		},
 		"the same undo": {
-			[]answer.Statement{undo("ann", 1)}, undo("ann", 1), answer.Repeated, nil, []string{"ann -1 @1"},
+			[]answer.Statement{undo("ann", 1)}, undo("ann",
+				1), answer.Repeated, nil, []string{"ann -1 @1"},
 		},
 		"an undo that arrives late": {
-			[]answer.Statement{undo("ann", 2)}, undo("ann", 1), answer.Outdated, nil, []string{"ann -1 @2"},
+			[]answer.Statement{undo("ann", 2)}, undo("ann",
+				1), answer.Outdated, nil, []string{"ann -1 @2"},
 		},
 		"the undo of somebody else": {
 			[]answer.Statement{undo("ann", 1)}, undo("bob", 2),
@@ -287,14 +295,15 @@ func TestACorrectedReportIsNoRepetition(t *testing.T) {
 	a := said(report(&yes, 1))
 	_, _, effect := a.Say(report(&again, 1))
 	assert.Equal(t, answer.Repeated, effect)
-	for _, s := range []answer.Statement{report(&no, 1), report(nil, 1), report(nil, 2), outcome("ci", 0, 1)} {
+	for _, s := range []answer.Statement{report(&no, 1), report(nil, 1), report(nil, 2),
+		outcome("ci", 0, 1)} {
 		_, gone, effect := a.Say(s)
 		assert.Equal(t, answer.Holds, effect)
 		assert.Len(t, gone, 1)
 	}
 }
 
-// Say sets Named, because whoever calls it names a source that is not forgotten.
+// Say sets Named, because a source that is named now is not forgotten.
 func TestSayNamesTheSource(t *testing.T) {
 	s := judged("", 1, 1)
 	s.Named = true
@@ -307,7 +316,8 @@ func TestSayNamesTheSource(t *testing.T) {
 
 	_, gone, effect := a.Say(judged("", -1, 2))
 	assert.Equal(t, answer.Holds, effect)
-	assert.Equal(t, []string{" +1 @1"}, words(gone), "the forgotten person is not the one without a name")
+	assert.Equal(t, []string{" +1 @1"}, words(gone),
+		"the forgotten person is not the one without a name")
 	_, gone, effect = a.Say(judged("ann", -1, 2))
 	assert.Equal(t, answer.Holds, effect)
 	assert.Empty(t, gone)
@@ -338,11 +348,13 @@ func TestTheBoundOfJudgementsAndOutcomes(t *testing.T) {
 			answer.Refused, nil,
 		},
 		"the 101st, an outcome": {
-			[]answer.Statement{judged("ann", 1, 200), outcome("ci", 1, 201)}, outcome("eve", 1, 202),
+			[]answer.Statement{judged("ann", 1, 200), outcome("ci", 1, 201)}, outcome("eve", 1,
+				202),
 			answer.Refused, nil,
 		},
 		"one that replaces another": {
-			[]answer.Statement{judged("ann", 1, 200), outcome("ci", 1, 201)}, judged("ann", -1, 202),
+			[]answer.Statement{judged("ann", 1, 200), outcome("ci", 1, 201)}, judged("ann", -1,
+				202),
 			answer.Holds, []string{"ann +1 @200"},
 		},
 		"another part of the same person": {
@@ -358,7 +370,8 @@ func TestTheBoundOfJudgementsAndOutcomes(t *testing.T) {
 			}, judged("eve", 1, 202), answer.Holds, []string{"annresponse -1 @199"},
 		},
 		"a source with a judgement and an outcome makes room": {
-			[]answer.Statement{judged("ann", 1, 200), outcome("ann", 1, 201)}, judged("eve", 1, 202),
+			[]answer.Statement{judged("ann", 1, 200), outcome("ann", 1, 201)}, judged("eve", 1,
+				202),
 			answer.Holds, []string{"ann +1 @200"},
 		},
 		"a withdrawn judgement makes room": {
@@ -469,7 +482,8 @@ func TestEdit(t *testing.T) {
 	before := *a
 	a.Edit(2, func(s *answer.Statement) { s.Worth = 7 })
 	assert.InDelta(t, 7, a.Statements[1].Worth, 0)
-	assert.InDelta(t, thumb, before.Statements[1].Worth, 0, "what was read from a store stays as it is")
+	assert.InDelta(t, thumb, before.Statements[1].Worth, 0,
+		"what was read from a store stays as it is")
 	a.Edit(3, func(*answer.Statement) { assert.Fail(t, "there is no such statement") })
 }
 
@@ -486,16 +500,21 @@ func TestSuccess(t *testing.T) {
 		want  bool
 		known bool
 	}{
-		"none":                   {},
-		"an outcome without it":  {all: []answer.Statement{outcome("ci", 1, 1)}},
-		"a judgement with it":    {all: []answer.Statement{{By: "ann", Value: 1, Success: &yes, At: at(1)}}},
-		"one":                    {[]answer.Statement{report("ci", &yes, 1)}, true, true},
-		"a failure":              {[]answer.Statement{report("ci", &no, 1)}, false, true},
-		"the first that has it":  {[]answer.Statement{outcome("a", 1, 1), report("b", &yes, 2)}, true, true},
-		"the first to arrive":    {[]answer.Statement{report("a", &yes, 2), report("b", &no, 1)}, true, true},
-		"the first is withdrawn": {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2), withdrawn("a", 3)}, false, true},
-		"the first is replaced":  {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2), report("a", &yes, 3)}, false, true},
-		"forgotten":              {all: []answer.Statement{report("forgotten", &yes, 1)}},
+		"none":                  {},
+		"an outcome without it": {all: []answer.Statement{outcome("ci", 1, 1)}},
+		"a judgement with it": {all: []answer.Statement{{By: "ann", Value: 1, Success: &yes,
+			At: at(1)}}},
+		"one":       {[]answer.Statement{report("ci", &yes, 1)}, true, true},
+		"a failure": {[]answer.Statement{report("ci", &no, 1)}, false, true},
+		"the first that has it": {[]answer.Statement{outcome("a", 1, 1), report("b", &yes, 2)},
+			true, true},
+		"the first to arrive": {[]answer.Statement{report("a", &yes, 2), report("b", &no, 1)},
+			true, true},
+		"the first is withdrawn": {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2),
+			withdrawn("a", 3)}, false, true},
+		"the first is replaced": {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2),
+			report("a", &yes, 3)}, false, true},
+		"forgotten": {all: []answer.Statement{report("forgotten", &yes, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := said(test.all...)
@@ -508,7 +527,8 @@ func TestSuccess(t *testing.T) {
 }
 
 func TestScored(t *testing.T) {
-	for points, values := range map[int][]float64{2: {-1, 1}, 3: {-1, 0, 1}, 5: {-1, -0.5, 0, 0.5, 1}} {
+	for points, values := range map[int][]float64{2: {-1, 1}, 3: {-1, 0, 1},
+		5: {-1, -0.5, 0, 0.5, 1}} {
 		for i, want := range values {
 			assert.InDelta(t, want, answer.Scored(i+1, points), 0)
 		}
@@ -551,11 +571,14 @@ func TestValidate(t *testing.T) {
 func TestPeopleAreAtTheCausedPaths(t *testing.T) {
 	credit := func(source string) *answer.Credit { return &answer.Credit{ID: "o", Source: source} }
 	a := said(judged("ann", 1, 1), judged("", 1, 1), judged("bob", 1, 1), undo("ann", 2))
-	a.Edit(1, func(s *answer.Statement) { s.Credit = credit("cid") })
+	a.Edit(1, func(s *answer.Statement) {
+		s.Credit, s.Kept = credit("cid"), []answer.Credit{*credit("fay"), *credit("ann")}
+	})
 	a.Fires = []answer.Fire{{Counted: answer.Counted{
-		Seen: credit("dan"), Agreed: map[string]answer.Credit{"h": *credit("eve"), "i": *credit("ann")},
+		Seen: credit("dan"), Agreed: map[string]answer.Credit{"h": *credit("eve"),
+			"i": *credit("ann")},
 	}}}
-	want := []string{"asker", "ann", "cid", "bob", "dan", "eve"}
+	want := []string{"asker", "ann", "cid", "fay", "bob", "dan", "eve"}
 	assert.Equal(t, want, a.People())
 	assert.ElementsMatch(t, want, caused(t, a))
 }

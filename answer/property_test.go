@@ -1,0 +1,342 @@
+package answer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/answer"
+)
+
+var (
+	yes, no = true, false
+	targets = []answer.Target{"", answer.TargetRule, answer.TargetResponse}
+	weights = []float64{0, 0, 1, 0.25, 3, 1e6, 1e-9}
+)
+
+// statements draws any statement that a caller may make.
+func statements(targets []answer.Target) *rapid.Generator[answer.Statement] {
+	return rapid.Custom(func(t *rapid.T) answer.Statement {
+		s := answer.Statement{
+			How: rapid.SampledFrom([]answer.How{
+				answer.Judged, answer.Judged, answer.Judged, answer.Outcome, answer.Outcome,
+				answer.Undo, answer.Expected, answer.Ignored, answer.Silence,
+			}).Draw(t, "how"),
+			By: rapid.SampledFrom([]string{"", "ann", "bob", "cid"}).Draw(t, "by"),
+			Of: rapid.SampledFrom([]string{"", "", "", "h"}).Draw(t, "of"),
+			At: at(rapid.IntRange(0, 9).Draw(t, "at")),
+		}
+		s.Channel = rapid.SampledFrom([]string{string(s.How), string(s.How), "mail"}).Draw(t,
+			"channel")
+		switch s.How {
+		case answer.Judged:
+			judgement(t, &s, targets)
+		case answer.Outcome:
+			s.Value = rapid.SampledFrom([]float64{-1, -0.3, 0, 1}).Draw(t, "value")
+			s.Worth = thumb * s.Value
+			if s.Withdrawn = rapid.IntRange(0, 3).Draw(t, "withdrawn") == 0; s.Withdrawn {
+				s.Value, s.Worth = 0, 0
+			}
+			s.Success = rapid.SampledFrom([]*bool{nil, &yes, &no}).Draw(t, "success")
+		default:
+			s.Worth = rapid.SampledFrom([]float64{-1, -0.4, 0, 0.4, 1}).Draw(t, "worth")
+			if s.How == answer.Undo {
+				s.Worth = -1
+			}
+		}
+		return s
+	})
+}
+
+func judgement(t *rapid.T, s *answer.Statement, targets []answer.Target) {
+	s.Target = rapid.SampledFrom(targets).Draw(t, "target")
+	s.Weight = rapid.SampledFrom(weights).Draw(t, "weight")
+	s.Mark = rapid.SampledFrom([]string{"", "", "correction"}).Draw(t, "mark")
+	if rapid.IntRange(0, 3).Draw(t, "scored") == 0 {
+		s.Scale = rapid.SampledFrom([]string{"user", "dev"}).Draw(t, "scale")
+		s.Score = rapid.IntRange(1, map[string]int{"user": 3, "dev": 5}[s.Scale]).Draw(t, "score")
+	} else {
+		s.Value = rapid.SampledFrom([]float64{-1, -0.3, 0, 0.5, 1}).Draw(t, "value")
+	}
+	value, weight := valueOf(*s)
+	s.Worth = thumb * value * weight
+}
+
+func draw(t *rapid.T, targets []answer.Target, most int) []answer.Statement {
+	return rapid.SliceOfN(statements(targets), 0, most).Draw(t, "statements")
+}
+
+// reply draws who answered: the model or a heuristic.
+func reply(t *rapid.T) *answer.Reply {
+	heuristic := rapid.SampledFrom([]string{"", "h"}).Draw(t, "heuristic")
+	if heuristic == "" && rapid.Bool().Draw(t, "alone") {
+		return nil
+	}
+	return &answer.Reply{Heuristic: heuristic}
+}
+
+// deep returns a copy that shares no memory.
+func deep(t require.TestingT, a *answer.Answer) (c answer.Answer) {
+	text, err := json.Marshal(a)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &c))
+	return c
+}
+
+// compare holds an answer to the oracle.
+func compare(t require.TestingT, a *answer.Answer, o *oracle) {
+	for _, of := range []string{"", "h"} {
+		want, got := o.received(of), a.Reception(of)
+		assert.Equal(t, want.praises, got.Praise.N)
+		assert.Equal(t, want.complaints, got.Complaint.N)
+		for _, pair := range [][2]float64{
+			{want.praise, got.Praise.Weight}, {want.praiseShare, got.Praise.Share},
+			{want.complaint, got.Complaint.Weight}, {want.complaintShare, got.Complaint.Share},
+		} {
+			assert.InEpsilon(t, 1+pair[0], 1+pair[1], 1e-12)
+		}
+		for how, s := range map[answer.How]*answer.Statement{
+			answer.Undo: want.undo, answer.Expected: want.expected,
+			answer.Ignored: want.ignored, answer.Silence: want.idle,
+		} {
+			on := got.Of(how)
+			require.Equal(t, s == nil, on == nil, how)
+			if s != nil {
+				assert.Equal(t, s.At, on.At)
+				assert.InDelta(t, s.Worth, on.Worth, 0)
+			}
+		}
+		for _, independent := range []bool{false, true} {
+			assert.Equal(t, want.implicit(independent), got.Implicit(independent))
+			assert.Equal(t, want.fate(independent), got.Fate(independent))
+		}
+	}
+	// Two judgements of one person can be alike but in what has no part in this.
+	key := func(how answer.How, by, channel string, at time.Time, value, trust,
+		share float64) string {
+		return fmt.Sprintf("%s %s %s %v %g %g %.6f", how, by, channel, at.Sub(start), value,
+			trust, share)
+	}
+	var want, got []string
+	for _, p := range o.pieces() {
+		by := p.statement.By
+		if o.forgotten[by] {
+			by = ""
+		}
+		want = append(want, key(p.statement.How, by, p.statement.Channel, p.statement.At, p.value,
+			p.trust, p.share))
+	}
+	for _, p := range a.Parts() {
+		got = append(got, key(p.How, p.Source, p.Channel, p.At, p.Value, p.Trust, p.Share))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	assert.Equal(t, want, got)
+
+	worth, known := o.worth()
+	value, _, is := a.Worth()
+	assert.Equal(t, known, is)
+	assert.InDelta(t, worth, value, 1e-9)
+	success, known := o.success()
+	succeeded, is := a.Success()
+	assert.Equal(t, known, is)
+	assert.Equal(t, success, succeeded)
+}
+
+// told lets the same statements arrive at an answer and at the oracle, and forgets a person.
+func told(t *rapid.T, all []answer.Statement) {
+	a := &answer.Answer{ID: "e", At: start, Person: "asker", Reply: reply(t)}
+	a.Choice = &answer.Choice{IgnoreSilence: rapid.Bool().Draw(t, "deaf")}
+	o := &oracle{heuristic: a.Heuristic(), forgotten: make(map[string]bool),
+		deaf: a.Choice.IgnoreSilence}
+	for _, s := range all {
+		a.Say(s)
+		o.add(s)
+	}
+	compare(t, a, o)
+	forget(a, "bob")
+	o.forgotten["bob"] = true
+	compare(t, a, o)
+}
+
+// Whatever is stated in whatever order counts as the tables have it. A source that judges the whole
+// between two parts is in the next test.
+func TestAnyOrderCountsAsInTheTables(t *testing.T) {
+	for _, some := range [][]answer.Target{{""}, {answer.TargetRule, answer.TargetResponse},
+		{"", answer.TargetRule}} {
+		rapid.Check(t, func(t *rapid.T) { told(t, draw(t, some, 30)) })
+	}
+}
+
+// Whatever is stated in the order in which it was made counts as the tables have it.
+func TestWhatArrivesInOrderCountsAsInTheTables(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := draw(t, targets, 30)
+		slices.SortStableFunc(all, func(a, b answer.Statement) int { return a.At.Compare(b.At) })
+		told(t, all)
+	})
+}
+
+// TestSayIsSound has what holds after every statement, and around the bounds.
+func TestSayIsSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := said()
+		if rapid.IntRange(0, 3).Draw(t, "crowded") == 0 {
+			a = crowd(answer.MaxStated - rapid.IntRange(0, 3).Draw(t, "free"))
+			for i := range answer.MaxUndos - rapid.IntRange(0, 3).Draw(t, "free") {
+				a.Say(undo(fmt.Sprint("undoer ", i), i))
+			}
+		}
+		a.Reply = reply(t)
+		for _, s := range draw(t, targets, 25) {
+			if rapid.IntRange(0, 9).Draw(t, "forget") == 0 {
+				forget(a, "cid")
+			}
+			say(t, a, s)
+		}
+	})
+}
+
+// say has an answer hear a statement, and checks all that must hold.
+func say(t *rapid.T, a *answer.Answer, s answer.Statement) {
+	given, before := *a, deep(t, a)
+	on, gone, effect := a.Say(s)
+	same := deep(t, &given)
+	require.Equal(t, before, same, "what was given is unchanged")
+	switch effect {
+	case answer.Holds:
+		assert.Equal(t, before.Numbers+1, on.N)
+		assert.Len(t, a.Statements, len(before.Statements)+1-len(gone))
+		assert.Equal(t, on, a.Statements[len(a.Statements)-1])
+		s.N, s.Named = on.N, s.By != ""
+		assert.Equal(t, s, on)
+		for _, o := range gone {
+			assert.True(t, has(before.Statements, o))
+			assert.False(t, has(a.Statements, o))
+		}
+		_, _, again := a.Say(s)
+		if on.How == answer.Judged || on.How == answer.Outcome {
+			assert.Equal(t, answer.Repeated, again)
+		}
+	case answer.Repeated:
+		assert.True(t, has(before.Statements, on))
+		fallthrough
+	default:
+		assert.Contains(t, []answer.Effect{answer.Repeated, answer.Outdated, answer.Refused},
+			effect)
+		assert.Empty(t, gone)
+		assert.Equal(t, before, deep(t, a), "it changes nothing")
+	}
+	sound(t, a)
+}
+
+func has(all []answer.Statement, s answer.Statement) bool {
+	return slices.ContainsFunc(all, func(o answer.Statement) bool {
+		return reflect.DeepEqual(o,
+			s)
+	})
+}
+
+// sound checks what holds of every record.
+func sound(t require.TestingT, a *answer.Answer) {
+	stated, undos := 0, make(map[string]int)
+	for _, s := range a.Statements {
+		switch s.How {
+		case answer.Judged, answer.Outcome:
+			stated++
+		case answer.Undo:
+			undos[s.Of]++
+			assert.LessOrEqual(t, undos[s.Of], answer.MaxUndos)
+		}
+	}
+	assert.LessOrEqual(t, stated, answer.MaxStated)
+
+	sum := 0.
+	names := make(map[string]bool)
+	for _, p := range a.Parts() {
+		assert.True(t, p.Share >= 0 && p.Share <= 1, "%v", p)
+		assert.True(t, p.Value >= -1 && p.Value <= 1, "%v", p)
+		assert.True(t, p.Trust > 0 && p.Trust <= 1, "%v", p)
+		assert.False(t, names[p.Of], "%v", p)
+		names[p.Of] = true
+		sum += p.Share
+	}
+	worth, _, known := a.Worth()
+	assert.True(t, worth >= -1 && worth <= 1)
+	if known {
+		assert.InDelta(t, 1, sum, 1e-9)
+	} else {
+		assert.Zero(t, sum)
+	}
+	people := a.People()
+	assert.ElementsMatch(t, people, caused(t, a))
+	assert.NotContains(t, people, "")
+	c := deep(t, a)
+	again := deep(t, &c)
+	assert.Equal(t, c, again)
+	assert.Equal(t, a.Statements, append([]answer.Statement(nil), c.Statements...))
+	assert.Equal(t, a.Parts(), c.Parts())
+}
+
+// TestARecordIsKeptAsJSON has a record with a value in every field.
+func TestARecordIsKeptAsJSON(t *testing.T) {
+	var a answer.Answer
+	n := 0
+	fill(t, reflect.ValueOf(&a).Elem(), &n)
+	require.Greater(t, n, 150, "fields")
+	assert.Equal(t, a, deep(t, &a))
+}
+
+// fill sets everything in a value, to something different each time.
+func fill(t require.TestingT, v reflect.Value, n *int) {
+	*n++
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(at(*n)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(t, v.Field(i), n)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fallthrough
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(t, v.Index(i), n)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key, n)
+		fill(t, value, n)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.1)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Uint64:
+		v.SetUint(uint64(*n))
+	case reflect.Uint8:
+		v.SetUint(uint64(*n % 256))
+	default:
+		require.Fail(t, "can't fill", v.Type().String())
+	}
+}
