@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -22,7 +23,7 @@ func (f *fixture) answerOfModel(event string) {
 	f.Helper()
 	require.NoError(f, f.Fire(ctx, learning.Fire{
 		EventID: event, Stream: "s", Session: "room", Person: "ann", Condition: "oven",
-		Compared: []heed.Comparison{{HeuristicID: "yes", Agrees: true}, {HeuristicID: "no"}},
+		Compared: []answer.Comparison{{HeuristicID: "yes", Agrees: true}, {HeuristicID: "no"}},
 	}))
 }
 
@@ -188,20 +189,20 @@ func TestARejectionCountsNoMoreThanDisagreement(t *testing.T) {
 
 func TestComparedRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	many := make([]heed.Comparison, 65)
+	many := make([]answer.Comparison, 65)
 	for i := range many {
 		many[i].HeuristicID = fmt.Sprint(i)
 	}
 	for field, fire := range map[string]learning.Fire{
 		"Compared":                {EventID: "e", Compared: many},
-		"Compared[0].Similarity":  {EventID: "e", Compared: []heed.Comparison{{HeuristicID: "h", Similarity: math.NaN()}}},
-		"Compared[0].HeuristicID": {EventID: "e", Compared: []heed.Comparison{{}}},
-		"Compared[1].HeuristicID": {EventID: "e", Compared: []heed.Comparison{{HeuristicID: "h"}, {HeuristicID: "h"}}},
+		"Compared[0].Similarity":  {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h", Similarity: math.NaN()}}},
+		"Compared[0].HeuristicID": {EventID: "e", Compared: []answer.Comparison{{}}},
+		"Compared[1].HeuristicID": {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h"}, {HeuristicID: "h"}}},
 	} {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
 	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Compared: many[:1]}), "Compared")
-	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []heed.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
+	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []answer.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
 }
 
@@ -269,7 +270,7 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	next := func(agrees bool, clicks ...bool) {
 		n++
 		event := fmt.Sprint("event ", n)
-		compared := []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}
+		compared := []answer.Comparison{{HeuristicID: "h", Agrees: agrees}}
 		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
 		for _, up := range clicks {
 			f.say(thumb("", event, up))
@@ -322,7 +323,7 @@ func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
 			before := f.confidence("here")
 			for id, s := range map[string]step{"here": steps[i], "there": steps[len(steps)-1-i]} {
 				event := fmt.Sprint(id, i)
-				compared := []heed.Comparison{{HeuristicID: id, Agrees: s.agrees}}
+				compared := []answer.Comparison{{HeuristicID: id, Agrees: s.agrees}}
 				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
 				f.say(thumb("", event, !s.rejected))
 			}
@@ -372,7 +373,7 @@ func TestAComplaintHelpsNobody(t *testing.T) {
 		for i := range 60 {
 			for _, id := range []string{"calm", "angry"} {
 				event, agrees := fmt.Sprint(id, i), i%4 == 0
-				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Person: "ann", Compared: []heed.Comparison{{HeuristicID: id, Agrees: agrees}}}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Person: "ann", Compared: []answer.Comparison{{HeuristicID: id, Agrees: agrees}}}))
 				if id == "angry" && !agrees {
 					f.say(thumb("", event, false))
 				}
@@ -394,7 +395,7 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 			f.say(thumb("h", fmt.Sprint(i), true))
 		}
 		for i := range 40 {
-			fire := learning.Fire{EventID: fmt.Sprint("event ", i), Stream: "s", Compared: []heed.Comparison{{HeuristicID: "h", Agrees: i < 8}}}
+			fire := learning.Fire{EventID: fmt.Sprint("event ", i), Stream: "s", Compared: []answer.Comparison{{HeuristicID: "h", Agrees: i < 8}}}
 			require.NoError(t, f.Fire(ctx, fire))
 			switch {
 			case i >= 8:
@@ -423,7 +424,7 @@ func TestTwoWhoTakeTheirPraiseBack(t *testing.T) {
 		for _, person := range []string{"ann", "bob"} {
 			assert.Greater(t, f.confidence("yes"), 0.4)
 			f.clock.Advance(time.Second)
-			f.say(learning.Judgement{Verdict: heed.Verdict{EventID: "e", Person: person, Value: value}})
+			f.say(learning.Judgement{EventID: "e", Person: person, Value: value})
 		}
 		assert.Equal(t, value > 0, f.confidence("yes") > 0.5)
 	}
@@ -447,12 +448,12 @@ func TestCapsOnPersonsReachAgreement(t *testing.T) {
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 60 {
 			who := fmt.Sprint("person ", i%people)
-			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(i), Person: who, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(i), Person: who, Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 			f.clock.Advance(time.Hour)
 			f.sweep()
 		}
 		if clicks != 0 {
-			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "own", Person: "person 0", Value: clicks}})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: "own", Person: "person 0", Value: clicks})
 		}
 		return f.confidence("h")
 	}
@@ -474,14 +475,14 @@ func TestGuardedIsMonotone(t *testing.T) {
 			person := rapid.Custom(func(rt *rapid.T) string { return fmt.Sprint("person ", rapid.IntRange(0, 4).Draw(rt, "number")) })
 			who, own := person.Draw(rt, "who"), rapid.Bool().Draw(rt, "own")
 			agrees, value := rapid.Bool().Draw(rt, "agrees"), rapid.SampledFrom([]float64{-1, -0.3, 0.3, 1}).Draw(rt, "value")
-			v := heed.Verdict{EventID: fmt.Sprint(i), Person: who, Value: value}
+			v := learning.Judgement{EventID: fmt.Sprint(i), Person: who, Value: value}
 			if own {
 				v.HeuristicID = "h"
 			} else {
-				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: person.Draw(rt, "asker"), Compared: []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: person.Draw(rt, "asker"), Compared: []answer.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
 			}
 			f.clock.Advance(time.Second)
-			f.say(learning.Judgement{Verdict: v})
+			f.say(v)
 			switch after := f.confidence("h"); {
 			case value > 0 && (own || agrees):
 				require.GreaterOrEqual(t, after, before-1e-12)
@@ -499,7 +500,7 @@ func TestRejectionIsOfWhoRejects(t *testing.T) {
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 20 {
 			id := fmt.Sprint(i)
-			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: id, Person: "asker " + id, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: id, Person: "asker " + id, Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 			c := thumb("", id, false)
 			c.Person = fmt.Sprint("complainer ", i%complainers)
 			f.say(c)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -24,7 +24,7 @@ func newBayesian(t testing.TB, cfg learning.BayesianConfig) learning.Strategy {
 }
 
 func said(value float64, channel string) learning.Judgement {
-	return learning.Judgement{Verdict: heed.Verdict{Value: value, Channel: channel}}
+	return learning.Judgement{Value: value, Channel: channel}
 }
 
 func TestShareOfAJudgement(t *testing.T) {
@@ -32,7 +32,7 @@ func TestShareOfAJudgement(t *testing.T) {
 		1:    {Scale: learning.DevScale, Score: 5},
 		0.5:  {Scale: learning.DevScale, Score: 2},
 		0:    {Scale: learning.UserScale, Score: 2},
-		0.25: {Verdict: heed.Verdict{Value: -0.5, Weight: 0.5}},
+		0.25: {Value: -0.5, Weight: 0.5},
 	} {
 		assert.InDelta(t, share, learning.ShareOf(j), 1e-12)
 	}
@@ -57,13 +57,13 @@ func TestInterpretJudgement(t *testing.T) {
 		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.ChannelExplicit},
-		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 1}, learning.Negative, 0.4, learning.ChannelDev},
-		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 2}, learning.Negative, 0.2, learning.ChannelDev},
-		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 3}, learning.Positive, 0.05, learning.ChannelDev},
-		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 4}, learning.Positive, 0.2, learning.ChannelDev},
-		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 5}, learning.Positive, 0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative, 0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative, 0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 3}, learning.Positive, 0.05, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 4}, learning.Positive, 0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 5}, learning.Positive, 0.4, learning.ChannelDev},
 	} {
-		for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
+		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 			f := test.feedback
 			f.HeuristicID, f.EventID, f.Target = "h1", "e1", target
 			s, err := b.InterpretJudgement(f)
@@ -83,11 +83,11 @@ func TestInterpretJudgement(t *testing.T) {
 func TestScoresAreConfigured(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2}, DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
-		s, err := b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e"}, Scale: learning.UserScale, Score: score})
+		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
 	}
-	s, err := b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e"}, Scale: learning.DevScale, Score: 3})
+	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
 	require.NoError(t, err)
 	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
 }
@@ -241,7 +241,7 @@ func TestWeightsAndDomains(t *testing.T) {
 		return b.InterpretIgnore(learning.Answer{HeuristicID: "h", Domain: domain, Consecutive: 4})
 	}
 	thumbs := func(domain string) (learning.Signal, error) {
-		return b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Value: -1}, Domain: domain})
+		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1, Domain: domain})
 	}
 	outcome := func(domain string) (learning.Signal, error) {
 		return b.InterpretOutcome(learning.Answer{HeuristicID: "h", EventID: "e", Domain: domain})

@@ -110,7 +110,7 @@ func (f *fixture) fill(n int, session string) {
 // crowded makes a store that holds as many fires as a test likes.
 func crowded(t testing.TB, cfg learning.Config) *fixture {
 	cfg.Expectations = []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}, {Trigger: "filled", Outcome: "bath empty"}}
-	limits := map[string]store.Limits{"learning.fire": {Most: 1_000_000}}
+	limits := map[string]store.Limits{"learning.answer": {Most: 1_000_000}}
 	f := newFixtureOver(t, memstore.Config{Limits: limits}, cfg, "h")
 	f.store.forgets = true
 	return f

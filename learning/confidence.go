@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A belief is what a heuristic's confidence is made of, beside its evidence.
@@ -180,15 +181,38 @@ func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, er
 // Standings returns where heuristics stand now, by id, in one read. Unknown ids are left out.
 func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing, err error) {
 	defer doing("standings", &err)
-	all := make(map[string]Standing, len(heuristicIDs))
-	l, err := m.readStandings(ctx, heuristicIDs)
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for id, a := range l.accounts {
-		if a.heuristic.Revision > 0 {
-			all[id] = m.standing(a)
+	return m.StandingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
+}
+
+// StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has counted so
+// far; the numbers of answers do not.
+func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
+	l := m.ledger(tx)
+	tx.Want(m.Wants(heuristicIDs...))
+	if err := l.read(heuristicIDs...); err != nil {
+		return nil, err
+	}
+	var cells []evidence.Cell
+	all := make(map[string]Standing, len(heuristicIDs))
+	for _, id := range heuristicIDs {
+		a := l.accounts[id]
+		if _, twice := all[id]; a == nil || a.heuristic.Revision == 0 || twice {
+			continue
 		}
+		all[id] = m.standing(a)
+		cells = append(cells, m.answerCells(id, a.heuristic.Value.Edition)...)
+	}
+	var s store.Snapshot
+	if err := tx.Read(&s, cells, nil); err != nil {
+		return nil, err
+	}
+	for i := range s.Parts {
+		of := all[s.Parts[i].Cell.Item]
+		of.add(&s.Parts[i])
+		all[of.Heuristic.ID] = of
 	}
 	return all, nil
 }
@@ -202,13 +226,17 @@ const (
 
 var fireCells = [...]string{cellShown, cellConsidered, cellEnded}
 
-// readStandings reads heuristics with their evidence and the cells of their fires.
-func (m *Module) readStandings(ctx context.Context, heuristicIDs []string) (*ledger, error) {
-	l := m.newLedger()
-	if len(heuristicIDs) == 0 {
-		return l, ctx.Err()
+// add adds the part of a cell of a heuristic's answers.
+func (s *Standing) add(p *evidence.Part) {
+	switch plain(p.Cell).Name {
+	case cellShown:
+		s.Fires += p.Tally.N()
+	case cellConsidered:
+		s.Considered += p.Tally.N()
+	default:
+		s.Successes += p.Tally.Positive.N
+		s.Failures += p.Tally.Negative.N
 	}
-	return l, l.read(ctx, heuristicIDs, nil, fireCells[:]...)
 }
 
 func (m *Module) standing(a *account) Standing {
@@ -218,18 +246,6 @@ func (m *Module) standing(a *account) Standing {
 		s.Pin = a.pin.Value
 	}
 	s.Confidence, _ = b.confidence(a.parts, evidence.InstantOf(m.cfg.Now()))
-	for i := range a.fires {
-		t := &a.fires[i].Tally
-		switch a.fires[i].Cell.Name {
-		case cellShown:
-			s.Fires += t.N()
-		case cellConsidered:
-			s.Considered += t.N()
-		default:
-			s.Successes += t.Positive.N
-			s.Failures += t.Negative.N
-		}
-	}
 	return s
 }
 
@@ -251,10 +267,10 @@ type Explanation struct {
 
 // A Share is what one origin contributes to a confidence now.
 type Share struct {
-	Said         bool        // in a judgement
-	Target       heed.Target // of the judgement
-	Channel      string      // of the signals
-	Source       string      // the person
+	Said         bool          // in a judgement
+	Target       answer.Target // of the judgement
+	Channel      string        // of the signals
+	Source       string        // the person
 	For, Against float64
 	Count        uint64
 }
@@ -262,26 +278,27 @@ type Share struct {
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
 func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation, err error) {
 	defer doing("explain", &err)
-	l, err := m.readStandings(ctx, []string{heuristicID})
+	tx := store.Reading(ctx, m.cfg.Store)
+	standings, err := m.StandingsIn(tx, heuristicID)
 	if err != nil {
 		return Explanation{}, err
 	}
-	a, err := l.account(heuristicID)
+	a, err := m.ledger(tx).account(heuristicID)
 	if err != nil {
 		return Explanation{}, err
 	}
 	b, parts := m.believe(a), a.parts
 	now := evidence.InstantOf(m.cfg.Now())
-	e := Explanation{Standing: m.standing(a), Prior: b.prior, Constraints: b.constraints}
+	e := Explanation{Standing: standings[heuristicID], Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
-	targets := map[heed.Target]evidence.Sums{}
+	targets := map[answer.Target]evidence.Sums{}
 	for i := range parts {
 		p := &parts[i]
 		sums := p.Tally.At(now)
 		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
 		switch name, said := strings.CutPrefix(p.Cell.Name, cellSaid); {
 		case said:
-			share.Said, share.Target = true, heed.Target(strings.TrimPrefix(name, "."))
+			share.Said, share.Target = true, answer.Target(strings.TrimPrefix(name, "."))
 			targets[share.Target] = targets[share.Target].Plus(sums)
 		case p.Cell.Name == cellAgreed:
 			share.Channel = ChannelAgreement
@@ -294,8 +311,8 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	}
 	both := targets[""]
 	both.Mass, both.Reward = both.Mass/2, both.Reward/2
-	e.Rule = both.Plus(targets[heed.TargetRule]).Posterior(b.prior).Mean()
-	e.Response = both.Plus(targets[heed.TargetResponse]).Posterior(b.prior).Mean()
+	e.Rule = both.Plus(targets[answer.TargetRule]).Posterior(b.prior).Mean()
+	e.Response = both.Plus(targets[answer.TargetResponse]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
 		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, a.heuristic.Value.Edition, name)) {
 			if err != nil {

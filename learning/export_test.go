@@ -2,33 +2,35 @@ package learning
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-// Waiting returns how many fires are open, by the keys that they are found by.
+// Waiting returns how many fires are open.
 func Waiting(ctx context.Context, m *Module) (n int, err error) {
-	for _, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{Keys: []string{waitingKey()}}) {
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
+	return count(ctx, m, func(_ *answer.Answer, f *answer.Fire) bool { return !f.Closed })
 }
 
-// Awaited returns the answers that have not ended.
+// Awaited returns the fires that have not ended.
 func Awaited(ctx context.Context, m *Module) (n int, err error) {
-	for kept, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{}) {
+	return count(ctx, m, func(a *answer.Answer, f *answer.Fire) bool {
+		r := a.Reception(f.Heuristic)
+		return !f.Closed && !r.Observed() && r.Silence == nil
+	})
+}
+
+func count(ctx context.Context, m *Module, what func(*answer.Answer, *answer.Fire) bool) (n int, err error) {
+	for kept, err := range m.kinds.answers.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return n, err
 		}
-		if w := kept.Value; !w.Closed && !w.Facts.observed() && w.Facts.Silence == nil {
-			n++
+		for i := range kept.Value.Fires {
+			if what(&kept.Value, &kept.Value.Fires[i]) {
+				n++
+			}
 		}
 	}
 	return n, nil
@@ -36,51 +38,49 @@ func Awaited(ctx context.Context, m *Module) (n int, err error) {
 
 // RecordKinds returns the kinds of a module's records, each with its row.
 func RecordKinds(module string) ([]store.Kind, []any) {
-	k := kindsOf(module, false)
-	kinds := k.all()
-	return slices.Clip(kinds[:5]), []any{Heuristic{}, Pin{}, fired{}, streak{}, clicked{}}
+	k := kindsOf(module, "", false)
+	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.answers.Kind, k.streaks.Kind},
+		[]any{Heuristic{}, Pin{}, answer.Answer{}, streak{}}
 }
 
 // Filled returns a record of each kind, made by people of this name.
 func Filled(module, person string) []store.Record {
-	k := kindsOf(module, false)
+	k := kindsOf(module, "", false)
+	said := answer.Answer{ID: "said", Statements: []answer.Statement{{By: person, Named: true}}}
 	return []store.Record{
-		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0), k.fires.Record(fired{Heuristic: "h", Person: person}, 0),
-		k.clicks.Record(clicked{Heuristic: "h", Person: person}, 0), k.fires.Record(fired{Heuristic: "h", Facts: facts{Undo: &seen{Person: person}}}, 0),
+		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0),
+		k.answers.Record(answer.Answer{ID: "asked", Person: person}, 0), k.answers.Record(said, 0),
 	}
 }
 
-// States returns what each fire, row of ignores and judgement has come to.
+// States returns what each answer and row of ignores has come to.
 func States(ctx context.Context, m *Module) (all []string, err error) {
-	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	for kept, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{}) {
+	for kept, err := range m.kinds.answers.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}
-		w := kept.Value
-		text, err := json.Marshal(w)
+		text, err := store.Of(kept.Value).JSON()
 		if err != nil {
 			return nil, err
 		}
-		add("%s", text)
+		all = append(all, string(text))
 	}
 	for kept, err := range m.kinds.streaks.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}
-		add("%s: ignored %d", kept.Value.HeuristicID, kept.Value.N)
-	}
-	for kept, err := range m.kinds.clicks.Find(ctx, m.cfg.Store, store.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		add("%s of %s at %s: %d live", kept.Value.Person, kept.Value.Heuristic, kept.Value.Event, len(kept.Value.Live))
+		all = append(all, fmt.Sprintf("%s: ignored %d", kept.Value.HeuristicID, kept.Value.N))
 	}
 	return all, nil
 }
 
 // ShareOf returns how much of a full judgement one is.
-func ShareOf(j Judgement) float64 { return j.verdict().share() }
+func ShareOf(j Judgement) float64 {
+	s := j.Statement()
+	s.Worth = 1
+	a := answer.Answer{Statements: []answer.Statement{s}}
+	return a.Reception(s.Of).Praise.Share
+}
 
 // Room returns what people's evidence leaves of the cap on persons.
 func Room(caps evidence.Caps, parts []evidence.Part, now evidence.Instant) map[string]float64 {

@@ -1,7 +1,6 @@
 package learning_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -96,7 +96,7 @@ var deeds = []deed{
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
 	{method: "Judge", prepare: func(f *fixture) {
 		f.put(learning.Heuristic{ID: "compared"})
-		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []heed.Comparison{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
+		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []answer.Comparison{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
 		f.say(thumb("", "e", true))
 		f.clock.Advance(time.Second)
 	}, call: func(f *fixture) error {
@@ -120,13 +120,6 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
 	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
 	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
-	{method: "Fate", call: func(f *fixture) error {
-		_, err := f.Fate(ctx, "h", "none")
-		if errors.Is(err, heed.ErrNotFound) {
-			err = nil
-		}
-		return err
-	}},
 	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
 

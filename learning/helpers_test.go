@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -231,7 +232,7 @@ func (f *fixture) say(fb learning.Judgement) learning.Change {
 
 // thumb is thumbs of ann.
 func thumb(heuristic, event string, positive bool) learning.Judgement {
-	return learning.Judgement{Verdict: heed.Verdict{HeuristicID: heuristic, EventID: event, Person: "ann", Value: value(positive)}}
+	return learning.Judgement{HeuristicID: heuristic, EventID: event, Person: "ann", Value: value(positive)}
 }
 
 func value(positive bool) float64 {
@@ -258,6 +259,15 @@ func (f *fixture) waiting() int {
 	n, err := learning.Awaited(ctx, f.Module)
 	require.NoError(f, err)
 	return n
+}
+
+// answer returns the record of the answer to an event.
+func (f *fixture) answer(event string) answer.Answer {
+	f.Helper()
+	view := f.Answers()
+	row, err := view.Get(ctx, f.store, store.IDOf(event))
+	require.NoError(f, err)
+	return row.Value
 }
 
 func (f *fixture) standing(heuristic string) learning.Standing {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -85,15 +84,13 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor}, text{"Reason", reason})); err != nil {
 		return Heuristic{}, err
 	}
-	l := m.newLedger()
-	if err := l.read(ctx, []string{h.ID}, []store.Ref{m.kinds.wordings.Ref(h.ID)}); err != nil {
-		return Heuristic{}, err
-	}
-	a, err := l.account(h.ID)
+	tx := store.Reading(ctx, m.cfg.Store)
+	tx.Want(store.Wants{Refs: []store.Ref{m.kinds.wordings.Ref(h.ID)}})
+	a, err := m.ledger(tx).open(h.ID)
 	if err != nil {
 		return Heuristic{}, err
 	}
-	past, err := m.kinds.wordings.Of(l.rest[0])
+	past, err := m.kinds.wordings.In(tx, h.ID)
 	if err != nil {
 		return Heuristic{}, err
 	}
@@ -174,19 +171,18 @@ func (m *Module) allHeuristics(ctx context.Context) (all []Heuristic, err error)
 // and Edition is put later. Its open answers end with an error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) (err error) {
 	defer doing("delete", &err)
-	return records.Retry(ctx, func() error {
-		a, err := m.newLedger().open(ctx, id)
+	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		a, err := m.ledger(tx).open(id)
 		if err != nil {
 			return err
 		}
-		b := store.Batch{Records: []store.Record{m.kinds.heuristics.Removal(id, a.heuristic.Revision)}}
+		tx.Put(m.kinds.heuristics.Removal(id, a.heuristic.Revision))
 		if a.pin.Revision > 0 {
-			b.Records = append(b.Records, m.kinds.pins.Removal(id, a.pin.Revision))
+			tx.Put(m.kinds.pins.Removal(id, a.pin.Revision))
 		}
 		if a.streak.Revision > 0 {
-			b.Records = append(b.Records, m.kinds.streaks.Removal(id, a.streak.Revision))
+			tx.Put(m.kinds.streaks.Removal(id, a.streak.Revision))
 		}
-		_, err = m.cfg.Store.Commit(ctx, b)
-		return err
+		return nil
 	})
 }

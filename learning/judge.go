@@ -9,247 +9,226 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/store"
 )
 
-// clicked is the record of what a person has said about an answer. Its revision orders two clicks at the same moment, also of two
-// processes.
-type clicked struct {
-	Person    string    `json:"person,omitempty"`
-	Heuristic string    `json:"heuristic"`
-	Event     string    `json:"event"`
-	Number    int       `json:"number"` // of the last click
-	Live      []click   `json:"live"`   // those that count
-	At        time.Time `json:"at"`     // when the last one was heard
-}
-
-// A click is a judgement that counts, as it was said and as it is in the evidence.
-type click struct {
-	Target  heed.Target          `json:"target,omitempty"` // of the signal
-	Verdict verdict              `json:"verdict"`
-	Worth   float64              `json:"worth"` // the signal's magnitude, negative for a complaint
-	Said    evidence.Observation `json:"said"`  // without an ID if it is about an answer of the model
-}
-
-// A verdict is what a judgement says. The signal that was made of it depends on more: on the settings, and on what was said before.
-type verdict struct {
-	Target  heed.Target `json:"target,omitempty"`
-	Channel string      `json:"channel,omitempty"`
-	Scale   Scale       `json:"scale,omitempty"`
-	Score   int         `json:"score,omitempty"`
-	Value   float64     `json:"value,omitempty"`
-	Weight  float64     `json:"weight"`
-}
-
-func (j *Judgement) verdict() verdict {
-	return verdict{j.Target, j.Channel, j.Scale, j.Score, j.Value, cmp.Or(j.Weight, 1)}
-}
-
-// share returns how much of a full judgement this is: 1 for a thumb and for the highest and lowest score.
-func (v verdict) share() float64 {
-	x := v.Value
-	if most := float64(v.Scale.points()); most > 0 {
-		x = (2*float64(v.Score) - most - 1) / (most - 1)
-	}
-	return max(x, -x) * v.Weight
-}
-
-// replacedBy reports whether a judgement takes the place of this click: one on the same channel, about the same target or about both.
-func (c *click) replacedBy(j *Judgement, target heed.Target) bool {
-	return c.Verdict.Channel == j.Channel && overlap(c.Target, target)
-}
-
-func (c clicked) place() (id string, at time.Time, keys []string) {
-	return store.IDOf(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
-}
-
-// Judge counts what a person says about an answer. It replaces what they said before on the same channel about the same target or about
-// both; a value of 0 withdraws it. A judgement sets aside contrary signals that were only seen; docs/confidence.md has the rules. The click, the confidence and
-// the fire change in one commit. The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate].
+// Judge counts what a person states about an answer. It replaces what the person stated before on the
+// same channel about the same target, or about the whole answer; a value of 0 withdraws it. A judgement
+// sets aside contrary signals that were only observed: the table of package answer has the rules. The
+// answer and the confidence change in one commit. An event that has no answer yet gets a record with the
+// judgement, which counts for the heuristic at once.
 //
-// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the answer. An unknown heuristic is
-// [heed.ErrNotFound]. If the store no longer holds the history of the click to be replaced, Judge returns [evidence.ErrForgotten], and the
-// old click counts as before. If others keep changing the same heuristic at the same moment, it returns [heed.ErrConflict].
+// The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate]. An earlier one
+// that comes late is a [LimitOutdated]. The record of the answer is kept for 30 days by default; after
+// that a judgement counts in addition to the one before.
 //
-// Further batches are committed in the same Commit: the record of a reaction, for example. If somebody else is quicker then, Judge returns
-// [heed.ErrConflict] at once and commits nothing. Make the batches anew, and call it again.
-func (m *Module) Judge(ctx context.Context, j Judgement, with ...store.Batch) (change Change, err error) {
+// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the answer. An
+// unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of the judgement to be
+// replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts as before.
+func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
 	j.At = m.orNow(j.At)
-	if err := cmp.Or(j.Validate(), limits.CheckTime("At", j.At, m.cfg.Now())); err != nil {
+	if err := j.Validate(); err != nil {
 		return Change{}, err
 	}
-	err = m.retry(ctx, with, func() (err error) {
-		change, err = m.judge(ctx, j, with)
+	change := new(Change)
+	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		tx.Want(m.Wants(j.HeuristicID), store.Wants{Refs: m.kinds.refs(j.EventID)})
+		row, err := m.load(tx, j.EventID)
+		if err != nil {
+			return err
+		}
+		before := row.Value.Numbers
+		if change, err = m.JudgeIn(tx, &row.Value, j.Statement()); err == nil && row.Value.Numbers != before {
+			m.kinds.answers.Put(tx, row.Value, row.Revision)
+		}
 		return err
 	})
-	return change, err
+	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, errNoHeuristic) {
+		// the store has forgotten even the ids of what is to be replaced
+		err = fmt.Errorf("the judgement before: %w", evidence.ErrForgotten)
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	return *change, nil
 }
 
-func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Change, error) {
-	l := m.newLedger()
-	row := clicked{Person: f.Person, Heuristic: f.HeuristicID, Event: f.EventID}
-	before, w, err := l.readClick(ctx, &row)
+// refs names the record of the answer to an event.
+func (k *kinds) refs(eventID string) []store.Ref {
+	return []store.Ref{k.answers.Ref(answers.ID(eventID))}
+}
+
+// JudgeIn is [Module.Judge] as a part of a step. The statement is a judgement or an outcome; an outcome
+// that is withdrawn has value 0. Of names the heuristic, and is "" for the model. JudgeIn adds the
+// statement to the answer with its Worth, and counts in the step. The caller puts the record of the
+// answer. The change is complete after the commit. If JudgeIn returns an error, the answer and the step
+// stay as they were.
+//
+// If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it stays
+// known, and the heuristic does not learn from it. If the answer has no room for the statement, the change
+// has [LimitFull], and the statement is not on the record.
+func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
+	s.At = m.orNow(s.At)
+	j := judgementOf(a, &s)
+	if s.How != answer.Judged && s.How != answer.Outcome {
+		return nil, &heed.InputError{Field: "How", Reason: "must be a judgement or an outcome"}
+	}
+	if err := cmp.Or(j.Validate(), limits.CheckTime("At", s.At, m.cfg.Now())); err != nil {
+		return nil, err
+	}
+	l, f := m.ledger(tx), a.Fire(s.Of)
+	if err := l.read(append(concerned(f), s.Of)...); err != nil {
+		return nil, err
+	}
+	var of *account
+	var blocked Limit
+	if s.Of != "" {
+		var err error
+		if of, err = l.account(s.Of); err != nil {
+			return nil, err
+		}
+		j.Domain, blocked = of.heuristic.Value.Domain, l.blocked(of, f)
+	}
+	if before(f, s.At) {
+		return nil, errBefore
+	}
+	e, err := m.judged(a, &j)
 	if err != nil {
-		return Change{}, err
+		return nil, err
 	}
-	var heuristic *account
-	if f.HeuristicID != "" {
-		if heuristic, err = l.account(f.HeuristicID); err != nil {
-			return Change{}, err
-		}
-		f.Domain = heuristic.heuristic.Value.Domain
+	if e.signal.Target != s.Target {
+		s.About = e.signal.Target
 	}
-	switch {
-	case w.Value.before(f.At):
-		return Change{}, errBefore
-	case f.Again && before.Revision == 0 && !m.cfg.DryRun:
-		return Change{}, fmt.Errorf("the judgement before: %w", evidence.ErrForgotten)
+	if s.Worth = e.signal.worth(); blocked != "" {
+		s.Worth = 0
 	}
-	s, err := m.interpretJudgement(&f)
+	return l.judge(e, of, a, s)
+}
+
+var errBefore = &heed.InputError{
+	Field: "At", Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew),
+}
+
+// judged returns the entry of a judgement, without its id.
+func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
+	s, err := m.interpretJudgement(j)
 	if err != nil {
-		return Change{}, err
+		return nil, err
 	}
-	for _, c := range before.Value.Live {
-		if c.Said.At.Equal(f.At) && c.Said.Session == f.Session && c.Verdict == f.verdict() {
-			return m.repeated(ctx, heuristic, s, &c.Said, with)
+	e := &entry{
+		signal: s, cell: saidCells[s.Target], person: j.Person, session: cmp.Or(j.Session, a.Session), at: j.At,
+		explicit: true, stated: true, on: a,
+	}
+	if m.cfg.Diminish > 0 && !s.neutral() {
+		e.full, err = m.fullMagnitude(*j, s.Type)
+	}
+	return e, err
+}
+
+// judge adds a statement to an answer, and counts it for its heuristic.
+func (l *ledger) judge(e *entry, of *account, a *answer.Answer, s answer.Statement) (*Change, error) {
+	on, gone, effect := a.Say(s)
+	if e.id == "" {
+		e.id = l.m.judgementID(a, &on)
+	}
+	switch effect {
+	case answer.Repeated:
+		l.repeated(e, of, on.At)
+		return &e.change, nil
+	case answer.Outdated:
+		return &Change{Signal: e.signal, Limits: []Limit{LimitOutdated}}, nil
+	case answer.Refused:
+		return &Change{Signal: e.signal, Limits: []Limit{LimitFull}}, nil
+	}
+	var kept []answer.Credit // if the heuristic learns nothing now, they go on counting
+	for i := range gone {
+		g := &gone[i]
+		credits := g.Kept
+		if g.Credit != nil {
+			credits = append(credits[:len(credits):len(credits)], *g.Credit)
 		}
-	}
-	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
-	if e.answer = &w; m.cfg.Diminish > 0 && !s.neutral() {
-		if e.full, err = m.fullMagnitude(f, s.Type); err != nil {
-			return Change{}, err
+		if !on.Replaces(g) {
+			l.makeRoom(e, g, credits)
+			continue
 		}
-	}
-	if !e.replace(&before.Value, &row, &f) {
-		_, err := m.commit(ctx, store.Batch{}, with...)
-		return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
+		for j := range credits {
+			e.replaces = append(e.replaces, l.m.observation(on.Of, &credits[j], on.By))
+		}
+		kept = append(kept, credits...)
 	}
 	if err := l.count(e); err != nil {
-		return Change{}, err
+		return nil, err
 	}
-	l.keepClick(e, row, &before, &f)
-	if heuristic != nil && s.worth() > 0 {
-		heuristic.ignores = 0
+	if of != nil && e.signal.worth() > 0 {
+		l.ignored(of, 0)
 	}
-	changes, err := l.commit(ctx, with...)
-	if errors.Is(err, heed.ErrNotFound) { // the store has forgotten even the ids of what is to be replaced
-		err = fmt.Errorf("the click before: %w", evidence.ErrForgotten)
-	}
-	if err != nil {
-		return Change{}, err
-	}
-	return changes[0], nil
+	a.Edit(on.N, func(s *answer.Statement) {
+		switch {
+		case of == nil:
+		case e.counted == nil:
+			s.Kept = kept
+		case !l.m.cfg.DryRun:
+			s.Credit = credit(e.counted)
+		}
+	})
+	return &e.change, nil
 }
 
-// keepClick writes the person's judgement of the answer. A judgement that does not count adds no click: it makes a record only where there is none.
-func (l *ledger) keepClick(e *entry, row clicked, before *store.Row[clicked], f *Judgement) {
-	said := e.counted
-	if f.HeuristicID == "" {
-		said = &evidence.Observation{Session: f.Session, At: f.At}
-	}
-	switch row.At = l.m.orNow(time.Time{}); {
-	case said != nil:
-		row.Number, row.Live = before.Value.Number+1, append(row.Live, click{e.signal.Target, f.verdict(), e.signal.worth(), *said})
-	case before.Revision > 0:
-		return
-	}
-	l.batch.Records = append(l.batch.Records, l.m.kinds.clicks.Record(row, before.Revision))
-}
-
-// replace lets a judgement take the place of the person's earlier ones, and adds to row those that it leaves. It reports false if one of
-// them came later.
-func (e *entry) replace(before, row *clicked, j *Judgement) bool {
-	facts := &e.answer.Value.Facts
-	for _, c := range before.Live {
-		switch replaced := c.replacedBy(j, e.signal.Target); {
-		case replaced && c.Said.At.After(j.At):
-			return false
-		case replaced:
-			facts.remove(c.Worth, c.Verdict.share())
-			if c.Said.ID != "" {
-				e.replaces = append(e.replaces, c.Said)
-			}
-		default:
-			row.Live = append(row.Live, c)
+// makeRoom takes back what a statement has counted that made room for another one. A locked heuristic
+// keeps it.
+func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) {
+	for i := range credits {
+		o := l.m.observation(g.Of, &credits[i], g.By)
+		switch of := l.accounts[g.Of]; {
+		case g.Forgotten():
+		case g.Of == e.signal.HeuristicID:
+			e.withdraw = append(e.withdraw, o)
+		case of == nil || l.blocked(of, nil) == "":
+			l.evidence(store.Batch{Withdraw: []string{o.ID}})
 		}
 	}
-	facts.add(e.signal.worth(), j.verdict().share())
-	return true
 }
 
-var errBefore = &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew)}
+// judgementID returns the id of the observation of a statement. It has the moment in it, because the store
+// may have dropped an earlier record of the answer.
+func (m *Module) judgementID(a *answer.Answer, s *answer.Statement) string {
+	moment := strconv.FormatInt(s.At.UnixMicro(), 10)
+	return "click:" + store.IDOf(m.cfg.Name, a.ID, s.Of, s.By, moment, strconv.FormatUint(s.N, 10))
+}
 
-// repeated answers a judgement that counts already. It changes nothing.
-func (m *Module) repeated(ctx context.Context, a *account, s Signal, said *evidence.Observation, with []store.Batch) (Change, error) {
+// repeated reports a statement that counts already. It changes nothing.
+func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 	confidence := 0.
-	if a != nil {
-		b := m.believe(a)
-		confidence, _ = b.confidence(a.parts, evidence.InstantOf(said.At))
+	if of != nil {
+		b := l.m.believe(of)
+		confidence, _ = b.confidence(of.parts, evidence.InstantOf(at))
 	}
-	e := &entry{id: said.ID, change: Change{Signal: s, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate}}}
-	if _, err := m.commit(ctx, store.Batch{}, with...); err != nil {
-		return Change{}, err
-	}
-	if m.watch != nil {
-		m.tell(ctx, e)
-	}
-	return e.change, nil
-}
-
-// readClick reads what a person has said about an answer before, the answer, and the heuristics that it concerns.
-func (l *ledger) readClick(ctx context.Context, row *clicked) (before store.Row[clicked], w store.Row[fired], err error) {
-	k := &l.m.kinds
-	id, _, _ := row.place()
-	var heuristics []string
-	if row.Heuristic != "" {
-		heuristics = append(heuristics, row.Heuristic)
-	}
-	err = l.read(ctx, heuristics, []store.Ref{k.clicks.Ref(id), l.m.fireRef(row.Heuristic, row.Event)})
-	if err == nil {
-		before, err = k.clicks.Of(l.rest[0])
-	}
-	if err == nil {
-		w, err = l.readAnswer(ctx, l.rest[1], row.Heuristic, row.Event)
-	}
-	return before, w, err
-}
-
-func (m *Module) fireRef(heuristicID, eventID string) store.Ref {
-	return m.kinds.fires.Ref(answer{heuristicID, eventID}.record())
-}
-
-// readAnswer returns the answer of a record, a new one if there is none. It reads the heuristics that were compared with it.
-func (l *ledger) readAnswer(ctx context.Context, r store.Record, heuristicID, eventID string) (store.Row[fired], error) {
-	w, err := l.m.kinds.fires.Of(r)
-	switch {
-	case err != nil:
-	case w.Revision == 0:
-		w.Value = fired{Heuristic: heuristicID, Event: eventID, Closed: true, Due: l.m.orNow(time.Time{})}
-	case len(w.Value.Compared) > 0:
-		err = l.read(ctx, w.Value.heuristics(), nil)
-	}
-	return w, err
+	e.change = Change{Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate}}
+	l.entries = append(l.entries, e)
 }
 
 // interpretJudgement asks the strategy for the signal.
-func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
-	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretJudgement(*f) })
-	if err == nil && (s.HeuristicID != f.HeuristicID || s.EventID != f.EventID) {
+func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
+	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretJudgement(*j) })
+	if err == nil && (s.HeuristicID != j.HeuristicID || s.EventID != j.EventID) {
 		err = errForeign
 	}
 	if err == nil {
 		err = s.Validate()
 	}
 	if err == nil {
-		s.Magnitude = min(s.Magnitude*cmp.Or(f.Weight, 1), evidence.MaxWeight)
+		s.Magnitude = min(s.Magnitude*cmp.Or(j.Weight, 1), evidence.MaxWeight)
 	}
 	return s, err
 }
 
-// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a judgement of this sign.
+// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a judgement of
+// this sign.
 func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 	j.Weight = 1
 	switch points := j.Scale.points(); {
@@ -264,13 +243,4 @@ func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 	}
 	full, err := m.interpretJudgement(&j)
 	return full.Magnitude, err
-}
-
-// clickEntry returns the entry of a click. Its id has the moment in it, as the store may have dropped the record of an earlier click.
-func (m *Module) clickEntry(f *Judgement, s Signal, id string, number int) *entry {
-	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
-	return &entry{
-		signal: s, cell: saidCells[s.Target], id: "click:" + store.IDOf(m.cfg.Name, id, moment, strconv.Itoa(number)),
-		person: f.Person, session: f.Session, at: f.At, explicit: true, spoken: true,
-	}
 }

@@ -1,16 +1,14 @@
 package learning
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 )
 
-// overlap reports whether a click about one target replaces a click about the other.
-func overlap(t, o heed.Target) bool { return t == o || t == "" || o == "" }
-
-// A Scale is the range of a score. "" means that there is no score: the verdict's value counts. The strategy decides how much
-// evidence a score is: see [BayesianConfig].
+// A Scale is the range of a score. "" means that there is no score: the judgement's value counts. The
+// strategy decides how much evidence a score is: see [BayesianConfig].
 type Scale string
 
 // The scales.
@@ -31,37 +29,62 @@ func (s Scale) points() int {
 	}
 }
 
-// A Judgement is what a person says about an answer. It can come at any time.
+// A Judgement is what a person states about an answer, or an outcome that a source reports. It can come
+// at any time.
 type Judgement struct {
-	// Verdict names the answer and the person, and has the value from -1 (bad) to 1 (good). 0 withdraws. Without a HeuristicID it is about
-	// the model's answer, and counts for what agreed with that: see [Fire].Compared. Channel [ChannelDev] marks a developer's word. The
-	// weight multiplies the strategy's magnitude; 0 means 1.
-	heed.Verdict
+	// HeuristicID is the heuristic that answered. If it is empty, the model answered, and the judgement
+	// counts for what agreed with that: see [Fire].Compared.
+	HeuristicID string
+	EventID     string // what was answered; never empty
+	// Person is an opaque name. All without a name are one person.
+	Person  string
+	Session string // where the person judged, if not in the answer's session
+	// Channel is how the judgement is known. [ChannelDev] marks a developer's judgement. A person's last
+	// judgement holds by channel.
+	Channel string
+	Target  answer.Target // what of the answer is meant; "": all of it
+	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before. Weight
+	// multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
+	Value, Weight float64
+	At            time.Time         // the zero time means now
+	Kind          answer.SourceKind // of the source
 	// Scale and Score take the place of the value: 1 to 3, or 1 to 5.
 	Scale  Scale
 	Score  int
 	Domain string // of the heuristic; the module sets it for the strategy
-	// Again says that the person has judged this answer before. If the store knows nothing of that any more, Judge returns
-	// [evidence.ErrForgotten], as the earlier judgement may go on counting.
-	Again bool
+}
+
+// Statement returns the judgement as a record of the answer keeps it.
+func (j *Judgement) Statement() answer.Statement {
+	return answer.Statement{
+		By: j.Person, Kind: j.Kind, Session: j.Session, Channel: j.Channel, Target: j.Target,
+		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score, At: j.At,
+	}
+}
+
+// judgementOf returns what the strategy is asked about a statement.
+func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
+	j := Judgement{
+		HeuristicID: s.Of, EventID: a.ID, Person: s.By, Session: s.Session, Channel: s.Channel,
+		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At, Kind: s.Kind,
+		Scale: Scale(s.Scale), Score: s.Score,
+	}
+	if s.Withdrawn {
+		j.Value, j.Scale, j.Score = 0, "", 0
+	}
+	return j
 }
 
 // Validate reports the first fault of the judgement as a [*heed.InputError].
 func (j Judgement) Validate() error {
-	if err := j.Verdict.Validate(); err != nil {
+	if j.EventID == "" {
+		return errEmpty("EventID")
+	}
+	s := j.Statement()
+	if err := s.Validate(); err != nil {
 		return err
 	}
-	switch most := j.Scale.points(); {
-	case j.Scale != "" && most == 0:
-		return &heed.InputError{Field: "Scale", Reason: "must be user, dev or empty"}
-	case j.Scale != "" && (j.Score < 1 || j.Score > most):
-		return &heed.InputError{Field: "Score", Reason: fmt.Sprintf("is %d, must be 1 to %d", j.Score, most)}
-	case j.Scale == "" && j.Score != 0:
-		return &heed.InputError{Field: "Score", Reason: "needs a scale"}
-	case j.Scale != "" && j.Value != 0:
-		return &heed.InputError{Field: "Value", Reason: "must be 0 beside a score"}
-	}
-	return checkTexts(text{"Domain", j.Domain})
+	return checkTexts(text{"EventID", j.EventID}, text{"Domain", j.Domain})
 }
 
 func errEmpty(field string) error { return &heed.InputError{Field: field, Reason: "must not be empty"} }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -97,7 +98,7 @@ func TestPraiseOfTwoThatIsTakenBack(t *testing.T) {
 	for _, value := range []float64{1, 0} {
 		for _, person := range []string{"ann", "bob"} {
 			f.clock.Advance(time.Second)
-			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: person, Value: value}})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: person, Value: value})
 		}
 	}
 	changes := f.event("s", "next")
@@ -110,13 +111,13 @@ func TestAChangeSaysWhatIsRead(t *testing.T) {
 	for _, caps := range []evidence.Caps{{}, learning.Guarded()} {
 		f := newFixtureDefault(t, learning.Config{Caps: caps})
 		f.put(learning.Heuristic{ID: "h"})
-		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann", Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann", Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 		f.fire("h", "e", "s")
 		f.clock.Advance(time.Hour)
 		f.sweep()
 		for _, value := range []float64{1, -1} {
 			f.clock.Advance(time.Second)
-			c := f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e2", Person: "ann", Value: value}})
+			c := f.say(learning.Judgement{HeuristicID: "h", EventID: "e2", Person: "ann", Value: value})
 			assert.InDelta(t, f.confidence("h"), c.New, 1e-12)
 		}
 	}
@@ -153,20 +154,20 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	say := func(f *fixture, target heed.Target, score int) {
+	say := func(f *fixture, target answer.Target, score int) {
 		f.clock.Advance(time.Second)
-		f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Target: target}, Scale: learning.DevScale, Score: score})
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Target: target, Scale: learning.DevScale, Score: score})
 	}
 	f := newFixture(t, learning.Config{}, "h")
-	say(f, heed.TargetRule, 5)
-	say(f, heed.TargetResponse, 1)
+	say(f, answer.TargetRule, 5)
+	say(f, answer.TargetResponse, 1)
 	assert.Equal(t, map[string][]float64{"dev": {0.4, -0.4}}, f.counted("h"), "two judgements of two things")
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.4/2.4, e.Rule, 1e-12)
 	assert.InDelta(t, 1./2.4, e.Response, 1e-12)
 	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
-	say(f, heed.TargetRule, 2)
+	say(f, answer.TargetRule, 2)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"), "the rule is judged anew")
 	say(f, "", 4)
 	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"), "a judgement of both takes the place of all")
@@ -174,7 +175,7 @@ func TestTargets(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 1.1/2.1, e.Rule, 1e-12)
 	assert.InDelta(t, 1.1/2.1, e.Response, 1e-12)
-	say(f, heed.TargetResponse, 1)
+	say(f, answer.TargetResponse, 1)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
 }
 
@@ -182,7 +183,7 @@ func TestTargets(t *testing.T) {
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
-	meh := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: "ann"}, Scale: learning.UserScale, Score: 2}
+	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
 	assert.InDelta(t, 0.5, c.New, 1e-12)
@@ -219,7 +220,7 @@ func TestLateClicks(t *testing.T) {
 	f.say(last)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 	rule := thumb("h", "e", false)
-	rule.Target, rule.At = heed.TargetRule, start.Add(-time.Hour)
+	rule.Target, rule.At = answer.TargetRule, start.Add(-time.Hour)
 	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(rule).Limits)
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
@@ -234,7 +235,7 @@ func TestExpungeAtAnyTime(t *testing.T) {
 			event := fmt.Sprint(person, i)
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half, Session: "room"}))
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event + " unsaid", Person: person, Prediction: &half}))
-			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: event, Person: person, Value: value(person == "ann")}})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person, Value: value(person == "ann")})
 		}
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
@@ -258,13 +259,13 @@ func TestTheGradeCounts(t *testing.T) {
 		judgement learning.Judgement
 		weight    float64
 	}{
-		{learning.Judgement{Verdict: heed.Verdict{Value: 1}}, 0.8},
-		{learning.Judgement{Verdict: heed.Verdict{Value: 1, Weight: 0.5}}, 0.4},
-		{learning.Judgement{Verdict: heed.Verdict{Value: -0.5, Weight: 0.1}}, 0.04},
-		{learning.Judgement{Verdict: heed.Verdict{Value: -1, Weight: 2}}, 1.6},
-		{learning.Judgement{Verdict: heed.Verdict{Weight: 2}, Scale: learning.DevScale, Score: 1}, 0.8},
-		{learning.Judgement{Verdict: heed.Verdict{Value: 1, Weight: evidence.MaxWeight}}, 0.8 * evidence.MaxWeight},
-		{learning.Judgement{Verdict: heed.Verdict{Value: 0, Weight: 3}}, 0}, // it withdraws what was said before
+		{learning.Judgement{Value: 1}, 0.8},
+		{learning.Judgement{Value: 1, Weight: 0.5}, 0.4},
+		{learning.Judgement{Value: -0.5, Weight: 0.1}, 0.04},
+		{learning.Judgement{Value: -1, Weight: 2}, 1.6},
+		{learning.Judgement{Weight: 2, Scale: learning.DevScale, Score: 1}, 0.8},
+		{learning.Judgement{Value: 1, Weight: evidence.MaxWeight}, 0.8 * evidence.MaxWeight},
+		{learning.Judgement{Value: 0, Weight: 3}, 0}, // it withdraws what was said before
 	} {
 		tt.judgement.HeuristicID, tt.judgement.EventID = "h", "e"
 		change, err := f.Judge(ctx, tt.judgement)
@@ -291,7 +292,7 @@ func TestAVerdictOnOneChannelLeavesAnother(t *testing.T) {
 
 func TestFeedbackRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	good := heed.Verdict{HeuristicID: "h", EventID: "e", Value: 1}
+	good := learning.Judgement{HeuristicID: "h", EventID: "e", Value: 1}
 	for field, spoil := range map[string]func(j *learning.Judgement){
 		"EventID": func(j *learning.Judgement) { j.EventID = "" },
 		"Scale":   func(j *learning.Judgement) { j.Scale = "stars" },
@@ -302,24 +303,26 @@ func TestFeedbackRefuses(t *testing.T) {
 		"Weight":  func(j *learning.Judgement) { j.Weight = math.NaN() },
 		"Domain":  func(j *learning.Judgement) { j.Domain = "\xff" },
 	} {
-		j := learning.Judgement{Verdict: good}
+		j := good
 		spoil(&j)
 		_, err := f.Judge(ctx, j)
 		assertInputError(t, err, field)
 	}
-	_, err := f.Judge(ctx, learning.Judgement{Verdict: good, Score: 2})
+	scored := good
+	scored.Score = 2
+	_, err := f.Judge(ctx, scored)
 	assertInputError(t, err, "Score")
 	_, err = f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.EqualError(t, err, "learning: judge: HeuristicID: no such heuristic, call Put first: not found")
-	_, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour), Value: -1}})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour), Value: -1})
 	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))
 }
 
 // A click that the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
 	_, err := f.Judge(ctx, thumb("h", "e", false))
@@ -341,9 +344,9 @@ func TestClickThatIsForgotten(t *testing.T) {
 
 // The store holds only one of two clicks about two targets.
 func TestHalfForgottenClicks(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
-	rule.Target, response.Target = heed.TargetRule, heed.TargetResponse
+	rule.Target, response.Target = answer.TargetRule, answer.TargetResponse
 	f.say(rule)
 	f.clock.Advance(20 * 24 * time.Hour)
 	f.say(response)
@@ -387,7 +390,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		"verdict": func(j *learning.Judgement) { j.Value = -1 },
 		"scale":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, learning.DevScale, 5 },
 		"weight":  func(j *learning.Judgement) { j.Weight = 2 },
-		"target":  func(j *learning.Judgement) { j.Target = heed.TargetRule },
+		"target":  func(j *learning.Judgement) { j.Target = answer.TargetRule },
 		"channel": func(j *learning.Judgement) { j.Channel = "email" },
 		"session": func(j *learning.Judgement) { j.Session = "other" },
 		"time":    func(j *learning.Judgement) { j.At = start.Add(time.Microsecond) },
@@ -404,7 +407,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
-	rule.Target, response.Target, rule.At, response.At = heed.TargetRule, heed.TargetResponse, start, start
+	rule.Target, response.Target, rule.At, response.At = answer.TargetRule, answer.TargetResponse, start, start
 	f.say(rule)
 	f.say(response)
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")
@@ -412,7 +415,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 
 // A click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 24 * time.Hour}}}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 24 * time.Hour}}}, learning.Config{}, "h")
 	for i := range 10 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
@@ -433,7 +436,7 @@ func TestDiminishingReturns(t *testing.T) {
 	f := newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	var weights []float64
 	for i := range 5 {
-		c := f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: fmt.Sprint(i), Value: 1}})
+		c := f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint(i), Value: 1})
 		weights = append(weights, c.Weight/0.8)
 		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == "diminished")
 	}
@@ -455,7 +458,7 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 		f := newFixtureDefault(t, learning.Config{Diminish: 0.5})
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range small {
-			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: fmt.Sprint("small ", i), Value: -0.01, Weight: 0.01}})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint("small ", i), Value: -0.01, Weight: 0.01})
 		}
 		for i := range 5 {
 			f.say(thumb("h", fmt.Sprint(i), false))
@@ -472,7 +475,7 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 	half.Value = -0.5
 	f.say(half)
 	assert.InDelta(t, 0.8/(1+0.5*0.5), f.say(thumb("h", "full", false)).Weight, 1e-9)
-	score := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "score"}, Scale: learning.UserScale, Score: 1}
+	score := learning.Judgement{HeuristicID: "h", EventID: "score", Scale: learning.UserScale, Score: 1}
 	assert.Less(t, f.say(score).Weight, 0.4/(1+0.5*1.5))
 	f = newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	for i, before := range []float64{0, 0.5, 0.9} { // in full judgements
@@ -539,7 +542,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	lock(learning.Locked)
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
-	f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev}, Scale: learning.DevScale, Score: 1})
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 1})
 	f.apply("1", "h", -50)
 	f.fire("h", "undone", "")
 	f.event("", "undo")

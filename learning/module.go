@@ -1,7 +1,6 @@
 package learning
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,15 +8,17 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
-// A Module follows what becomes of answers, lets its strategy interpret it, and counts the signals. Make one with [New]. It starts no
-// goroutine and needs no closing. Everything it knows is in its store.
+// A Module follows what becomes of answers, lets its strategy interpret it, and counts the signals. Make
+// one with [New]. It starts no goroutine and needs no closing. All of its state is in its store.
+//
+// Methods whose names end in "In" are parts of a step: see [store.Do]. The other methods are a step each.
 //
 // A Module is safe for concurrent use by multiple goroutines.
 type Module struct {
@@ -45,28 +46,36 @@ func open(ctx context.Context, cfg Config) (*Module, error) {
 		return nil, err
 	}
 	cfg.BySource = cfg.policy().ByOrigin
-	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.DryRun), phrases: phrases(cfg.Expectations)}
+	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.Answers, cfg.DryRun), phrases: phrases(cfg.Expectations)}
 	m.watch = watch.New(cfg.Observer, component(cfg.Name), cfg.Now)
 	return m, cfg.Store.Declare(ctx, m.kinds.all()...)
 }
 
+// Answers returns the view of the kind of records that hold the module's answers.
+func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
+
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// A Limit is something that kept a signal from counting in full. The constants below, and "dry run", mean that it did not
-// count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way
-// before; "kept": what it replaces can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and
-// "ceiling": they hold the confidence; "disagreement": the model disagreed more than it agreed, and the excess counts nothing. "restarted": the heuristic said
-// something else in the answer, and the signal did not count.
+// A Limit is something that kept a signal from counting in full. The constants below, "dry run" and
+// "restarted" mean that the signal did not count at all. It is "restarted" if the heuristic had another
+// wording when it answered. Of the others,
+//   - "weight" means that the feedback weight is below 1;
+//   - "diminished" means that the heuristic was judged the same way before;
+//   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
+//   - "cap" means that part of the evidence is over a cap;
+//   - "floor" and "ceiling" mean that they hold the confidence;
+//   - "disagreement" means that the model disagreed more than it agreed, and the excess does not count.
 type Limit string
 
 // The limits of signals that did not count.
 const (
 	LimitLocked    Limit = "locked"    // the heuristic is locked
 	LimitNeutral   Limit = "neutral"   // the signal says nothing, or is worth nothing
-	LimitOutdated  Limit = "outdated"  // the person has said something later about the answer
+	LimitOutdated  Limit = "outdated"  // the person has stated something later about the answer
+	LimitFull      Limit = "full"      // the answer has no room for another statement
 	LimitDuplicate Limit = "duplicate" // it was counted before
-	// LimitOutweighed: what was said of the answer, or another implicit signal, counts in its place.
+	// LimitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
 	LimitOutweighed Limit = "outweighed"
 
 	limitRestarted  Limit = "restarted"
@@ -81,87 +90,19 @@ const (
 	limitDisagreement Limit = "disagreement"
 )
 
-// A Change says what a signal did to a confidence.
+// A Change says what a signal did to a confidence. Steps return it before the commit, which completes its
+// Limits, Weight and Delta.
 type Change struct {
 	Signal Signal
-	// Old and New are the confidence as it was read, and with this signal. Delta is New - Old. They do not include what others count at
-	// the same moment. All are 0 if no confidence was read: for neutral and outdated signals, and for answers that no heuristic gave.
+	// Old and New are the confidence as it was read, and with this signal. Delta is New - Old. They do not
+	// include what others count at the same moment. All are 0 if no confidence was read: for neutral and
+	// outdated signals, and for answers that no heuristic gave.
 	Old, New, Delta float64
 	Weight          float64 // what the signal counted for as evidence
 	Limits          []Limit // in the order in which they were applied
 }
 
-// An Origin says where a signal comes from.
-type Origin struct {
-	ID      string // never empty
-	Person  string // who caused it; may be empty
-	Session string // where; may be empty
-	At      time.Time
-}
-
-// Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal names an event, and its channel is
-// not one of the implicit ones, it counts as said about that answer: silence and other things that were only seen give way to it, as they do
-// to a judgement. Further batches are committed with it, as in [Module.Judge].
-func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (change Change, err error) {
-	defer doing("apply", &err)
-	if o.ID == "" {
-		return Change{}, errEmpty("ID")
-	}
-	if err := cmp.Or(checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session}), s.Validate()); err != nil {
-		return Change{}, err
-	}
-	o.At = m.orNow(o.At)
-	if s.HeuristicID == "" {
-		return Change{}, errEmpty("HeuristicID")
-	}
-	if s.neutral() { // there is nothing to ask the store
-		_, err := m.commit(ctx, store.Batch{}, with...)
-		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, err
-	}
-	err = m.retry(ctx, with, func() (err error) {
-		change, err = m.apply(ctx, s, &o, with)
-		return err
-	})
-	return change, err
-}
-
-func (m *Module) apply(ctx context.Context, s Signal, o *Origin, with []store.Batch) (Change, error) {
-	l := m.newLedger()
-	said := s.EventID != "" && !implicit(s.Channel)
-	var others []store.Ref
-	if said {
-		others = []store.Ref{m.fireRef(s.HeuristicID, s.EventID)}
-	}
-	if err := l.read(ctx, []string{s.HeuristicID}, others); err != nil {
-		return Change{}, err
-	}
-	l.batch.ID = "signal:" + store.IDOf(m.cfg.Name, o.ID)
-	e := &entry{signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: o.At}
-	if s.Channel == ChannelTimeout {
-		e.cell = cellSilence
-	}
-	if said {
-		w, err := l.readAnswer(ctx, l.rest[0], s.HeuristicID, s.EventID)
-		if err != nil {
-			return Change{}, err
-		}
-		if w.Value.before(o.At) {
-			return Change{}, errBefore
-		}
-		w.Value.Facts.add(s.worth(), 1)
-		e.answer, e.spoken = &w, true
-	}
-	if err := l.count(e); err != nil {
-		return Change{}, err
-	}
-	changes, err := l.commit(ctx, with...)
-	if err != nil {
-		return Change{}, err
-	}
-	return changes[0], nil
-}
-
-// tell tells the observer what a commit has counted.
+// tell reports to the observer what a commit has counted.
 func (m *Module) tell(ctx context.Context, e *entry) {
 	c, now := &e.change, m.cfg.Now()
 	name, subject := m.watch.Name(), c.Signal.HeuristicID
@@ -187,18 +128,6 @@ func doing(what string, err *error) {
 	if *err != nil {
 		*err = fmt.Errorf("learning: %s: %w", what, *err)
 	}
-}
-
-// retry is records.Retry with more patience, as many messages at once may be about the same answers. With batches of the caller's,
-// do is called once.
-func (m *Module) retry(ctx context.Context, with []store.Batch, do func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if len(with) > 0 {
-		return do()
-	}
-	return records.Retry(ctx, func() error { return records.Retry(ctx, do) })
 }
 
 // orNow returns a time as stores keep it, and the clock's for the zero time.

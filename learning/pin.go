@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -48,8 +47,8 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		return err
 	}
 	p.At = m.orNow(p.At)
-	return records.Retry(ctx, func() error {
-		a, err := m.newLedger().open(ctx, p.HeuristicID)
+	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		a, err := m.ledger(tx).open(p.HeuristicID)
 		if err != nil {
 			return err
 		}
@@ -67,10 +66,9 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
 			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
 		}
-		_, err = m.cfg.Store.Commit(ctx, store.Batch{
-			Expect:  []store.Precondition{m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision)},
-			Records: []store.Record{m.kinds.pins.Record(p, a.pin.Revision), entry.Record()},
-		})
-		return err
+		tx.Expect(m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision))
+		m.kinds.pins.Put(tx, p, a.pin.Revision)
+		tx.Put(entry.Record())
+		return nil
 	})
 }

@@ -233,7 +233,7 @@ func TestForget(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	for _, name := range []string{"Ann", "bob"} {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: name, Person: name, Session: "s"}))
-		_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: name, Value: -1}})
+		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name, Value: -1})
 		require.NoError(t, err)
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
@@ -258,11 +258,11 @@ func TestForget(t *testing.T) {
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
-	_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "x", Person: "ann", Value: -1}})
+	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Value: -1})
 	require.NoError(t, err)
 	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
 	require.NoError(t, err)
-	_, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "x", Person: "ann", Value: 1}})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Value: 1})
 	require.NoError(t, err)
 	assert.Len(t, f.counted("h")["user_explicit"], 1)
 	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann", Session: "room"})
@@ -396,9 +396,9 @@ func TestOneMessageInTwoProcesses(t *testing.T) {
 				break
 			}
 			assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"), "%s, before the call %d", name, at)
-			fate, err := f.Fate(ctx, "h", "newest")
-			require.NoError(t, err)
-			assert.Zero(t, fate.Ignored, name)
+			newest := f.answer("newest")
+			known := newest.Reception("h")
+			assert.Nil(t, known.Ignored, name)
 		}
 	}
 }
@@ -451,6 +451,8 @@ func TestGuardedUndos(t *testing.T) {
 	assert.Len(t, f.counted("h")["implicit_undo"], 41)
 	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"person 7"}})
 	require.NoError(t, err)
-	_, err = f.Fate(ctx, "h", "e")
-	assert.ErrorIs(t, err, heed.ErrNotFound, "the record named a person who is forgotten")
+	forgotten := f.answer("e")
+	assert.Len(t, forgotten.Statements, 41, "the answer and the other undos are still there")
+	assert.NotContains(t, forgotten.People(), "person 7")
+	assert.Len(t, f.counted("h")["implicit_undo"], 40)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -85,7 +84,9 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
 	}
 	if err == nil {
-		err = records.Retry(ctx, func() error { return m.rebuild(ctx, cfg, actor, reason) })
+		err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+			return m.rebuild(tx, cfg, actor, reason)
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 	return New(ctx, cfg)
 }
 
-func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string) error {
+func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error {
+	ctx := tx.Context()
 	c := settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, host)}
 	before, err := settings.Stored(ctx, m.cfg.Store, c.Name)
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
@@ -121,8 +123,8 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
 		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": strconv.FormatBool(m.cfg.BySource)},
 	}.Record()}
-	_, err = m.cfg.Store.Commit(ctx, b)
-	return err
+	tx.Add(b)
+	return nil
 }
 
 // rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another half-life than the batch wants.

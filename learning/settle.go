@@ -1,205 +1,214 @@
 package learning
 
 import (
+	"math"
 	"strconv"
 	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-// counted says what of an answer is in the evidence.
-type counted struct {
-	N     int                   `json:"n,omitempty"`    // how often it has changed; part of the observations' ids
-	Slot  string                `json:"slot,omitempty"` // the implicit signal that counts
-	Seen  *evidence.Observation `json:"seen,omitempty"` // that signal as it is in the confidence
-	Of    string                `json:"of,omitempty"`   // which one Seen is. A lock may have kept Seen from being replaced
-	Fate  int                   `json:"fate,omitempty"`
-	Ended string                `json:"ended,omitempty"` // id of the observations of its fate
-	// Agreed are what the answer was worth for the heuristics that were compared with it, by heuristic.
-	Agreed map[string]agreed `json:"agreed,omitempty"`
+// A settlement brings what counts of a fire in line with the statements about it.
+type settlement struct {
+	*ledger
+	e *entry
+	a *account // of the heuristic; nil if the model answered
+	f *answer.Fire
+	r answer.Reception
+	c answer.Counted // as it will be
 }
 
-// agreed is what an answer was worth for a heuristic that was compared with it.
-type agreed struct {
-	Worth float64              `json:"worth"`
-	As    evidence.Observation `json:"as"`
-}
-
-// settle brings what counts of the entry's answer in line with the answer's facts, and writes its record. Account is that of its
-// heuristic, nil if the model answered. The evidence of a locked heuristic stays as it is.
+// settle brings what counts of the entry's answer in line with its statements. The evidence of a locked
+// heuristic stays as it is.
 func (l *ledger) settle(e *entry, a *account, locked bool) {
-	if e.answer == nil || locked && e.spoken { // what is said of a locked heuristic is no fact
+	f := e.fire()
+	if f == nil || f.Shown.IsZero() || locked && e.stated || a != nil && a.outlived(f) {
 		return
 	}
-	w := e.answer.Value
-	if !w.Shown.IsZero() && !(a != nil && w.outlived(&a.heuristic.Value)) {
-		c := w.Counted
-		c.N++
-		slot := w.Facts.slot(l.m.cfg.Independent)
-		if a != nil && !locked {
-			l.fill(e, &w, &c, slot)
-		}
-		if e.slot != "" && e.slot != slot && !e.signal.neutral() {
-			e.limit(LimitOutweighed)
-		}
-		if a != nil && slot != "" && slot == e.slot && w.Facts.of(slot).sign() > 0 { // not where a complaint was withdrawn
-			a.ignores = 0
-		}
-		c.Slot = slot
-		l.end(e, &w, &c)
-		l.agree(e, &w, &c)
-		if w.Counted = c; l.m.cfg.DryRun { // nothing of it is in the evidence
-			w.Counted.Seen, w.Counted.Of, w.Counted.Agreed = nil, "", nil
-		}
+	e.on.OwnFires()
+	s := settlement{ledger: l, e: e, a: a, f: e.fire()}
+	s.r, s.c = e.on.Reception(s.f.Heuristic), s.f.Counted
+	s.c.N++
+	how := s.r.Implicit(l.m.cfg.Independent)
+	if a != nil && !locked {
+		s.fill(how)
 	}
-	if e.answer.Revision > 0 || w.Facts != (facts{}) || !w.Shown.IsZero() {
-		l.batch.Records = append(l.batch.Records, l.m.kinds.fires.Record(w, e.answer.Revision))
+	if e.how != "" && e.how != how && !e.signal.neutral() {
+		e.limit(LimitOutweighed)
 	}
+	// not if a complaint was withdrawn
+	if a != nil && how != "" && how == e.how && s.r.Sign(how) > 0 {
+		l.ignored(a, 0)
+	}
+	s.c.Implicit = how
+	s.end()
+	s.agree()
+	if l.m.cfg.DryRun { // nothing of it is in the evidence
+		s.c.Seen, s.c.Of, s.c.Agreed = nil, "", nil
+	}
+	s.f.Counted = s.c
 }
 
-// obsID returns an id of observations of an answer.
-func (m *Module) obsID(w *fired, n int, what string) string {
-	return "answer:" + m.answerID(w.answer()) + ":" + strconv.Itoa(n) + ":" + what
+// answerID is part of the ids of the observations of an answer.
+func (m *Module) answerID(heuristicID, eventID string) string {
+	return store.IDOf(m.cfg.Name, heuristicID, eventID)
 }
 
-// fill lets the implicit signal of a slot take the place of the one that was counted.
-func (l *ledger) fill(e *entry, w *fired, c *counted, slot string) {
-	if c.Seen != nil && c.Of != slot {
-		e.withdraw = append(e.withdraw, *c.Seen)
+// id returns an id of observations of the answer.
+func (s *settlement) id(what string) string {
+	of := s.m.answerID(s.f.Heuristic, s.e.on.ID)
+	return "answer:" + of + ":" + strconv.Itoa(s.c.N) + ":" + what
+}
+
+// fill lets an implicit signal take the place of the one that was counted.
+func (s *settlement) fill(how answer.How) {
+	e, c := s.e, &s.c
+	if c.Seen != nil && c.Of != how {
+		e.withdraw = append(e.withdraw, s.m.observation(s.f.Heuristic, c.Seen, c.Seen.Source))
 		c.Seen, c.Of = nil, ""
 	}
-	s := w.Facts.of(slot)
-	if slot == c.Slot || s.sign() == 0 {
+	said := s.r.Of(how)
+	if how == c.Implicit || s.r.Sign(how) == 0 || said.Forgotten() {
 		return
 	}
-	a := l.accounts[w.Heuristic]
-	signal := Signal{Type: s.Type, Magnitude: s.Magnitude}
-	own := &entry{signal: signal}
-	if slot == e.slot {
+	own := &entry{signal: signalOf(said.Worth)}
+	if how == e.how {
 		own = e
 	}
 	cell := cellSeen
-	if slot == slotSilence {
+	if how == answer.Silence {
 		cell = cellSilence
 	}
 	o := evidence.Observation{
-		ID: l.m.obsID(w, c.N, "seen"), Cell: l.m.cell(w.Heuristic, w.Edition, cell), Channel: s.Channel, Source: s.by(w), Session: w.Session,
-		Reward: signal.reward(), Weight: l.m.weigh(own, l.m.believe(a).constraints, a.parts), At: s.At,
+		ID: s.id("seen"), Cell: s.m.cell(s.f.Heuristic, s.f.Edition, cell), Channel: said.Channel,
+		Source: said.By, Session: e.on.Session, Reward: own.signal.reward(),
+		Weight: s.m.weigh(own, s.m.believe(s.a).constraints, s.a.parts), At: said.At,
 	}
-	c.Seen, c.Of = &o, slot
-	if slot == e.slot {
+	c.Seen, c.Of = credit(&o), how
+	c.Seen.Source = o.Source
+	if how == e.how {
 		e.id, e.counted = o.ID, &o
 	} else {
-		e.beside = append(e.beside, o)
+		e.also = append(e.also, o)
 	}
 }
 
-// by returns who caused an implicit signal.
-func (s *seen) by(w *fired) string {
-	if s != nil && s.Person != "" {
-		return s.Person
-	}
-	return w.Person
-}
-
-// end counts how the answer was received: for its heuristic's rate of success, and for calibration.
-func (l *ledger) end(e *entry, w *fired, c *counted) {
-	fate := w.Facts.fate(l.m.cfg.Independent)
-	if fate == c.Fate {
-		return
-	}
-	if c.Ended != "" {
-		l.batch.Withdraw = append(l.batch.Withdraw, c.Ended)
-	}
-	c.Fate, c.Ended = fate, ""
-	if fate == 0 {
-		return
-	}
-	c.Ended = l.m.obsID(w, c.N, "ended")
-	reward := 0.
-	if fate > 0 {
-		reward = 1
-	}
-	o := evidence.Observation{ID: c.Ended, Source: w.Person, Session: w.Session, Channel: e.signal.Channel, Reward: reward, Weight: 1, At: e.at}
-	if w.Heuristic != "" {
-		o.Cell = l.m.fireCell(w.Heuristic, w.Edition, cellEnded)
-		l.batch.Observations = append(l.batch.Observations, o)
-		e.facts = true
-	}
-	if w.Prediction != nil {
-		o.Cell, o.Reward = l.m.calibrationCell(w, fate > 0), *w.Prediction
-		l.batch.Observations = append(l.batch.Observations, o)
-		e.facts = true
-	}
-}
-
-// agree counts what the answer is worth for the heuristics that were compared with it. A heuristic that was deleted earns nothing.
-func (l *ledger) agree(e *entry, w *fired, c *counted) {
-	before := c.Agreed
-	c.Agreed = nil
-	keep := func(id string, what agreed) {
-		if c.Agreed == nil {
-			c.Agreed = make(map[string]agreed, len(w.Compared))
-		}
-		c.Agreed[id] = what
-	}
-	for _, compared := range w.Compared {
-		was, counts := before[compared.HeuristicID]
-		worth := 0.
-		if !l.m.cfg.NoAgreement {
-			worth = w.Facts.agreement(compared.Agrees, &l.m.cfg)
-		}
-		a := l.accounts[compared.HeuristicID]
-		switch {
-		case a == nil || a.heuristic.Revision == 0 || was.Worth == worth || w.Shown.Before(a.heuristic.Value.Since) || l.m.believe(a).constraints.Lock == Locked:
-			if counts {
-				keep(compared.HeuristicID, was)
-			}
-			continue
-		}
-		own := l.agreement(w, compared, worth, e.at)
-		switch {
-		case worth >= 0 || !compared.Agrees || e.person == "":
-		case was.Worth < 0:
-			own.person = was.As.Source
-		default: // who rejects an answer speaks for themselves, and not for the one who asked
-			own.person = e.person
-		}
-		own.id = l.m.obsID(w, c.N, "agreed:"+store.IDOf(compared.HeuristicID))
-		if counts {
-			own.withdraw = []evidence.Observation{was.As}
-		}
-		if l.count(own) == nil && own.counted != nil { // its signal is valid, and its account is there
-			keep(compared.HeuristicID, agreed{worth, *own.counted})
-		}
-	}
-}
-
-// agreement returns the entry of what an answer of the model is worth for a heuristic.
-func (l *ledger) agreement(w *fired, compared heed.Comparison, worth float64, at time.Time) *entry {
-	s := NewSignal(Neutral, compared.HeuristicID, w.Event, ChannelAgreement)
-	switch s.Magnitude = min(max(worth, -worth), evidence.MaxWeight); {
+// signalOf returns a signal of a signed magnitude.
+func signalOf(worth float64) Signal {
+	s := Signal{Type: Neutral, Magnitude: min(math.Abs(worth), evidence.MaxWeight)}
+	switch {
 	case worth > 0:
 		s.Type = Positive
 	case worth < 0:
 		s.Type = Negative
 	}
-	cell := cellAgreed
-	if !compared.Agrees {
-		cell = cellDisagreed
-	}
-	return &entry{signal: s, cell: cell, person: w.Person, session: w.Session, at: at}
+	return s
 }
 
-// heuristics returns the heuristics whose accounts an answer needs.
-func (w *fired) heuristics() (ids []string) {
-	if w.Heuristic != "" {
-		ids = append(ids, w.Heuristic)
+// end counts how the answer was received: for its heuristic's rate of success, and for calibration.
+func (s *settlement) end() {
+	fate := s.r.Fate(s.m.cfg.Independent)
+	if fate == s.c.Fate {
+		return
 	}
-	for _, c := range w.Compared {
-		ids = append(ids, c.HeuristicID)
+	var b store.Batch
+	if s.c.Ended != "" {
+		b.Withdraw = append(b.Withdraw, s.c.Ended)
+	}
+	s.c.Fate, s.c.Ended = fate, ""
+	if fate != 0 {
+		s.c.Ended = s.id("ended")
+		o := evidence.Observation{
+			ID: s.c.Ended, Source: s.e.on.Person, Session: s.e.on.Session, Channel: s.e.signal.Channel,
+			Reward: max(float64(fate), 0), Weight: 1, At: s.e.at,
+		}
+		if s.f.Heuristic != "" {
+			o.Cell = s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded)
+			b.Observations = append(b.Observations, o)
+		}
+		if s.f.Prediction != nil {
+			o.Cell, o.Reward = s.m.calibrationCell(s.f, fate > 0), *s.f.Prediction
+			b.Observations = append(b.Observations, o)
+		}
+		s.e.evident = s.e.evident || len(b.Observations) > 0
+	}
+	s.evidence(b)
+}
+
+// agree counts what the answer is worth for the heuristics that were compared with it. A heuristic that
+// was deleted earns nothing.
+func (s *settlement) agree() {
+	before, cfg := s.c.Agreed, &s.m.cfg
+	s.c.Agreed = nil
+	for _, compared := range s.f.Compared {
+		was, counts := before[compared.HeuristicID]
+		worth := 0.
+		if !cfg.NoAgreement {
+			worth = s.r.Agreement(compared.Agrees, cfg.Independent, cfg.Agreement, cfg.Disagreement)
+		}
+		a := s.accounts[compared.HeuristicID]
+		if a == nil || a.heuristic.Revision == 0 || was.Worth == worth ||
+			s.f.Shown.Before(a.heuristic.Value.Since) || s.blocked(a, nil) != "" {
+			if counts {
+				s.agreed(compared.HeuristicID, was)
+			}
+			continue
+		}
+		own := s.agreement(compared, worth)
+		switch {
+		case worth >= 0 || !compared.Agrees || s.e.person == "":
+		case was.Worth < 0:
+			own.person = was.Source
+		default: // the evidence is that of the person who rejects, and not of the one who asked
+			own.person = s.e.person
+		}
+		if counts {
+			own.withdraw = []evidence.Observation{s.m.observation(compared.HeuristicID, &was, was.Source)}
+		}
+		if s.count(own) == nil && own.counted != nil { // its signal is valid, and its account is there
+			now := *credit(own.counted)
+			now.Worth, now.Source = worth, own.person
+			s.agreed(compared.HeuristicID, now)
+		}
+	}
+}
+
+// agreed keeps what the answer is worth for a heuristic.
+func (s *settlement) agreed(heuristicID string, c answer.Credit) {
+	if s.c.Agreed == nil {
+		s.c.Agreed = make(map[string]answer.Credit, len(s.f.Compared))
+	}
+	s.c.Agreed[heuristicID] = c
+}
+
+// agreement returns the entry of what an answer of the model is worth for a heuristic.
+func (s *settlement) agreement(compared answer.Comparison, worth float64) *entry {
+	e := &entry{
+		signal: signalOf(worth), cell: cellAgreed, id: s.id("agreed:" + store.IDOf(compared.HeuristicID)),
+		person: s.e.on.Person, session: s.e.on.Session, at: s.e.at,
+	}
+	e.signal.HeuristicID, e.signal.EventID = compared.HeuristicID, s.e.on.ID
+	if e.signal.Channel = ChannelAgreement; !compared.Agrees {
+		e.cell = cellDisagreed
+	}
+	return e
+}
+
+// concerned returns the heuristics whose accounts a fire needs.
+func concerned(f *answer.Fire) (ids []string) {
+	if f == nil {
+		return nil
+	}
+	ids = append(ids, f.Heuristic)
+	for i := range f.Compared {
+		ids = append(ids, f.Compared[i].HeuristicID)
 	}
 	return ids
+}
+
+// before reports whether a moment is so long before an answer that no clock can be that wrong.
+func before(f *answer.Fire, at time.Time) bool {
+	return f != nil && !f.Shown.IsZero() && at.Before(f.Shown.Add(-evidence.MaxSkew))
 }

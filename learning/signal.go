@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -38,7 +39,7 @@ type Signal struct {
 	Channel     string // how it is known; the channel of the evidence
 	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0 is nothing.
 	Magnitude float64
-	Target    heed.Target       // what of the answer it is about
+	Target    answer.Target     // what of the answer it is about
 	Metadata  map[string]string // for logs; nothing is learned from it
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -90,6 +89,6 @@ func (f *fixture) react(event, reaction string) {
 	case reaction == "ignore":
 		f.event("desk", "typing on")
 	case score > 0:
-		f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "stretch", EventID: event, Person: "ann"}, Scale: learning.UserScale, Score: score})
+		f.say(learning.Judgement{HeuristicID: "stretch", EventID: event, Person: "ann", Scale: learning.UserScale, Score: score})
 	}
 }

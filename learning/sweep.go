@@ -3,9 +3,13 @@ package learning
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -17,93 +21,169 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 
 var _ heed.Sweeper = (*Module)(nil)
 
-// Timeouts interprets the silence of the answers whose silence window has ended, and closes those that can earn no signal any more. It
-// returns what it counted. The zero time, and any time after the module's clock, means that clock. Call it now and then, as silence counts
-// only here.
+// Timeouts interprets the silence of the answers whose silence window has ended, and closes answers that
+// no message can change any more. It returns what it counted. The zero time, and any time after the
+// module's clock, means that clock. Call it now and then, because silence counts only here.
 //
-// It works in steps of one commit each. If some of it fails, those answers stay open until the next call, and Timeouts returns what it
-// counted with the error.
+// It works in steps of one commit each. If some of it fails, those answers stay open until the next call,
+// and Timeouts returns what it counted with the error.
 func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
 	defer doing("sweep", &err)
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	now = m.orNow(now)
-	var failures []error
-	swept := 0
-	for after, more := "", true; more && err == nil; {
-		step := sweepStep
-		r := m.newRun(now)
-		var counted []Change
-		var next string
-		err = m.retry(ctx, nil, func() (err error) {
-			r = m.newRun(now)
-			counted, next, more, err = r.sweep(ctx, after, step)
-			step = max(step/2, 1) // with fewer at a time, fewer can be in each other's way
-			return err
-		})
-		if err == nil {
-			after, changes = next, append(changes, counted...)
-			for _, record := range r.batch.Records {
-				if record.Kind == m.kinds.fires.Name {
-					swept++
-				}
-			}
-		}
-		m.failed(ctx, r)
-		failures = append(failures, r.failures...)
+	s := sweep{m: m, now: m.orNow(now)}
+	// An answer is no later than the end of its windows, and the records are ordered by the answers.
+	if err = s.all(ctx, answers.Due, s.now); err == nil {
+		err = s.all(ctx, answers.Late, s.now.Add(-evidence.MaxSkew))
 	}
-	if m.watch != nil && swept > 0 {
-		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
+	if m.watch != nil && s.swept > 0 {
+		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: s.swept})
 	}
-	m.watch.Failed(ctx, "sweep", err) // it was told of the strategy's failures
-	return changes, errors.Join(append(failures, err)...)
+	m.watch.Failed(ctx, "sweep", err) // the strategy's failures were reported before
+	return s.changes, errors.Join(append(s.failures, err)...)
 }
 
-// sweepStep is the number of fires in a step of a sweep.
+// A sweep is one call of Timeouts.
+type sweep struct {
+	m        *Module
+	now      time.Time
+	swept    int
+	changes  []Change
+	failures []error
+}
+
+// sweepStep is the number of answers in a step of a sweep.
 const sweepStep = 256
 
-// sweep does one step, and returns where the next one begins, if there is more to do.
-func (r *run) sweep(ctx context.Context, after string, step int) (changes []Change, next string, more bool, err error) {
-	next = after
-	var due []*waiting
-	var heuristics []string
-	query := store.Query{Keys: []string{waitingKey()}, Until: r.at, Oldest: true, After: after, Limit: step}
-	for kept, err := range r.m.kinds.fires.Find(ctx, r.m.cfg.Store, query) {
-		if err != nil {
-			return nil, after, true, err
+// all does what is due among the answers of a key, step by step.
+func (s *sweep) all(ctx context.Context, key string, until time.Time) error {
+	query := store.Query{
+		Kind: s.m.kinds.answers.Name, Keys: []string{key}, Until: until, Oldest: true,
+	}
+	for more := true; more; {
+		var changes []*Change
+		var failed error
+		var swept int
+		query.Limit = sweepStep
+		next := query.After
+		err := store.Do(ctx, s.m.cfg.Store, func(tx *store.Tx) (err error) {
+			var found []store.Record
+			changes, found, swept, err = s.m.sweepIn(tx, query, s.now)
+			failed = s.m.FailuresIn(tx)
+			if more = len(found) == query.Limit; len(found) > 0 {
+				next = found[len(found)-1].Place
+			}
+			query.Limit = max(query.Limit/2, 1) // with fewer at a time, fewer can be in each other's way
+			return err
+		})
+		if failed != nil {
+			s.failures = append(s.failures, failed)
 		}
-		due = append(due, &waiting{Row: kept})
-		heuristics = append(heuristics, kept.Value.heuristics()...)
-		next = kept.Place
+		if err != nil {
+			return err
+		}
+		query.After = next
+		s.changes, s.swept = append(s.changes, valuesOf(changes, nil)...), s.swept+swept
 	}
-	if len(due) == 0 {
-		return nil, next, false, nil
-	}
-	if err := r.read(ctx, heuristics, nil); err != nil {
-		return nil, after, true, err
-	}
-	for _, w := range due {
-		r.timeout(w)
-	}
-	changes, err = r.commit(ctx)
-	return changes, next, len(due) == step, err
+	return nil
 }
 
-// timeout interprets the silence of a fire, or closes it.
-func (r *run) timeout(w *waiting) {
-	f := w.Value
-	if f.Facts.Silence == nil && !f.Silence.IsZero() {
-		s, err := NewSignal(Neutral, f.Heuristic, f.Event, ChannelTimeout), error(nil)
-		if !f.Facts.observed() { // else silence can't count any more
-			s, err = ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
-		}
-		if r.judge(w, slotSilence, s, err) {
-			r.end(w)
-		}
-		return
+// sweepIn does what is due among the answers of a query, and returns how many it has changed.
+func (m *Module) sweepIn(
+	tx *store.Tx, q store.Query, now time.Time,
+) (changes []*Change, found []store.Record, swept int, err error) {
+	var s store.Snapshot
+	if err := tx.Read(&s, nil, nil, q); err != nil {
+		return nil, nil, 0, err
 	}
-	if f.schedule(r.at); f.Closed {
-		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(f, w.Revision))
+	found = s.Found[0]
+	var due []*heard
+	var ids []string
+	for _, record := range found {
+		row, err := m.kinds.answers.Of(record)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		if !m.Due(&row.Value, now) {
+			continue
+		}
+		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
+		for i := range row.Value.Fires {
+			if silenceDue(&row.Value, &row.Value.Fires[i], now) {
+				ids = append(ids, concerned(&row.Value.Fires[i])...)
+			}
+		}
+	}
+	r := m.newRun(tx, now)
+	if err := r.read(ids...); err != nil {
+		return nil, nil, 0, err
+	}
+	for _, on := range due {
+		if r.timeout(on); on.edited {
+			swept++
+			m.kinds.answers.Put(tx, *on.Value, on.revision)
+		}
+	}
+	return r.changes(r.first), found, swept, nil
+}
+
+// Due reports whether [Module.TimeoutIn] would change an answer at a moment.
+func (m *Module) Due(a *answer.Answer, now time.Time) bool {
+	return slices.ContainsFunc(a.Fires, func(f answer.Fire) bool {
+		return silenceDue(a, &f, now) || closes(a, &f, now)
+	})
+}
+
+// silent reports whether the silence of a fire was counted, or cannot be.
+func silent(a *answer.Answer, f *answer.Fire) bool {
+	return f.Silence.IsZero() || a.Reception(f.Heuristic).Silence != nil
+}
+
+func silenceDue(a *answer.Answer, f *answer.Fire, now time.Time) bool {
+	return !f.Closed && !silent(a, f) && f.Silence.Before(now)
+}
+
+func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
+	return !f.Closed && silent(a, f) && last(f).Before(now)
+}
+
+// TimeoutIn interprets the silence of an answer whose silence window has ended, and closes its fires that
+// no message can change any more. It counts in the step. The caller puts the record of the answer, if it
+// was [Module.Due]. The changes are complete after the commit. Failures of the strategy are in
+// [Module.FailuresIn].
+func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
+	r := m.newRun(tx, m.orNow(now))
+	var ids []string
+	for i := range a.Fires {
+		if silenceDue(a, &a.Fires[i], r.at) {
+			ids = append(ids, concerned(&a.Fires[i])...)
+		}
+	}
+	if err := r.read(ids...); err != nil {
+		return nil, err
+	}
+	r.timeout(&heard{Value: a})
+	return r.changes(r.first), nil
+}
+
+// timeout interprets the silence of the fires of an answer, or closes them.
+func (r *run) timeout(on *heard) {
+	for i := range on.Value.Fires {
+		a, f := on.Value, &on.Value.Fires[i]
+		switch {
+		case silenceDue(a, f, r.at):
+			w := &waiting{on: on, heuristic: f.Heuristic}
+			s, err := NewSignal(Neutral, f.Heuristic, a.ID, ChannelTimeout), error(nil)
+			if known := a.Reception(f.Heuristic); !known.Observed() { // else silence can't count any more
+				s, err = ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
+			}
+			if r.note(w, answer.Silence, s, err) {
+				r.observe(w)
+			}
+		case closes(a, f, r.at):
+			a.OwnFires()
+			a.Fires[i].Closed, a.Fires[i].Due, on.edited = true, r.at, true
+		}
 	}
 }

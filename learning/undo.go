@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/store"
 )
@@ -17,70 +18,92 @@ import (
 type Undo struct {
 	EventID     string // what was answered; never empty
 	HeuristicID string // "" means all answers to the event
-	Person      string // who takes it back, the source of the evidence; "" means the one to whom it was shown
-	Session     string // where; for logs
-	At          time.Time
+	// Person takes the answers back, and is the source of the evidence. "" means the person to whom they
+	// were shown.
+	Person  string
+	Session string // where, for logs
+	At      time.Time
 }
 
-// Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as long as the store keeps the answer, 30 days by
-// default. It returns what it counted: nothing for answers that were taken back before. With caps on persons, as in [Guarded], the undos of several
-// persons count each for itself: 41 of one answer at most.
-//
-// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer. If there is no such answer, Undo returns
-// [heed.ErrNotFound]. Further batches are committed with it, as in [Module.Judge].
-func (m *Module) Undo(ctx context.Context, u Undo, with ...store.Batch) (changes []Change, err error) {
-	defer doing("undo", &err)
+func (m *Module) checkUndo(u *Undo) error {
 	if u.EventID == "" {
-		return nil, errEmpty("EventID")
+		return errEmpty("EventID")
 	}
+	return cmp.Or(checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
+		text{"Person", u.Person}, text{"Session", u.Session}), limits.CheckTime("At", u.At, m.cfg.Now()))
+}
+
+// Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as long as
+// the store keeps the answer, 30 days by default. It returns what it counted: nothing for answers that
+// were taken back before. With caps on persons, as in [Guarded], the undos of several persons count each
+// for itself: 41 of one answer at most.
+//
+// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer. If
+// there is no such answer, Undo returns [heed.ErrNotFound].
+func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
+	defer doing("undo", &err)
 	u.At = m.orNow(u.At)
-	err = checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID}, text{"Person", u.Person}, text{"Session", u.Session})
-	if err := cmp.Or(err, limits.CheckTime("At", u.At, m.cfg.Now())); err != nil {
+	if err := m.checkUndo(&u); err != nil {
 		return nil, err
 	}
-	r := m.newRun(u.At)
-	err = m.retry(ctx, with, func() (err error) {
-		r = m.newRun(u.At)
-		changes, err = r.undoEvent(ctx, &u, with)
+	var changes []*Change
+	var failed error
+	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		tx.Want(m.Wants(u.HeuristicID))
+		row, err := m.load(tx, u.EventID)
+		if err != nil {
+			return err
+		}
+		before := row.Value.Numbers
+		changes, err = m.UndoIn(tx, &row.Value, u)
+		failed = m.FailuresIn(tx)
+		if err == nil && row.Value.Numbers != before {
+			m.kinds.answers.Put(tx, row.Value, row.Revision)
+		}
 		return err
 	})
-	m.failed(ctx, r)
-	return changes, errors.Join(append(r.failures, err)...)
+	return valuesOf(changes, err), errors.Join(failed, err)
 }
 
-func (r *run) undoEvent(ctx context.Context, u *Undo, with []store.Batch) ([]Change, error) {
-	found, err := r.find(ctx, func(w *fired) bool {
-		return !w.Shown.IsZero() && (u.HeuristicID == "" || u.HeuristicID == w.Heuristic)
-	}, []string{eventKey(u.EventID)})
-	if err != nil {
+// UndoIn is [Module.Undo] as a part of a step. The caller puts the record of the answer. Failures of the
+// strategy are in [Module.FailuresIn]. u may leave EventID empty.
+func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, error) {
+	u.EventID, u.At = cmp.Or(u.EventID, a.ID), m.orNow(u.At)
+	if err := m.checkUndo(&u); err != nil {
 		return nil, err
+	}
+	r := m.newRun(tx, u.At)
+	var found []*waiting
+	for i := range a.Fires {
+		f := &a.Fires[i]
+		switch {
+		case f.Shown.IsZero() || u.HeuristicID != "" && u.HeuristicID != f.Heuristic:
+			continue
+		case before(f, u.At):
+			return nil, errBefore
+		}
+		found = append(found, &waiting{on: &heard{Value: a}, heuristic: f.Heuristic})
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("EventID: no answer to it, call Fire first: %w", heed.ErrNotFound)
 	}
-	if slices.ContainsFunc(found, func(w *waiting) bool { return w.Value.before(u.At) }) {
-		return nil, errBefore
-	}
-	found = slices.DeleteFunc(found, func(w *waiting) bool { return !r.m.countsUndo(&w.Value, cmp.Or(u.Person, w.Value.Person)) })
+	found = slices.DeleteFunc(found, func(w *waiting) bool {
+		return !m.countsUndo(a, w.fire(), cmp.Or(u.Person, a.Person))
+	})
 	if len(found) == 0 {
-		_, err := r.m.commit(ctx, store.Batch{}, with...)
-		return nil, err
+		return nil, nil
 	}
+	sortByShown(found)
 	ended, _ := r.takeBack(found, "")
-	if len(ended) == 0 {
-		if len(r.failures) == 0 {
-			_, err = r.m.commit(ctx, store.Batch{}, with...)
-		}
-		return nil, err
-	}
-	if err := r.read(ctx, heuristicsOf(ended), nil); err != nil {
+	if err := r.readFor(ended); err != nil {
 		return nil, err
 	}
 	for _, w := range ended {
-		if u.Person != w.Value.Person {
-			w.by = u.Person
+		w.by = u.Person
+		if w.session = u.Session; u.Session == a.Session {
+			w.session = ""
 		}
-		r.end(w)
+		r.observe(w)
 	}
-	return r.commit(ctx, with...)
+	return r.changes(r.first), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/learning"
 )
@@ -58,7 +58,7 @@ func shown() []learning.Answer {
 }
 
 func said(value float64, channel string) learning.Judgement {
-	return learning.Judgement{Verdict: heed.Verdict{Value: value, Channel: channel}}
+	return learning.Judgement{Value: value, Channel: channel}
 }
 
 var (
@@ -82,7 +82,7 @@ func judgements() (all []learning.Judgement) {
 		}
 	}
 	for _, f := range said {
-		for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
+		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 			for _, domain := range domains {
 				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
 				f.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
@@ -170,7 +170,7 @@ func invalidJudgement(t tb, s learning.Strategy) {
 		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
 		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
 		"a negative score":        {Scale: learning.DevScale, Score: -1},
-		"no such target":          {Verdict: heed.Verdict{Target: "author"}},
+		"no such target":          {Target: "author"},
 		"a value above 1":         said(2, ""),
 		"an answer without event": said(1, ""),
 	} {

@@ -23,13 +23,14 @@ type wordings struct {
 	Past        []wording `json:"past,omitempty"`
 }
 
-// maxWordings is how many wordings keep their evidence, beside the one in force.
+// maxWordings is how many earlier wordings keep their evidence.
 const maxWordings = 8
 
 func wordingOf(h *Heuristic) string { return store.IDOf(h.Condition, h.Action) }
 
-// turn sets the edition of what a heuristic says now: that of the same wording, or else the revision that it replaces, which no other edition
-// has. It returns the editions whose evidence is to go.
+// turn sets the edition of a heuristic's new wording: the edition that the same wording had before, or else
+// the revision that it replaces, which no other edition has. It returns the editions whose evidence is to
+// go.
 func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64) {
 	old, wanted := wording{wordingOf(before), before.Edition}, wordingOf(now)
 	past := slices.Clone(w.Past)
@@ -81,12 +82,9 @@ func plain(c evidence.Cell) evidence.Cell {
 
 // editionCells names the cells of an edition.
 func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.Selection) {
-	add := func(c evidence.Cell) { all = append(all, store.Selection{Kind: c.Kind, Item: c.Item, Name: c.Name}) }
-	for _, name := range heuristicCells {
-		add(m.cell(heuristicID, edition, name))
-	}
-	for _, name := range fireCells {
-		add(m.fireCell(heuristicID, edition, name))
+	cells := m.confidenceCells(nil, heuristicID, edition)
+	for _, c := range append(cells, m.answerCells(heuristicID, edition)...) {
+		all = append(all, store.Selection{Kind: c.Kind, Item: c.Item, Name: c.Name})
 	}
 	return all
 }

@@ -1,0 +1,546 @@
+package learning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+)
+
+// A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
+type Message struct {
+	// ID may be empty. A message does not concern the answer to the event of its ID. If it comes again, it
+	// takes nothing more back. A message without an ID is recognised by its other fields, if it has an At.
+	ID      string
+	Stream  string // where it came from
+	Session string
+	Person  string // who wrote it; may be empty
+	Text    string
+	At      time.Time // the zero time means now
+}
+
+// known returns what the message is recognised by if it comes again, "" if it is not.
+func (e *Message) known() string {
+	if e.ID != "" || e.At.IsZero() {
+		return e.ID
+	}
+	at := strconv.FormatInt(e.At.UnixMicro(), 10)
+	return store.IDOf("message", e.Stream, e.Session, e.Person, e.Text, at)
+}
+
+// Hear interprets what a message shows about earlier answers, and returns what it counted. It may show the
+// outcome of an expectation, take back answers of its session or to its person, or show that answers on
+// its stream were ignored; a message of thanks does not. An answer takes one of the three from a message
+// at most, and counts one implicit signal at most: the table of package answer has the rules. Call Hear
+// before the answers to the message itself fire.
+//
+// Hear reads only the open answers that wait for a phrase of the text, or that were shown in its session,
+// to its person or on its stream. All that the message means is one commit. If the strategy fails for some
+// answers, these stay open, and Hear returns what it counted with the error.
+//
+// An undo for which there is nothing to take back changes nothing. [Hearing.Command] distinguishes it from
+// other messages.
+func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
+	defer doing("hear", &err)
+	h, err := m.Hearing(e)
+	if err != nil {
+		return nil, err
+	}
+	var changes []*Change
+	var failed error
+	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) (err error) {
+		_, changes, err = h.In(tx)
+		failed = m.FailuresIn(tx)
+		return err
+	})
+	return valuesOf(changes, err), errors.Join(failed, err)
+}
+
+// A Hearing is a message as the strategy understands it, before it counts. It must not be used
+// concurrently.
+type Hearing struct {
+	m          *Module
+	message    Message
+	known      string   // what the message is recognised by; "" if by nothing
+	phrases    []string // of expectations, in the text
+	command    bool
+	understood bool  // whether it is a command
+	failure    error // of the strategy, which was asked for that
+	thanks     *bool // nil: the strategy was not asked
+	unknown    error // of a run of a step that may have taken effect
+}
+
+// Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases of
+// expectations. Invalid input is a [*heed.InputError].
+func (m *Module) Hearing(e Message) (*Hearing, error) {
+	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session},
+		text{"Person", e.Person}); err != nil {
+		return nil, err
+	}
+	h := &Hearing{m: m, message: e, known: e.known()}
+	h.message.At = m.orNow(e.At)
+	words := strings.ToLower(e.Text)
+	for _, phrase := range m.phrases {
+		if strings.Contains(words, phrase) {
+			h.phrases = append(h.phrases, phrase)
+		}
+	}
+	h.command, h.failure = ask(func() (bool, error) { return m.cfg.Strategy.IsUndo(e.Text), nil })
+	h.understood = h.failure == nil
+	return h, nil
+}
+
+// Command reports whether the message is a command to undo.
+func (h *Hearing) Command() bool { return h.command }
+
+// Wants names the open answers that the message can concern. It names nothing if the message cannot change
+// any answer.
+func (h *Hearing) Wants() (w store.Wants) {
+	for _, phrase := range h.phrases {
+		w.Queries = append(w.Queries, h.query(answers.OpenPhrase(phrase)))
+	}
+	if h.command {
+		w.Queries = append(append(w.Queries, h.undoes()...), h.undone()...)
+	}
+	return store.Wants{Queries: append(w.Queries, h.ignores()...)}
+}
+
+func (h *Hearing) query(key string) store.Query {
+	return store.Query{Kind: h.m.kinds.answers.Name, Keys: []string{key}, Oldest: true}
+}
+
+// undoes finds what the message may take back: in its session, and among what was shown to its person.
+func (h *Hearing) undoes() (all []store.Query) {
+	if e := &h.message; e.Session != "" {
+		all = append(all, h.query(answers.OpenSession(e.Session)))
+	}
+	if e := &h.message; e.Person != "" {
+		all = append(all, h.query(answers.OpenTo(e.Person)))
+	}
+	return all
+}
+
+// undone finds what the message has taken back before.
+func (h *Hearing) undone() []store.Query {
+	if h.known == "" {
+		return nil
+	}
+	return []store.Query{h.query(answers.UndoneBy(h.known))}
+}
+
+// ignores finds what the message passes over.
+func (h *Hearing) ignores() []store.Query {
+	if !h.understood || h.message.Stream == "" {
+		return nil
+	}
+	return []store.Query{h.query(answers.OpenStream(h.message.Stream))}
+}
+
+// In is [Module.Hear] as a part of a step: it counts what the message means, and puts the answers that it
+// changes. It returns these answers, so that the caller can change more of them and put them again. The
+// changes are complete after the commit. Failures of the strategy are in [Module.FailuresIn].
+func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
+	if h.unknown != nil && h.known == "" { // to repeat the message may take another answer back
+		return nil, nil, store.Final(h.unknown)
+	}
+	tx.Then(func(_ store.Receipt, err error) {
+		if errors.Is(err, heed.ErrOutcomeUnknown) && h.command {
+			h.unknown = err
+		}
+	})
+	r := h.m.newRun(tx, h.message.At)
+	if h.failure != nil { // the rest of the message counts
+		r.failures = append(r.failures, h.failure)
+	}
+	tx.Want(h.Wants())
+	ended, err := r.outcomes(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	undone, understood, err := r.undo(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	ended = append(ended, undone...)
+	var ignored []*waiting
+	if understood && h.understood {
+		if ignored, err = r.ignored(h); err != nil {
+			return nil, nil, err
+		}
+	}
+	// Ignored answers come last, because the strategy needs the accounts of their heuristics.
+	if err := r.readFor(ended, ignored); err != nil {
+		return nil, nil, err
+	}
+	for _, w := range ended {
+		r.observe(w)
+	}
+	for _, w := range ignored {
+		r.ignore(w)
+	}
+	for _, on := range r.heard {
+		if on.edited {
+			row := store.Row[answer.Answer]{Value: *on.Value, ID: on.id, Revision: on.revision}
+			h.m.kinds.answers.Put(tx, row.Value, row.Revision)
+			rows = append(rows, row)
+		}
+	}
+	return rows, r.changes(r.first), nil
+}
+
+// A run is one call that may end several fires.
+type run struct {
+	*ledger
+	at    time.Time
+	first int // the number of entries before
+	heard []*heard
+	byID  map[string]*heard
+	seen  map[fireOf]*waiting
+}
+
+func (m *Module) newRun(tx *store.Tx, at time.Time) *run {
+	l := m.ledger(tx)
+	return &run{
+		ledger: l, at: at, first: len(l.entries),
+		byID: make(map[string]*heard), seen: make(map[fireOf]*waiting),
+	}
+}
+
+// A heard is an answer that a run looks at.
+type heard struct {
+	Value    *answer.Answer
+	id       string
+	revision uint64
+	edited   bool
+}
+
+// A fireOf names a fire by the record of its answer and its heuristic.
+type fireOf struct{ id, heuristic string }
+
+// A waiting is a fire that a run looks at.
+type waiting struct {
+	on        *heard
+	heuristic string
+	how       answer.How // which implicit signal the strategy was asked for; "" if it was not asked
+	signal    Signal
+	by        string // who caused it; "": the person to whom the answer was shown
+	session   string // where, if not in the answer's session
+	message   string // the id of the message that takes the answer back
+}
+
+func (w *waiting) fire() *answer.Fire { return w.on.Value.Fire(w.heuristic) }
+
+// question is what the strategy is asked about a fire.
+func (w *waiting) question(at time.Time) Answer {
+	f := w.fire()
+	return Answer{
+		HeuristicID: f.Heuristic, EventID: w.on.Value.ID, Domain: f.Domain, Age: max(at.Sub(f.Shown), 0),
+	}
+}
+
+func sortByShown(all []*waiting) {
+	slices.SortStableFunc(all, func(a, b *waiting) int { return a.fire().Shown.Compare(b.fire().Shown) })
+}
+
+// readFor reads the accounts that fires need.
+func (r *run) readFor(all ...[]*waiting) error {
+	var ids []string
+	for _, w := range slices.Concat(all...) {
+		ids = append(ids, concerned(w.fire())...)
+	}
+	return r.read(ids...)
+}
+
+// find returns the fires of answers that either query finds, which are wanted and were not asked for yet,
+// each once, the oldest first.
+func (r *run) find(
+	wanted func(a *answer.Answer, f *answer.Fire) bool, either ...store.Query,
+) (found []*waiting, err error) {
+	if len(either) == 0 {
+		return nil, nil
+	}
+	var s store.Snapshot
+	if err := r.tx.Read(&s, nil, nil, either...); err != nil {
+		return nil, err
+	}
+	for _, record := range slices.Concat(s.Found...) {
+		on, err := r.hear(record)
+		if err != nil {
+			return nil, err
+		}
+		for i := range on.Value.Fires {
+			f := &on.Value.Fires[i]
+			key := fireOf{on.id, f.Heuristic}
+			w := r.seen[key]
+			if w == nil {
+				w = &waiting{on: on, heuristic: f.Heuristic}
+				r.seen[key] = w
+			}
+			if w.how == "" && wanted(on.Value, f) && !(len(either) > 1 && slices.Contains(found, w)) {
+				found = append(found, w)
+			}
+		}
+	}
+	sortByShown(found)
+	return found, nil
+}
+
+// hear returns the answer of a record that was found, as the step has changed it.
+func (r *run) hear(record store.Record) (*heard, error) {
+	if on := r.byID[record.ID]; on != nil {
+		return on, nil
+	}
+	if r.tx.Writes(record.Ref) {
+		var err error
+		if record, err = r.tx.Get(record.Ref); err != nil {
+			return nil, err
+		}
+	}
+	row, err := r.m.kinds.answers.Of(record)
+	if err != nil {
+		return nil, err
+	}
+	on := &heard{Value: &row.Value, id: row.ID, revision: row.Revision}
+	r.heard, r.byID[record.ID] = append(r.heard, on), on
+	return on, nil
+}
+
+// mayJudge reports whether a message may concern an answer: not one to the message itself.
+func (e *Message) mayJudge(a *answer.Answer) bool { return e.ID == "" || a.ID != e.ID }
+
+// mayTakeBack reports whether a message can take an answer back: not from another session, even if the
+// person is the same.
+func (e *Message) mayTakeBack(a *answer.Answer) bool {
+	return e.mayJudge(a) && (e.Session == "" || a.Session == "" || e.Session == a.Session)
+}
+
+// mayIgnore reports whether a message can show that an answer was ignored: not one by somebody else.
+func (e *Message) mayIgnore(a *answer.Answer) bool {
+	return e.mayJudge(a) && (e.Person == "" || a.Person == "" || e.Person == a.Person)
+}
+
+// outcomes judges the fires that wait for a phrase of the text.
+func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
+	e := &h.message
+	for _, phrase := range h.phrases {
+		found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
+			known := a.Reception(f.Heuristic)
+			return !f.Closed && f.Phrase == phrase && awaits(f, &known, e.At) && e.mayJudge(a)
+		}, h.query(answers.OpenPhrase(phrase)))
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range found {
+			question := w.question(e.At)
+			question.Success = !w.fire().Failure
+			s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretOutcome(question) })
+			if r.note(w, answer.Expected, s, err) {
+				ended = append(ended, w)
+			}
+		}
+	}
+	return ended, nil
+}
+
+// note keeps how the strategy ends a fire. It reports false, and collects the reason, if it does not.
+func (r *run) note(w *waiting, how answer.How, s Signal, err error) bool {
+	w.how, w.signal = how, s
+	if err == nil && (s.HeuristicID != w.heuristic || s.EventID != "" && s.EventID != w.on.Value.ID) {
+		err = errForeign
+	}
+	if err != nil {
+		r.failures = append(r.failures, err)
+	}
+	return err == nil
+}
+
+var errForeign = errors.New("the strategy answered with a signal for something else")
+
+// undo judges the fires that the message takes back. It reports whether the message was understood.
+func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
+	e := &h.message
+	if !h.command {
+		return nil, true, nil
+	}
+	found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
+		return !f.Closed && undoable(f, e.At) && e.mayTakeBack(a) && r.m.countsMessage(a, f, e)
+	}, h.undoes()...)
+	if err != nil {
+		return nil, true, err
+	}
+	// If another process counts this message first, either this look finds what it took back, or the commit
+	// finds that an answer has changed. So the answers are read before.
+	earlier, err := r.undoneBefore(h)
+	if err != nil || earlier || len(found) == 0 {
+		return nil, true, err
+	}
+	ended, understood = r.takeBack(found, e.Text)
+	for _, w := range ended {
+		w.message, w.by = h.known, e.Person
+	}
+	return ended, understood, nil
+}
+
+// undoneBefore reports whether the message has taken back an answer before. That answer is none that the
+// message ignores.
+func (r *run) undoneBefore(h *Hearing) (bool, error) {
+	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
+		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
+			return s.How == answer.Undo && s.Of == f.Heuristic && s.Message == h.known
+		})
+	}, h.undone()...)
+	for _, w := range earlier {
+		w.how = answer.Undo
+	}
+	return len(earlier) > 0, err
+}
+
+// countsMessage reports whether a message's undo of an answer counts. After an undo of somebody else, only
+// the person to whom the answer was shown means this answer by "undo that"; all others mean the one
+// before.
+func (m *Module) countsMessage(a *answer.Answer, f *answer.Fire, e *Message) bool {
+	return a.Reception(f.Heuristic).Undo == nil ||
+		e.Person != "" && e.Person == a.Person && m.countsUndo(a, f, e.Person)
+}
+
+// takeBack asks the strategy which of these answers an undo takes back. The text is empty for a command of
+// the host's.
+func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, understood bool) {
+	recent, shown := make([]Answer, len(found)), make(map[[2]string]*waiting, len(found))
+	for i, w := range found {
+		recent[i], shown[[2]string{w.heuristic, w.on.Value.ID}] = w.question(r.at), w
+	}
+	signals, err := ask(func() ([]Signal, error) { return r.m.cfg.Strategy.InterpretUndo(text, recent) })
+	if err != nil {
+		r.failures = append(r.failures, err)
+		return nil, false
+	}
+	for _, s := range signals {
+		w := shown[[2]string{s.HeuristicID, s.EventID}]
+		err := s.Validate()
+		if w == nil {
+			err = errForeign
+		}
+		switch {
+		case err != nil:
+			r.failures = append(r.failures, err)
+		case !s.neutral() && w.how == "" && r.note(w, answer.Undo, s, nil):
+			ended = append(ended, w)
+		}
+	}
+	return ended, true
+}
+
+// ignored returns the fires that the message passes over.
+func (r *run) ignored(h *Hearing) ([]*waiting, error) {
+	e := &h.message
+	found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
+		known := a.Reception(f.Heuristic)
+		return !f.Closed && ignorable(f, &known, e.At) && e.mayIgnore(a)
+	}, h.ignores()...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	if h.thanks == nil {
+		thanks, failure := ask(func() (bool, error) { return r.m.cfg.Strategy.IsThanks(e.Text), nil })
+		if failure != nil {
+			r.failures = append(r.failures, failure)
+			return nil, nil
+		}
+		h.thanks = &thanks
+	}
+	if *h.thanks {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// ignore counts one more ignore of a heuristic in a row. An answer that people praised is not part of the
+// row. Complaints and undos leave it there. The row goes on until its signal counts in full. It does not
+// next to an undo or a failure.
+func (r *run) ignore(w *waiting) {
+	question := w.question(r.at)
+	question.Consecutive = 1
+	a := r.accounts[w.heuristic]
+	if a != nil {
+		question.Consecutive = a.ignores + 1
+	}
+	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
+	if a == nil { // the model answered, and nobody has approved of it
+		s = NewSignal(Neutral, "", w.on.Value.ID, ChannelIgnored)
+	}
+	independent := r.m.cfg.Independent
+	known := w.on.Value.Reception(w.heuristic)
+	inFull := known.Sign(known.Implicit(independent)) >= 0
+	praised := known.Praise.N > 0 && known.Complaint.N == 0
+	if !r.note(w, answer.Ignored, s, err) || !r.observe(w) || a == nil || praised {
+		return
+	}
+	known = w.on.Value.Reception(w.heuristic)
+	n := question.Consecutive
+	if !s.neutral() && inFull && known.Implicit(independent) == answer.Ignored {
+		n = 0
+	}
+	r.ledger.ignored(a, n)
+}
+
+// observe adds an implicit signal to an answer, and counts what its statements amount to then. It reports
+// whether it does. If not, the fire stays open, unless its heuristic was deleted.
+func (r *run) observe(w *waiting) bool {
+	a, s := w.on.Value, &w.signal
+	unchanged, f := *a, w.fire()
+	at := r.at
+	if w.how == answer.Silence {
+		at = f.Silence // whenever it is swept
+	}
+	by := cmp.Or(w.by, a.Person)
+	further := w.how == answer.Undo && a.Reception(w.heuristic).Undo != nil
+	on, _, effect := a.Say(answer.Statement{
+		How: w.how, By: by, Session: w.session, Channel: s.Channel, Target: s.Target, Of: w.heuristic,
+		Worth: s.worth(), At: at, Message: w.message,
+	})
+	if effect != answer.Holds {
+		return false
+	}
+	known := a.Reception(w.heuristic)
+	a.OwnFires()
+	r.m.schedule(w.fire(), known.Silence != nil)
+	w.on.edited = true
+	if w.how == answer.Silence && known.Implicit(r.m.cfg.Independent) != answer.Silence {
+		return true
+	}
+	e := &entry{signal: *s, person: by, session: a.Session, at: at, idle: true, on: a, how: w.how}
+	if further { // with caps on persons each undo counts for itself
+		e.idle, e.how, e.cell = false, "", cellSeen
+		e.id = "undo:" + r.m.answerID(w.heuristic, a.ID) + ":" + store.IDOf(by)
+	}
+	err := r.count(e)
+	switch {
+	case err != nil:
+		*a = unchanged
+		r.lose(w, err)
+	case further && e.counted != nil && !r.m.cfg.DryRun:
+		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
+	}
+	return err == nil
+}
+
+// lose collects an error, and closes a fire whose heuristic was deleted.
+func (r *run) lose(w *waiting, err error) {
+	r.failures = append(r.failures, err)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return
+	}
+	w.on.Value.OwnFires()
+	f := w.fire()
+	f.Lost, w.on.edited = true, true
+	r.m.schedule(f, false)
+}

@@ -1,0 +1,449 @@
+package learning
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// The cells of a heuristic: for observed signals, for silence, for agreement, for disagreement, and for
+// judgements of each target. Caps on silence and on agreement then need no sources apart, and observed
+// signals leave the history of judgements as it is.
+const (
+	cellSeen      = "seen"
+	cellSilence   = "silence"
+	cellAgreed    = "agreed" // the model's answer agreed, and people accepted or rejected it
+	cellDisagreed = "disagreed"
+	cellSaid      = "said"
+)
+
+// saidCells are the cells of judgements by their targets.
+var saidCells = map[answer.Target]string{
+	"": cellSaid, answer.TargetRule: cellSaid + ".rule", answer.TargetResponse: cellSaid + ".response",
+}
+
+var heuristicCells = [...]string{
+	cellSeen, cellSilence, cellAgreed, cellDisagreed,
+	cellSaid, saidCells[answer.TargetRule], saidCells[answer.TargetResponse],
+}
+
+// A ledger is what one run of a step reads about heuristics, and what it counts for them.
+type ledger struct {
+	m        *Module
+	tx       *store.Tx
+	accounts map[string]*account
+	entries  []*entry
+	failures []error // of the strategy
+}
+
+// An account is what was read of one heuristic.
+type account struct {
+	heuristic store.Row[Heuristic]
+	pin       store.Row[Pin]
+	streak    store.Row[streak]
+	ignores   int             // the streak, as it will be
+	parts     []evidence.Part // of its confidence, as they will be
+	used      bool            // the commit relies on its records
+}
+
+// streak is the record of how often in a row a heuristic was ignored.
+type streak struct {
+	HeuristicID string    `json:"heuristic"`
+	N           int       `json:"n"`
+	At          time.Time `json:"at"`
+}
+
+// ledger returns the ledger of a run of a step.
+func (m *Module) ledger(tx *store.Tx) *ledger {
+	return tx.State(m, func() any {
+		l := &ledger{m: m, tx: tx, accounts: make(map[string]*account)}
+		tx.Then(l.report)
+		return l
+	}).(*ledger)
+}
+
+// Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has another
+// wording than the module has read last, its evidence takes a second read.
+func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
+	k := &m.kinds
+	for _, id := range heuristicIDs {
+		if id == "" {
+			continue
+		}
+		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
+		edition := m.edition(id)
+		w.Cells = append(m.confidenceCells(w.Cells, id, edition), m.answerCells(id, edition)...)
+	}
+	return w
+}
+
+// confidenceCells appends the cells of a heuristic's confidence.
+func (m *Module) confidenceCells(to []evidence.Cell, id string, edition uint64) []evidence.Cell {
+	for _, name := range heuristicCells {
+		to = append(to, m.cell(id, edition, name))
+	}
+	return to
+}
+
+// answerCells returns the cells of a heuristic's answers.
+func (m *Module) answerCells(id string, edition uint64) (all []evidence.Cell) {
+	for _, name := range fireCells {
+		all = append(all, m.fireCell(id, edition, name))
+	}
+	return all
+}
+
+// read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
+func (l *ledger) read(heuristicIDs ...string) error {
+	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" || l.accounts[id] != nil })
+	if len(ids) == 0 {
+		return nil
+	}
+	for { // at most twice, because the records are not read again
+		accounts, current, err := l.readOnce(ids)
+		if err != nil {
+			return err
+		}
+		if current {
+			for id, a := range accounts {
+				l.accounts[id] = a
+			}
+			return nil
+		}
+	}
+}
+
+// readOnce reports false if a heuristic has another edition than the module knew, because the evidence is
+// about another wording then.
+func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, err error) {
+	m, k := l.m, &l.m.kinds
+	cells := make([]evidence.Cell, 0, len(heuristicCells)*len(ids))
+	refs := make([]store.Ref, 0, 3*len(ids))
+	editions := make([]uint64, len(ids))
+	for i, id := range ids {
+		editions[i] = m.edition(id)
+		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
+		cells = m.confidenceCells(cells, id, editions[i])
+	}
+	var s store.Snapshot
+	if err := l.tx.Read(&s, cells, refs); err != nil {
+		return nil, false, err
+	}
+	all, current = make(map[string]*account, len(ids)), true
+	for i, id := range ids {
+		var failed [3]error
+		a := &account{}
+		a.heuristic, failed[0] = k.heuristics.Of(s.Records[3*i])
+		a.pin, failed[1] = k.pins.Of(s.Records[3*i+1])
+		a.streak, failed[2] = k.streaks.Of(s.Records[3*i+2])
+		if err := errors.Join(failed[:]...); err != nil {
+			return nil, false, err
+		}
+		a.ignores, all[id] = a.streak.Value.N, a
+		if a.heuristic.Revision > 0 && a.heuristic.Value.Edition != editions[i] {
+			m.editions.Store(id, a.heuristic.Value.Edition)
+			current = false
+		}
+	}
+	for _, part := range s.Parts {
+		a := all[part.Cell.Item]
+		part.Cell = plain(part.Cell)
+		a.parts = append(a.parts, part)
+	}
+	return all, current, nil
+}
+
+// open reads the account of a heuristic that must be there.
+func (l *ledger) open(heuristicID string) (*account, error) {
+	if err := l.read(heuristicID); err != nil {
+		return nil, err
+	}
+	return l.account(heuristicID)
+}
+
+var errNoHeuristic = fmt.Errorf("HeuristicID: no such heuristic, call Put first: %w", heed.ErrNotFound)
+
+// account returns what was read about a heuristic, or [heed.ErrNotFound].
+func (l *ledger) account(heuristicID string) (*account, error) {
+	a := l.accounts[heuristicID]
+	if a == nil || a.heuristic.Revision == 0 {
+		return nil, errNoHeuristic
+	}
+	return a, nil
+}
+
+// use makes the commit fail if a record of the account has changed until then: for example, because
+// somebody has locked the heuristic.
+func (l *ledger) use(a *account) {
+	if a.used || l.m.cfg.DryRun {
+		return
+	}
+	a.used = true
+	l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision),
+		l.m.kinds.pins.Expect(a.heuristic.ID, a.pin.Revision))
+}
+
+// ignored writes how often in a row a heuristic was ignored.
+func (l *ledger) ignored(a *account, n int) {
+	if n == a.ignores {
+		return
+	}
+	a.ignores = n
+	view := &l.m.kinds.streaks
+	if n == 0 {
+		l.tx.Put(view.Removal(a.heuristic.ID, a.streak.Revision))
+		return
+	}
+	s := streak{HeuristicID: a.heuristic.ID, N: n, At: l.m.orNow(time.Time{})}
+	view.Put(l.tx, s, a.streak.Revision)
+}
+
+// An entry is a signal on its way into the evidence.
+type entry struct {
+	signal   Signal
+	cell     string // of the heuristic
+	id       string // of the observation
+	person   string
+	session  string
+	at       time.Time
+	explicit bool                   // a judgement
+	full     float64                // the magnitude of a full judgement of its sign, if they diminish
+	stated   bool                   // a judgement, or a signal of the host's about an answer
+	idle     bool                   // not the signal counts, but what the answer's statements amount to
+	replaces []evidence.Observation // they must be taken back
+	withdraw []evidence.Observation // taken back if that still can be
+	on       *answer.Answer         // that it is about, with its statement; nil: none
+	how      answer.How             // the implicit signal that it is; "": none
+
+	change  Change
+	limits  []Limit                // of the confidence, as it will be
+	counted *evidence.Observation  // what it is in the evidence
+	also    []evidence.Observation // what else it adds to the heuristic's confidence
+	evident bool                   // there is something of it in the evidence
+}
+
+// outlived reports whether an answer was shown with another wording of its heuristic.
+func (a *account) outlived(f *answer.Fire) bool {
+	return f != nil && !f.Shown.IsZero() && f.Edition != a.heuristic.Value.Edition
+}
+
+// blocked returns the limit that keeps a heuristic from learning about an answer, "" if there is none.
+func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
+	switch {
+	case a.outlived(f):
+		return limitRestarted
+	case l.m.believe(a).constraints.Lock == Locked:
+		return LimitLocked
+	default:
+		return ""
+	}
+}
+
+// count counts a signal, and applies lock, feedback weight, diminishing returns, caps and bounds, in this
+// order. If the entry has an answer, what counts of it is brought in line with its statements.
+func (l *ledger) count(e *entry) error {
+	e.change = Change{Signal: e.signal}
+	if err := e.signal.Validate(); err != nil {
+		return fmt.Errorf("signal: %w", err)
+	}
+	var a *account
+	if e.signal.HeuristicID != "" {
+		var err error
+		if a, err = l.account(e.signal.HeuristicID); err != nil {
+			return err
+		}
+	}
+	if e.signal.neutral() {
+		e.limit(LimitNeutral)
+	}
+	l.entries = append(l.entries, e)
+	if a == nil {
+		l.settle(e, nil, false)
+		return nil
+	}
+	b, now := l.m.believe(a), evidence.InstantOf(e.at)
+	e.change.Old, _ = b.confidence(a.parts, now)
+	limit := l.blocked(a, e.fire())
+	means := e.explicit || !e.signal.neutral()
+	switch {
+	case limit == "" && means && !e.idle:
+		e.counted = &evidence.Observation{
+			ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, a.heuristic.Value.Edition, e.cell),
+			Channel: e.signal.Channel, Source: e.person, Session: e.session,
+			Reward: e.signal.reward(), Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
+		}
+	case limit != "":
+		e.replaces = nil
+		if e.withdraw = nil; means {
+			e.limit(limit)
+		}
+	}
+	l.settle(e, a, limit != "")
+	l.add(e, a)
+	e.change.New, e.limits = b.confidence(a.parts, now)
+	if e.signal.neutral() && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
+		e.change.Old, e.change.New, e.limits = 0, 0, nil
+	}
+	return nil
+}
+
+// fire returns the fire that an entry is about, nil if there is none.
+func (e *entry) fire() *answer.Fire {
+	if e.on == nil {
+		return nil
+	}
+	return e.on.Fire(e.signal.HeuristicID)
+}
+
+// evidence adds to the evidence of the step, unless this is a dry run.
+func (l *ledger) evidence(b store.Batch) {
+	if !l.m.cfg.DryRun {
+		b.Policies = l.m.policies
+		l.tx.Add(b)
+	}
+}
+
+// add adds an entry's observations to the step and to the account.
+func (l *ledger) add(e *entry, a *account) {
+	var b store.Batch
+	for i := range e.replaces {
+		b.Retract = append(b.Retract, e.replaces[i].ID)
+		l.adjust(a, &e.replaces[i], (*evidence.Tally).Take)
+	}
+	for i := range e.withdraw {
+		b.Withdraw = append(b.Withdraw, e.withdraw[i].ID)
+		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Take)
+	}
+	if e.counted != nil {
+		b.Observations = append(b.Observations, *e.counted)
+		l.adjust(a, e.counted, (*evidence.Tally).Add)
+	}
+	for i := range e.also {
+		b.Observations = append(b.Observations, e.also[i])
+		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
+	}
+	e.evident = e.evident || len(b.Observations) > 0
+	if e.on != nil || len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
+		l.use(a)
+	}
+	l.evidence(b)
+}
+
+// adjust adds an observation to the account, or takes it away.
+func (l *ledger) adjust(
+	a *account, o *evidence.Observation,
+	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant),
+) {
+	if o.Weight == 0 {
+		return
+	}
+	part := evidence.Part{Cell: plain(o.Cell), Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
+	if l.m.cfg.policy().ByOrigin {
+		part.Channel, part.Source = o.Channel, o.Source
+	}
+	i := slices.IndexFunc(a.parts, func(p evidence.Part) bool {
+		return p.Cell == part.Cell && p.Channel == part.Channel && p.Source == part.Source
+	})
+	if i < 0 {
+		i = len(a.parts)
+		a.parts = append(a.parts, part)
+	}
+	how(&a.parts[i].Tally, o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
+}
+
+// credit returns an observation as the record of its answer keeps it.
+func credit(o *evidence.Observation) *answer.Credit {
+	return &answer.Credit{
+		ID: o.ID, Cell: plain(o.Cell).Name, Channel: o.Channel, Reward: o.Reward, Weight: o.Weight, At: o.At,
+	}
+}
+
+// observation returns the observation of a credit.
+func (m *Module) observation(heuristicID string, c *answer.Credit, source string) evidence.Observation {
+	return evidence.Observation{
+		ID: c.ID, Cell: m.cell(heuristicID, 0, c.Cell), Channel: c.Channel, Source: source,
+		Reward: c.Reward, Weight: c.Weight, At: c.At,
+	}
+}
+
+func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }
+
+// changes returns the changes of the entries from one on.
+func (l *ledger) changes(from int) (all []*Change) {
+	for _, e := range l.entries[from:] {
+		all = append(all, &e.change)
+	}
+	return all
+}
+
+// report completes the changes after a commit, and reports them and the strategy's failures to the
+// observer. A run that is repeated reports nothing.
+func (l *ledger) report(receipt store.Receipt, err error) {
+	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
+		return
+	}
+	ctx := l.tx.Context()
+	if err == nil {
+		for _, e := range l.entries {
+			l.complete(e, &receipt)
+		}
+		if l.m.watch != nil {
+			for _, e := range l.entries {
+				l.m.tell(ctx, e)
+			}
+		}
+	}
+	for _, failure := range l.failures {
+		l.m.watch.Failed(ctx, "strategy", failure)
+	}
+}
+
+// complete completes an entry's change by the receipt.
+func (l *ledger) complete(e *entry, receipt *store.Receipt) {
+	c := &e.change
+	switch {
+	case l.m.cfg.DryRun && e.evident:
+		e.limit(limitDryRun)
+	case receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id):
+		e.limit(LimitDuplicate)
+		c.New = c.Old
+		return
+	}
+	for i := range e.withdraw {
+		a := l.accounts[e.signal.HeuristicID]
+		if a == nil || !slices.Contains(receipt.Kept, e.withdraw[i].ID) {
+			continue
+		}
+		e.limit(limitKept)
+		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
+		b := l.m.believe(a)
+		c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
+	}
+	if e.counted != nil {
+		c.Weight = e.counted.Weight
+	}
+	c.Delta = c.New - c.Old
+	c.Limits = append(c.Limits, e.limits...)
+}
+
+// FailuresIn returns the errors of the strategy that a step has met, joined: for answers that stay as
+// they were, while the rest of the step counts. It is nil if there are none.
+func (m *Module) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
+
+// valuesOf returns the changes of a call.
+func valuesOf(changes []*Change, err error) (all []Change) {
+	if err != nil {
+		return nil
+	}
+	for _, c := range changes {
+		all = append(all, *c)
+	}
+	return all
+}
