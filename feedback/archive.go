@@ -196,16 +196,18 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 	if err != nil {
 		return nil, wrap("import", err)
 	}
-	_, err = s.act(ctx, "import", "", actor, reason, nil, func(c *change, now time.Time, canonical string) (err error) {
-		by.who = canonical
-		if by.trusted, err = s.trusts(c, digest, now); err != nil {
-			return err
-		}
-		e := s.entry(now, by.who, "import", "", reason)
-		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules)), "trusted": fmt.Sprint(by.trusted)}
-		c.tell(e)
-		return nil
-	})
+	_, err = s.act(ctx, "import", "", actor, reason, nil,
+		func(c *change, now time.Time, canonical string) (err error) {
+			by.who = canonical
+			if by.trusted, err = s.trusts(c, digest, now); err != nil {
+				return err
+			}
+			e := s.entry(now, by.who, "import", "", reason)
+			e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) +
+				len(a.Proposals) + len(a.Rules)), "trusted": fmt.Sprint(by.trusted)}
+			c.tell(e)
+			return nil
+		})
 	if err != nil {
 		return nil, wrap("import", err)
 	}
@@ -360,7 +362,8 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, by importer) e
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
 	_, err := s.step(ctx, s.governing, func(c *change) error {
-		c.Want(p.wants(), store.Wants{Refs: []store.Ref{proposalKind.Ref(p.ID), ruleKind.Ref(p.ID)}})
+		c.Want(p.wants(),
+			store.Wants{Refs: []store.Ref{proposalKind.Ref(p.ID), ruleKind.Ref(p.ID)}})
 		if p.Status == StatePending {
 			if err := checkNew(c.Tx, p.ID, &p.Draft); err != nil {
 				return err

@@ -68,7 +68,8 @@ func (v *victim) alone(c feedback.RuleChange, names ...string) error {
 
 // mallory approves with a hash that is not that of the words.
 func stale(v *victim, p feedback.Proposal, hash string) error {
-	_, err := v.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "dan", Reason: "x", Hash: hash})
+	_, err := v.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved,
+		Actor: "dan", Reason: "x", Hash: hash})
 	return err
 }
 

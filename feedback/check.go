@@ -71,15 +71,16 @@ func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, e
 	return violations, nil
 }
 
-// CheckIn is [Rules.Check] in a step. It calls the functions of [Config].Checks each time the step runs. What it finds counts when
-// the step is committed.
+// CheckIn is [Rules.Check] in a step. It calls the functions of [Config].Checks each time the step
+// runs. What it finds counts when the step is committed.
 func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
 	violations, err := r.check(tx, c)
 	return violations, wrap("check", err)
 }
 
 func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err error) {
-	if err := errors.Join(evidence.CheckText("ID", c.ID), evidence.CheckText("Tool", c.Tool)); err != nil {
+	if err := errors.Join(evidence.CheckText("ID", c.ID),
+		evidence.CheckText("Tool", c.Tool)); err != nil {
 		return nil, err
 	}
 	lines, err := r.lines(tx, c.Agent)
@@ -110,7 +111,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 		}
 		if c.ID != "" {
 			tx.Observe(evidence.Observation{
-				ID: store.IDOf("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
+				ID: store.IDOf("feedback.check", line.id, c.Tool,
+					c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
 			})
 		}
 	}

@@ -189,7 +189,8 @@ func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "a", p.Was.Check.Forbid)
 	assert.Empty(t, p.Approvals)
-	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "dan", Reason: "x", Hash: seen.Hash()})
+	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved,
+		Actor: "dan", Reason: "x", Hash: seen.Hash()})
 	assert.Equal(t, "stale", feedback.Refusal(err))
 	r := w.approve(p, "cleo", "dan")
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)

@@ -15,8 +15,9 @@ type checkedText struct {
 	elements []string // the strings in the arguments of a call
 }
 
-// checkedOf returns a text as checks see it. Arguments of a call can be written in many ways that mean the same, so they are decoded, and encoded anew
-// with sorted keys and without escapes of HTML.
+// checkedOf returns a text as checks see it. Arguments of a call can be written in many ways that
+// mean the same, so they are decoded, and encoded anew with sorted keys and without escapes of
+// HTML.
 func checkedOf(c *Checked) checkedText {
 	t := checkedText{raw: c.Text, wholes: []string{c.Text}}
 	if c.Tool == "" || c.Text == "" {
@@ -87,7 +88,8 @@ func stringsIn(text string) (all []string) {
 
 var escapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\/`)
 
-// unescaped returns a text with the characters in place of JSON's escapes that can stand for letters and signs.
+// unescaped returns a text with the characters in place of JSON's escapes that can stand for
+// letters and signs.
 func unescaped(text string) string {
 	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
 		var s string

@@ -50,17 +50,22 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 
 // waiting returns the proposals that are pending.
 func waiting(tx *store.Tx) ([]Proposal, error) {
-	return proposalKind.union(tx, [][]string{statusKeys(StatePending)}, func(*Proposal) bool { return true })
+	return proposalKind.union(tx, [][]string{statusKeys(StatePending)},
+		func(*Proposal) bool { return true })
 }
 
-func waitingQueries() []store.Query { return proposalKind.queries([][]string{statusKeys(StatePending)}) }
+func waitingQueries() []store.Query {
+	return proposalKind.queries([][]string{statusKeys(StatePending)})
+}
 
 // conflicts compares the draft with active rules and with these proposals, but for one.
-func (s *Service) conflicts(tx *store.Tx, d *Draft, pending []Proposal, except string) ([]Conflict, error) {
+func (s *Service) conflicts(tx *store.Tx, d *Draft, pending []Proposal, except string) ([]Conflict,
+	error) {
 	var found []Conflict
 	var texts []string
 	consider := func(o *Draft, id string, isPending bool) {
-		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of && !slices.Contains(d.replaces(), id) {
+		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of &&
+			!slices.Contains(d.replaces(), id) {
 			found = append(found, Conflict{ID: id, Pending: isPending})
 			texts = append(texts, o.Text)
 		}
@@ -103,26 +108,29 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 		return nil, nil
 	}
 	texts := map[string]int{} // where each is in found
-	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != Archived }, func(m *Match) {
-		if !s.disputes(d.Text, m) {
-			return
-		}
-		text := s.readings.read(m.said()).plain
-		if at, known := texts[text]; known {
-			found[at].Explanation = fmt.Sprintf("several reviews say the opposite (%s)", m.Opposed)
-			return
-		}
-		texts[text] = len(found)
-		found = append(found, Conflict{
-			Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score, Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
+	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != Archived },
+		func(m *Match) {
+			if !s.disputes(d.Text, m) {
+				return
+			}
+			text := s.readings.read(m.said()).plain
+			if at, known := texts[text]; known {
+				found[at].Explanation = fmt.Sprintf("several reviews say the opposite (%s)",
+					m.Opposed)
+				return
+			}
+			texts[text] = len(found)
+			found = append(found, Conflict{
+				Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score, Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
+			})
 		})
-	})
 	return found, err
 }
 
-// compareRecent compares a draft with some of the latest decisions about each of its agents that have a text, the most alike
-// first.
-func (s *Service) compareRecent(tx *store.Tx, d *Draft, selects func(*Feedback) bool, visit func(*Match)) error {
+// compareRecent compares a draft with some of the latest decisions about each of its agents that
+// have a text, the most alike first.
+func (s *Service) compareRecent(tx *store.Tx, d *Draft, selects func(*Feedback) bool,
+	visit func(*Match)) error {
 	agents := d.Agents
 	if d.AllAgents {
 		agents = []string{""}

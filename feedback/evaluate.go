@@ -32,7 +32,8 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
 		if agent, known := s.agents.get(id); known {
-			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))}, Queries: []store.Query{s.recentOf(agent)}})
+			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))},
+				Queries: []store.Query{s.recentOf(agent)}})
 		}
 		if r, err = feedbackIn(c.Tx, id); err != nil || r.Class != "" {
 			return err
@@ -81,7 +82,8 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	if r.Cluster == "" || r.Class == EdgeCase {
 		return "", nil
 	}
-	pending, err := s.proposals(s.reading(ctx), ProposalQuery{Status: StatePending, Cluster: r.Cluster})
+	pending, err := s.proposals(s.reading(ctx),
+		ProposalQuery{Status: StatePending, Cluster: r.Cluster})
 	for i := range pending {
 		if slices.Contains(pending[i].Evidence, r.ID) {
 			id = pending[i].ID
@@ -90,8 +92,8 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	return id, err
 }
 
-// evaluated stores a classified feedback together with those that are promoted by it. Their rationale stays
-// out of the audit log: it may be a model's, and name people.
+// evaluated stores a classified feedback together with those that are promoted by it. Their
+// rationale stays out of the audit log: it may be a model's, and name people.
 func (s *Service) evaluated(c *change, r Feedback, promoted []Feedback) {
 	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
@@ -289,7 +291,8 @@ func (s *Service) sameSubject(a, b *reading, score float64) bool {
 }
 
 // judge finds the cluster of a correction and has it classified.
-func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []Feedback, err error) {
+func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []Feedback,
+	err error) {
 	members, err := s.join(tx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
@@ -431,7 +434,8 @@ func (s *Service) supportOf(all []Feedback) Support {
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a new one. It returns the other
 // members of the cluster, the oldest first. vouched says that somebody who understands the texts has chosen the matches.
-func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool, vouched bool) ([]Feedback, error) {
+func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
+	vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link, r.Worded = r.ID, 1, false
 	tried := map[string]bool{}
@@ -483,9 +487,11 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 }
 
 // members returns a cluster's feedback of a kind, the oldest first.
-func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool) ([]Feedback, error) {
+func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool) ([]Feedback,
+	error) {
 	l := Listing{Agent: agent, Cluster: cluster}
-	members, err := feedbackKind.union(tx, [][]string{l.stored().Keys}, func(f *Feedback) bool { return kind(f.Class) })
+	members, err := feedbackKind.union(tx, [][]string{l.stored().Keys},
+		func(f *Feedback) bool { return kind(f.Class) })
 	slices.Reverse(members)
 	return members, err
 }
@@ -501,27 +507,28 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
 	}
 	var r Feedback
-	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) (err error) {
-		if r, err = feedbackIn(c.Tx, o.ID); err != nil {
-			return err
-		}
-		if r.Class != Ambiguous {
-			return notNow("feedback", cmp.Or(r.Class, unclassified))
-		}
-		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
-		if err := c.raise(r.Agent, now); err != nil {
-			return err
-		}
-		promoted, err := s.resolve(c.Tx, &r, as)
-		if err != nil {
-			return err
-		}
-		r.Resolution, r.Resolver = o.Reason, who
-		c.write(feedbackKind.record(r))
-		c.tell(s.entry(now, who, "resolve", r.ID, o.Reason))
-		s.promoting(c, who, promoted)
-		return nil
-	})
+	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil,
+		func(c *change, now time.Time, who string) (err error) {
+			if r, err = feedbackIn(c.Tx, o.ID); err != nil {
+				return err
+			}
+			if r.Class != Ambiguous {
+				return notNow("feedback", cmp.Or(r.Class, unclassified))
+			}
+			c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
+			if err := c.raise(r.Agent, now); err != nil {
+				return err
+			}
+			promoted, err := s.resolve(c.Tx, &r, as)
+			if err != nil {
+				return err
+			}
+			r.Resolution, r.Resolver = o.Reason, who
+			c.write(feedbackKind.record(r))
+			c.tell(s.entry(now, who, "resolve", r.ID, o.Reason))
+			s.promoting(c, who, promoted)
+			return nil
+		})
 	if err != nil {
 		return Feedback{}, wrap("resolve", err)
 	}
@@ -534,7 +541,8 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	return r, nil
 }
 
-func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promoted []Feedback, err error) {
+func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promoted []Feedback,
+	err error) {
 	r.Class, r.Action = as, CreateRule
 	comparable := text.Comparable(r.said())
 	switch {

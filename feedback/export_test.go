@@ -47,7 +47,8 @@ func Stored(values ...any) (records []store.Record) {
 }
 
 // Kinds are the kinds of records that name people.
-var Kinds = map[string]store.Kind{"record": feedbackKind.View.Kind, "proposal": proposalKind.View.Kind, "rule": ruleKind.View.Kind}
+var Kinds = map[string]store.Kind{"record": feedbackKind.View.Kind,
+	"proposal": proposalKind.View.Kind, "rule": ruleKind.View.Kind}
 
 // Scores compares texts by the service's similarity.
 func Scores(ctx context.Context, s *Service, text string, others []string) ([]float64, error) {

@@ -418,7 +418,8 @@ var faults = []fault{
 		w.activate(d)
 	}, call: func(w *world) (found any, err error) {
 		err = store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
-			found, err = w.rules.CheckIn(tx, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
+			found, err = w.rules.CheckIn(tx,
+				feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
 			return err
 		})
 		return found, err

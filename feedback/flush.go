@@ -47,7 +47,8 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
-	members, err := members(tx, agent, cluster, func(c Classification) bool { return c.generalizable() || c == Positive })
+	members, err := members(tx, agent, cluster,
+		func(c Classification) bool { return c.generalizable() || c == Positive })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
@@ -116,7 +117,8 @@ func (s *Service) waits(p *Proposal) bool {
 }
 
 // fromCluster returns the proposal of a cluster.
-func (s *Service) fromCluster(cluster string, d *Draft, last *Proposal, members []Feedback) *Proposal {
+func (s *Service) fromCluster(cluster string, d *Draft, last *Proposal,
+	members []Feedback) *Proposal {
 	p := &Proposal{ID: s.cfg.NewID(), Draft: d.clone(), Cluster: cluster}
 	if last != nil {
 		p.Previous = last.ID
@@ -131,16 +133,19 @@ func (s *Service) fromCluster(cluster string, d *Draft, last *Proposal, members 
 	return p
 }
 
-// clusterWants names what tells whether a cluster is ready for a proposal: its proposals and rules, and the marks.
+// clusterWants names what tells whether a cluster is ready for a proposal: its proposals and rules,
+// and the marks.
 func clusterWants(cluster string) store.Wants {
 	q := ProposalQuery{Cluster: cluster}
 	return store.Wants{
-		Refs: marks(), Queries: append(proposalKind.queries(q.keys()), ruleKind.queries(agentKeys("cluster", cluster, nil))...),
+		Refs: marks(), Queries: append(proposalKind.queries(q.keys()),
+			ruleKind.queries(agentKeys("cluster", cluster, nil))...),
 	}
 }
 
 // readyFor returns the last proposal of a cluster, and whether there is something to propose.
-func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal, ready bool, err error) {
+func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal,
+	ready bool, err error) {
 	proposals, err := s.proposals(tx, ProposalQuery{Cluster: cluster})
 	if err != nil {
 		return nil, false, err
@@ -196,7 +201,8 @@ func (s *Service) moreAgree(fresh []Feedback, heard map[string]bool) bool {
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.
 func ruleOf(tx *store.Tx, cluster string) (active bool, left time.Time, err error) {
-	rules, err := ruleKind.union(tx, agentKeys("cluster", cluster, nil), func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
+	rules, err := ruleKind.union(tx, agentKeys("cluster", cluster, nil),
+		func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
 	for i := range rules {
 		active = active || rules[i].Status == StateActive
 		if rules[i].Left.After(left) {
@@ -401,11 +407,14 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}
-		c.Want(p.wants(), store.Wants{Queries: append(waitingQueries(), proposalKind.queries(groupQuery(form.Supersedes))...)})
+		c.Want(p.wants(),
+			store.Wants{Queries: append(waitingQueries(),
+				proposalKind.queries(groupQuery(form.Supersedes))...)})
 		if waits, err := s.consolidating(c.Tx, form.Supersedes, now); err != nil || waits {
 			return err
 		}
-		c.tell(s.entry(now, "", "propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes))))
+		c.tell(s.entry(now, "", "propose", p.ID,
+			fmt.Sprintf("consolidates %d rules", len(form.Supersedes))))
 		return s.opened(c, &p)
 	})
 	if err != nil || revision == 0 {
@@ -427,7 +436,8 @@ func (s *Service) consolidating(tx *store.Tx, rules []string, now time.Time) (bo
 			return true, nil
 		}
 	}
-	rejected, err := proposalKind.union(tx, groupQuery(rules), func(p *Proposal) bool { return slices.Equal(p.replaces(), text.Distinct(rules)) })
+	rejected, err := proposalKind.union(tx, groupQuery(rules),
+		func(p *Proposal) bool { return slices.Equal(p.replaces(), text.Distinct(rules)) })
 	return len(rejected) > 0, err
 }
 

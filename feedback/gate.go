@@ -69,21 +69,23 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	}
 	seen = seen.clone()
 	var p Proposal
-	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen, func(c *change, now time.Time, who string) (err error) {
-		c.Want(seen.wants())
-		if p, err = proposalKind.in(c.Tx, review.Proposal); err != nil || p.decided(review, who) {
-			return err
-		}
-		if err := s.checkPending(ctx, p, now); err != nil {
-			return err
-		}
-		if review.Decision == Rejected {
-			closeAs(&p, StateRejected, who, review.Reason, now)
-			c.write(proposalKind.record(p))
-			return nil
-		}
-		return s.approve(c, &p, review, who, now)
-	})
+	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen,
+		func(c *change, now time.Time, who string) (err error) {
+			c.Want(seen.wants())
+			if p, err = proposalKind.in(c.Tx, review.Proposal); err != nil ||
+				p.decided(review, who) {
+				return err
+			}
+			if err := s.checkPending(ctx, p, now); err != nil {
+				return err
+			}
+			if review.Decision == Rejected {
+				closeAs(&p, StateRejected, who, review.Reason, now)
+				c.write(proposalKind.record(p))
+				return nil
+			}
+			return s.approve(c, &p, review, who, now)
+		})
 	if err != nil {
 		return Proposal{}, wrap("review", err)
 	}
@@ -91,7 +93,8 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	return p, nil
 }
 
-// wants names what the gate reads about a draft: the marks, the rules that it is about, and the active rules that its agents see.
+// wants names what the gate reads about a draft: the marks, the rules that it is about, and the
+// active rules that its agents see.
 func (d *Draft) wants() (w store.Wants) {
 	w.Refs = append(marks(), ruleKind.refs(d.Supersedes)...)
 	if !d.makes() {
@@ -109,7 +112,8 @@ func (p *Proposal) decided(review Review, who string) bool {
 	case StateRejected:
 		return review.Decision == Rejected && p.Decider == who
 	case StateApproved:
-		return review.Decision == Approved && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
+		return review.Decision == Approved && slices.ContainsFunc(p.Approvals,
+			func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
 	default:
 		return false
 	}
@@ -130,7 +134,8 @@ func (v *Review) validate() (kind string, err error) {
 	return kind, checkName("Proposal", v.Proposal)
 }
 
-// checkPending reports a proposal that can't be decided. It closes an expired one, in a step by itself.
+// checkPending reports a proposal that can't be decided. It closes an expired one, in a step by
+// itself.
 func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
 	switch {
 	case p.Status != StatePending:
@@ -144,7 +149,8 @@ func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) e
 	return notNow("proposal", StateExpired)
 }
 
-// expire closes an expired proposal, and reports whether it did. It reads the proposal again only if somebody has changed it.
+// expire closes an expired proposal, and reports whether it did. It reads the proposal again only
+// if somebody has changed it.
 func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) (done bool, err error) {
 	changed := false
 	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
@@ -177,9 +183,11 @@ func (s *Service) approve(c *change, p *Proposal, review Review, who string, now
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash && p.hadMore(review.Hash):
-		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was taken out or erased", Err: heed.ErrConflict}
+		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was " +
+			"taken out or erased", Err: heed.ErrConflict}
 	case review.Hash != hash:
-		return &RefusedError{Reason: "the proposal has another version than the one that was reviewed", Err: heed.ErrConflict}
+		return &RefusedError{Reason: "the proposal has another version than the one that was " +
+			"reviewed", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
 		return ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):

@@ -90,7 +90,8 @@ func TestQuorumOfOneAndOfThree(t *testing.T) {
 func TestReviewRefusesWhatIsNotValid(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
-	good := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "cleo", Reason: "yes", Hash: p.Hash()}
+	good := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "cleo",
+		Reason: "yes", Hash: p.Hash()}
 	for field, change := range map[string]func(*feedback.Review){
 		"Proposal":    func(r *feedback.Review) { r.Proposal = "" },
 		"Actor":       func(r *feedback.Review) { r.Actor = "" },
@@ -106,7 +107,8 @@ func TestReviewRefusesWhatIsNotValid(t *testing.T) {
 			assert.Equal(t, field, fault.Field)
 		}
 	}
-	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo"})
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected,
+		Actor: "cleo"})
 	assert.ErrorAs(t, err, new(*heed.InputError), "a rejection needs a reason")
 	unknown := good
 	unknown.Proposal = "unknown"
@@ -454,7 +456,8 @@ func TestAuthorizer(t *testing.T) {
 func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
-	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: "Cleo", Reason: "too vague"})
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected,
+		Actor: "Cleo", Reason: "too vague"})
 	require.NoError(t, err)
 	entries, err := w.Audit(ctx, 1)
 	require.NoError(t, err)
@@ -486,7 +489,8 @@ func TestGateStateMachine(t *testing.T) {
 			"review": func(rt *rapid.T) {
 				p, err := w.rules.Proposal(ctx, rapid.SampledFrom(ids).Draw(rt, "id"))
 				require.NoError(t, err)
-				verdict := rapid.SampledFrom([]feedback.Decision{approve, approve, approve, reject}).Draw(rt, "verdict")
+				verdict := rapid.SampledFrom([]feedback.Decision{approve, approve, approve,
+					reject}).Draw(rt, "verdict")
 				_, _ = w.review(p, verdict, person.Draw(rt, "who"))
 			},
 			"edit": func(rt *rapid.T) {

@@ -94,19 +94,22 @@ type line struct {
 	check           *checker // nil: there is none
 }
 
-// Wants names what [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service has read the agents' rules before, that is
-// a single small record, which tells whether a rule has changed since.
+// Wants names what [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service has read
+// the agents' rules before, that is a single small record, which tells whether a rule has changed
+// since.
 func (r *Rules) Wants(agents ...string) store.Wants {
 	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
 	for _, agent := range agents {
 		if !r.s.prompts.has(agent) {
-			w.Queries = append(w.Queries, ruleKind.queries((&Draft{Agents: []string{agent}}).activeKeys())...)
+			w.Queries = append(w.Queries,
+				ruleKind.queries((&Draft{Agents: []string{agent}}).activeKeys())...)
 		}
 	}
 	return w
 }
 
-// lines returns the lines of the rules that may be injected, the most important first. It reads them again if a rule has changed.
+// lines returns the lines of the rules that may be injected, the most important first. It reads
+// them again if a rule has changed.
 func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	if err := checkName("Agent", agent); err != nil {
 		return nil, err
@@ -122,7 +125,8 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	}
 	draft := &Draft{Agents: []string{agent}}
 	// One call of Read returns nothing older than the version.
-	if err := tx.Read(&read, nil, []store.Ref{ruleKind.Ref("")}, ruleKind.queries(draft.activeKeys())...); err != nil {
+	if err := tx.Read(&read, nil, []store.Ref{ruleKind.Ref("")},
+		ruleKind.queries(draft.activeKeys())...); err != nil {
 		return nil, err
 	}
 	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool { return r.Action == CreateRule && draft.overlaps(&r.Draft) })

@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval is refused instead.
+// The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval
+// is refused instead.
 var (
 	feedbackKind = shelf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
@@ -23,9 +24,11 @@ var (
 			if !r.Erased.IsZero() {
 				return r.ID, r.Recorded, nil
 			}
-			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate), classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver)...)
+			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate),
+				classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver)...)
 			if r.Cluster != "" {
-				keys = append(keys, store.Key("cluster", r.Cluster), store.Key("clustered", string(r.Class)))
+				keys = append(keys, store.Key("cluster", r.Cluster),
+					store.Key("clustered", string(r.Class)))
 			}
 			return r.ID, r.At, keys
 		},
@@ -36,7 +39,8 @@ var (
 			Decided: []string{"authors", "writers", "proposer", "approvals.*.actor", "decided_by"},
 		},
 		Place: func(p Proposal) (string, time.Time, []string) {
-			keys := append([]string{store.Key("status", string(p.Status))}, listKeys("agent", p.Agents, p.AllAgents)...)
+			keys := append([]string{store.Key("status", string(p.Status))},
+				listKeys("agent", p.Agents, p.AllAgents)...)
 			if p.Cluster != "" {
 				keys = append(keys, store.Key("cluster", p.Cluster))
 			}
@@ -48,11 +52,13 @@ var (
 	}}
 	ruleKind = shelf[Rule]{store.View[Rule]{
 		Kind: store.Kind{
-			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000, Refuse: true},
+			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000,
+				Refuse: true},
 			Decided: []string{"authors", "writers", "approvals.*.actor"},
 		},
 		Place: func(r Rule) (string, time.Time, []string) {
-			keys := append([]string{store.Key("status", string(r.Status))}, listKeys("agent", r.Agents, r.AllAgents)...)
+			keys := append([]string{store.Key("status", string(r.Status))},
+				listKeys("agent", r.Agents, r.AllAgents)...)
 			if r.Status == StateActive {
 				keys = append(keys, listKeys("active", r.Agents, r.AllAgents)...)
 			}
@@ -81,8 +87,8 @@ type mark struct {
 	At   time.Time `json:"at"`
 }
 
-// The marks. Each change of a rule raises the first, each proposal that is opened the second. The others have the time of
-// the last one: see [Service.Sweep].
+// The marks. Each change of a rule raises the first, each proposal that is opened the second. The
+// others have the time of the last one: see [Service.Sweep].
 const (
 	rulesMark     = "rules"
 	proposalsMark = "proposals"
@@ -96,8 +102,8 @@ const unfitKey = "unfit"
 // anyValue stands in a key for each of many values, and for all agents.
 const anyValue = "*"
 
-// listKeys are the keys of a list: one for each value, or anyValue for many. A search for a value also looks for anyValue, and
-// then at the list itself.
+// listKeys are the keys of a list: one for each value, or anyValue for many. A search for a value
+// also looks for anyValue, and then at the list itself.
 func listKeys(name string, values []string, all bool) (keys []string) {
 	const many = 4
 	if all || len(values) > many {
@@ -109,9 +115,12 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 	return keys
 }
 
-func classKey(c Classification) string { return store.Key("class", string(cmp.Or(c, unclassified))) }
+func classKey(c Classification) string {
+	return store.Key("class",
+		string(cmp.Or(c, unclassified)))
+}
 
-// groupKey is that of a proposal that supersedes just these rules.
+// groupKey returns the key of a proposal that supersedes just these rules.
 func groupKey(rules []string) string {
 	return store.Key("supersedes", store.IDOf(text.Distinct(rules)...))
 }
@@ -137,8 +146,10 @@ type ProposalQuery struct {
 }
 
 func (q *ProposalQuery) selects(p *Proposal) bool {
-	return matches(q.Status, p.Status) && (q.Agent == "" || p.affects(q.Agent)) && matches(q.Type, p.Type) &&
-		matches(q.Cluster, p.Cluster) && (q.Proposer == "" || slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
+	return matches(q.Status, p.Status) && (q.Agent == "" || p.affects(q.Agent)) &&
+		matches(q.Type, p.Type) &&
+		matches(q.Cluster, p.Cluster) && (q.Proposer == "" ||
+		slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
 }
 
 // keys are what to look for: the proposals of any of these.
@@ -159,12 +170,14 @@ type RuleQuery struct {
 	Status State
 	Agent  string // is among those affected, or all are
 	Unfit  bool   // active rules whose effect is harmful or that have none: see [Service.Sweep]
-	// Ranked orders them as [Rules.Inject] does, for a host that puts active rules into its prompts and skills by their Draft.Place.
+	// Ranked orders them as [Rules.Inject] does, for a host that puts active rules into its prompts
+	// and skills by their Draft.Place.
 	Ranked bool
 }
 
 func (q *RuleQuery) selects(r *Rule) bool {
-	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) && (!q.Unfit || !r.RetireProposed.IsZero())
+	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) &&
+		(!q.Unfit || !r.RetireProposed.IsZero())
 }
 
 func (q *RuleQuery) keys() [][]string {
@@ -190,7 +203,8 @@ func agentKeys(name, agent string, others []string) [][]string {
 	if agent == "" {
 		return [][]string{others}
 	}
-	return [][]string{append([]string{store.Key(name, agent)}, others...), append([]string{store.Key(name, anyValue)}, others...)}
+	return [][]string{append([]string{store.Key(name, agent)}, others...),
+		append([]string{store.Key(name, anyValue)}, others...)}
 }
 
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
@@ -293,9 +307,12 @@ func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) (values 
 
 func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
-// marks returns the refs of the records whose revisions a change of proposals and rules relies on. They must be read with the
-// rules and proposals, or before them.
-func marks() []store.Ref { return []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)} }
+// marks returns the refs of the records whose revisions a change of proposals and rules relies on.
+// They must be read with the rules and proposals, or before them.
+func marks() []store.Ref {
+	return []store.Ref{markKind.Ref(rulesMark),
+		markKind.Ref(proposalsMark)}
+}
 
 // A change is what a step of the service reads and adds.
 type change struct {

@@ -2,7 +2,8 @@ package feedback
 
 import "sync"
 
-// A memo remembers the latest values by id. The zero value is ready to use; it is safe for concurrent use.
+// A memo remembers the latest values by id. The zero value is ready to use; it is safe for
+// concurrent use.
 type memo[V any] struct {
 	mu         sync.Mutex
 	young, old map[string]V

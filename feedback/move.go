@@ -9,7 +9,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Move takes a rule out of use, and returns it. One person is enough for that. It holds from the next prompt on.
+// Move takes a rule out of use, and returns it. One person is enough for that. It holds from the
+// next prompt on.
 //
 //   - [StateRetired] takes an active rule out of use. To bring it back, propose to [Restore] it.
 //   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed anew.
@@ -22,12 +23,14 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 	case StateRevoked:
 		return r.takeOut(ctx, "revoke", o, to, StateActive, StateRetired)
 	default:
-		return Rule{}, wrap("move", invalid("to", "must be RETIRED or REVOKED; all else has to be proposed"))
+		return Rule{}, wrap("move", invalid("to",
+			"must be RETIRED or REVOKED; all else has to be proposed"))
 	}
 }
 
 // takeOut takes a rule out of use, from one of these states.
-func (r *Rules) takeOut(ctx context.Context, kind string, o Order, to State, from ...State) (rule Rule, err error) {
+func (r *Rules) takeOut(ctx context.Context, kind string, o Order, to State,
+	from ...State) (rule Rule, err error) {
 	if err := checkName("ID", o.ID); err != nil {
 		return Rule{}, wrap(kind, err)
 	}
@@ -36,19 +39,21 @@ func (r *Rules) takeOut(ctx context.Context, kind string, o Order, to State, fro
 	if err != nil {
 		return Rule{}, wrap(kind, err)
 	}
-	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft, func(c *change, now time.Time, _ string) (err error) {
-		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(o.ID))})
-		if rule, err = ruleKind.in(c.Tx, o.ID); err != nil {
-			return err
-		}
-		if !slices.Contains(from, rule.Status) {
-			return notNow("rule", rule.Status)
-		}
-		rule.Status, rule.Left, rule.RetireProposed = to, now, time.Time{}
-		c.write(ruleKind.record(rule))
-		c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: kind + "d"})
-		return c.governs(now)
-	})
+	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft,
+		func(c *change, now time.Time, _ string) (err error) {
+			c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(o.ID))})
+			if rule, err = ruleKind.in(c.Tx, o.ID); err != nil {
+				return err
+			}
+			if !slices.Contains(from, rule.Status) {
+				return notNow("rule", rule.Status)
+			}
+			rule.Status, rule.Left, rule.RetireProposed = to, now, time.Time{}
+			c.write(ruleKind.record(rule))
+			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: kind +
+				"d"})
+			return c.governs(now)
+		})
 	if err != nil {
 		return Rule{}, wrap(kind, err)
 	}

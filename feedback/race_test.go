@@ -170,7 +170,8 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 			return told{}, err
 		}
 		p, err = rules.Review(ctx, feedback.Review{
-			Proposal: id, Decision: map[bool]feedback.Decision{true: feedback.Rejected, false: feedback.Approved}[m.verb == "reject"], Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
+			Proposal: id, Decision: map[bool]feedback.Decision{true: feedback.Rejected,
+				false: feedback.Approved}[m.verb == "reject"], Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
 		})
 	}
 	if state := (*feedback.RefusedError)(nil); errors.As(err, &state) {

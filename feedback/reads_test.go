@@ -160,7 +160,8 @@ func TestTwoRoundTrips(t *testing.T) {
 	require.NoError(t, err)
 	p = w.propose("paul", rule("Sign", "agent7"))
 	trips(3, "a process that has not read the proposal reads it first", func() {
-		_, err := other.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "dan", Reason: "x", Hash: p.Hash()})
+		_, err := other.Rules().Review(ctx, feedback.Review{Proposal: p.ID,
+			Decision: feedback.Approved, Actor: "dan", Reason: "x", Hash: p.Hash()})
 		require.NoError(t, err)
 	})
 }

@@ -19,11 +19,14 @@ import (
 // An Act is something that a person wants to do: see [Config].Authorize.
 type Act struct {
 	Actor string // in canonical form
-	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve", "erase" or "import". The Draft tells whether
-	// it is about a rule that is restored, pinned or unpinned.
-	Kind    string
-	Subject string // the id of the feedback, the proposal or the rule. Empty where there is none yet
-	Draft   *Draft // what is proposed, approved or taken out, where there is such a thing; it must not be changed
+	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
+	// "erase" or "import". The Draft tells whether it is about a rule that is restored, pinned or
+	// unpinned.
+	Kind string
+	// the id of the feedback, the proposal or the rule. Empty where there is none yet
+	Subject string
+	// what is proposed, approved or taken out, where there is such a thing; it must not be changed
+	Draft *Draft
 }
 
 // An Order names a thing, and who wants something done with it and why.
@@ -33,14 +36,16 @@ type Order struct {
 	Reason string // never empty
 }
 
-// A RefusedError says why a person may not do something, or not now. The refusal is in the audit log.
+// A RefusedError says why a person may not do something, or not now. The refusal is in the audit
+// log.
 type RefusedError struct {
 	Reason string // in words that name nobody
 	// State is the state or the classification that something has, if it needs another one.
 	State string
 	// Conflicts are the active rules that a draft contradicts, if that is why.
 	Conflicts []Conflict
-	// Err is the error of Config.Authorize. It is [heed.ErrConflict] if something is no longer as the person saw it.
+	// Err is the error of Config.Authorize. It is [heed.ErrConflict] if something is no longer as
+	// the person saw it.
 	Err error
 }
 
@@ -55,7 +60,8 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // notNow refuses what another state is needed for.
 func notNow[S ~string](what string, state S) error {
-	return &RefusedError{Reason: "the " + what + " is " + string(state), State: string(state), Err: heed.ErrConflict}
+	return &RefusedError{Reason: "the " + what + " is " + string(state), State: string(state),
+		Err: heed.ErrConflict}
 }
 
 // ineligible refuses what a person may not do.
@@ -67,7 +73,8 @@ func contradicted(by []Conflict) error {
 	for i, c := range by {
 		ids[i] = c.ID
 	}
-	return &RefusedError{Reason: "it contradicts active rules: " + strings.Join(ids, ", "), Conflicts: by}
+	return &RefusedError{Reason: "it contradicts active rules: " + strings.Join(ids, ", "),
+		Conflicts: by}
 }
 
 // errFull refuses a proposal where as many are pending as may be.
@@ -77,7 +84,8 @@ func (s *Service) authorize(ctx context.Context, act Act) error {
 	if s.cfg.Authorize == nil {
 		return nil
 	}
-	if err := host.Call("Config.Authorize", func() error { return s.cfg.Authorize(ctx, act) }); err != nil {
+	if err := host.Call("Config.Authorize",
+		func() error { return s.cfg.Authorize(ctx, act) }); err != nil {
 		return &RefusedError{Reason: "not authorized", Err: err}
 	}
 	return nil
@@ -86,11 +94,13 @@ func (s *Service) authorize(ctx context.Context, act Act) error {
 // reading returns a Tx for a call that only reads.
 func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(ctx, s.cfg.Store) }
 
-// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. propose makes the
-// change in a step, and writes nothing if there is nothing to do. The audit log has refusals as well, unless the input was not
-// valid. act returns the revision of what was written, 0 if nothing was.
+// act does what a person wants: it asks whether they may, makes the change, and writes it into the
+// audit log. propose makes the change in a step, and writes nothing if there is nothing to do. The
+// audit log has refusals as well, unless the input was not valid. act returns the revision of what
+// was written, 0 if nothing was.
 func (s *Service) act(
-	ctx context.Context, kind, subject, actor, reason string, d *Draft, propose func(c *change, now time.Time, who string) error,
+	ctx context.Context, kind, subject, actor, reason string, d *Draft, propose func(c *change,
+		now time.Time, who string) error,
 ) (revision uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -107,7 +117,8 @@ func (s *Service) act(
 	}
 	now := s.now()
 	entry := s.entry(now, who, kind, subject, reason)
-	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
+	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject,
+		Draft: d}); err != nil {
 		return 0, s.refuse(ctx, entry, err)
 	}
 	revision, err = s.step(ctx, s.governing, func(c *change) error {
@@ -120,8 +131,9 @@ func (s *Service) act(
 	return revision, s.refuse(ctx, entry, err)
 }
 
-// refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the words of Config.Authorize,
-// which may name people. It writes nothing if the act may have taken effect.
+// refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the
+// words of Config.Authorize, which may name people. It writes nothing if the act may have taken
+// effect.
 func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
 	var refused *RefusedError
 	if !errors.As(why, &refused) || errors.Is(why, heed.ErrOutcomeUnknown) {
@@ -130,7 +142,8 @@ func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error)
 	entry.ID = s.cfg.NewID()
 	entry.Action += ".refused"
 	entry.Details = map[string]string{"refusal": clip(refused.Reason)}
-	if _, err := s.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{entry.Record()}}); err != nil {
+	if _, err := s.cfg.Store.Commit(ctx,
+		store.Batch{Records: []store.Record{entry.Record()}}); err != nil {
 		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
 	}
 	return why
@@ -140,7 +153,8 @@ func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error)
 const auditPrefix = "feedback."
 
 func (s *Service) entry(now time.Time, actor, action, subject, reason string) store.AuditEntry {
-	return store.AuditEntry{ID: s.cfg.NewID(), At: now, Actor: actor, Action: auditPrefix + action, Subject: subject, Reason: reason}
+	return store.AuditEntry{ID: s.cfg.NewID(), At: now, Actor: actor, Action: auditPrefix + action,
+		Subject: subject, Reason: reason}
 }
 
 // clip cuts a text to what a store can keep.
@@ -150,9 +164,10 @@ func clip(text string) string {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// step makes a change under a lock, and then notifies the observer, without the lock. It returns the revision of what was
-// written, 0 if nothing was. A refusal ends the step.
-func (s *Service) step(ctx context.Context, l lock.Lock, do func(c *change) error) (revision uint64, err error) {
+// step makes a change under a lock, and then notifies the observer, without the lock. It returns
+// the revision of what was written, 0 if nothing was. A refusal ends the step.
+func (s *Service) step(ctx context.Context, l lock.Lock, do func(c *change) error) (revision uint64,
+	err error) {
 	if err := l.Lock(ctx); err != nil {
 		return 0, err
 	}

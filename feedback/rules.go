@@ -105,27 +105,31 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	var p Proposal
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(c *change, now time.Time, who string) error {
-		own := ProposalQuery{Status: StatePending, Proposer: who}
-		c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...), store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
-		evidence, err := evidenceOf(c.Tx, sub.Evidence)
-		if err != nil {
-			return err
-		}
-		p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
-		s.fill(&p, evidence, now)
-		pending, err := s.proposals(c.Tx, own)
-		if err != nil {
-			return err
-		}
-		for i := range pending {
-			if o := &pending[i]; o.Previous == "" && o.Proposer == who && o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) && now.Before(o.Expires) {
-				p = *o
-				return nil
+	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d,
+		func(c *change, now time.Time, who string) error {
+			own := ProposalQuery{Status: StatePending, Proposer: who}
+			c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...),
+				store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
+			evidence, err := evidenceOf(c.Tx, sub.Evidence)
+			if err != nil {
+				return err
 			}
-		}
-		return s.opened(c, &p)
-	})
+			p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
+			s.fill(&p, evidence, now)
+			pending, err := s.proposals(c.Tx, own)
+			if err != nil {
+				return err
+			}
+			for i := range pending {
+				if o := &pending[i]; o.Previous == "" && o.Proposer == who &&
+					o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) &&
+					now.Before(o.Expires) {
+					p = *o
+					return nil
+				}
+			}
+			return s.opened(c, &p)
+		})
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
@@ -144,34 +148,35 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		return p, wrap("propose", invalid("Of", "must be empty: reject the proposal, and propose the change of a rule by itself"))
 	}
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d, func(c *change, now time.Time, who string) error {
-		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
-		old, err := proposalKind.in(c.Tx, sub.Replaces)
-		if err != nil {
-			return err
-		}
-		if err := s.checkPending(ctx, old, now); err != nil {
-			return err
-		}
-		if !old.makes() {
-			return ineligible("the change of a rule is not edited")
-		}
-		p = old.at(0)
-		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
-		p.wrote(who)
-		if p.Was == nil {
-			p.Was = &old.Draft
-		}
-		if err := s.reweigh(c.Tx, &p, old.Text, now); err != nil {
-			return err
-		}
-		if err = s.opened(c, &p); err != nil {
-			return err
-		}
-		closeAs(&old, StateSuperseded, who, sub.Reason, now)
-		c.write(proposalKind.record(old))
-		return nil
-	})
+	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d,
+		func(c *change, now time.Time, who string) error {
+			c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
+			old, err := proposalKind.in(c.Tx, sub.Replaces)
+			if err != nil {
+				return err
+			}
+			if err := s.checkPending(ctx, old, now); err != nil {
+				return err
+			}
+			if !old.makes() {
+				return ineligible("the change of a rule is not edited")
+			}
+			p = old.at(0)
+			p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
+			p.wrote(who)
+			if p.Was == nil {
+				p.Was = &old.Draft
+			}
+			if err := s.reweigh(c.Tx, &p, old.Text, now); err != nil {
+				return err
+			}
+			if err = s.opened(c, &p); err != nil {
+				return err
+			}
+			closeAs(&old, StateSuperseded, who, sub.Reason, now)
+			c.write(proposalKind.record(old))
+			return nil
+		})
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
@@ -249,39 +254,41 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Propos
 		return Proposal{}, wrap("take out", err)
 	}
 	s := r.s
-	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) (err error) {
-		if p, err = proposalKind.in(c.Tx, o.ID); err != nil {
-			return err
-		}
-		if err := s.checkPending(ctx, p, now); err != nil {
-			return err
-		}
-		evidence, err := remaining(c.Tx, p.Evidence)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
-		switch {
-		case at < 0:
-			return fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
-		case len(evidence) == 1 || !p.makes():
-			return ineligible("nothing would be left to approve: reject the proposal")
-		}
-		out := evidence[at]
-		evidence = slices.Delete(evidence, at, at+1)
-		if err := c.raise(out.Agent, now); err != nil {
-			return err
-		}
-		out.separate(&p, evidence)
-		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
-			return err
-		}
-		p.withdraw()
-		s.refill(&p, evidence, now)
-		c.write(feedbackKind.record(out), proposalKind.record(p))
-		c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
-		return nil
-	})
+	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil,
+		func(c *change, now time.Time, who string) (err error) {
+			if p, err = proposalKind.in(c.Tx, o.ID); err != nil {
+				return err
+			}
+			if err := s.checkPending(ctx, p, now); err != nil {
+				return err
+			}
+			evidence, err := remaining(c.Tx, p.Evidence)
+			if err != nil {
+				return err
+			}
+			at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
+			switch {
+			case at < 0:
+				return fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
+			case len(evidence) == 1 || !p.makes():
+				return ineligible("nothing would be left to approve: reject the proposal")
+			}
+			out := evidence[at]
+			evidence = slices.Delete(evidence, at, at+1)
+			if err := c.raise(out.Agent, now); err != nil {
+				return err
+			}
+			out.separate(&p, evidence)
+			if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
+				return err
+			}
+			p.withdraw()
+			s.refill(&p, evidence, now)
+			c.write(feedbackKind.record(out), proposalKind.record(p))
+			c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID,
+				Quorum: s.cfg.Gate.Quorum})
+			return nil
+		})
 	if err != nil {
 		return Proposal{}, wrap("take out", err)
 	}

@@ -280,7 +280,8 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 // assertStale approves a proposal by what it was like before a feedback was withdrawn, and then as it is.
 func assertStale(t *testing.T, w *world, p feedback.Proposal, before string) {
 	t.Helper()
-	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "fay", Reason: "I have read it", Hash: before}
+	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "fay",
+		Reason: "I have read it", Hash: before}
 	_, err := w.rules.Review(ctx, review)
 	assert.ErrorIs(t, err, heed.ErrConflict)
 	assert.ErrorContains(t, err, "the evidence changed")

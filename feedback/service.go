@@ -81,9 +81,10 @@ func (s *Service) Config() Config {
 	return cfg
 }
 
-// Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate reports
-// that it was known already, or was erased, and nothing was kept. Other content under a known ID is a [heed.ErrConflict].
-// The reviewer is not compared once they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
+// Record keeps a feedback and returns when the store has it. It does not evaluate it: see
+// [Service.Evaluate]. duplicate reports that it was known already, or was erased, and nothing was
+// kept. Other content under a known ID is a [heed.ErrConflict]. The reviewer is not compared once
+// they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	now := s.now()
 	f, err = s.received(f, now)
@@ -148,7 +149,8 @@ func (s *Service) recorded(ctx context.Context, f *Feedback, now time.Time, dupl
 // errKnown says that there was nothing to take over.
 var errKnown = errors.New("known")
 
-// addAlone keeps a feedback that is new. Most are, so the first try does not read whether this one is.
+// addAlone keeps a feedback that is new. Most are, so the first try does not read whether this one
+// is.
 func (s *Service) addAlone(ctx context.Context, f Feedback) error {
 	tried := false
 	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
@@ -399,25 +401,27 @@ type nearness struct {
 // delivered again. Proposals still name it and keep their counts, and approvals of those that are pending are void. A rule that was made of it stays:
 // revoke the rule if its text has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
-	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(c *change, now time.Time, who string) error {
-		q := ProposalQuery{Status: StatePending}
-		c.Want(store.Wants{Queries: proposalKind.queries(q.keys())})
-		r, err := feedbackKind.in(c.Tx, o.ID)
-		if err != nil || !r.Erased.IsZero() {
-			return err
-		}
-		if err := c.raise(r.Agent, now); err != nil {
-			return err
-		}
-		c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
-		pending, err := s.proposals(c.Tx, q)
-		for i := range pending {
-			if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {
-				p.withdraw()
-				c.write(proposalKind.record(*p))
+	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil,
+		func(c *change, now time.Time, who string) error {
+			q := ProposalQuery{Status: StatePending}
+			c.Want(store.Wants{Queries: proposalKind.queries(q.keys())})
+			r, err := feedbackKind.in(c.Tx, o.ID)
+			if err != nil || !r.Erased.IsZero() {
+				return err
 			}
-		}
-		return err
-	})
+			if err := c.raise(r.Agent, now); err != nil {
+				return err
+			}
+			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now,
+				Revision: r.Revision}))
+			pending, err := s.proposals(c.Tx, q)
+			for i := range pending {
+				if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {
+					p.withdraw()
+					c.write(proposalKind.record(*p))
+				}
+			}
+			return err
+		})
 	return wrap("erase", err)
 }

@@ -175,7 +175,8 @@ func TestAContextThatIsDoneChangesNothing(t *testing.T) {
 	_, evaluated := w.Evaluate(done, f.ID)
 	_, all := w.EvaluateAll(done)
 	_, _, flushed := w.Flush(done)
-	_, reviewed := w.rules.Review(done, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "no"})
+	_, reviewed := w.rules.Review(done, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected,
+		Actor: "cleo", Reason: "no"})
 	_, injected := w.rules.Inject(done, "prd", "", "")
 	swept := w.Sweep(done, time.Time{})
 	for i, err := range []error{recorded, evaluated, all, flushed, reviewed, injected, swept} {

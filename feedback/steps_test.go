@@ -30,7 +30,8 @@ func noting(t *testing.T) (*world, *failing.Store) {
 	sound := newStore(t, nil)
 	require.NoError(t, sound.Declare(ctx, notes.Kind))
 	st := &failing.Store{Store: sound}
-	return newWorld(t, feedback.Config{Store: st, Now: time.Now}), st //nolint:forbidigo // the store has this clock
+	//nolint:forbidigo // the store has this clock
+	return newWorld(t, feedback.Config{Store: st, Now: time.Now}), st
 }
 
 func noted(t *testing.T, st store.Store) string {
@@ -72,7 +73,8 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	duplicate, err = w.annotate(f)
 	require.NoError(t, err)
 	assert.True(t, duplicate)
-	assert.Equal(t, "xx", noted(t, st), "what the host adds counts, also if the correction is known")
+	assert.Equal(t, "xx", noted(t, st),
+		"what the host adds counts, also if the correction is known")
 
 	f.Summary = "something else"
 	begun := st.Calls()
@@ -126,7 +128,8 @@ func (q *quick) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 func TestAConflictRunsTheStepAgain(t *testing.T) {
 	sound, _ := noting(t)
 	q := &quick{Store: sound.store, times: 1}
-	w := newWorld(t, feedback.Config{Store: q, Now: time.Now}) //nolint:forbidigo // the store has this clock
+	//nolint:forbidigo // the store has this clock
+	w := newWorld(t, feedback.Config{Store: q, Now: time.Now})
 	f := w.correction("ann", long)
 	q.before = func() {
 		_, err := sound.Record(ctx, f)
@@ -146,7 +149,8 @@ func TestAConflictRunsTheStepAgain(t *testing.T) {
 	assert.Equal(t, "xxx", noted(t, q))
 }
 
-// Rules are read together with what the host reads. If the service has read them before, only their version is.
+// Rules are read together with what the host reads. If the service has read them before, only their
+// version is.
 func TestInjectAndCheckInAStep(t *testing.T) {
 	w, st := noting(t)
 	d := rule("Do not name a database")
@@ -169,7 +173,8 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want, in)
 			st.Fail(0, false)
-			found, err := other.rules.CheckIn(tx, feedback.Checked{ID: id, Agent: "prd", Text: "Use Postgres"})
+			found, err := other.rules.CheckIn(tx,
+				feedback.Checked{ID: id, Agent: "prd", Text: "Use Postgres"})
 			require.NoError(t, err)
 			require.Len(t, found, 1)
 			assert.Equal(t, r.ID, found[0].Rule)
@@ -182,7 +187,8 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, e.Checks.Hits, "what was found counts with the commit")
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
-		_, err := other.rules.CheckIn(tx, feedback.Checked{ID: "never", Agent: "prd", Text: "Use Postgres"})
+		_, err := other.rules.CheckIn(tx,
+			feedback.Checked{ID: "never", Agent: "prd", Text: "Use Postgres"})
 		return errors.Join(err, errors.New("the host gives up"))
 	})
 	require.ErrorContains(t, err, "gives up")
@@ -195,7 +201,8 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 func TestInjectionNamesItsRules(t *testing.T) {
 	w := newWorld(t, feedback.Config{PromptRules: 3, PromptCharacters: 400})
 	texts := map[string]string{}
-	for i, text := range []string{strings.Repeat("long ", 60), "Be brief", "Say why", "Sign it", "Greet"} {
+	for i, text := range []string{strings.Repeat("long ", 60), "Be brief", "Say why", "Sign it",
+		"Greet"} {
 		r := w.activate(rule(fmt.Sprint(strings.TrimSpace(text), " ", i)))
 		texts[r.ID] = r.Text
 	}
@@ -226,7 +233,8 @@ func TestAReviewSaysWhatItDecides(t *testing.T) {
 	assert.Empty(t, w.pending().Approvals)
 }
 
-// A restored rule supersedes nothing, so naming an active rule in Supersedes hides no contradiction with it.
+// A restored rule supersedes nothing, so naming an active rule in Supersedes hides no contradiction
+// with it.
 func TestARestorationContradictsWhatItNames(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	old := w.activate(rule("Name the database"))
@@ -250,21 +258,29 @@ func TestDraftsThatWereNotStoredAreForgotten(t *testing.T) {
 	st := &failing.Store{Store: sound}
 	var asked *feedback.Draft
 	w := newWorld(t, feedback.Config{
-		Store: st, Now: time.Now, NewID: func() string { return "same" }, //nolint:forbidigo // the store has this clock
-		Authorize: func(_ context.Context, act feedback.Act) error { asked = act.Draft; return nil },
+		//nolint:forbidigo // the store has this clock
+		Store: st, Now: time.Now, NewID: func() string { return "same" },
+		Authorize: func(_ context.Context,
+			act feedback.Act) error {
+			asked = act.Draft
+			return nil
+		},
 	})
 	st.Fail(2, false) // the commit
-	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Never stored"), Actor: "paul", Reason: "x"})
+	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Never stored"), Actor: "paul",
+		Reason: "x"})
 	require.ErrorIs(t, err, failing.ErrFailed)
 	st.Fail(0, false)
 	ids := 0
-	other := newWorld(t, feedback.Config{Store: st, Now: time.Now, NewID: func() string { //nolint:forbidigo // likewise
+	//nolint:forbidigo // likewise
+	other := newWorld(t, feedback.Config{Store: st, Now: time.Now, NewID: func() string {
 		if ids++; ids == 1 {
 			return "same"
 		}
 		return fmt.Sprint("id", ids)
 	}})
-	p, err := other.rules.Propose(ctx, feedback.Submission{Draft: rule("Stored by another"), Actor: "paul", Reason: "x"})
+	p, err := other.rules.Propose(ctx, feedback.Submission{Draft: rule("Stored by another"),
+		Actor: "paul", Reason: "x"})
 	require.NoError(t, err)
 	require.Equal(t, "same", p.ID)
 	_, _ = w.review(p, approve, "dan")

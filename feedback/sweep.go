@@ -87,7 +87,8 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 		return err
 	}
 	s.failures.clear(name)
-	_, err = s.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
+	_, err = s.cfg.Store.Commit(ctx,
+		store.Batch{Records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
 	if errors.Is(err, heed.ErrConflict) { // another process has done it too
 		return nil
 	}

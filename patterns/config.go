@@ -176,7 +176,8 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 		return err
 	})
 	if err == nil {
-		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.rebuild(tx, component, by) })
+		err = store.Do(ctx, r.cfg.Store,
+			func(tx *store.Tx) error { return r.rebuild(tx, component, by) })
 	}
 	if err != nil {
 		return nil, failed("rebuild", err)

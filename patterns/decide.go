@@ -32,7 +32,8 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 		current := p.clone()
 		r.advance(&current, t, d.now)
 		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
-			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first", heed.ErrConflict, current.State))
+			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
+				heed.ErrConflict, current.State))
 		}
 		p.Override, p.By, p.ArchivedAt = to, by, time.Time{}
 		return by.Reason, nil
@@ -73,7 +74,8 @@ func (r *Recorder) decide(
 // audit returns the record of what somebody has done.
 func (r *Recorder) audit(id string, at time.Time, by By, action, subject string, details map[string]string) store.Record {
 	return store.AuditEntry{
-		ID: store.IDOf("patterns", r.cfg.Name, action, id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
+		ID: store.IDOf("patterns", r.cfg.Name, action,
+			id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
 		Reason: by.Reason, Details: details,
 	}.Record()
 }
@@ -102,9 +104,11 @@ func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 	case pattern != "" && reset.Criterion+reset.Task == "":
 		return r.resetPattern(ctx, reset)
 	case reset.Criterion != "" && pattern+reset.Task == "":
-		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.resetCriterion(tx, reset.Criterion, reset.By) })
+		err = store.Do(ctx, r.cfg.Store,
+			func(tx *store.Tx) error { return r.resetCriterion(tx, reset.Criterion, reset.By) })
 	case reset.Task != "" && pattern+reset.Criterion == "":
-		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error { return r.resetTask(tx, reset.Task, reset.By) })
+		err = store.Do(ctx, r.cfg.Store,
+			func(tx *store.Tx) error { return r.resetTask(tx, reset.Task, reset.By) })
 	default:
 		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
 	}
@@ -130,7 +134,8 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 			return "", errDone
 		}
 		if !reset.KeepEvidence {
-			d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}})
+			d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells,
+				Item: string(p.ID)}}})
 			*t = evidence.Tally{}
 		}
 		return reset.By.Reason, nil
@@ -139,7 +144,8 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 
 func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	var s store.Snapshot
-	if err := tx.Read(&s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil || len(s.Parts) == 0 {
+	if err := tx.Read(&s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil ||
+		len(s.Parts) == 0 {
 		return err
 	}
 	tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.criterionCells, Item: name}}})
@@ -163,7 +169,8 @@ func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
 	now, step := stored(r.cfg.Now()), r.step(tx)
 	id := r.cfg.Name + ":review:" + r.cfg.NewID()
 	step.entries = append(step.entries, id)
-	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}, store.Once)
+	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by,
+		RecordedAt: now}, store.Once)
 	tx.Put(r.audit(id, now, by, "reset_task", task, nil))
 	return nil
 }

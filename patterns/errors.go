@@ -90,7 +90,8 @@ func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err
 	return id, nil
 }
 
-// RecordErrorIn is [Recorder.RecordError] in a step. It reads nothing. Give the error an ID if the step may run again.
+// RecordErrorIn is [Recorder.RecordError] in a step. It reads nothing. Give the error an ID if the
+// step may run again.
 func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	if err := r.completeError(&e); err != nil {
 		return "", failed("record error", err)
@@ -98,7 +99,8 @@ func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err erro
 	r.kinds.errors.Put(tx, e, store.Once)
 	tx.Then(func(receipt store.Receipt, err error) {
 		if err == nil && r.watch != nil && slices.Contains(receipt.Left, r.kinds.errors.Ref(e.ID)) {
-			r.watch.Tell(tx.Context(), heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt, What: "error", ID: e.ID})
+			r.watch.Tell(tx.Context(), heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt,
+				What: "error", ID: e.ID})
 		}
 	})
 	return e.ID, nil
@@ -191,10 +193,11 @@ func (r *Recorder) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
 	return report, nil
 }
 
-// Prompt writes the errors for the prompt of the next attempt: by type, in the order in which types first came up. It leaves
-// resolved errors out, unless resolved is set. If not all have room, the newest are written. A size of zero means 20 items and
-// 6,000 characters. The text is empty if there are no errors. Prompt also returns the ids of the errors in the text, the first
-// recorded first.
+// Prompt writes the errors for the prompt of the next attempt: by type, in the order in which types
+// first came up. It leaves resolved errors out, unless resolved is set. If not all have room, the
+// newest are written. A size of zero means 20 items and 6,000 characters. The text is empty if
+// there are no errors. Prompt also returns the ids of the errors in the text, the first recorded
+// first.
 func (e ErrorReport) Prompt(size SectionSize, resolved bool) (text string, ids []string) {
 	all := slices.Clone(e.Errors)
 	if !resolved {

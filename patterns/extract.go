@@ -13,9 +13,11 @@ import (
 
 // An Approach is a strategy with the phrases that show it in a text.
 //
-// A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be several, "split|splitting". A
-// word with a question mark may be missing, "in?". A word with a star is the beginning of a word, "order*". Between two words of a
-// phrase, a text may have up to six articles and one other word. "..." stands for up to six words or commas; a phrase has at most three.
+// A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be
+// several, "split|splitting". A word with a question mark may be missing, "in?". A word with a star
+// is the beginning of a word, "order*". Between two words of a phrase, a text may have up to six
+// articles and one other word. "..." stands for up to six words or commas; a phrase has at most
+// three.
 type Approach struct {
 	Name    string
 	Phrases []string
@@ -172,16 +174,16 @@ func isMark(token string) bool {
 // mostArticles is how many articles a text may have between two words of a phrase.
 const mostArticles = 6
 
-// A matcher finds one phrase in a text. It remembers where the rest of the phrase does not match, so that each place is tried
-// once for each word, however many words may be missing.
+// A matcher finds one phrase in a text. It remembers where the rest of the phrase does not match,
+// so that each place is tried once for each word, however many words may be missing.
 type matcher struct {
 	words  []word
 	text   []string
 	failed map[[2]int]bool // the first word of the rest, and the place
 }
 
-// match returns the places of the words of the phrase from one on, in the text from a place on. first reports that nothing was
-// matched yet.
+// match returns the places of the words of the phrase from one on, in the text from a place on.
+// first reports that nothing was matched yet.
 func (m *matcher) match(from, at int, first bool) (places []int, ok bool) {
 	if from == len(m.words) {
 		return nil, true

@@ -5,16 +5,21 @@ import (
 	"strings"
 )
 
-// This file tells whether a text follows an approach that it speaks of, or rejects it, judges it, or asks about it.
+// This file tells whether a text follows an approach that it speaks of, or rejects it, judges it,
+// or asks about it.
 
 // reach is how many words before or after a phrase may reject it.
 const reach = 14
 
 var (
-	negators = setOf(`not never no nothing none avoid avoids avoiding avoided without cannot dont stop stops stopped stopping quit against refuse refused forbid
-		forbidden neither nor nobody hardly barely rarely seldom refrain resist abandon abandoned dropped reject rejected skip skipped discourage
-		discouraged regret regretted dislike considered whether unless if impossible pointless senseless useless unwise foolish wrong mistake
-		mistaken overkill dangerous risky tempting instead forgot neglected overlooked scrapped shelved vetoed ditched declined cancelled postponed
+	negators = setOf(`not never no nothing none avoid avoids avoiding avoided without cannot dont
+		stop stops stopped stopping quit against refuse refused forbid
+		forbidden neither nor nobody hardly barely rarely seldom refrain resist abandon abandoned
+		dropped reject rejected skip skipped discourage
+		discouraged regret regretted dislike considered whether unless if impossible pointless
+		senseless useless unwise foolish wrong mistake
+		mistaken overkill dangerous risky tempting instead forgot neglected overlooked scrapped
+		shelved vetoed ditched declined cancelled postponed
 		lacks lacked lacking ignored ignoring`)
 	// pairs reject with the word after them.
 	pairs = map[string]set{
@@ -22,27 +27,38 @@ var (
 		"trouble": setOf("with"), "failed": setOf("to at with when because by"), "little": setOf("sense point reason use value"),
 		"bad": setOf("idea"), "last": setOf("time"), "should": setOf("have"), "could": setOf("have"), "would": setOf("have"),
 	}
-	// speakers begin a clause of their own, unless a word that compares is before them: "instead of what we did".
+	// speakers begin a clause of their own, unless a word that compares is before them: "instead of
+	// what we did".
 	speakers = setOf("i we he she they")
 	compares = setOf("what as how that which than where when")
 	stops    = setOf(". , ; ! ? but — –")
 
-	clauseEnds = setOf(". , ; : ! ? — – but and or so because since although though while whereas after instead rather before when if unless until to")
-	resumes    = setOf(". , ; : ! — – but and")
-	pronouns   = setOf("it this that which they these those")
-	linking    = setOf("is was are were be been being would will seems seemed looks looked proved turned has have had got did does do can could should")
-	bad        = setOf(`mistake mistaken wrong bad terrible poor disaster disastrous abandoned rejected dropped discarded reverted regretted pointless
-		useless overkill unnecessary error blunder flop fiasco nightmare waste replaced scrapped shelved vetoed cancelled postponed impossible impractical unwise forbidden banned discouraged harmful counterproductive failure`)
+	clauseEnds = setOf(". , ; : ! ? — – but and or so because since although though while " +
+		"whereas " +
+		"after instead rather before when if unless until to")
+	resumes  = setOf(". , ; : ! — – but and")
+	pronouns = setOf("it this that which they these those")
+	linking  = setOf("is was are were be been being would will seems seemed looks looked proved " +
+		"turned has have had got did does do can could should")
+	bad = setOf(`mistake mistaken wrong bad terrible poor disaster disastrous abandoned rejected
+		dropped discarded reverted regretted pointless
+		useless overkill unnecessary error blunder flop fiasco nightmare waste replaced scrapped
+		shelved vetoed cancelled postponed impossible impractical unwise forbidden banned
+		discouraged harmful counterproductive failure`)
 	failing = setOf("failed fails backfired backfires broke hurt hurts")
-	good    = setOf(`work worked help helped pay paid scale fit go succeed good great worth worthwhile wise right option viable feasible useful possible
-		appropriate advisable recommended needed necessary allowed wanted done used chosen smart sense way apply happen again`)
-	causes                = setOf("caused causes led leads created creates brought brings meant means")
+	good    = setOf(`work worked help helped pay paid scale fit go succeed good great worth
+		worthwhile wise right option viable feasible useful possible
+		appropriate advisable recommended needed necessary allowed wanted done used chosen smart
+		sense way apply happen again`)
+	causes = setOf("caused causes led leads created creates brought brings meant " +
+		"means")
 	infinitive, agreement = setOf("to"), setOf("yes yep yeah sure definitely absolutely")
 
 	reports = setOf("showed shows told said found proved revealed")
 	agrees  = setOf("objected minded doubted complained opposed disagreed regretted")
 	// unmet follow "was" where something was only meant.
-	unmet = setOf("planned proposed suggested considered discussed debated intended supposed contemplated plan idea intention proposal suggestion recommendation")
+	unmet = setOf("planned proposed suggested considered discussed debated intended supposed " +
+		"contemplated plan idea intention proposal suggestion recommendation")
 	// referents go on about what was said, as pronouns do.
 	referents = setOf("idea approach split strategy attempt experiment decision choice")
 
@@ -69,7 +85,8 @@ func negates(text []string, i int) bool {
 		next = text[i+1]
 	}
 	switch t := text[i]; {
-	case next == "forget" || next == "hesitate" || next == "fail", next == "only" || next == "just" || next == "merely" || next == "doubt", agrees[next]:
+	case next == "forget" || next == "hesitate" || next == "fail", next == "only" ||
+		next == "just" || next == "merely" || next == "doubt", agrees[next]:
 		return false
 	case t == "instead":
 		return next == "of"
@@ -80,9 +97,11 @@ func negates(text []string, i int) bool {
 	}
 }
 
-// negated reports whether the clause before a place rejects what stands there. own are places of the phrase itself.
+// negated reports whether the clause before a place rejects what stands there. own are places of
+// the phrase itself.
 func negated(text []string, end int, own map[int]bool) bool {
-	clause := false // that we are in one with a subject of its own: "instead of one patch I sent ten"
+	// that the clause has its own subject: "instead of one patch I sent ten"
+	clause := false
 	for i, n := end-1, 0; i >= 0 && n < reach; i, n = i-1, n+1 {
 		switch {
 		case own[i]:
@@ -90,7 +109,8 @@ func negated(text []string, end int, own map[int]bool) bool {
 			clause = true
 		case clause && (text[i] == "instead" || text[i] == "rather"):
 			return false
-		case text[i] == "by" && strings.HasSuffix(at(text, i+1), "ing") && !(i > 0 && negates(text, i-1)):
+		case text[i] == "by" && strings.HasSuffix(at(text, i+1), "ing") &&
+			!(i > 0 && negates(text, i-1)):
 			return false
 		case text[i] == "and" && turnsAt(text, i):
 			return false
@@ -105,7 +125,8 @@ func negated(text []string, end int, own map[int]bool) bool {
 	return false
 }
 
-// judged reports whether the clause that begins here finds fault. linked says that its verb has been read.
+// judged reports whether the clause that begins here finds fault. linked says that its verb has
+// been read.
 func judged(text []string, i int, linked bool) bool {
 	t := text[i]
 	afterArticle := i > 0 && articles[text[i-1]]
@@ -120,14 +141,16 @@ func judged(text []string, i int, linked bool) bool {
 		return soon(text, i+1, trouble)
 	case t == "out" && i+3 < len(text) && text[i+1] == "of" && text[i+3] == "question":
 		return true
-	case linked && (t == "ruled" && at(text, i+1) == "out" || t == "on" && at(text, i+2) == "table"):
+	case linked && (t == "ruled" && at(text, i+1) == "out" || t == "on" &&
+		at(text, i+2) == "table"):
 		return true
 	case t == "too" && linked:
 		return true
 	case t == "not", t == "never", t == "hardly", t == "cannot", strings.HasSuffix(t, "n't"):
 		return soon(text, i+1, good)
 	case t == "makes", t == "made", t == "make":
-		return i+2 < len(text) && (text[i+1] == "no" || text[i+1] == "little") && text[i+2] == "sense"
+		return i+2 < len(text) && (text[i+1] == "no" || text[i+1] == "little") &&
+			text[i+2] == "sense"
 	}
 	return false
 }
@@ -145,7 +168,8 @@ func nextTurn(text []string, i int) int {
 	return i
 }
 
-// condemned reports whether the words after a phrase find fault with it: in its own clause, or in one that goes on about it.
+// condemned reports whether the words after a phrase find fault with it: in its own clause, or in
+// one that goes on about it.
 func condemned(text []string, from int) bool {
 	linked, reading := false, true
 	for i, n := from, 0; i < len(text) && n < 2*reach; i, n = i+1, n+1 {
@@ -158,7 +182,8 @@ func condemned(text []string, from int) bool {
 			}
 			if resumes[t] {
 				next := i + 1
-				for next < len(text) && (articles[text[next]] && !pronouns[text[next]] || text[next] == "but" || text[next] == "and") {
+				for next < len(text) && (articles[text[next]] && !pronouns[text[next]] ||
+					text[next] == "but" || text[next] == "and") {
 					next++
 				}
 				goesOn := next < len(text) && (pronouns[text[next]] || referents[text[next]])

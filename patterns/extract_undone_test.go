@@ -10,8 +10,8 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
-// TestExtractTellsWhatWasDone has texts with the ways that they follow, by short names. These examples were made together with the
-// rules.
+// TestExtractTellsWhatWasDone has texts with the ways that they follow, by short names. These
+// examples were made together with the rules.
 func TestExtractTellsWhatWasDone(t *testing.T) {
 	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), added...)})
 	short := map[string]string{}
@@ -20,23 +20,40 @@ func TestExtractTellsWhatWasDone(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		// Intentions.
-		"We had planned to split by feature, but in the end we split it by layer.":                      "split-by-layer",
-		"The original idea was one subtask per layer; it ended up as one subtask per feature.":          "split-by-feature",
-		"The plan was to run the subtasks in parallel, and that is what we did.":                        "parallel-subtasks",
-		"We planned to run everything in parallel and did so.":                                          "parallel-subtasks",
-		"As planned, the subtasks ran in parallel.":                                                     "parallel-subtasks",
-		"The tests were supposed to be written first. The agent wrote the tests in a separate subtask.": "tests-separate",
-		"Tests were to be written alongside the code.":                                                  "",
-		"I wanted to work test-driven, however I wrote the tests in a separate task.":                   "tests-separate",
-		"We hoped to reuse the old parser. It was rewritten in one go.":                                 "big-bang",
-		"We tried to reuse the old parser, but had to build a prototype first.":                         "prototype-first",
-		"Our intention was to start with a prototype. There was no time.":                               "",
-		"They thought about slicing it vertically, then went layer by layer.":                           "split-by-layer",
-		"Splitting by feature was planned, yet the agents worked one after another.":                    "sequential-subtasks",
-		"Splitting by feature had been the plan.":                                                       "",
-		"It was originally meant to be one big commit; we made small commits.":                          "small-steps",
-		"The ticket was expected to be done step by step. The agent changed everything in one go.":      "big-bang",
-		"Ideally the types come first. Here the work was split by feature.":                             "split-by-feature",
+		"We had planned to split by feature, but in the end we split it by " +
+			"layer.": "split-by-layer",
+		"The original idea was one subtask per layer; it ended up as one subtask per " +
+			"feature.": "split-by-feature",
+		"The plan was to run the subtasks in parallel, and that is what we " +
+			"did.": "parallel-subtasks",
+		"We planned to run everything in parallel and did " +
+			"so.": "parallel-subtasks",
+		"As planned, the subtasks ran in " +
+			"parallel.": "parallel-subtasks",
+		"The tests were supposed to be written first. The agent wrote the tests in a separate " +
+			"subtask.": "tests-separate",
+		"Tests were to be written alongside the " +
+			"code.": "",
+		"I wanted to work test-driven, however I wrote the tests in a separate " +
+			"task.": "tests-separate",
+		"We hoped to reuse the old parser. It was rewritten in one " +
+			"go.": "big-bang",
+		"We tried to reuse the old parser, but had to build a prototype " +
+			"first.": "prototype-first",
+		"Our intention was to start with a prototype. There was no " +
+			"time.": "",
+		"They thought about slicing it vertically, then went layer by " +
+			"layer.": "split-by-layer",
+		"Splitting by feature was planned, yet the agents worked one after " +
+			"another.": "sequential-subtasks",
+		"Splitting by feature had been the " +
+			"plan.": "",
+		"It was originally meant to be one big commit; we made small " +
+			"commits.": "small-steps",
+		"The ticket was expected to be done step by step. The agent changed everything in one " +
+			"go.": "big-bang",
+		"Ideally the types come first. Here the work was split by " +
+			"feature.": "split-by-feature",
 		// Advice of others.
 		"A colleague recommended writing the tests first. I split by layer.":    "split-by-layer",
 		"The reviewer proposed small commits; everything went into one commit.": "big-bang",
@@ -46,19 +63,26 @@ func TestExtractTellsWhatWasDone(t *testing.T) {
 		// Another time.
 		"Next sprint the subtasks will run in parallel.":                         "",
 		"In future we write the tests first. Now a separate task had the tests.": "tests-separate",
-		"The subtasks ran in parallel; next time one after another.":             "parallel-subtasks",
-		"Next time I'd use small commits.":                                       "",
+		"The subtasks ran in parallel; next time one after " +
+			"another.": "parallel-subtasks",
+		"Next time I'd use small commits.": "",
 		// A way was given up for another.
-		"We switched from a split by layer to a split by feature.":                             "split-by-feature",
-		"The agents chose vertical slices over layers.":                                        "split-by-feature",
-		"We replaced the parallel run of all subtasks with a strict order, one after another.": "sequential-subtasks",
-		"Small commits in place of one big commit.":                                            "small-steps",
-		"As opposed to working in parallel, each task waits for the previous one.":             "sequential-subtasks",
-		"Instead of a prototype, we wrote the types first.":                                    "types-first",
-		"We should have written the tests first.":                                              "",
-		"It would have been better to split by feature.":                                       "",
-		"Nobody wrote tests first.":                                                            "",
-		"The team forgot to put the types first.":                                              "",
+		"We switched from a split by layer to a split by " +
+			"feature.": "split-by-feature",
+		"The agents chose vertical slices over " +
+			"layers.": "split-by-feature",
+		"We replaced the parallel run of all subtasks with a strict order, one after " +
+			"another.": "sequential-subtasks",
+		"Small commits in place of one big " +
+			"commit.": "small-steps",
+		"As opposed to working in parallel, each task waits for the previous " +
+			"one.": "sequential-subtasks",
+		"Instead of a prototype, we wrote the types " +
+			"first.": "types-first",
+		"We should have written the tests first.":        "",
+		"It would have been better to split by feature.": "",
+		"Nobody wrote tests first.":                      "",
+		"The team forgot to put the types first.":        "",
 		// Judgements in another sentence.
 		"We split by layer. That turned out to be an error.":           "",
 		"Everything in one commit. Never again.":                       "",
@@ -95,32 +119,58 @@ func TestExtractTellsWhatWasDone(t *testing.T) {
 		"The agent extended the existing exporter.":                 "reuse-existing",
 		"A gradual change, in many tiny commits.":                   "small-steps",
 		"The whole upgrade landed in a single pull request.":        "big-bang",
-		"The agent built the feature end to end in one go and only then looked at the tests, which another agent wrote.": "big-bang tests-separate",
-		"Layered approach: storage first, then business rules, then the web client.":                                     "split-by-layer",
-		"All subtasks were independent, so the orchestrator launched them simultaneously.":                               "parallel-subtasks",
-		"There was talk of parallel subtasks, but the orchestrator ran them strictly in order.":                          "sequential-subtasks",
-		"A throwaway version was coded in an afternoon and binned before the real work began.":                           "prototype-first",
-		"It borrows the retry logic from the HTTP client that we already ship.":                                          "reuse-existing",
-		"The agent defined the shared structs before handing out the work.":                                              "types-first",
-		"Rather than slicing by layer, each agent took one user story from end to end.":                                  "split-by-feature",
-		"The planner wanted the tests in a subtask of their own. The agent wrote them as it went.":                       "tests-inline",
-		"What was meant to be a step by step migration turned into one giant commit.":                                    "big-bang",
-		"Next time: types first. This time everyone invented their own.":                                                 "",
-		"Was a prototype needed? Probably not. None was made.":                                                           "",
-		"We had no time to write the tests first, so a second task did the tests afterwards.":                            "tests-separate",
-		"Doing one file per task felt slow; parallel tasks made up for it.":                                              "parallel-subtasks",
-		"The agent refused to reuse the legacy module and rewrote everything in a single change.":                        "big-bang",
-		"The tasks were chained: each one started when its predecessor was done.":                                        "sequential-subtasks",
-		"Each feature was its own task and the tasks ran side by side.":                                                  "parallel-subtasks split-by-feature",
-		"The type-first approach worked, the parallel one did not.":                                                      "types-first",
-		"Instead of waiting for each other, the agents all worked at once.":                                              "parallel-subtasks",
-		"It could have been done in parallel, but nobody thought of that. One after another it took six hours.":          "sequential-subtasks",
-		"Proof of concept on Monday, production code from Tuesday on.":                                                   "prototype-first",
-		"The job was divided horizontally: one agent for SQL, one for the service, one for the pages.":                   "split-by-layer",
-		"TDD was the plan. The plan lasted ten minutes.":                                                                 "",
-		"Nobody objected to splitting by feature, so that is what we did.":                                               "split-by-feature",
-		"The migration was performed in tiny increments, a table at a time.":                                             "small-steps",
-		"No need for a prototype, as the existing component did the job.":                                                "reuse-existing",
+		"The agent built the feature end to end in one go and only then looked at the tests, " +
+			"which another agent wrote.": "big-bang tests-separate",
+		"Layered approach: storage first, then business rules, then the web " +
+			"client.": "split-by-layer",
+		"All subtasks were independent, so the orchestrator launched them " +
+			"simultaneously.": "parallel-subtasks",
+		"There was talk of parallel subtasks, but the orchestrator ran them strictly in " +
+			"order.": "sequential-subtasks",
+		"A throwaway version was coded in an afternoon and binned before the real work " +
+			"began.": "prototype-first",
+		"It borrows the retry logic from the HTTP client that we already " +
+			"ship.": "reuse-existing",
+		"The agent defined the shared structs before handing out the " +
+			"work.": "types-first",
+		"Rather than slicing by layer, each agent took one user story from end to " +
+			"end.": "split-by-feature",
+		"The planner wanted the tests in a subtask of their own. The agent wrote them as it " +
+			"went.": "tests-inline",
+		"What was meant to be a step by step migration turned into one giant " +
+			"commit.": "big-bang",
+		"Next time: types first. This time everyone invented their " +
+			"own.": "",
+		"Was a prototype needed? Probably not. None was " +
+			"made.": "",
+		"We had no time to write the tests first, so a second task did the tests " +
+			"afterwards.": "tests-separate",
+		"Doing one file per task felt slow; parallel tasks made up for " +
+			"it.": "parallel-subtasks",
+		"The agent refused to reuse the legacy module and rewrote everything in a single " +
+			"change.": "big-bang",
+		"The tasks were chained: each one started when its predecessor was " +
+			"done.": "sequential-subtasks",
+		"Each feature was its own task and the tasks ran side by " +
+			"side.": "parallel-subtasks split-by-feature",
+		"The type-first approach worked, the parallel one did " +
+			"not.": "types-first",
+		"Instead of waiting for each other, the agents all worked at " +
+			"once.": "parallel-subtasks",
+		"It could have been done in parallel, but nobody thought of that. One after another it " +
+			"took six hours.": "sequential-subtasks",
+		"Proof of concept on Monday, production code from Tuesday " +
+			"on.": "prototype-first",
+		"The job was divided horizontally: one agent for SQL, one for the service, one for the " +
+			"pages.": "split-by-layer",
+		"TDD was the plan. The plan lasted ten " +
+			"minutes.": "",
+		"Nobody objected to splitting by feature, so that is what we " +
+			"did.": "split-by-feature",
+		"The migration was performed in tiny increments, a table at a " +
+			"time.": "small-steps",
+		"No need for a prototype, as the existing component did the " +
+			"job.": "reuse-existing",
 	} {
 		var got []string
 		for _, name := range w.extracted(text) {

@@ -67,7 +67,8 @@ var madeID = regexp.MustCompile(`id-\d+`)
 
 // state returns all that the store has, but for ids that are made anew with each call.
 func (s *shaky) state() (all []string) {
-	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry", "patterns.error", "heed.audit", "heed.settings", notes.Name} {
+	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry",
+		"patterns.error", "heed.audit", "heed.settings", notes.Name} {
 		for r, err := range s.sound.Find(ctx, store.Query{Kind: kind}) {
 			require.NoError(s.t, err)
 			text, err := r.Body.JSON()

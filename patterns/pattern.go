@@ -55,8 +55,9 @@ type Pattern struct {
 	Base Observations `json:"base"`
 	// Inverted are the observations that it had when it was last inverted.
 	Inverted Observations `json:"inverted"`
-	// NoRoom reports that the store refused its anti-pattern, because there are as many patterns as there may be. It is then
-	// deprecated and not inverted. The next evidence tries to invert it again.
+	// NoRoom reports that the store refused its anti-pattern, because there are as many patterns as
+	// there may be. It is then deprecated and not inverted. The next evidence tries to invert it
+	// again.
 	NoRoom bool `json:"no_room,omitempty"`
 	// ArchivedAt is when it was archived. The zero time: it is not. An archived pattern is in no prompt.
 	ArchivedAt time.Time `json:"archived_at"`

@@ -46,12 +46,14 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 	return r.PlanIn(store.Reading(ctx, r.cfg.Store), task)
 }
 
-// PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if another step has changed
-// patterns or outcomes since the last plan. A plan does not have what its own step adds.
+// PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if
+// another step has changed patterns or outcomes since the last plan. A plan does not have what its
+// own step adds.
 func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	plan := Plan{Size: r.cfg.Size}
 	current, tasks, err := r.current(tx)
-	// What the step has read before may be older than the versions, so that it must not be remembered with them.
+	// What the step has read before may be older than the versions, so that it must not be
+	// remembered with them.
 	fresh := store.Reading(tx.Context(), r.cfg.Store)
 	var found *pastPatterns
 	if err == nil {
@@ -138,7 +140,8 @@ func (r *Recorder) plans(s State) bool {
 }
 
 // similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []Precedent, err error) {
+func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []Precedent,
+	err error) {
 	limit := r.cfg.MaxSimilar
 	if r.cfg.Similar == nil {
 		known, err := r.pastTasks(tx, current)
@@ -159,13 +162,15 @@ func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []
 
 const scanned = 2000 // outcomes that are compared with a task
 
-// Prompt writes the plan as sections of a prompt, with a blank line between them. The text is empty if nothing is known. Prompt
-// also returns which patterns the text recommends, and which it warns of, in their order in the text.
+// Prompt writes the plan as sections of a prompt, with a blank line between them. The text is empty
+// if nothing is known. Prompt also returns which patterns the text recommends, and which it warns
+// of, in their order in the text.
 func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	size := p.Size.or(planSize)
 	ways, shown := maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), size)
 	warning, avoided := antiPatternSection(p.AntiPatterns, size)
-	sections := slices.DeleteFunc([]string{similarSection(p.Similar), ways, warning}, func(s string) bool { return s == "" })
+	sections := slices.DeleteFunc([]string{similarSection(p.Similar), ways, warning},
+		func(s string) bool { return s == "" })
 	for _, s := range append(shown, avoided...) {
 		if s.Pattern.Anti || s.State == Deprecated {
 			warned = append(warned, s.Pattern.ID)
@@ -215,8 +220,10 @@ func (s *SectionSize) take(text string) bool {
 	return s.Items >= 0 && s.Chars >= 0
 }
 
-// list writes a list of patterns with what goes before it, as far as there is room. It returns the patterns that it has written.
-func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string, []*Standing) {
+// list writes a list of patterns with what goes before it, as far as there is room. It returns the
+// patterns that it has written.
+func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string,
+	[]*Standing) {
 	var b strings.Builder
 	for i, s := range all {
 		one := before + "- " + write(s) + "\n"
@@ -244,7 +251,8 @@ func maturitySections(patterns []Standing, size SectionSize) (text string, shown
 		if text != "" {
 			section.before = "\n" + section.before
 		}
-		written, in := list(section.before, &size, all, func(s *Standing) string { return line(s.Pattern.Content) + " " + s.label() })
+		written, in := list(section.before, &size, all,
+			func(s *Standing) string { return line(s.Pattern.Content) + " " + s.label() })
 		text, shown = text+written, append(shown, in...)
 	}
 	return text, shown
@@ -261,7 +269,8 @@ func pointers(all []Standing, selects func(*Standing) bool) (selected []*Standin
 
 func antiPatternSection(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n"
-	return list(before, &size, pointers(patterns, func(*Standing) bool { return true }), func(s *Standing) string { return line(s.Pattern.Content) })
+	return list(before, &size, pointers(patterns, func(*Standing) bool { return true }),
+		func(s *Standing) string { return line(s.Pattern.Content) })
 }
 
 func line(text string) string { return prompt.Line(text, lineRunes) }

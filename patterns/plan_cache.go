@@ -9,12 +9,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A past is what plans are made of, as a recorder has read it: the patterns, and the tasks that are compared with a new one. Each
-// has the version of its kind, so that one small read tells whether it is stale. The zero value is ready to use.
+// A past is what plans are made of, as a recorder has read it: the patterns, and the tasks that are
+// compared with a new one. Each has the version of its kind, so that one small read tells whether
+// it is stale. The zero value is ready to use.
 type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
-	// The records of either kind that this recorder has written since. The next plan reads no more than those, if nobody else wrote.
+	// The records of either kind that this recorder has written since. The next plan reads no more
+	// than those, if nobody else wrote.
 	ownPatterns, ownTasks ownWrites
 }
 
@@ -161,7 +163,8 @@ func (r *Recorder) pastPatterns(tx *store.Tx, now edition) (*pastPatterns, error
 }
 
 // patternsAfter brings patterns up to date by reading those that this recorder has written.
-func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string, now edition) (*pastPatterns, error) {
+func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string,
+	now edition) (*pastPatterns, error) {
 	written, found := make([]PatternID, len(ids)), newReading()
 	for i, id := range ids {
 		written[i] = PatternID(id)
@@ -174,7 +177,8 @@ func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string
 			found.order = append(found.order, id)
 		}
 	}
-	p := &pastPatterns{edition: now.exactly(), prospects: make([]*prospect, 0, len(known.prospects)+len(found.looked))}
+	p := &pastPatterns{edition: now.exactly(),
+		prospects: make([]*prospect, 0, len(known.prospects)+len(found.looked))}
 	for _, one := range known.prospects {
 		if !found.looked[one.id] {
 			p.prospects = append(p.prospects, one)
@@ -206,8 +210,10 @@ func (r *Recorder) pastTasks(tx *store.Tx, now edition) (*pastTasks, error) {
 	return r.keepTasks(all, now, err)
 }
 
-// toldAfter puts the entries that this recorder has written before the others. It reports whether their order is certain.
-func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []told, ok bool, err error) {
+// toldAfter puts the entries that this recorder has written before the others. It reports whether
+// their order is certain.
+func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []told, ok bool,
+	err error) {
 	refs := make([]store.Ref, len(ids))
 	for i, id := range ids {
 		refs[i] = r.kinds.entries.Ref(id)

@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A recorder that has made many plans makes the next one as one that has just begun, whatever it or another process
-// has done in between.
+// A recorder that has made many plans makes the next one as one that has just begun, whatever it or
+// another process has done in between.
 func TestPlansAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		cfg.Warnings = true
@@ -26,7 +26,10 @@ func TestPlansAreOfNow(t *testing.T) {
 		cfg.Store, cfg.Now = w.store, w.clock.Now
 		second := newWorld(t, cfg)
 		second.next = w.next
-		id := func() patterns.PatternID { return patterns.PatternID(fmt.Sprint("p", rng.IntN(150))) }
+		id := func() patterns.PatternID {
+			return patterns.PatternID(fmt.Sprint("p",
+				rng.IntN(150)))
+		}
 		by := patterns.By{Actor: "ann", Reason: "r"}
 		for i := range 300 {
 			other := second
@@ -39,13 +42,15 @@ func TestPlansAreOfNow(t *testing.T) {
 				if rng.IntN(3) > 0 {
 					o = good(id(), id())
 				}
-				o.Task, o.Description, o.Source = fmt.Sprint("t", rng.IntN(40)), fmt.Sprint("move part ", i%7, " of the page ", i%5), fmt.Sprint("s", rng.IntN(3))
+				o.Task, o.Description, o.Source = fmt.Sprint("t",
+					rng.IntN(40)), fmt.Sprint("move part ", i%7, " of the page ", i%5), fmt.Sprint("s", rng.IntN(3))
 				other.record(o)
 			case n < 10:
 				class := []patterns.Class{patterns.Helpful, patterns.Harmful}[rng.IntN(2)]
 				other.feed(patterns.Rating{Pattern: id(), Class: class}, float64(rng.IntN(100)))
 			case n < 12:
-				_, _ = other.Define(ctx, patterns.Pattern{ID: id(), Content: fmt.Sprint("way ", i), Anti: n == 10})
+				_, _ = other.Define(ctx, patterns.Pattern{ID: id(), Content: fmt.Sprint("way ", i),
+					Anti: n == 10})
 			case n == 12:
 				_, _ = other.Promote(ctx, id(), by)
 			case n == 13:
@@ -55,10 +60,12 @@ func TestPlansAreOfNow(t *testing.T) {
 			case n == 15:
 				_, _ = other.Reset(ctx, patterns.Reset{Task: fmt.Sprint("t", rng.IntN(40)), By: by})
 			case n == 16: // past all recorders
-				_, err := w.store.Commit(ctx, store.Batch{Expunge: []string{fmt.Sprint("s", rng.IntN(3))}})
+				_, err := w.store.Commit(ctx,
+					store.Batch{Expunge: []string{fmt.Sprint("s", rng.IntN(3))}})
 				require.NoError(t, err)
 			case n == 17:
-				_, err := w.store.Commit(ctx, store.Batch{Forget: []string{fmt.Sprint("s", rng.IntN(3))}})
+				_, err := w.store.Commit(ctx,
+					store.Batch{Forget: []string{fmt.Sprint("s", rng.IntN(3))}})
 				require.NoError(t, err)
 			default:
 				w.clock.Advance(time.Duration(rng.IntN(40)) * day / 2)
@@ -86,7 +93,8 @@ func TestPlansOfManyAreOfNow(t *testing.T) {
 		second.next = w.next
 		for round := range 10 {
 			var wait sync.WaitGroup
-			for n, r := range []*patterns.Recorder{w.Recorder, w.Recorder, second.Recorder, second.Recorder} {
+			for n, r := range []*patterns.Recorder{w.Recorder, w.Recorder, second.Recorder,
+				second.Recorder} {
 				wait.Go(func() {
 					for i := range 6 {
 						o := good(patterns.PatternID(fmt.Sprint("p", (n*3+i*round)%9)))
@@ -146,7 +154,8 @@ func TestAPlanIsOneRead(t *testing.T) {
 func many(t testing.TB) *world {
 	w := newWorld(t, patterns.Config{})
 	for i := range 10_000 {
-		_, err := w.Define(ctx, patterns.Pattern{ID: patterns.PatternID(fmt.Sprint("p", i)), Content: fmt.Sprint("Way number ", i)})
+		_, err := w.Define(ctx, patterns.Pattern{ID: patterns.PatternID(fmt.Sprint("p", i)),
+			Content: fmt.Sprint("Way number ", i)})
 		require.NoError(t, err)
 	}
 	for i := range 2_000 {
@@ -176,7 +185,8 @@ func BenchmarkPlan(b *testing.B) {
 				b.StopTimer()
 				change(i)
 				b.StartTimer()
-				_, err := w.Plan(context.Background(), fmt.Sprint("move part ", i%70, " of the page ", i%50))
+				_, err := w.Plan(context.Background(),
+					fmt.Sprint("move part ", i%70, " of the page ", i%50))
 				require.NoError(b, err)
 			}
 		})

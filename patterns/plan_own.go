@@ -2,12 +2,13 @@ package patterns
 
 import "sync"
 
-// mostOwn is how many of its own commits a recorder remembers for the next plan.
+// mostOwn is how many commits of itself a recorder remembers for the next plan.
 const mostOwn = 1000
 
-// ownWrites are the commits of this recorder that changed records of a kind. Every commit raises the version of its kind. So if the
-// version rose by the number of the recorder's own commits, nobody else changed anything, and it need only read what it wrote.
-// The zero value is ready to use.
+// ownWrites are the commits of this recorder that changed records of a kind. Every commit raises
+// the version of its kind. So if the version rose by the number of the recorder's own commits,
+// nobody else changed anything, and it need only read what it wrote. The zero value is ready to
+// use.
 type ownWrites struct {
 	mu           sync.Mutex
 	begun, ended uint64
@@ -29,7 +30,8 @@ func (e edition) exactly() edition {
 	return e
 }
 
-// begin tells that a commit begins. The function that it returns tells the end of it, with the ids that it has changed for certain.
+// begin tells that a commit begins. The function that it returns tells the end of it, with the ids
+// that it has changed for certain.
 func (w *ownWrites) begin() (end func(ids []string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,12 +64,14 @@ func (w *ownWrites) after(e *edition, version uint64) {
 	e.version, e.exact = version, e.exact && e.begun == w.begun
 }
 
-// since returns the ids that were written between two editions, each once. It reports whether nobody else can have changed anything.
+// since returns the ids that were written between two editions, each once. It reports whether
+// nobody else can have changed anything.
 func (w *ownWrites) since(old, now edition) (ids []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.done - uint64(len(w.last)) // commits that are no longer remembered
-	if !old.exact || old.done < first || now.done <= old.done || now.version-old.version != now.done-old.done {
+	if !old.exact || old.done < first || now.done <= old.done ||
+		now.version-old.version != now.done-old.done {
 		return nil, false
 	}
 	seen := make(map[string]bool)

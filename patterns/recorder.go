@@ -66,7 +66,8 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 		return nil, err
 	}
 	return &Recorder{
-		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
+		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer,
+			componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells: {HalfLife: cfg.Maturity.HalfLife}, k.criterionCells: {HalfLife: cfg.Criteria.HalfLife},
 		},
@@ -124,9 +125,10 @@ func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 //
 // An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
 //
-// If the store refuses another pattern, patterns that are not known are left out. A pattern that would be inverted is deprecated
-// instead, because there is no room for its anti-pattern: see [Pattern].NoRoom. An outcome that names only patterns that are not
-// known is refused with [evidence.ErrFull].
+// If the store refuses another pattern, patterns that are not known are left out. A pattern that
+// would be inverted is deprecated instead, because there is no room for its anti-pattern: see
+// [Pattern].NoRoom. An outcome that names only patterns that are not known is refused with
+// [evidence.ErrFull].
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	var recorded *Recorded
 	var err error
@@ -141,7 +143,8 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 			break
 		}
 	}
-	if err == nil && recorded.Duplicate && recorded.Strikes.Task == "" { // another caller came first, or the entry is no longer kept
+	// another caller came first, or the entry is no longer kept
+	if err == nil && recorded.Duplicate && recorded.Strikes.Task == "" {
 		err = r.repeated(store.Reading(ctx, r.cfg.Store), o.ID, recorded)
 		return *recorded, failed("record", err)
 	}
@@ -154,17 +157,20 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 // OutcomeWants names what [Recorder.RecordIn] reads.
 func (r *Recorder) OutcomeWants(o Outcome) store.Wants {
 	w := r.wants(o.credited())
-	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""), attempts(o.Task).wants(r.kinds.entries.Name, "task"))
+	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""),
+		attempts(o.Task).wants(r.kinds.entries.Name, "task"))
 	if o.Errors == 0 {
 		w.Add(r.ErrorsWants(HistoryQuery{About: o.Task}))
 	}
 	return w
 }
 
-// RecordIn is [Recorder.Record] in a step. Its result is final when the step is committed. An outcome whose entry the store no
-// longer keeps is not known to the step, but its evidence still counts once.
+// RecordIn is [Recorder.Record] in a step. Its result is final when the step is committed. An
+// outcome whose entry the store no longer keeps is not known to the step, but its evidence still
+// counts once.
 //
-// If the store refuses another pattern, the step fails with [evidence.ErrFull]. Run it again: then RecordIn adds no pattern.
+// If the store refuses another pattern, the step fails with [evidence.ErrFull]. Run it again: then
+// RecordIn adds no pattern.
 func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	now := r.cfg.Now()
 	err := r.fillTime(&o.At, now)
@@ -193,7 +199,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task, At: o.At}
+	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task,
+		At: o.At}
 	if d.duplicate = first.Revision > 0; d.duplicate {
 		return recorded, r.repeated(tx, o.ID, recorded)
 	}
@@ -224,7 +231,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
 	return recorded, nil
 }
 
-// repeated fills in what came of an outcome that was recorded before. If its entry is no longer kept, the score stays.
+// repeated fills in what came of an outcome that was recorded before. If its entry is no longer
+// kept, the score stays.
 func (r *Recorder) repeated(tx *store.Tx, id string, recorded *Recorded) error {
 	first, err := r.kinds.entries.In(tx, id)
 	if err != nil {
@@ -237,7 +245,8 @@ func (r *Recorder) repeated(tx *store.Tx, id string, recorded *Recorded) error {
 	return err
 }
 
-// refused remembers the last outcomes for which the store had no room. The zero value is ready to use.
+// refused remembers the last outcomes for which the store had no room. The zero value is ready to
+// use.
 type refused struct {
 	mu  sync.Mutex
 	ids []string

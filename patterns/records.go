@@ -74,14 +74,16 @@ func person(keys []string, name string) []string {
 	return append(keys, store.PersonKey(name))
 }
 
-// A reading is patterns and their evidence, read together. Evidence on a pattern is committed with the pattern's record. So if
-// the revision of a pattern is still current when a commit checks it, its evidence is still the evidence that was read. In a
-// step, it has the patterns as the step has changed them.
+// A reading is patterns and their evidence, read together. Evidence on a pattern is committed with
+// the pattern's record. So if the revision of a pattern is still current when a commit checks it,
+// its evidence is still the evidence that was read. In a step, it has the patterns as the step has
+// changed them.
 type reading struct {
 	patterns map[PatternID]store.Row[Pattern]
 	order    []PatternID                  // in which they were defined, if all were read
 	tallies  map[PatternID]evidence.Tally // by the root of a pattern
-	looked   map[PatternID]bool           // that were looked up by their ids, whether they are known or not
+	// that were looked up by their ids, whether they are known or not
+	looked map[PatternID]bool
 }
 
 func newReading() *reading {
@@ -104,12 +106,14 @@ func family(ids []PatternID) []PatternID {
 // wants names the records and the evidence of patterns.
 func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
 	for _, id := range family(ids) {
-		w.Refs, w.Cells = append(w.Refs, r.kinds.patterns.Ref(string(id))), append(w.Cells, r.patternCell(id))
+		w.Refs, w.Cells = append(w.Refs, r.kinds.patterns.Ref(string(id))), append(w.Cells,
+			r.patternCell(id))
 	}
 	return w
 }
 
-// look adds patterns, the patterns that they were made of, their anti-patterns and their evidence to a reading.
+// look adds patterns, the patterns that they were made of, their anti-patterns and their evidence
+// to a reading.
 func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	all := slices.DeleteFunc(family(ids), func(id PatternID) bool { return found.looked[id] })
 	w := r.wants(all)
@@ -131,7 +135,8 @@ func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	return nil
 }
 
-// read reads patterns, the patterns that they were made of, their anti-patterns and their evidence in one round trip.
+// read reads patterns, the patterns that they were made of, their anti-patterns and their evidence
+// in one round trip.
 func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) {
 	found := newReading()
 	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
@@ -150,7 +155,10 @@ func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
 }
 
 // all selects all patterns, in the order in which they were defined.
-func (r *Recorder) all() store.Query { return store.Query{Kind: r.kinds.patterns.Name, Oldest: true} }
+func (r *Recorder) all() store.Query {
+	return store.Query{Kind: r.kinds.patterns.Name,
+		Oldest: true}
+}
 
 // readAll reads all patterns, and the evidence of those that a query selects. These are in the order of the reading.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
@@ -226,8 +234,10 @@ func (q HistoryQuery) wants(kind, about string) store.Wants {
 	return store.Wants{Queries: []store.Query{q.stored(kind, about)}}
 }
 
-// historyIn returns the values that a query selects, the newest first. The caller must not change what they refer to.
-func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q HistoryQuery) (all []T, err error) {
+// historyIn returns the values that a query selects, the newest first. The caller must not change
+// what they refer to.
+func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q HistoryQuery) (all []T,
+	err error) {
 	var s store.Snapshot
 	w := q.wants(kind.Name, about)
 	if err := tx.Read(&s, nil, w.Refs, w.Queries...); err != nil {
@@ -246,7 +256,8 @@ func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q History
 }
 
 // history yields values of a kind, the newest first. The caller must not change what they refer to.
-func history[T any](ctx context.Context, r *Recorder, action, about string, kind *store.View[T], q HistoryQuery) iter.Seq2[T, error] {
+func history[T any](ctx context.Context, r *Recorder, action, about string, kind *store.View[T],
+	q HistoryQuery) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if q.ID != "" {
 			row, err := kind.Get(ctx, r.cfg.Store, q.ID)

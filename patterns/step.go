@@ -26,8 +26,9 @@ type draft struct {
 	puts        int                    // how often a pattern was written
 	counted     []evidence.Observation // the evidence that is added
 	transitions []Transition           // what becomes of patterns
-	used        [][2]bool              // whether plans recommended each pattern before, and do so after
-	inversions  []Pattern              // the anti-patterns of the patterns that are inverted
+	// whether plans recommended each pattern before, and do so after
+	used       [][2]bool
+	inversions []Pattern // the anti-patterns of the patterns that are inverted
 }
 
 // A step is what a recorder has read and written in a step of its store.
@@ -36,10 +37,12 @@ type step struct {
 	written, entries []string // the ids of patterns and of entries
 }
 
-// step returns the recorder's part of a step. The recorder remembers what the step writes for its next plan.
+// step returns the recorder's part of a step. The recorder remembers what the step writes for its
+// next plan.
 func (r *Recorder) step(tx *store.Tx) *step {
 	return tx.State(r, func() any {
-		s, ends := &step{reading: *newReading()}, [2]func([]string){func([]string) {}, func([]string) {}}
+		s, ends := &step{reading: *newReading()}, [2]func([]string){func([]string) {},
+			func([]string) {}}
 		tx.Add(store.Batch{Policies: r.policies})
 		tx.Before(func() error {
 			ends = [2]func([]string){r.past.ownPatterns.begin(), r.past.ownTasks.begin()}
@@ -50,7 +53,11 @@ func (r *Recorder) step(tx *store.Tx) *step {
 				s.written, s.entries = nil, nil
 			}
 			ends[0](s.written)
-			ends[1](slices.DeleteFunc(s.entries, func(id string) bool { return slices.Contains(receipt.Left, r.kinds.entries.Ref(id)) }))
+			ends[1](slices.DeleteFunc(s.entries,
+				func(id string) bool {
+					return slices.Contains(receipt.Left,
+						r.kinds.entries.Ref(id))
+				}))
 		})
 		return s
 	}).(*step)
@@ -73,9 +80,10 @@ func (d *draft) committed(receipt store.Receipt) {
 	if receipt.Duplicate {
 		d.transitions, d.inversions = nil, nil
 	}
-	d.duplicate = d.duplicate || receipt.Duplicate || slices.ContainsFunc(d.counted, func(o evidence.Observation) bool {
-		return slices.Contains(receipt.Duplicates, o.ID)
-	})
+	d.duplicate = d.duplicate || receipt.Duplicate ||
+		slices.ContainsFunc(d.counted, func(o evidence.Observation) bool {
+			return slices.Contains(receipt.Duplicates, o.ID)
+		})
 }
 
 // evidence names the evidence that the draft counts, and returns the id of its observations.
@@ -108,7 +116,8 @@ func (d *draft) put(p Pattern) Pattern {
 	return p
 }
 
-// observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision tells of the new evidence.
+// observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision
+// tells of the new evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
 	o.Cell = d.r.patternCell(id)
 	d.add(o)
@@ -122,8 +131,8 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	d.put(p)
 }
 
-// An edit changes a pattern by its evidence. It returns a cause if the change is a transition by itself, and errDone if nothing
-// needs to change.
+// An edit changes a pattern by its evidence. It returns a cause if the change is a transition by
+// itself, and errDone if nothing needs to change.
 type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
 
 var errDone = errors.New("done")
@@ -161,8 +170,9 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 	return nil
 }
 
-// warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is inverted, the anti-pattern
-// has the counts of today. Afterwards it is archived. A warning that the host has defined under its id stays as it is.
+// warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is
+// inverted, the anti-pattern has the counts of today. Afterwards it is archived. A warning that the
+// host has defined under its id stays as it is.
 func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	before, known := d.pattern(antiPrefix + p.ID)
 	if known && before.Twin == "" && before.Content != d.r.contentOf(before.ID) {
@@ -186,9 +196,11 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	return anti
 }
 
-// change runs a step about some patterns, and returns what became of it. If do returns errDone, nothing is stored. If the
-// store refuses another pattern, the step runs once more without new ones.
-func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft) error) (d *draft, err error) {
+// change runs a step about some patterns, and returns what became of it. If do returns errDone,
+// nothing is stored. If the store refuses another pattern, the step runs once more without new
+// ones.
+func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft) error) (d *draft,
+	err error) {
 	for _, full := range []bool{false, true} {
 		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
 			made, err := r.draft(tx, ids)
@@ -208,7 +220,8 @@ func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft
 	return d, err
 }
 
-// advance gives a pattern the state that its evidence calls for. It returns the cause if the state changes.
+// advance gives a pattern the state that its evidence calls for. It returns the cause if the state
+// changes.
 func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {
 	if p.Anti {
 		return ""
@@ -228,14 +241,16 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	default:
 		if p.State == Inverted {
 			p.Base = counts
-			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ", counts.minus(p.Inverted).Successes)
+			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ",
+				counts.minus(p.Inverted).Successes)
 		}
 		p.State = stateOf(r.cfg.conditions(t, now))
 	}
 	if p.State == from {
 		return ""
 	}
-	return cause + fmt.Sprintf("%d helpful, %d harmful, a harmful share of %s", counts.Successes, counts.Failures, share(harmfulShare(t)))
+	return cause + fmt.Sprintf("%d helpful, %d harmful, a harmful share of %s", counts.Successes,
+		counts.Failures, share(harmfulShare(t)))
 }
 
 // rehabilitated reports whether an inverted pattern has shown that it works after all.
@@ -274,7 +289,8 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 		}
 		switch {
 		case t.To == Inverted && was:
-			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id, Reason: reason})
+			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id,
+				Reason: reason})
 		case is && !was:
 			r.watch.Tell(ctx, heed.Activated{Component: name, At: d.now, Subject: id})
 		case was && !is, t.To == Deprecated && t.From != Deprecated:

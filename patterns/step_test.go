@@ -20,8 +20,11 @@ import (
 
 // notes are records of a host.
 var notes = store.View[string]{
-	Kind:  store.Kind{Name: "host.note"},
-	Place: func(text string) (string, time.Time, []string) { return "note", time.Unix(1e9, 0), nil },
+	Kind: store.Kind{Name: "host.note"},
+	Place: func(text string) (string, time.Time, []string) {
+		return "note", time.Unix(1e9, 0),
+			nil
+	},
 }
 
 // An outcome, an error and a host's record are one read and one commit.
@@ -41,7 +44,8 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 				return err
 			}
 			notes.Put(tx, row.Value+"x", row.Revision)
-			if _, err = w.RecordErrorIn(tx, patterns.TaskError{ID: "e", Task: "t", Message: "no"}); err != nil {
+			if _, err = w.RecordErrorIn(tx,
+				patterns.TaskError{ID: "e", Task: "t", Message: "no"}); err != nil {
 				return err
 			}
 			recorded, err = w.RecordIn(tx, o)
@@ -117,7 +121,8 @@ func TestAConflictRunsTheStepAgain(t *testing.T) {
 	err := store.Do(ctx, quick, func(tx *store.Tx) (err error) {
 		runs++
 		notes.Put(tx, fmt.Sprint(runs), store.Once)
-		recorded, err = w.RecordIn(tx, patterns.Outcome{ID: "mine", Task: "t", Strategy: "p", Duration: time.Hour, Errors: 3})
+		recorded, err = w.RecordIn(tx, patterns.Outcome{ID: "mine", Task: "t", Strategy: "p",
+			Duration: time.Hour, Errors: 3})
 		return err
 	})
 	require.NoError(t, err)
@@ -198,10 +203,13 @@ func TestPromptReturnsWhatItShows(t *testing.T) {
 		plan.Size = patterns.SectionSize{Items: items + 1}
 		text, recommended, warned := plan.Prompt()
 		for _, s := range slices.Concat(plan.Patterns, plan.Deprecated, plan.AntiPatterns) {
-			shown := strings.Contains(text, "- "+s.Pattern.Content+" [") || strings.Contains(text, "- "+s.Pattern.Content+"\n")
+			shown := strings.Contains(text, "- "+s.Pattern.Content+" [") ||
+				strings.Contains(text, "- "+s.Pattern.Content+"\n")
 			isWay := !s.Pattern.Anti && s.State != patterns.Deprecated
-			assert.Equal(t, shown && isWay, slices.Contains(recommended, s.Pattern.ID), "%s of %s", s.Pattern.ID, text)
-			assert.Equal(t, shown && !isWay, slices.Contains(warned, s.Pattern.ID), "%s of %s", s.Pattern.ID, text)
+			assert.Equal(t, shown && isWay, slices.Contains(recommended, s.Pattern.ID), "%s of %s",
+				s.Pattern.ID, text)
+			assert.Equal(t, shown && !isWay, slices.Contains(warned, s.Pattern.ID), "%s of %s",
+				s.Pattern.ID, text)
 		}
 		assert.Equal(t, strings.Count(text, "\n- "), len(recommended)+len(warned))
 	}
@@ -215,7 +223,8 @@ func TestPromptReturnsWhatItShows(t *testing.T) {
 func TestErrorPromptReturnsWhatItShows(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 5 {
-		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i), Task: "t", Message: fmt.Sprint("\n  - Time: number ", i)})
+		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i), Task: "t",
+			Message: fmt.Sprint("\n  - Time: number ", i)})
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.ResolveError(ctx, "e3"))
@@ -233,7 +242,8 @@ func TestErrorPromptReturnsWhatItShows(t *testing.T) {
 // fullStore has room for so many patterns.
 func fullStore(t *testing.T, most int) (*clock, *memstore.Store) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{"patterns.pattern": {Most: most, Refuse: true}}})
+	st, err := memstore.New(memstore.Config{Now: c.Now,
+		Limits: map[string]store.Limits{"patterns.pattern": {Most: most, Refuse: true}}})
 	require.NoError(t, err)
 	return c, st
 }
@@ -290,7 +300,8 @@ func TestRoomAgain(t *testing.T) {
 	for r, err := range st.Find(ctx, store.Query{Kind: "patterns.pattern"}) {
 		require.NoError(t, err)
 		if r.ID == "q" {
-			_, err := st.Commit(ctx, store.Batch{Records: []store.Record{{Ref: r.Ref, Revision: r.Revision}}})
+			_, err := st.Commit(ctx,
+				store.Batch{Records: []store.Record{{Ref: r.Ref, Revision: r.Revision}}})
 			require.NoError(t, err)
 		}
 	}
@@ -300,10 +311,12 @@ func TestRoomAgain(t *testing.T) {
 	assert.Equal(t, "Failed 5/5 times (100% failure rate)", w.pattern("anti-p").Reason)
 }
 
-// A warning that the host has defined stays in its words when the pattern of its name is inverted and rehabilitated.
+// A warning that the host has defined stays in its words when the pattern of its name is inverted
+// and rehabilitated.
 func TestAWarningOfTheHostStays(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	own, err := w.Define(ctx, patterns.Pattern{ID: "anti-q", Anti: true, Content: "Do not cut by hand", Reason: "a customer was hurt", Tags: []string{"safety"}})
+	own, err := w.Define(ctx, patterns.Pattern{ID: "anti-q", Anti: true,
+		Content: "Do not cut by hand", Reason: "a customer was hurt", Tags: []string{"safety"}})
 	require.NoError(t, err)
 	w.feedPattern("q", patterns.Harmful, 3, 0)
 	require.Equal(t, patterns.Inverted, w.standing("q").State)
@@ -320,9 +333,12 @@ func TestAWarningOfTheHostStays(t *testing.T) {
 // The time of matching grows with the number of words, and not with the ways to leave words out.
 func TestPhrasesWithOptionalWords(t *testing.T) {
 	phrase := strings.TrimSuffix(strings.Repeat("a? ", 12), " ") + " ... b? ... c? ... end"
-	w := newWorld(t, patterns.Config{Approaches: []patterns.Approach{{Name: "one", Phrases: []string{phrase, strings.Repeat("x|y ", 30) + "end"}}}})
+	w := newWorld(t,
+		patterns.Config{Approaches: []patterns.Approach{{Name: "one",
+			Phrases: []string{phrase, strings.Repeat("x|y ", 30) + "end"}}}})
 	begun := time.Now() //nolint:forbidigo // the test is about time
-	_, err := w.Extract(ctx, strings.Repeat("a ", 300)+strings.Repeat("x y ", 150)+strings.Repeat("the ", 2000))
+	_, err := w.Extract(ctx, strings.Repeat("a ", 300)+strings.Repeat("x y ",
+		150)+strings.Repeat("the ", 2000))
 	require.NoError(t, err)
 	assert.Less(t, time.Since(begun), 5*time.Second) //nolint:forbidigo // likewise
 	ids, err := w.Extract(ctx, "a a a a b c end")
@@ -356,7 +372,8 @@ func ExampleRecorder_RecordIn() {
 	if err := st.Declare(ctx, tickets.Kind); err != nil {
 		panic(err)
 	}
-	outcome := patterns.Outcome{ID: "run-1", Task: "t-7", Strategy: patterns.IDOf("Split by layer"), Success: true}
+	outcome := patterns.Outcome{ID: "run-1", Task: "t-7", Strategy: patterns.IDOf("Split by layer"),
+		Success: true}
 	var recorded *patterns.Recorded
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
 		tx.Want(recorder.OutcomeWants(outcome)) // is read together with the ticket
@@ -371,4 +388,3 @@ func ExampleRecorder_RecordIn() {
 	fmt.Println(err, recorded.Score.Class)
 	// Output: <nil> helpful
 }
-

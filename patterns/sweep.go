@@ -53,7 +53,8 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 			d.now = now
 			return d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
 		}
-		trial := &draft{step: &step{reading: *all}, r: r, tx: store.Reading(ctx, r.cfg.Store), now: now}
+		trial := &draft{step: &step{reading: *all}, r: r, tx: store.Reading(ctx, r.cfg.Store),
+			now: now}
 		if all.patterns[id].Value.Anti || settle(trial) != nil || trial.puts == 0 {
 			continue // nothing would change
 		}

@@ -401,7 +401,8 @@ func (m *Model) reject(t *rapid.T, seen ids) act {
 	}
 	return act{
 		func(s *feedback.Service) error {
-			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: seen.proposals[i].ID, Decision: feedback.Rejected, Actor: by, Reason: "x"})
+			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: seen.proposals[i].ID,
+				Decision: feedback.Rejected, Actor: by, Reason: "x"})
 			return err
 		},
 		func(s *state) bool {
@@ -447,7 +448,8 @@ func (m *Model) approve(t *rapid.T, seen ids) act {
 		return act{}
 	}
 	p := seen.proposals[i]
-	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: by, Reason: "x", Hash: p.Hash()}
+	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: by, Reason: "x",
+		Hash: p.Hash()}
 	stale := rapid.IntRange(0, 9).Draw(t, "stale") == 0
 	if stale {
 		review.Hash = strings.Repeat("0", 64)
