@@ -40,10 +40,11 @@ func summary(a *answer.Answer, heuristics ...string) (all []string) {
 		}
 		return fmt.Sprint(s.How, s.By, s.At.Sub(start), s.Worth)
 	}
+	sum := func(s answer.Sum) string { return fmt.Sprintf("%d %.9f %.9f", s.N, s.Weight, s.Share) }
 	for _, of := range heuristics {
 		r := a.Reception(of)
 		all = append(all,
-			fmt.Sprintf("of %q: praise %.9f, complaint %.9f", of, r.Praise, r.Complaint),
+			fmt.Sprintf("of %q: %s, %s", of, sum(r.Praise), sum(r.Complaint)),
 			number(r.Undo), number(r.Expected), number(r.Ignored), number(r.Silence),
 			fmt.Sprintf("%s %d %.9f %.9f", r.Implicit(false), r.Fate(false),
 				r.Agreement(true, false, 0.24, 0.072), r.Agreement(false, false, 0.24, 0.072)))
