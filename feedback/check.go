@@ -111,8 +111,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 		}
 		if c.ID != "" {
 			tx.Observe(evidence.Observation{
-				ID: store.IDOf("feedback.check", line.id, c.Tool,
-					c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
+				ID: store.IDOf("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id),
+				Channel: "check", Reward: kept, Weight: 1, At: now,
 			})
 		}
 	}

@@ -16,8 +16,7 @@ type checkedText struct {
 }
 
 // checkedOf returns a text as checks see it. Arguments of a call can be written in many ways that
-// mean the same, so they are decoded, and encoded anew with sorted keys and without escapes of
-// HTML.
+// mean the same, so they are decoded, and encoded with sorted keys and without escapes of HTML.
 func checkedOf(c *Checked) checkedText {
 	t := checkedText{raw: c.Text, wholes: []string{c.Text}}
 	if c.Tool == "" || c.Text == "" {
@@ -34,7 +33,7 @@ func checkedOf(c *Checked) checkedText {
 	return t
 }
 
-// canonical returns JSON encoded anew, or an error if the text is not one value.
+// canonical returns JSON in its canonical form, or an error if the text is not one value.
 func canonical(text string) (string, error) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber()
@@ -71,7 +70,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// stringsIn returns all strings in JSON, those of keys and of keys that are there twice among them.
+// stringsIn returns all strings in JSON, including keys, and keys that occur twice.
 func stringsIn(text string) (all []string) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber() // no number is out of range

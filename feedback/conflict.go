@@ -121,7 +121,8 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			}
 			texts[text] = len(found)
 			found = append(found, Conflict{
-				Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score, Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
+				Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score,
+				Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
 			})
 		})
 	return found, err

@@ -50,7 +50,8 @@ func ExampleConfig_authorize() {
 		panic(err)
 	}
 	_, err = rules.Review(context.Background(), feedback.Review{
-		Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: "mallory", Reason: "looks fine",
+		Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: "mallory",
+		Reason: "looks fine",
 	})
 	fmt.Println(err)
 	for entry, err := range store.AuditEntries(context.Background(), service.Config().Store, store.AuditQuery{Limit: 1}) {
@@ -141,7 +142,8 @@ func ExampleRules_Propose() {
 		panic(err)
 	}
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: edited.ID, Decision: feedback.Approved, Hash: edited.Hash(), Actor: "eve", Reason: "better so",
+		Proposal: edited.ID, Decision: feedback.Approved, Hash: edited.Hash(), Actor: "eve",
+		Reason: "better so",
 	})
 	fmt.Println(err)
 	_, err = rules.Review(ctx, feedback.Review{

@@ -48,7 +48,8 @@ func Example() {
 	fmt.Printf("proposed, from %v: %s\n", p.Evidence, p.Text)
 	for _, approver := range []string{"cleo", "dan"} {
 		p, err = rules.Review(ctx, feedback.Review{
-			Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+			Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: approver,
+			Reason: "seen it too",
 		})
 		if err != nil {
 			panic(err)

@@ -401,7 +401,8 @@ var faults = []fault{
 		var duplicate bool
 		err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
 			f := feedback.Feedback{
-				ID: "in", Gate: "g", Agent: "prd", Decision: feedback.Rejected, Reviewer: "ann", At: start, Summary: long,
+				ID: "in", Gate: "g", Agent: "prd", Decision: feedback.Rejected, Reviewer: "ann",
+				At: start, Summary: long,
 			}
 			duplicate, err = w.RecordIn(tx, f)
 			return err

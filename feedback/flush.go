@@ -59,43 +59,20 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil || !ready {
 		return nil, err
 	}
-	var draft *Draft
-	var disputed []Conflict
+	var n news
 	if !s.waits(last) { // not in the step, because a model may be slow
 		d, err := s.draft(ctx, members)
 		if err != nil {
 			return nil, err
 		}
-		d.Withdrawn, draft = 0, &d
-		if disputed, err = s.disputed(tx, draft); err != nil {
+		d.Withdrawn, n.draft = 0, &d
+		if n.disputed, err = s.disputed(tx, &d); err != nil {
 			return nil, err
 		}
 	}
-	revision, err := s.step(ctx, s.governing, func(c *change) error {
-		opened = nil
-		c.Want(clusterWants(cluster))
-		if draft != nil {
-			c.Want(draft.wants(), store.Wants{Queries: waitingQueries()})
-		}
-		last, ready, err := s.readyFor(c.Tx, cluster, members)
-		switch {
-		case err != nil || !ready:
-			return err
-		case s.waits(last):
-			opened, err = s.extend(c, last, members)
-			return err
-		case draft == nil:
-			return errDecided
-		}
-		opened = s.fromCluster(cluster, draft, last, members)
-		if err := s.opened(c, opened, disputed...); err != nil {
-			return err
-		}
-		if last != nil && last.Status == StatePending { // it has expired
-			s.expired(c, *last, opened.Created)
-		}
-		c.tell(s.entry(opened.Created, "", "propose", opened.ID, "cluster "+cluster))
-		return nil
+	revision, err := s.step(ctx, s.governing, func(c *change) (err error) {
+		opened, err = s.proposeMembers(c, cluster, members, n)
+		return err
 	})
 	switch {
 	case errors.Is(err, errDecided):
@@ -105,6 +82,41 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	case opened != nil:
 		opened.Revision = revision
 	}
+	return opened, nil
+}
+
+// news is the draft of a cluster, if it has no pending proposal, and the feedback that contradicts
+// the draft.
+type news struct {
+	draft    *Draft
+	disputed []Conflict
+}
+
+// proposeMembers opens the proposal of a cluster with these members, or gives it new evidence.
+func (s *Service) proposeMembers(
+	c *change, cluster string, members []Feedback, n news,
+) (opened *Proposal, err error) {
+	c.Want(clusterWants(cluster))
+	if n.draft != nil {
+		c.Want(n.draft.wants(), store.Wants{Queries: waitingQueries()})
+	}
+	last, ready, err := s.readyFor(c.Tx, cluster, members)
+	switch {
+	case err != nil || !ready:
+		return nil, err
+	case s.waits(last):
+		return s.extend(c, last, members)
+	case n.draft == nil:
+		return nil, errDecided
+	}
+	opened = s.fromCluster(cluster, n.draft, last, members)
+	if err := s.opened(c, opened, n.disputed...); err != nil {
+		return nil, err
+	}
+	if last != nil && last.Status == StatePending { // it has expired
+		s.expired(c, *last, opened.Created)
+	}
+	c.tell(s.entry(opened.Created, "", "propose", opened.ID, "cluster "+cluster))
 	return opened, nil
 }
 

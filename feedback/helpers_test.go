@@ -169,7 +169,8 @@ func (w *world) propose(actor string, d feedback.Draft, evidence ...string) feed
 func (w *world) review(p feedback.Proposal, decision feedback.Decision, actor string,
 	override ...string) (feedback.Proposal, error) {
 	return w.rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Decision: decision, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
+		Proposal: p.ID, Decision: decision, Actor: actor, Reason: "it is right", Hash: p.Hash(),
+		Override: override,
 	})
 }
 

@@ -18,7 +18,8 @@ import (
 var (
 	feedbackKind = shelf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
-			Name: "feedback.record", Limits: store.Limits{Most: 100_000}, Decided: []string{"reviewer_id", "resolver"},
+			Name: "feedback.record", Limits: store.Limits{Most: 100_000},
+			Decided: []string{"reviewer_id", "resolver"},
 		},
 		Place: func(r Feedback) (string, time.Time, []string) {
 			if !r.Erased.IsZero() {
@@ -372,7 +373,8 @@ func (c *change) raise(agent string, now time.Time) error {
 // Damaged returns the records of the service that hold something that this package has not written.
 func (s *Service) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){
-		feedbackKind.Damaged, proposalKind.Damaged, ruleKind.Damaged, markKind.Damaged, laneKind.Damaged,
+		feedbackKind.Damaged, proposalKind.Damaged, ruleKind.Damaged, markKind.Damaged,
+		laneKind.Damaged,
 	} {
 		found, err := damaged(ctx, s.cfg.Store)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // next prompt on.
 //
 //   - [StateRetired] takes an active rule out of use. To bring it back, propose to [Restore] it.
-//   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed anew.
+//   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed again.
 //
 // A refusal is a [*RefusedError]: see [Rules.Review].
 func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {

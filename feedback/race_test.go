@@ -169,9 +169,12 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 		if seen, err = rules.Proposal(ctx, id); err != nil {
 			return told{}, err
 		}
+		decision := feedback.Approved
+		if m.verb == "reject" {
+			decision = feedback.Rejected
+		}
 		p, err = rules.Review(ctx, feedback.Review{
-			Proposal: id, Decision: map[bool]feedback.Decision{true: feedback.Rejected,
-				false: feedback.Approved}[m.verb == "reject"], Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
+			Proposal: id, Decision: decision, Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
 		})
 	}
 	if state := (*feedback.RefusedError)(nil); errors.As(err, &state) {

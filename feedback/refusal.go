@@ -39,7 +39,7 @@ type Order struct {
 // A RefusedError says why a person may not do something, or not now. The refusal is in the audit
 // log.
 type RefusedError struct {
-	Reason string // in words that name nobody
+	Reason string // in words that name no person
 	// State is the state or the classification that something has, if it needs another one.
 	State string
 	// Conflicts are the active rules that a draft contradicts, if that is why.

@@ -62,7 +62,8 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 		return nil, err
 	}
 	if err := cfg.Store.Declare(
-		ctx, feedbackKind.View.Kind, proposalKind.View.Kind, ruleKind.View.Kind, markKind.Kind, laneKind.Kind, store.Audit,
+		ctx, feedbackKind.View.Kind, proposalKind.View.Kind, ruleKind.View.Kind, markKind.Kind,
+		laneKind.Kind, store.Audit,
 	); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,9 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 }
 
 // Wants names what [Service.RecordIn] reads.
-func (s *Service) Wants(ids ...string) store.Wants { return store.Wants{Refs: feedbackKind.refs(ids)} }
+func (s *Service) Wants(ids ...string) store.Wants {
+	return store.Wants{Refs: feedbackKind.refs(ids)}
+}
 
 // RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
 func (s *Service) RecordIn(tx *store.Tx, f Feedback) (duplicate bool, err error) {

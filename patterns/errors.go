@@ -81,11 +81,11 @@ type TaskError struct {
 // An error whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is configured otherwise.
 func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err error) {
 	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
-		id, err = r.RecordErrorIn(tx, e)
+		id, err = r.recordErrorIn(tx, e)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return "", failed("record error", err)
 	}
 	return id, nil
 }
@@ -93,8 +93,13 @@ func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err
 // RecordErrorIn is [Recorder.RecordError] in a step. It reads nothing. Give the error an ID if the
 // step may run again.
 func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
+	id, err = r.recordErrorIn(tx, e)
+	return id, failed("record error", err)
+}
+
+func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	if err := r.completeError(&e); err != nil {
-		return "", failed("record error", err)
+		return "", err
 	}
 	r.kinds.errors.Put(tx, e, store.Once)
 	tx.Then(func(receipt store.Receipt, err error) {

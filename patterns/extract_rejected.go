@@ -23,9 +23,12 @@ var (
 		lacks lacked lacking ignored ignoring`)
 	// pairs reject with the word after them.
 	pairs = map[string]set{
-		"rather": setOf("than"), "away": setOf("from"), "gave": setOf("up"), "ruled": setOf("out"), "used": setOf("to"), "problem": setOf("with"),
-		"trouble": setOf("with"), "failed": setOf("to at with when because by"), "little": setOf("sense point reason use value"),
-		"bad": setOf("idea"), "last": setOf("time"), "should": setOf("have"), "could": setOf("have"), "would": setOf("have"),
+		"rather": setOf("than"), "away": setOf("from"), "gave": setOf("up"), "ruled": setOf("out"),
+		"used": setOf("to"), "problem": setOf("with"),
+		"trouble": setOf("with"), "failed": setOf("to at with when because by"),
+		"little": setOf("sense point reason use value"),
+		"bad":    setOf("idea"), "last": setOf("time"), "should": setOf("have"),
+		"could": setOf("have"), "would": setOf("have"),
 	}
 	// speakers begin a clause of their own, unless a word that compares is before them: "instead of
 	// what we did".

@@ -239,7 +239,7 @@ func confirmed(text []string, turn int) bool {
 	return false
 }
 
-// denied reports whether the clause after a turn says that it was not done: "but nobody did", "only
+// denied reports whether the clause after a turn says that it was not done: "but it never was", "only
 // it never happened".
 func denied(text []string, turn int) bool {
 	if t := at(text, turn); sentenceEnds[t] || !turns[t] && t != "yet" &&

@@ -294,7 +294,8 @@ func written(t testing.TB, answer any) string {
 // TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a reason.
 func TestEveryMethodIsSwept(t *testing.T) {
 	without := map[string]string{
-		"Config": "asks no store", "Extract": "asks no store", "PlanWants": "asks no store", "ErrorsWants": "asks no store",
+		"Config": "asks no store", "Extract": "asks no store", "PlanWants": "asks no store",
+		"ErrorsWants":  "asks no store",
 		"OutcomeWants": "asks no store",
 	}
 	methods := reflect.TypeFor[*patterns.Recorder]()
@@ -307,7 +308,8 @@ func TestEveryMethodIsSwept(t *testing.T) {
 // An outcome, a rating or a decision is one commit with all that follows from it.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
-		"Record", "RecordIn", "RecordErrorIn", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
+		"Record", "RecordIn", "RecordErrorIn", "Rate", "Rate, a criterion", "Define", "Promote",
+		"Deprecate", "Reset", "Reset, keeping the evidence",
 		"Reset, a criterion", "Reset, strikes", "Reset, errors",
 	} {
 		s := newShaky(t)

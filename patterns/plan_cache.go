@@ -16,7 +16,7 @@ type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
 	// The records of either kind that this recorder has written since. The next plan reads no more
-	// than those, if nobody else wrote.
+	// than those, if no other recorder wrote.
 	ownPatterns, ownTasks ownWrites
 }
 
@@ -96,7 +96,8 @@ type told struct {
 func newTold(e *Entry) told {
 	o := &e.Outcome
 	return told{e.RecordedAt, e.isReview(), Precedent{
-		Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class, Result: plainly(e.Score),
+		Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class,
+		Result: plainly(e.Score),
 	}, wordSet(o.Description)}
 }
 
@@ -142,7 +143,7 @@ func (r *Recorder) current(tx *store.Tx) (patterns, tasks edition, err error) {
 	return now.patterns, now.tasks, nil
 }
 
-// pastPatterns returns all patterns that a plan may have. Nobody may change them.
+// pastPatterns returns all patterns that a plan may have. They must not be changed.
 func (r *Recorder) pastPatterns(tx *store.Tx, now edition) (*pastPatterns, error) {
 	known := r.past.patterns.Load()
 	if known != nil && known.version == now.version {
@@ -189,7 +190,7 @@ func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string
 	return p, nil
 }
 
-// pastTasks returns the tasks of the last outcomes. Nobody may change them.
+// pastTasks returns the tasks of the last outcomes. They must not be changed.
 func (r *Recorder) pastTasks(tx *store.Tx, now edition) (*pastTasks, error) {
 	known := r.past.tasks.Load()
 	if known != nil && known.version == now.version {

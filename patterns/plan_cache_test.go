@@ -42,8 +42,8 @@ func TestPlansAreOfNow(t *testing.T) {
 				if rng.IntN(3) > 0 {
 					o = good(id(), id())
 				}
-				o.Task, o.Description, o.Source = fmt.Sprint("t",
-					rng.IntN(40)), fmt.Sprint("move part ", i%7, " of the page ", i%5), fmt.Sprint("s", rng.IntN(3))
+				o.Task, o.Source = fmt.Sprint("t", rng.IntN(40)), fmt.Sprint("s", rng.IntN(3))
+				o.Description = fmt.Sprint("move part ", i%7, " of the page ", i%5)
 				other.record(o)
 			case n < 10:
 				class := []patterns.Class{patterns.Helpful, patterns.Harmful}[rng.IntN(2)]

@@ -7,7 +7,7 @@ const mostOwn = 1000
 
 // ownWrites are the commits of this recorder that changed records of a kind. Every commit raises
 // the version of its kind. So if the version rose by the number of the recorder's own commits,
-// nobody else changed anything, and it need only read what it wrote. The zero value is ready to
+// no other writer changed anything, and it need only read what it wrote. The zero value is ready to
 // use.
 type ownWrites struct {
 	mu           sync.Mutex
@@ -65,7 +65,7 @@ func (w *ownWrites) after(e *edition, version uint64) {
 }
 
 // since returns the ids that were written between two editions, each once. It reports whether
-// nobody else can have changed anything.
+// no other writer can have changed anything.
 func (w *ownWrites) since(old, now edition) (ids []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

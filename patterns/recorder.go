@@ -134,7 +134,7 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	var err error
 	for range 2 { // once more after ErrFull, which RecordIn remembers
 		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
-			if recorded, err = r.RecordIn(tx, o); err == nil && !recorded.Duplicate {
+			if recorded, err = r.recordIn(tx, o); err == nil && !recorded.Duplicate {
 				tx.Add(store.Batch{ID: r.cfg.Name + ":outcome:" + o.ID})
 			}
 			return err
@@ -145,11 +145,10 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	}
 	// another caller came first, or the entry is no longer kept
 	if err == nil && recorded.Duplicate && recorded.Strikes.Task == "" {
-		err = r.repeated(store.Reading(ctx, r.cfg.Store), o.ID, recorded)
-		return *recorded, failed("record", err)
+		err = r.repeated(store.Reading(ctx, r.cfg.Store), &o, recorded)
 	}
 	if err != nil {
-		return Recorded{}, err
+		return Recorded{}, failed("record", err)
 	}
 	return *recorded, nil
 }
@@ -172,24 +171,23 @@ func (r *Recorder) OutcomeWants(o Outcome) store.Wants {
 // If the store refuses another pattern, the step fails with [evidence.ErrFull]. Run it again: then
 // RecordIn adds no pattern.
 func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
-	now := r.cfg.Now()
-	err := r.fillTime(&o.At, now)
-	if err == nil {
-		err = o.validate(now)
-	}
-	var recorded *Recorded
-	if err == nil {
-		recorded, err = r.recordIn(tx, &o)
-	}
+	recorded, err := r.recordIn(tx, o)
 	return recorded, failed("record", err)
 }
 
-func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
-	tx.Want(r.OutcomeWants(*o))
-	if err := r.complete(tx, o); err != nil {
+func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
+	now := r.cfg.Now()
+	if err := r.fillTime(&o.At, now); err != nil {
 		return nil, err
 	}
-	named, entry := o.credited(), Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o)}
+	if err := o.validate(now); err != nil {
+		return nil, err
+	}
+	tx.Want(r.OutcomeWants(o))
+	if err := r.complete(tx, &o); err != nil {
+		return nil, err
+	}
+	named, entry := o.credited(), Entry{Outcome: o, Score: r.cfg.Scoring.Score(o)}
 	recorded := &Recorded{Score: entry.Score}
 	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
@@ -202,7 +200,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
 	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task,
 		At: o.At}
 	if d.duplicate = first.Revision > 0; d.duplicate {
-		return recorded, r.repeated(tx, o.ID, recorded)
+		return recorded, r.repeated(tx, &o, recorded)
 	}
 	recent, err := r.recent(tx, o.Task)
 	if err != nil {
@@ -222,7 +220,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
 			r.refused.add(o.ID)
 		case err == nil:
 			d.committed(receipt)
-			recorded.Duplicate, recorded.Transitions, recorded.Inversions = d.duplicate, d.transitions, d.inversions
+			recorded.Duplicate = d.duplicate
+			recorded.Transitions, recorded.Inversions = d.transitions, d.inversions
 			if !receipt.Duplicate {
 				recorded.Strikes = strikes
 			}
@@ -231,17 +230,20 @@ func (r *Recorder) recordIn(tx *store.Tx, o *Outcome) (*Recorded, error) {
 	return recorded, nil
 }
 
-// repeated fills in what came of an outcome that was recorded before. If its entry is no longer
-// kept, the score stays.
-func (r *Recorder) repeated(tx *store.Tx, id string, recorded *Recorded) error {
-	first, err := r.kinds.entries.In(tx, id)
+// repeated fills in what came of an outcome that was recorded before. If its entry is no longer kept,
+// the score is the score of this delivery.
+func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error {
+	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
 		return err
 	}
 	recorded.Duplicate = true
-	recorded.Score = first.Value.Score
-	recent, err := r.recent(tx, first.Value.Outcome.Task)
-	recorded.Strikes = r.strikes(first.Value.Outcome.Task, recent)
+	task := o.Task
+	if first.Revision > 0 {
+		recorded.Score, task = first.Value.Score, first.Value.Outcome.Task
+	}
+	recent, err := r.recent(tx, task)
+	recorded.Strikes = r.strikes(task, recent)
 	return err
 }
 

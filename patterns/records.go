@@ -88,7 +88,8 @@ type reading struct {
 
 func newReading() *reading {
 	return &reading{
-		patterns: make(map[PatternID]store.Row[Pattern]), tallies: make(map[PatternID]evidence.Tally), looked: make(map[PatternID]bool),
+		patterns: make(map[PatternID]store.Row[Pattern]),
+		tallies:  make(map[PatternID]evidence.Tally), looked: make(map[PatternID]bool),
 	}
 }
 

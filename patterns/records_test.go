@@ -186,6 +186,8 @@ func TestLimits(t *testing.T) {
 	again.ID, again.Task = "0", "t"
 	dropped := w.record(again)
 	assert.True(t, dropped.Duplicate, "its entry is gone, and its id is known")
+	assert.Equal(t, patterns.Helpful, dropped.Score.Class)
+	assert.Equal(t, "t", dropped.Strikes.Task)
 	assert.EqualValues(t, 3, w.standing("p").Counts.Successes)
 }
 

@@ -274,7 +274,8 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 	for _, o := range d.counted {
 		if o.Weight > 0 {
 			r.watch.Tell(ctx, heed.Counted{
-				Component: name, At: d.now, Subject: o.Cell.Item, Channel: d.what, Reward: o.Reward, Weight: o.Weight,
+				Component: name, At: d.now, Subject: o.Cell.Item, Channel: d.what, Reward: o.Reward,
+				Weight: o.Weight,
 			})
 		}
 	}
