@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/ahead"
-	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -34,31 +34,24 @@ type Agent struct {
 	cfg       Config
 	learning  *learning.Module
 	decider   *decision.Decider
-	plain     *decision.Decider // asks the model as if there were no heed
-	asker     *decision.Decider // asks the model in any case, and compares nothing
-	dreamer   *decision.Decider // likewise, and keeps no trace
-	reactions *decision.Reactions
 	extractor *decision.Extractor // nil: there is none
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
 	partition *partition.Partition // nil: there is none
 	taught    Taught               // by New
 
-	answers  store.View[row]
-	undoers  store.View[undoer]
+	answers  store.View[answer.Answer]
 	notes    store.View[noteRow]
 	lessons  store.View[lessonRow]
 	editions store.View[edition]
 
-	similar   heed.Similarity
-	shelf     shelf
-	own       store.Store  // the host's, or the one that New has opened
-	foresight *ahead.Store // cfg.Store, around it
-	frozen    atomic.Bool
-	watch     *watch.Watch
-	gates     sync.Map      // of models and of other code of the host's, by name
-	locks     [64]lock.Lock // of answers, by the hash of their ids
-	strategy  struct {
+	similar  heed.Similarity
+	shelf    shelf
+	own      store.Store // the host's, or the one that New has opened
+	frozen   atomic.Bool
+	watch    *watch.Watch
+	gates    sync.Map // of models and of other code of the host's, by name
+	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
 		chooser Chooser           // nil: likewise
@@ -83,19 +76,14 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	own := cfg.Store
-	foresight := &ahead.Store{Store: keeper{own, cfg.kept()}}
-	cfg.Store = foresight
+	cfg.Store = keeper{own, cfg.kept()}
 	a := &Agent{
-		own: own, foresight: foresight,
-		cfg: cfg, answers: answersOf(cfg.Name), undoers: undoersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
-		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
+		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name),
+		editions: editionsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
 	a.similar = a.remembering(cfg.Similarity)
 	a.frozen.Store(cfg.Frozen)
-	for i := range a.locks {
-		a.locks[i] = lock.New()
-	}
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.undoers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {
@@ -151,13 +139,11 @@ func (c *Config) kept() map[string]store.Limits {
 	if c.Keep == 0 {
 		return nil
 	}
-	learns := cmp.Or(c.part(c.Learning.Name, "learning"), "learning")
-	limits := make(map[string]store.Limits)
-	for _, kind := range []string{c.Name + ".answer", c.Name + ".undo", "strategy.choice", learns + ".fire", learns + ".click"} {
-		limits[kind] = store.Limits{For: c.Keep}
-	}
-	return limits
+	return map[string]store.Limits{c.kind(): {For: c.Keep}}
 }
+
+// kind returns the kind of the records of answers.
+func (c *Config) kind() string { return c.Name + ".answer" }
 
 // lessons returns the lessons that New teaches.
 func (c *Config) lessons() (Lessons, error) {
@@ -193,7 +179,7 @@ func (c *Config) lessons() (Lessons, error) {
 }
 
 // seeds draws the seeds of the parts, or none where the host gave none.
-func (c *Config) seeds() (of [3]rand.Source) {
+func (c *Config) seeds() (of [2]rand.Source) {
 	if c.Seed != nil {
 		for i := range of {
 			of[i] = rand.NewPCG(c.Seed.Uint64(), c.Seed.Uint64())
@@ -222,7 +208,7 @@ func (a *Agent) open(ctx context.Context) error {
 	var err error
 	if cfg.has(Learning) {
 		l := cfg.Learning
-		l.Name, l.BySource = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources
+		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources, cfg.kind()
 		share(cfg, &l.Store, &l.Now, &l.Observer)
 		if a.learning, err = learning.New(ctx, l); err != nil {
 			return err
@@ -284,11 +270,10 @@ func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Obs
 	}
 }
 
-func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err error) {
+func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err error) {
 	cfg := &a.cfg
 	d := cfg.Decision
 	share(cfg, &d.Store, &d.Now, &d.Observer)
-	d.LLM = decision.LLMFunc(generate)
 	d.MaxText, d.Prompts.Bare = cmp.Or(d.MaxText, maxText), true
 	if d.Prompts.System == "" {
 		d.Prompts.System = cfg.System
@@ -301,30 +286,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	if d.Seed == nil {
 		d.Seed = seeds[1]
 	}
-	d.Observer = unasked(d.Observer)
 	if a.decider, err = decision.New(ctx, d); err != nil {
-		return err
-	}
-	p := d
-	p.Strategy, p.Withhold = decision.AlwaysLLM, new(float64)
-	if a.asker, err = decision.New(ctx, p); err != nil {
-		return err
-	}
-	p = d
-	p.Strategy, p.NoCandidates = decision.AlwaysLLM, true
-	if s := seeds[2]; s != nil {
-		p.Seed = s
-	}
-	if a.plain, err = decision.New(ctx, p); err != nil {
-		return err
-	}
-	p.Store = nil
-	if a.dreamer, err = decision.New(ctx, p); err != nil {
-		return err
-	}
-	r := cfg.Reactions
-	share(cfg, &r.Store, &r.Now, &r.Observer)
-	if a.reactions, err = decision.NewReactions(ctx, r); err != nil {
 		return err
 	}
 	if len(cfg.Extract) > 0 {
@@ -371,35 +333,6 @@ func (a *Agent) Taught() Taught {
 // Freeze stops learning, or begins it again. A frozen agent answers by what was learned before; reactions and outcomes come to
 // nothing. It holds for this agent, in this process.
 func (a *Agent) Freeze(frozen bool) { a.frozen.Store(frozen) }
-
-// Sweep does what is due at now: it counts silence, tells the arms what answers were worth, and sweeps the parts and the store. It
-// implements [heed.Sweeper]. It goes on where a part fails, and returns the errors, joined.
-func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
-	var errs []error
-	if !a.frozen.Load() {
-		errs = append(errs, a.silence(ctx, now), a.settleAll(ctx))
-		if a.learning != nil {
-			errs = append(errs, a.learning.Sweep(ctx, now))
-		}
-		if l := a.Strategy(); l != nil {
-			errs = append(errs, l.Sweep(ctx, now))
-		}
-		if a.patterns != nil {
-			errs = append(errs, a.patterns.Sweep(ctx, now))
-		}
-		if a.feedback != nil {
-			errs = append(errs, a.feedback.Sweep(ctx, now))
-		}
-		if a.partition != nil {
-			errs = append(errs, a.partition.Sweep(ctx, now))
-		}
-	}
-	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
-}
-
-// Run calls [Agent.Sweep] every minute, until the context ends, and reevaluates heuristics: see [Config].Reevaluate. It is for a
-// goroutine of the host's. It returns as [heed.Run] does.
-func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a, sleep{a}) }
 
 func wrap(doing string, err error) error {
 	if err == nil {

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // A Reply is what a model answered that the framework asked.
@@ -41,21 +45,102 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		if e.OnChunk != nil {
 			err = a.show(ctx, &p)
 		}
-		answer, failed := a.checked(ctx, &p)
-		return answer, wrap("answer", errors.Join(err, failed))
+		given, failed := a.checked(ctx, &p)
+		return given, wrap("answer", errors.Join(err, failed))
 	}
 	m := a.model(p.Arm)
-	if m == nil {
+	if len(m.models) == 0 {
 		p.Result = decision.Result{Path: decision.Rejected, Reason: decision.LLMUnavailable}
+		a.decider.Notify(ctx, p.Result, p.Event.At)
 		return p.answer(), nil
 	}
-	c := &call{model: m, event: &p.Event}
+	c := &call{models: m, history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText)}
 	if e.OnChunk != nil {
 		c.pipe = &pipe{to: e.OnChunk}
 	}
-	p.began = a.cfg.Now()
-	answer, err := a.decide(ctx, &p, c)
-	return answer, wrap("answer", errors.Join(err, c.pipe.close()))
+	r := a.asking(&p)
+	a.converse(&p, &r)
+	err = a.ask(&p, r)
+	var res decision.Result
+	if p.began = a.cfg.Now(); err == nil {
+		res, err = a.decider.Reply(ctx, r, p.ask, c)
+	}
+	if err != nil {
+		return Answer{}, wrap("answer", err)
+	}
+	p.spare = c.spare.Load()
+	if res.Prompt != "" {
+		res.Prompt = withHistory(p.Event.History, res.Prompt, c.most)
+	}
+	if fault := c.pipe.fault(); fault != nil { // the model has not failed, and there is no answer
+		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
+		p.Result = res
+		a.decider.Notify(ctx, res, p.began)
+		return p.answer(), wrap("answer", fault)
+	}
+	given, err := a.conclude(ctx, &p, r, res)
+	return given, wrap("answer", errors.Join(err, c.pipe.close()))
+}
+
+// Answered records the answer of a model that the framework asked by a plan that is not ready, and begins to wait for what becomes
+// of the answer. The answer of one event counts once, however often it is reported.
+func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
+	switch {
+	case p.Event.ID == "":
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "must come from Prepare"})
+	case p.Ready:
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "is ready: no model was to be asked"})
+	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens or a negative latency"})
+	}
+	p.took = r.Latency
+	asked := a.asking(&p)
+	res, err := a.decider.Reply(ctx, asked, p.ask, given{r})
+	if err != nil {
+		return Answer{}, wrap("answered", err)
+	}
+	made, err := a.conclude(ctx, &p, asked, res)
+	return made, wrap("answered", err)
+}
+
+// conclude records what a model has answered.
+func (a *Agent) conclude(ctx context.Context, p *Plan, r decision.Request, res decision.Result) (Answer, error) {
+	began := p.began
+	if began.IsZero() {
+		began = p.Event.At
+	}
+	var err error
+	p.Text, p.Result = res.Text, res
+	switch res.Path {
+	case decision.Model:
+		p.followed = a.ways(ctx, p)
+		var before bool
+		if before, err = a.keep(ctx, p); err != nil {
+			return Answer{}, err
+		} else if before {
+			return a.checked(ctx, p)
+		}
+	case decision.Fallback:
+		err = a.failed(ctx, p)
+	}
+	a.decider.Notify(ctx, p.Result, began)
+	given, failed := a.checked(ctx, p)
+	return given, cmp.Or(err, failed)
+}
+
+// ways returns the ways of working that the answer to a task follows, as far as its text tells.
+func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
+	if a.patterns == nil || p.Event.Task == "" {
+		return nil
+	}
+	found, err := a.patterns.Extract(ctx, p.Text)
+	if err != nil {
+		a.watch.Failed(ctx, "find the patterns of "+p.Event.ID, err)
+	}
+	for _, id := range found {
+		ids = append(ids, string(id))
+	}
+	return ids
 }
 
 // show gives the host an answer that is ready.
@@ -70,191 +155,149 @@ func receive(f func()) error {
 	return host.Call("Event.OnChunk", func() error { f(); return nil })
 }
 
-// Answered takes what the model made of a plan that is not ready, and begins to wait for what becomes of the answer. The answer of
-// one event counts once, however often it is told.
-func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
-	switch {
-	case p.Event.ID == "":
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "must come from Prepare"})
-	case p.Ready:
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "is ready: no model was to be asked"})
-	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens or a negative latency"})
-	}
-	before, _, _, err := a.begin(ctx, p.Event.ID)
-	if err != nil {
-		return Answer{}, wrap("answered", err)
-	}
-	if before.Revision > 0 {
-		a.repeat(&p, &before.Value)
-		answer, err := a.checked(ctx, &p)
-		return answer, wrap("answered", err)
-	}
-	p.took = r.Latency
-	answer, err := a.decide(ctx, &p, &call{model: given{r}})
-	return answer, wrap("answered", err)
-}
-
 // answer returns the answer of a plan that is ready.
 func (p *Plan) answer() Answer {
 	return Answer{ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result}
 }
 
-// decide has a model answer.
-func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
-	first := a.first(p)
-	r := a.request(p, func(ctx context.Context, res decision.Result, trace store.Batch) error {
-		p.spare = c.spare.Load()
-		return first(ctx, res, trace)
-	})
-	if c.event != nil {
-		a.tell(p, c, &r)
-	}
-	res, err := a.deciderOf(p).Decide(context.WithValue(ctx, callKey{}, c), r)
-	if errors.Is(err, errAnswered) {
-		if err = a.earlier(ctx, p); err == nil {
-			return a.checked(ctx, p)
-		}
-	}
-	if err != nil {
-		return Answer{}, err
-	}
-	if c.event != nil && res.Prompt != "" {
-		res.Prompt = withHistory(c.event.History, res.Prompt, c.most)
-	}
-	p.Text, p.Result = res.Text, res
-	p.shorten(res.ShownIDs)
-	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
-		err = a.failed(ctx, p)
-	} else if p.spare && p.Choice != nil && !a.frozen.Load() {
-		err = a.settle(ctx, p.Event.ID)
-	}
-	answer, failed := a.checked(ctx, p)
-	return answer, cmp.Or(err, failed)
-}
-
-// tell has the model be told the conversation so far.
-func (a *Agent) tell(p *Plan, c *call, r *decision.Request) {
-	c.most = cmp.Or(a.cfg.Decision.MaxText, maxText)
+// converse has the model read the conversation so far.
+func (a *Agent) converse(p *Plan, r *decision.Request) {
 	for _, turn := range p.Event.History {
 		if a.cuts(turn.Text) {
 			p.LeftOut = append(p.LeftOut, LeftOut{What: "history", Why: "characters"})
 			break
 		}
 	}
-	beside := len(p.Event.History) > 0 || strings.Contains(strings.ToLower(r.Text), strings.ToLower(historyHeading))
-	r.Code = beside && prompt.Check(r.Text) != nil
+	heads := strings.Contains(strings.ToLower(r.Text), strings.ToLower(historyHeading))
+	r.Code = (len(p.Event.History) > 0 || heads) && prompt.Check(r.Text) != nil
 }
 
 // checked returns the answer of a plan, with the rules that it breaks.
-func (a *Agent) checked(ctx context.Context, p *Plan) (answer Answer, err error) {
-	answer = p.answer()
-	if answer.Text != "" && !p.unchecked {
-		answer.Violations, err = a.violations(ctx, feedback.Checked{ID: answer.ID, Text: answer.Text})
+func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) {
+	given = p.answer()
+	if given.Text != "" && !p.unchecked {
+		given.Violations, err = a.violations(ctx, feedback.Checked{ID: given.ID, Text: given.Text})
 	}
-	return answer, err
+	return given, err
 }
 
-// errAnswered says that the event was answered while this answer was made.
-var errAnswered = errors.New("the event has an answer")
+// keepTimeout bounds the commit of an answer. The caller's context does not end it, because the answer is there and should be kept.
+const keepTimeout = 5 * time.Second
 
-// first returns what commits an answer, if it is the first one of its event.
-func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batch) error {
-	commit := a.committer(p)
-	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
-		err := commit(ctx, res, trace)
-		if errors.Is(err, heed.ErrConflict) {
-			if before, _, _, e := a.begin(ctx, p.Event.ID); e == nil && before.Revision > 0 {
-				return errAnswered
+// keep records the answer of a model in one commit: its record, its trace and what waits for its fate. If the event was answered
+// meanwhile, the plan gets that answer, and keep reports true.
+func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
+	if ctx.Done() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+		defer cancel()
+	}
+	again, res := false, p.Result
+	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		if p.Result = res; again { // the first run relies on what the plan has read
+			row, err := a.answers.In(tx, answers.ID(p.Event.ID))
+			if before = row.Value.Reply != nil; err != nil || before {
+				return err
 			}
 		}
+		again = true
+		return a.keepIn(tx, p, &p.Result)
+	})
+	if before {
+		row, err := a.read(ctx, p.Event.ID)
+		if err != nil {
+			return true, err
+		}
+		a.repeat(p, &row)
+	}
+	return before, err
+}
+
+// keepIn adds the record of an answer to a step, with its trace and what waits for its fate.
+func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
+	if err := a.decider.TraceIn(tx, a.asking(p), res); err != nil {
 		return err
 	}
-}
-
-// earlier fills the plan with the answer that its event already has.
-func (a *Agent) earlier(ctx context.Context, p *Plan) error {
-	before, _, _, err := a.begin(ctx, p.Event.ID)
-	if err == nil {
-		a.repeat(p, &before.Value)
+	r, err := a.recordOf(p, res)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// committer returns what commits an answer: its trace, what waits for its fate, and what was in it.
-func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.Batch) error {
-	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
-		r, err := a.rowOf(ctx, p, &res)
-		if err != nil {
-			return err
-		}
-		kept := store.Batch{Records: []store.Record{a.answers.Record(r, 0)}}
-		if a.learning == nil || a.frozen.Load() || len(p.Undone) > 0 {
-			_, err := a.cfg.Store.Commit(ctx, trace, kept)
-			return err
-		}
-		e := &p.Event
-		return a.learning.Fire(ctx, learning.Fire{
+	e := &p.Event
+	switch {
+	case a.frozen.Load() || len(p.Undone) > 0:
+	case a.learning != nil:
+		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
 			Path: string(res.Path), Prediction: res.Predicted(), At: e.At, Compared: res.Compared[:min(len(res.Compared), maxCompared)],
-		}, trace, kept)
+		})
+	case r.Choice != nil && !r.Reply.Spare && !a.cfg.ArmsIgnoreSilence:
+		end := r.At.Add(silenceWindow)
+		r.Fires = []answer.Fire{{Shown: r.At, Silence: end, Due: end, Path: r.Reply.Path}}
 	}
+	if err != nil {
+		return err
+	}
+	if r.Reply.Spare {
+		if err := a.credit(tx, &r, new(error)); err != nil {
+			return err
+		}
+	}
+	a.answers.Put(tx, r, 0)
+	return nil
 }
 
 // maxCompared is how many comparisons package learning takes.
 const maxCompared = 64
 
-// silenceWindow is how long nobody may say anything until that counts, where the agent has no heuristics.
+// silenceWindow is the time without a reaction after which silence counts, if the agent has no heuristics.
 const silenceWindow = 30 * time.Second
 
-// rowOf returns the record of an answer.
-func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row, err error) {
+// recordOf returns the record of an answer.
+func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err error) {
 	e := &p.Event
-	r = row{
-		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
-		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
-		Cut: res.Cut, Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Known: slices.Clone(res.Told), Rules: p.Rules, At: e.At,
+	reply := &answer.Reply{
+		Path: string(res.Path), Response: res.ResponseID, Cut: res.Cut, Heuristic: res.CreditID, Threshold: res.Threshold, Task: e.Task,
 	}
-	if r.Choice != nil {
-		r.Spent = p.spentOn(res, a.cfg.Now())
+	r = answer.Answer{
+		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Tenant: e.Tenant, Person: e.Person, Session: e.Session, Domain: e.Domain,
+		Stream: e.Stream, Reply: reply, Prompt: promptOf(p, res), Undoes: slices.Clone(p.Undone),
 	}
-	if r.Undoes = slices.Clone(p.Undone); len(r.Undoes) > 0 {
-		r.Choice = nil
+	if p.Choice != nil && len(p.Undone) == 0 && res.Path != decision.Heuristic {
+		r.Choice = p.Choice.Record()
+		r.Choice.IgnoreSilence = a.cfg.ArmsIgnoreSilence
+		reply.Spent = p.spentOn(res, a.cfg.Now())
 	}
 	if res.Path == decision.Heuristic {
-		r.Believed = res.Prediction.Confidence
-		r.Choice = nil
+		reply.Believed = res.Prediction.Confidence
 	}
-	if r.Spare = p.spare && r.Choice != nil; r.Spare {
-		r.Spent.Cost, r.Spent.Tokens = 0, 0 // they are the fallback's
-	}
-	r.Overruled = p.overruled
-	r.Ways, r.Warnings = slices.Clone(p.Ways), slices.Clone(p.Warnings)
-	for _, n := range p.Notes {
-		r.Notes = append(r.Notes, n.ID)
+	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
+		reply.Spent.Cost, reply.Spent.Tokens = 0, 0 // they are the fallback's
 	}
 	if !a.cfg.Decision.HashTexts {
-		r.Text, r.About = res.Text, e.Text
-		if err := a.redact(&r.Text, &r.About); err != nil { // whole, as a part of a secret does not look like one
+		reply.Text, reply.About = res.Text, e.Text
+		if err := a.redact(&reply.Text, &reply.About); err != nil { // whole, because a part of a secret does not look like one
 			return r, err
 		}
-		r.About = beginning(r.About)
+		reply.About = beginning(reply.About)
 	}
-	if a.patterns != nil && e.Task != "" && res.Path == decision.Model {
-		followed, err := a.patterns.Extract(ctx, res.Text)
-		if err != nil {
-			a.watch.Failed(ctx, "find the patterns of "+e.ID, err)
-		}
-		r.Followed = followed
-	}
-	switch {
-	case r.Choice == nil || a.frozen.Load():
-	case r.Spare:
-		r.Owed = true
-	default:
-		r.Due = r.At.Add(a.window(e.Domain))
-	}
+	reply.Followed = p.followed
 	return r, nil
+}
+
+// promptOf returns what the model was shown and what was withheld from it, nil if there is nothing to say.
+func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
+	shown := &answer.Prompt{
+		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Told: slices.Clone(res.Told), Overruled: p.overruled,
+		Rules: slices.Clone(p.Rules), Ways: slices.Clone(p.Ways), Warnings: slices.Clone(p.Warnings),
+	}
+	for _, n := range p.Notes {
+		shown.Notes = append(shown.Notes, n.ID)
+	}
+	lists := len(shown.Shown) + len(shown.Told) + len(shown.Rules) + len(shown.Notes) + len(shown.Ways) + len(shown.Warnings)
+	if lists+len(shown.Compared)+len(shown.Overruled) == 0 {
+		return nil
+	}
+	return shown
 }
 
 // redact leaves out of texts what must not be kept.
@@ -272,19 +315,28 @@ func (a *Agent) redact(texts ...*string) error {
 	})
 }
 
-// window returns after how long silence counts for an arm.
-func (a *Agent) window(domain string) time.Duration {
-	if a.learning == nil {
-		return silenceWindow
-	}
-	windows := a.learning.Config().Strategy.Windows(domain)
-	return cmp.Or(max(windows.Silence, 0), max(windows.Undo, 0), silenceWindow)
-}
-
-// failed tells the arm that its model gave no answer.
+// failed credits the arm with the failure of its model.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
-	if p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
+	learner := a.Strategy()
+	stopped := ctx.Err() != nil || errors.Is(p.Result.Err, context.Canceled)
+	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || stopped {
 		return nil
 	}
-	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", statement{part{Value: -1, Trust: 1, Share: 1}, "error", "", p.Event.At}, p.spentOn(&p.Result, a.cfg.Now()))
+	known := func(arm strategy.Arm) bool { return arm.ID == p.Choice.Arm }
+	if !slices.ContainsFunc(learner.Config().Arms, known) {
+		return nil
+	}
+	spent := p.spentOn(&p.Result, a.cfg.Now())
+	_, err := learner.Observe(ctx, strategy.Outcome{
+		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error", At: maxTime(p.Event.At, p.Choice.At),
+		Cost: spent.Cost, Latency: spent.Latency, Tokens: spent.Tokens,
+	})
+	return err
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

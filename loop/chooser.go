@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -14,6 +16,27 @@ import (
 // is used, and the observer is told of the error.
 type Chooser interface {
 	Select(ctx context.Context, q strategy.Query) (strategy.Choice, error)
+}
+
+// A stepChooser chooses as a part of a step. heed's own choosers do.
+type stepChooser interface {
+	Wants(q strategy.Query) store.Wants
+	SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
+}
+
+// stepChooser returns the chooser, if it is one of heed's.
+func (a *Agent) stepChooser() stepChooser {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	own, _ := a.strategy.chooser.(stepChooser)
+	return own
+}
+
+// arms returns the ways of answering that there are.
+func (a *Agent) arms() []Arm {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	return a.strategy.arms
 }
 
 // chooser returns who chooses the arms of a learner.
@@ -31,17 +54,9 @@ func (c *Config) chooser(ctx context.Context, learner *strategy.Learner) (choose
 	return chooser, err
 }
 
-// spent is what an answer took, for its arm.
-type spent struct {
-	Cost    float64       `json:"cost,omitempty"`
-	Latency time.Duration `json:"latency,omitempty"`
-	Tokens  int           `json:"tokens,omitempty"`
-	Told    float64       `json:"told,omitempty"` // the cost of the last outcome
-}
-
 // spentOn returns what the model's answer to a plan took.
-func (p *Plan) spentOn(res *decision.Result, now time.Time) spent {
-	s := spent{
+func (p *Plan) spentOn(res *decision.Result, now time.Time) answer.Spent {
+	s := answer.Spent{
 		Cost:    (float64(res.InputTokens)*p.Arm.InputPrice + float64(res.OutputTokens)*p.Arm.OutputPrice) / 1e6,
 		Latency: p.took, Tokens: res.InputTokens + res.OutputTokens,
 	}
@@ -49,8 +64,4 @@ func (p *Plan) spentOn(res *decision.Result, now time.Time) spent {
 		s.Latency = max(now.Sub(p.began), 0)
 	}
 	return s
-}
-
-func (s spent) into(o *strategy.Outcome) {
-	o.Cost, o.Latency, o.Tokens = s.Cost+s.Told, s.Latency, s.Tokens
 }

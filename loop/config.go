@@ -115,14 +115,13 @@ type Config struct {
 	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in free text. nil means Similarity.
 	//
-	// Learning, Decision, Strategy, Patterns, Feedback and Reactions are the configurations of the parts. Store, Now, Observer and
+	// Learning, Decision, Strategy, Patterns and Feedback are the configurations of the parts. Store, Now, Observer and
 	// Name are set here where they are not set there. So are the model, the seed and the arms.
-	Learning  learning.Config
-	Decision  decision.Config
-	Strategy  strategy.Config
-	Patterns  patterns.Config
-	Feedback  feedback.Config
-	Reactions decision.ReactionsConfig
+	Learning learning.Config
+	Decision decision.Config
+	Strategy strategy.Config
+	Patterns patterns.Config
+	Feedback feedback.Config
 
 	// Redact changes each text before it is stored, to leave out what must not be kept: of events, answers, prompts, tools' errors,
 	// outcomes and corrections. It holds for all parts that have no Redact of their own. It changes neither what the model is sent nor what

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
-// A Correction is what a reviewer says of an answer.
+// A Correction is what a reviewer writes about an answer.
 type Correction struct {
-	// ID names the correction, which counts once. "" means that the answer, the reviewer and the text name it.
+	// ID names the correction, which counts once. If empty, the answer, the reviewer and the text name it.
 	ID       string
 	Reviewer string
-	// Decision is what the reviewer decided. "" means [feedback.ApprovedWithChanges] if there is a text, and else
+	// Decision is what the reviewer decided. If empty, it is [feedback.ApprovedWithChanges] if there is a text, and else
 	// [feedback.Approved].
 	Decision feedback.Decision
-	// Text says in a sentence what was wrong, or what was right and should be repeated. Comment is what else was said.
+	// Text states in a sentence what was wrong, or what was right and should be repeated. Comment is further explanation.
 	Text, Comment string
 	Severity      string // as in [feedback.Feedback]
 	Tags          []string
@@ -32,12 +32,12 @@ type Correction struct {
 // gate is where corrections of the loop are made.
 const gate = "loop"
 
-// Correct takes a reviewer's words. Corrections that say the same become a proposal, which other people approve as a rule:
-// see [Agent.Feedback]. It returns what was made of the correction: its Proposal is the id of the pending proposal that it speaks
-// for, or "". Without feedback, the error is a [*heed.ConfigError].
+// Correct records a reviewer's correction. Corrections that mean the same become a proposal, which other people approve as a
+// rule: see [Agent.Feedback]. Correct returns the correction with its Proposal, the id of the pending proposal that it supports,
+// or "". Without feedback, the error is a [*heed.ConfigError].
 //
-// A correction of an answer that a heuristic gave is also the reviewer's complaint about the heuristic, as a [Reaction] of -1 is. A later
-// reaction of the same person replaces it.
+// A correction is also the reviewer's complaint about the answer, like a [Reaction] of -1: it ends the silence, and counts against
+// the heuristic or the arm. Both are one commit. A later reaction of the same person replaces the complaint.
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)
@@ -45,64 +45,67 @@ func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.
 
 func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	if a.feedback == nil {
-		return feedback.Feedback{}, &heed.ConfigError{Field: "Without", Value: a.cfg.Without, Reason: "must not have Feedback, to take corrections"}
+		return feedback.Feedback{}, &heed.ConfigError{
+			Field: "Without", Value: a.cfg.Without, Reason: "must not have Feedback, to take corrections",
+		}
 	}
-	kept, err := a.read(ctx, id)
-	if err != nil || a.frozen.Load() {
+	if a.frozen.Load() {
+		_, err := a.read(ctx, id)
 		return feedback.Feedback{}, err
 	}
+	var f feedback.Feedback
+	err := a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
+		f = a.feedbackOf(r, c)
+		if _, err := a.feedback.RecordIn(tx, f); err != nil {
+			return err
+		}
+		return a.complain(tx, r, &f, c)
+	})
+	var stands error
+	if errors.Is(err, errStands) {
+		stands, err = err, nil
+	}
+	if err != nil {
+		return feedback.Feedback{}, err
+	}
+	made, err := a.feedback.Evaluate(ctx, f.ID)
+	return made, cmp.Or(err, stands)
+}
+
+// feedbackOf returns a correction as package feedback records it.
+func (a *Agent) feedbackOf(r *answer.Answer, c Correction) feedback.Feedback {
 	decided := feedback.Approved
 	if c.Text != "" {
 		decided = feedback.ApprovedWithChanges
 	}
 	f := feedback.Feedback{
-		ID: cmp.Or(c.ID, "loop:"+store.IDOf(a.cfg.Name, id, c.Reviewer, c.Text)), Gate: gate, Agent: a.cfg.Name, Task: id,
-		Decision: cmp.Or(c.Decision, decided), Reviewer: c.Reviewer, Summary: c.Text, Comment: c.Comment, Severity: c.Severity,
-		Tags: slices.Clone(c.Tags), Rules: kept.Value.Rules, At: c.At,
+		ID:   cmp.Or(c.ID, "loop:"+store.IDOf(a.cfg.Name, r.ID, c.Reviewer, c.Text)),
+		Gate: gate, Agent: a.cfg.Name, Task: r.ID, Decision: cmp.Or(c.Decision, decided), Reviewer: c.Reviewer,
+		Summary: c.Text, Comment: c.Comment, Severity: c.Severity, Tags: slices.Clone(c.Tags), At: c.At,
+	}
+	if r.Prompt != nil {
+		f.Rules = r.Prompt.Rules
 	}
 	if f.At.IsZero() {
-		f.At = kept.Value.At // so that the same correction, told again, is the same
+		f.At = r.At // so that the same correction, sent again, is the same
 	}
-	if _, err := a.feedback.Record(ctx, f); err != nil {
-		return feedback.Feedback{}, err
-	}
-	made, err := a.feedback.Evaluate(ctx, f.ID)
-	return made, errors.Join(err, a.complain(ctx, &kept.Value, &f, c))
+	return f
 }
 
-// errHeard says that a correction was heard already.
-var errHeard = errors.New("the correction counts already")
-
-// complain takes a correction as a complaint about the heuristic that gave the answer, once.
-func (a *Agent) complain(ctx context.Context, r *row, f *feedback.Feedback, c Correction) error {
-	if f.Decision == feedback.Approved || r.Path != decision.Heuristic {
-		return nil
-	}
-	if c.At.IsZero() {
-		c.At = a.cfg.Now()
-	}
+// complain puts a correction on the record of the answer as a complaint, once.
+func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c Correction) error {
 	mark := store.IDOf(f.ID)
-	complaint := Reaction{Person: c.Reviewer, Channel: learning.ChannelExplicit, Value: -1, Weight: 1, At: c.At}
-	if complaint.At.Before(r.At) { // as clocks differ
-		complaint.At = r.At
-	}
-	again := false
-	err := a.change(ctx, r.ID, func(after *row) error {
-		again = after.judged(complaint.Person)
-		if slices.Contains(after.Corrected, mark) || len(after.Corrected) >= maxSaid {
-			return errHeard
-		}
-		after.Corrected = append(slices.Clone(after.Corrected), mark)
-		after.say(said{
-			Person: complaint.Person, Channel: complaint.Channel, Value: complaint.Value, Weight: complaint.Weight, At: complaint.At,
-			Judged: a.judges(),
-		})
+	if f.Decision == feedback.Approved || r.Marked(mark) {
 		return nil
-	}, func(ctx context.Context, after *row, b store.Batch) error {
-		return a.credit(ctx, after, complaint, again, b)
+	}
+	at := c.At
+	if at.IsZero() {
+		at = a.cfg.Now()
+	}
+	if at.Before(r.At) { // because clocks differ
+		at = r.At
+	}
+	return a.say(tx, r, answer.Statement{
+		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(), Value: -1, At: at, Mark: mark,
 	})
-	if errors.Is(err, errHeard) {
-		return nil
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
@@ -22,6 +23,8 @@ type Event struct {
 	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText, which is 32,000 characters by
 	// default. Plan.LeftOut says so if it was longer. Its first 8 KiB say which heuristics, notes and tasks are like it.
 	Text string
+	// Tenant separates organisations that share a store. It may be empty.
+	Tenant string
 	// Session is the conversation, Person who is answered, and Stream the place where the next message shows whether the
 	// answer was passed over. All may be empty.
 	Session, Person, Stream string
@@ -69,12 +72,12 @@ type Answer struct {
 
 // A Reaction is what a person makes of an answer. Of the reactions of one person, channel and target the latest holds.
 type Reaction struct {
-	Person  string      // all without a name are one person
-	Channel string      // how it is known. "" means "user_explicit"
-	Target  heed.Target // which part of the answer is meant. "" means all of it
-	Value   float64     // how good the answer was, in [-1, 1]. 0 withdraws the reaction
-	Weight  float64     // multiplies what it counts, in [0, 1e6]. 0 means 1
-	At      time.Time   // the zero time means now
+	Person  string        // all without a name are one person
+	Channel string        // how it is known. "" means "user_explicit"
+	Target  answer.Target // which part of the answer is meant. "" means all of it
+	Value   float64       // how good the answer was, in [-1, 1]. 0 withdraws the reaction
+	Weight  float64       // multiplies what it counts, in [0, 1e6]. 0 means 1
+	At      time.Time     // the zero time means now
 }
 
 // A ToolResult is a tool's call, or its result, while an event was answered.
@@ -110,8 +113,9 @@ type Outcome struct {
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's: see [Config].Price.
 	Cost   float64
-	Source string    // who says so; may be empty
-	At     time.Time // the zero time means now
+	Source string            // who reports it; may be empty
+	Kind   answer.SourceKind // of the source: a person, or an instrument such as CI; may be empty
+	At     time.Time         // the zero time means now
 }
 
 // value returns how good it was, and whether that is known.
@@ -145,6 +149,9 @@ func (o *Outcome) validate() error {
 	case !(o.Cost >= 0 && o.Cost <= evidence.MaxWeight):
 		return &heed.InputError{Field: "Cost", Reason: "must be in [0, 1e6]"}
 	}
+	if !o.Kind.Valid() {
+		return &heed.InputError{Field: "Kind", Reason: "must be person, instrument or empty"}
+	}
 	return evidence.CheckText("Source", o.Source)
 }
 
@@ -161,7 +168,7 @@ func beginning(text string) string {
 func (e *Event) validate() error {
 	for _, t := range [...]struct{ field, value string }{
 		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream}, {"Domain", e.Domain}, {"Task", e.Task},
-		{"Item", e.Item}, {"Context", e.Context},
+		{"Item", e.Item}, {"Context", e.Context}, {"Tenant", e.Tenant},
 	} {
 		if err := evidence.CheckText(t.field, t.value); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/channels"
@@ -44,18 +45,28 @@ type Account struct {
 	Followed  []patterns.PatternID    // the ways of working that the answer followed
 	Contents  map[string]string       // what those ways of working say, by their ids, as far as they are still known
 	Shown     []string                // the heuristics that the prompt had
-	Compared  []heed.Comparison       // the heuristics that the prompt withheld
+	Compared  []answer.Comparison     // the heuristics that the prompt withheld
 	Told      []string                // the heuristics that the prompt withheld, but that it or the conversation says all the same
-	Silent    time.Time               // when nobody had said anything, of an answer without an arm; zero: somebody had, or it is too early
 	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
 	// worth are joined by commas.
 	Worth   float64
 	Channel string
 	Known   bool
-	// Heard is all that was said and seen of the answer. Confidence is how much of it counts for the arm, in [0, 1]: 0 says that something else
-	// goes before it.
-	Heard []strategy.Result
+	// Statements are everything that was stated or observed about the answer, each with its source.
+	Statements []Statement
+}
+
+// A Statement is one statement about an answer: a reaction, an outcome, a correction, an undo, silence.
+type Statement struct {
+	Channel string            // how it is known, such as "user_explicit" or "outcome"
+	Source  string            // who stated it; may be empty
+	Kind    answer.SourceKind // of the source; may be empty
+	At      time.Time
+	Value   float64 // how good the answer was, in [-1, 1]
+	// Confidence is how much of it counts for the arm, in [0, 1]: the share in the worth, times the trust in it. 0 means that another
+	// statement sets it aside.
+	Confidence float64
 }
 
 // Explain says why an answer was given. An unknown answer is [ErrNoAnswer].
@@ -65,39 +76,38 @@ func (a *Agent) Explain(ctx context.Context, id string) (Account, error) {
 }
 
 func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
-	kept, err := a.read(ctx, id)
+	r, err := a.read(ctx, id)
 	if err != nil {
 		return Account{}, err
 	}
-	r := &kept.Value
 	account := Account{
-		ID: r.ID, Path: r.Path, Text: r.Text, Cut: r.Cut, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
-		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Followed: r.Followed, Shown: r.Shown, Compared: r.Compared,
-		Overruled: r.Overruled,
+		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At, Heuristic: r.Reply.Heuristic,
+		Needed: r.Reply.Threshold, Believed: r.Reply.Believed, Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
 	}
-	account.Spare, account.Undid = r.Spare, r.Undoes
-	account.Worth, account.Channel, account.Known = r.worth()
-	account.Heard = r.known()
-	account.Told = r.Known
-	if r.Choice == nil && !account.Known {
-		fate, err := a.fate(ctx, r)
-		if err != nil {
-			return Account{}, err
-		}
-		account.Silent = fate.Silent
+	for _, id := range r.Reply.Followed {
+		account.Followed = append(account.Followed, patterns.PatternID(id))
 	}
-	if r.Heuristic != "" && a.learning != nil {
-		trust, err := a.learning.Explain(ctx, r.Heuristic)
+	if p := r.Prompt; p != nil {
+		account.Notes, account.Ways, account.Warnings, account.Shown = p.Notes, p.Ways, p.Warnings, p.Shown
+		account.Compared, account.Overruled, account.Told = p.Compared, p.Overruled, p.Told
+	}
+	if r.Choice != nil {
+		choice := strategy.ChoiceOf(r.Choice)
+		account.Choice = &choice
+	}
+	account.Worth, account.Channel, account.Known = r.Worth()
+	if account.Heuristic != "" && a.learning != nil {
+		trust, err := a.learning.Explain(ctx, account.Heuristic)
 		if err == nil {
 			account.Trust = &trust
 		} else if !errors.Is(err, heed.ErrNotFound) {
 			return Account{}, err
 		}
 	}
-	if account.Contents, err = a.contents(ctx, r); err != nil {
+	if account.Contents, err = a.contents(ctx, &account); err != nil {
 		return Account{}, err
 	}
-	for _, id := range r.Rules {
+	for _, id := range rulesOf(&r) {
 		if a.feedback == nil {
 			break
 		}
@@ -122,8 +132,29 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	return account, nil
 }
 
+// rulesOf returns the rules that the prompt of an answer had.
+func rulesOf(r *answer.Answer) []string {
+	if r.Prompt == nil {
+		return nil
+	}
+	return r.Prompt.Rules
+}
+
+// statementsOf returns every statement about an answer.
+func statementsOf(r *answer.Answer) (all []Statement) {
+	for _, p := range r.Parts() {
+		if r.Reply.Spare || len(r.Undoes) > 0 {
+			p.Share = 0
+		}
+		all = append(all, Statement{
+			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value, Confidence: p.Share * p.Trust,
+		})
+	}
+	return all
+}
+
 // contents returns what the ways of working of an answer say.
-func (a *Agent) contents(ctx context.Context, r *row) (map[string]string, error) {
+func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, error) {
 	contents := make(map[string]string)
 	ids := slices.Concat(r.Ways, r.Warnings)
 	for _, id := range r.Followed {
@@ -250,12 +281,10 @@ func (a *Account) became() Branch {
 	switch {
 	case len(a.Undid) > 0:
 		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
-	case !a.Known && !a.Silent.IsZero():
-		b.Text = fmt.Sprintf("nobody had said anything of it by %s, which is weak approval by default", a.Silent.UTC().Format(day))
 	case !a.Known:
 		b.Text = "nothing is known yet of what it was worth"
 	}
-	for _, h := range a.Heard {
+	for _, h := range a.Statements {
 		counts := fmt.Sprintf("counts %.2f", h.Confidence)
 		switch {
 		case len(a.Undid) > 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
@@ -22,16 +23,16 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	if cfg.Store == nil {
 		return Account{}, &heed.ConfigError{Field: "Store", Reason: "must be set"}
 	}
-	a := &Agent{cfg: cfg, answers: answersOf(cfg.Name)}
+	a := &Agent{cfg: cfg, answers: answers.View(cfg.kind())}
 	if err := cfg.Store.Declare(ctx, a.answers.Kind); err != nil {
 		return Account{}, err
 	}
 	err := adopt(&a.learning, func() (*learning.Module, error) {
-		return learning.Open(ctx, learning.Config{Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Now})
+		return learning.Open(ctx, learning.Config{Store: cfg.Store, Name: cfg.part("", "learning"), Answers: cfg.kind(), Now: cfg.Now})
 	})
 	if err == nil {
 		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
-			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now})
+			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Answers: cfg.kind(), Now: cfg.Now})
 		})
 	}
 	if err == nil {

@@ -126,61 +126,43 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	}
 }
 
-// books returns the heuristics and notes as the store has them, if need be read anew. version is that of the notes.
-func (a *Agent) books(ctx context.Context, version uint64) (*books, error) {
-	held := a.shelf.get()
-	same, err := a.holds(ctx, held)
-	if err != nil || same && held.version == version {
-		return held, err
+// booksIn returns the heuristics and notes as the store has them. It reads only what has changed since this process read it.
+func (a *Agent) booksIn(tx *store.Tx) (*books, error) {
+	version, err := tx.Get(a.notes.Ref(""))
+	if err != nil {
+		return nil, err
 	}
-	b := &books{version: version}
+	held := a.shelf.get()
+	b := &books{version: version.Revision}
+	if a.learning != nil {
+		if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
+			return nil, err
+		}
+	}
+	same := held != nil && slices.EqualFunc(held.all, b.all, func(a, b learning.Heuristic) bool {
+		return a.ID == b.ID && a.Revision == b.Revision
+	})
+	if same && held.version == b.version {
+		return held, nil
+	}
 	_, lexical := a.cfg.Similarity.(heed.Trigrams)
 	if same {
 		b.all, b.heuristics = held.all, held.heuristics
-	} else if err := a.readHeuristics(ctx, b, lexical); err != nil {
-		return nil, err
+	} else {
+		b.heuristics = make(map[string]*index[learning.Heuristic])
+		for _, h := range b.all {
+			if h.Action != "" {
+				of(b.heuristics, h.Domain).add(h, h.Condition, lexical)
+			}
+		}
 	}
-	if held != nil && held.version == version {
+	if held != nil && held.version == b.version {
 		b.notes = held.notes
-	} else if err := a.readNotes(ctx, b, lexical); err != nil {
+	} else if err := a.readNotes(tx.Context(), b, lexical); err != nil {
 		return nil, err
 	}
 	a.shelf.put(b)
 	return b, nil
-}
-
-// holds reports whether the heuristics are those of the books.
-func (a *Agent) holds(ctx context.Context, b *books) (same bool, err error) {
-	if a.learning == nil || b == nil {
-		return b != nil, nil
-	}
-	i := 0
-	for h, err := range a.learning.Heuristics(ctx) {
-		if err != nil {
-			return false, err
-		}
-		if i == len(b.all) || b.all[i].ID != h.ID || b.all[i].Revision != h.Revision {
-			return false, nil
-		}
-		i++
-	}
-	return i == len(b.all), nil
-}
-
-func (a *Agent) readHeuristics(ctx context.Context, b *books, lexical bool) error {
-	b.heuristics = make(map[string]*index[learning.Heuristic])
-	if a.learning == nil {
-		return nil
-	}
-	for h, err := range a.learning.Heuristics(ctx) {
-		if err != nil {
-			return err
-		}
-		if b.all = append(b.all, h); h.Action != "" {
-			of(b.heuristics, h.Domain).add(h, h.Condition, lexical)
-		}
-	}
-	return nil
 }
 
 func (a *Agent) readNotes(ctx context.Context, b *books, lexical bool) error {
@@ -243,9 +225,9 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 	return found[:min(len(found), most)], nil
 }
 
-// candidates returns the heuristics that fit an event, the best first, each with its trust of now. A heuristic that has lost half of its
+// candidatesIn returns the heuristics that fit an event, the best first, each with its trust of now. A heuristic that has lost half of its
 // first trust is no candidate, as the model might believe it. Before that, its agreement may still speak for it.
-func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
+func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -253,7 +235,7 @@ func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic
 	for i, m := range found {
 		ids[i] = m.it.ID
 	}
-	standings, err := a.learning.Standings(ctx, ids...)
+	standings, err := a.learning.StandingsIn(tx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +258,7 @@ func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic
 
 // nearest returns the heuristic with the most similar action among those whose condition is like one.
 func (a *Agent) nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
-	b, err := a.current(ctx)
+	b, err := a.booksIn(store.Reading(ctx, a.cfg.Store))
 	if err != nil {
 		return "", 0, err
 	}
@@ -299,27 +281,4 @@ func (a *Agent) nearest(ctx context.Context, condition, message string) (id stri
 		}
 	}
 	return id, similarity, nil
-}
-
-// current returns the heuristics and notes as the store has them.
-func (a *Agent) current(ctx context.Context) (*books, error) {
-	var s store.Snapshot
-	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.notes.Ref("")}); err != nil {
-		return nil, err
-	}
-	return a.books(ctx, s.Records[0].Revision)
-}
-
-// begin reads what tells whether an event was answered, what its text took back, and the version of the notes.
-func (a *Agent) begin(ctx context.Context, id string) (before store.Row[row], undid undoer, version uint64, err error) {
-	var s store.Snapshot
-	refs := []store.Ref{a.answers.Ref(store.IDOf(id)), a.undoers.Ref(store.IDOf(id)), a.notes.Ref("")}
-	if err := a.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
-		return before, undid, 0, err
-	}
-	if before, err = a.answers.Of(s.Records[0]); err != nil {
-		return before, undid, 0, err
-	}
-	earlier, err := a.undoers.Of(s.Records[1])
-	return before, earlier.Value, s.Records[2].Revision, err
 }

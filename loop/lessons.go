@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -95,7 +94,7 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 		count(isNew, changed)
 	}
 	for i, n := range l.Notes {
-		isNew, changed, err := a.keep(ctx, n)
+		isNew, changed, err := a.note(ctx, n)
 		if err != nil {
 			return taught, named(fmt.Sprintf("Notes[%d]", i), err)
 		}
@@ -177,7 +176,7 @@ func (l *Lessons) faults() (faults []error) {
 func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	before, is := known[h.ID]
 	first := true
-	err = records.Retry(ctx, func() (err error) {
+	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
 		if !first {
 			standings, err := a.learning.Standings(ctx, h.ID)
 			if err != nil {
@@ -272,7 +271,8 @@ func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
 	for _, h := range taught {
 		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Now()}, store.Once))
 	}
-	return a.alone(ctx, nil, b)
+	_, err := a.cfg.Store.Commit(ctx, b)
+	return err
 }
 
 // miss names what is missing, and takes it out if the lessons are all there are.
@@ -294,7 +294,7 @@ func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, onl
 // quicker, it looks again at what is stored.
 func (a *Agent) takeOut(ctx context.Context, m missing) error {
 	first := true
-	return records.Retry(ctx, func() (err error) {
+	return store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
 		if !first {
 			err = a.reread(ctx, &m)
 		}
@@ -305,7 +305,8 @@ func (a *Agent) takeOut(ctx context.Context, m missing) error {
 		case err != nil:
 			return err
 		case m.note.Revision > 0:
-			return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+			_, err := a.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+			return err
 		case m.heuristic.Action == "":
 			return nil
 		}
@@ -327,25 +328,20 @@ func (a *Agent) reread(ctx context.Context, m *missing) (err error) {
 	return err
 }
 
-// keep stores a note, if it is new or changed.
-func (a *Agent) keep(ctx context.Context, n Note) (isNew, changed bool, err error) {
-	err = records.Retry(ctx, func() error {
-		kept, err := a.notes.Get(ctx, a.cfg.Store, store.IDOf(n.ID))
-		switch {
-		case errors.Is(err, heed.ErrNotFound):
-			isNew = true
-		case err != nil:
+// note stores a note, if it is new or changed.
+func (a *Agent) note(ctx context.Context, n Note) (isNew, changed bool, err error) {
+	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		row, err := a.notes.In(tx, store.IDOf(n.ID))
+		isNew, changed = row.Revision == 0, row.Revision > 0 && row.Value.Note != n
+		if err != nil || !isNew && !changed {
 			return err
-		case kept.Value.Note == n:
-			return nil
-		default:
-			isNew, changed = false, true
 		}
-		row := noteRow{n, kept.Value.At}
+		at := row.Value.At
 		if isNew {
-			row.At = a.cfg.Now()
+			at = a.cfg.Now()
 		}
-		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Record(row, kept.Revision)}})
+		a.notes.Put(tx, noteRow{n, at}, row.Revision)
+		return nil
 	})
 	return isNew, changed, err
 }
@@ -380,7 +376,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 		return nil
 	}
 	s := cfg.Strategy
-	s.Name, s.BySource = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources
+	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources, cfg.kind()
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

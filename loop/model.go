@@ -9,51 +9,33 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
-// A call says what the decider's model does in one call of Decide. It goes with the context, so that one decider serves every arm,
-// every framework and every conversation.
+// A call is the model of one answer: a chain of models, which are told the conversation so far and may give the answer in pieces.
 type call struct {
-	model decision.LLM // nil: the request is kept, and nothing is asked
-	event *Event
-	most  int   // how many characters of a turn the model is told
-	pipe  *pipe // nil: nobody wants pieces
-	asked decision.LLMRequest
-	spare atomic.Bool // a fallback answered, as the first model failed
+	models  chain
+	history []Turn
+	most    int         // how many characters of a turn the model is told
+	pipe    *pipe       // nil: pieces are not wanted
+	spare   atomic.Bool // a fallback answered, because the first model failed
 }
 
-type callKey struct{}
-
-// quietKey marks a call of Decide in the context. With true the host's observer hears nothing of it, with false only of an answer.
-type quietKey struct{}
+// Generate implements [decision.LLM].
+func (c *call) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	if r.JSON {
+		return c.models.Generate(ctx, r)
+	}
+	r.Prompt = withHistory(c.history, r.Prompt, c.most)
+	reply, by, err := c.models.ask(ctx, r, c.pipe)
+	c.spare.Store(c.models.led && by > 0)
+	return reply, err
+}
 
 var errNotAsked = errors.New("the model is asked elsewhere")
-
-// generate is the model of the deciders.
-func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if c == nil {
-		return decision.LLMResponse{}, errNotAsked
-	}
-	if c.model == nil {
-		c.asked = r
-		return decision.LLMResponse{}, errNotAsked
-	}
-	if c.event != nil && !r.JSON {
-		r.Prompt = withHistory(c.event.History, r.Prompt, c.most)
-	}
-	if models, ok := c.model.(chain); ok && !r.JSON {
-		reply, by, err := models.ask(ctx, r, c.pipe)
-		c.spare.Store(models.led && by > 0)
-		return reply, err
-	}
-	return c.model.Generate(ctx, r)
-}
 
 const historyHeading = "The conversation so far:"
 
@@ -73,40 +55,6 @@ func withHistory(history []Turn, text string, most int) string {
 		}
 	}
 	return b.String() + "\n" + text
-}
-
-// unasked returns an observer that is not told of calls that only look.
-func unasked(o heed.Observer) heed.Observer {
-	if o == nil {
-		return nil
-	}
-	return func(ctx context.Context, n heed.Notice) {
-		if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.pipe.fault() != nil {
-			if n = blameless(n); n == nil {
-				return
-			}
-		}
-		quiet, marked := ctx.Value(quietKey{}).(bool)
-		decided, ok := n.(heed.Decided)
-		if !marked || !quiet && !(ok && decided.Path == string(decision.Rejected)) {
-			o(ctx, n)
-		}
-	}
-}
-
-// blameless returns what the observer is told where the host's receiver of pieces has panicked, or nil. The model has not failed, and
-// the caller gets the panic.
-func blameless(n heed.Notice) heed.Notice {
-	switch n := n.(type) {
-	case heed.Failed:
-		if n.What == "model" {
-			return nil
-		}
-	case heed.Decided:
-		n.Reason = ""
-		return n
-	}
-	return n
 }
 
 // A member is a model that may be asked. Calls that were given up hold places of its gate.
@@ -148,21 +96,16 @@ func (a *Agent) chain(name string, first decision.LLM) chain {
 	return c
 }
 
-// model returns what answers for an arm, or nil.
-func (a *Agent) model(arm Arm) decision.LLM {
-	var c chain
+// model returns what answers for an arm. Without models, the chain is empty.
+func (a *Agent) model(arm Arm) chain {
 	switch named := a.cfg.Models[arm.ModelName]; {
 	case arm.Model != nil:
-		c = a.chain("arm "+arm.ID, arm.Model)
+		return a.chain("arm "+arm.ID, arm.Model)
 	case named != nil:
-		c = a.chain("model "+arm.ModelName, named)
+		return a.chain("model "+arm.ModelName, named)
 	default:
-		c = a.chain("model", a.cfg.Model)
+		return a.chain("model", a.cfg.Model)
 	}
-	if len(c.models) == 0 {
-		return nil
-	}
-	return c
 }
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.

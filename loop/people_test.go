@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -112,7 +112,7 @@ func TestManyPeopleOnOneAnswer(t *testing.T) {
 	for i := range 97 {
 		c.react("e", fmt.Sprint("person ", i), 1)
 	}
-	for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
+	for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 		c.now = c.now.Add(time.Second)
 		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "mallory", Target: target, Value: -1}))
 	}

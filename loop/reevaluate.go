@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -22,7 +23,7 @@ type sleep struct{ a *Agent }
 // Sweep implements [heed.Sweeper].
 func (s sleep) Sweep(ctx context.Context, now time.Time) error {
 	a := s.a
-	if a.cfg.Reevaluate == 0 || a.learning == nil || a.model(Arm{}) == nil || a.frozen.Load() {
+	if a.cfg.Reevaluate == 0 || a.learning == nil || len(a.model(Arm{}).models) == 0 || a.frozen.Load() {
 		return nil
 	}
 	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
@@ -45,7 +46,7 @@ func (a *Agent) claim(ctx context.Context, now time.Time) (bool, error) {
 	if kept.Revision > 0 && now.Sub(kept.Value.At) < a.cfg.Reevaluate {
 		return false, nil
 	}
-	err = a.alone(ctx, nil, store.Batch{Records: []store.Record{a.editions.Record(edition{id, now}, kept.Revision)}})
+	_, err = a.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{a.editions.Record(edition{id, now}, kept.Revision)}})
 	if errors.Is(err, heed.ErrConflict) { // somebody was quicker
 		return false, nil
 	}
@@ -74,9 +75,8 @@ func (a *Agent) reevaluate(ctx context.Context, now time.Time) error {
 		all[i].Confidence = standings[all[i].HeuristicID].Confidence
 	}
 	d := a.decider.Config()
-	asked := context.WithValue(context.WithValue(ctx, callKey{}, &call{model: a.model(Arm{})}), quietKey{}, true)
-	found, err := decision.Reevaluate(asked, decision.ReevaluateConfig{
-		Strategy: a.dreamer, Similarity: d.Similarity, Threshold: d.SimilarityThreshold, Seed: a.dice(now),
+	found, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{
+		Strategy: unheard{a.decider, a.model(Arm{})}, Similarity: d.Similarity, Threshold: d.SimilarityThreshold, Seed: a.dice(now),
 	}, all)
 	errs := []error{err}
 	for _, r := range found {
@@ -85,6 +85,22 @@ func (a *Agent) reevaluate(ctx context.Context, now time.Time) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// An unheard strategy asks a model, shows it nothing and keeps no trace.
+type unheard struct {
+	decider *decision.Decider
+	model   decision.LLM
+}
+
+// Decide implements [decision.Strategy].
+func (u unheard) Decide(ctx context.Context, r decision.Request) (decision.Result, error) {
+	r.AskModel, r.ShowNone = true, true
+	ask, err := u.decider.Ask(r)
+	if err != nil {
+		return decision.Result{}, err
+	}
+	return u.decider.Reply(ctx, r, ask, u.model)
 }
 
 // dice draw the heuristics of one time.
@@ -96,9 +112,9 @@ func (a *Agent) dice(now time.Time) rand.Source {
 }
 
 // dreamt has a comparison wait for silence, as an answer of the model's does.
-func (a *Agent) dreamt(ctx context.Context, c *heed.Comparison, now time.Time) error {
+func (a *Agent) dreamt(ctx context.Context, c *answer.Comparison, now time.Time) error {
 	return a.learning.Fire(ctx, learning.Fire{
 		EventID: fmt.Sprint("reevaluated:", store.IDOf(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()),
-		Path:    pathReevaluated, Compared: []heed.Comparison{*c}, At: now,
+		Path:    pathReevaluated, Compared: []answer.Comparison{*c}, At: now,
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -141,7 +140,7 @@ func newPupil(ctx context.Context, guarded bool, heuristics ...string) (*pupil, 
 }
 
 func (p *pupil) judge(ctx context.Context, heuristic, event, person string, value float64) error {
-	_, err := p.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: heuristic, EventID: event, Person: person, Value: value}})
+	_, err := p.Judge(ctx, learning.Judgement{HeuristicID: heuristic, EventID: event, Person: person, Value: value})
 	return err
 }
 

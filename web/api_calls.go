@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/loop"
@@ -367,7 +368,7 @@ func (a *api) react(ctx context.Context, _ *caller, in *reactCall) (none, error)
 		return none{}, lacks("agent")
 	}
 	return none{}, a.cfg.Agent.React(ctx, in.Answer, loop.Reaction{
-		Person: in.Person, Channel: in.Channel, Target: heed.Target(in.Target), Value: in.Value, Weight: in.Weight, At: in.At,
+		Person: in.Person, Channel: in.Channel, Target: answer.Target(in.Target), Value: in.Value, Weight: in.Weight, At: in.At,
 	})
 }
 

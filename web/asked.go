@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -16,16 +17,15 @@ type asked struct {
 
 // askedOf reads an answer. It returns [heed.ErrNotFound] if the answer is not kept.
 func (h *Handler) askedOf(ctx context.Context, id string) (one asked, err error) {
-	var s store.Snapshot
-	if err := h.cfg.Store.Read(ctx, &s, nil, []store.Ref{{Kind: h.cfg.Name + ".answer", ID: store.IDOf(id)}}); err != nil {
+	view := answers.View(h.cfg.Name + ".answer")
+	kept, err := view.Get(ctx, h.cfg.Store, answers.ID(id))
+	if err == nil && kept.Value.Reply == nil {
+		err = heed.ErrNotFound
+	}
+	if err != nil {
 		return one, err
 	}
-	if s.Records[0].Revision == 0 {
-		return one, heed.ErrNotFound
-	}
-	if err := decoded(s.Records[0], &one.answerRow); err != nil {
-		return one, err
-	}
+	one.answerRow = rowOf(&kept.Value)
 	all := []asked{one}
 	err = h.questions(ctx, all)
 	return all[0], err

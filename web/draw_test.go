@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/channels"
@@ -37,9 +36,9 @@ func TestCurve(t *testing.T) {
 			if i%3 == 0 {
 				value = -1
 			}
-			_, err := m.Judge(t.Context(), learning.Judgement{Verdict: heed.Verdict{
+			_, err := m.Judge(t.Context(), learning.Judgement{
 				HeuristicID: "rotate", Person: fmt.Sprint("p", i), EventID: fmt.Sprint("e", i), Value: value, At: now,
-			}})
+			})
 			require.NoError(t, err)
 		}
 		e, err := m.Explain(t.Context(), "rotate")

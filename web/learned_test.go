@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -67,9 +67,9 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 		value := map[bool]float64{true: 1, false: -1}[good]
 		require.NoError(t, w.agent.React(t.Context(), answer.ID, loop.Reaction{Person: say("ann"), Channel: say("thumb"), Value: value}))
 		require.NoError(t, w.agent.Outcome(t.Context(), answer.ID, loop.Outcome{Success: &good, Ways: []patterns.PatternID{patterns.PatternID(say("tests-first"))}, Failure: say("failed")}))
-		_, err = w.agent.Learning().Judge(t.Context(), learning.Judgement{Verdict: heed.Verdict{
+		_, err = w.agent.Learning().Judge(t.Context(), learning.Judgement{
 			HeuristicID: say("rotate"), EventID: fmt.Sprint("other", i), Person: say("ann"), Value: value, At: w.now,
-		}})
+		})
 		require.NoError(t, err)
 	}
 	w.cfg = web.Config{Store: st, Agent: w.agent, Identify: byHeader, Now: clock, Live: live}

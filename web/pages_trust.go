@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -195,17 +197,26 @@ func (h *Handler) way(ctx context.Context, r *http.Request) (title string, _ any
 	return title, d, nil
 }
 
-// An answerRow is what a list says of an answer.
+// An answerRow is an answer as a list shows it.
 type answerRow struct {
-	ID        string    `json:"id"`
-	Text      string    `json:"text"`
-	Response  string    `json:"response"` // the name of its trace
-	Person    string    `json:"person"`
-	Heuristic string    `json:"heuristic"`
-	At        time.Time `json:"at"`
-	Choice    *struct {
-		Arm string `json:"arm"`
-	} `json:"choice"`
+	ID        string
+	Text      string
+	Response  string // the name of its trace
+	Person    string
+	Heuristic string
+	Arm       string // empty: none was chosen
+	At        time.Time
+}
+
+func rowOf(a *answer.Answer) answerRow {
+	row := answerRow{ID: a.ID, Person: a.Person, Heuristic: a.Heuristic(), At: a.At}
+	if a.Reply != nil {
+		row.Text, row.Response = a.Reply.Text, a.Reply.Response
+	}
+	if a.Choice != nil {
+		row.Arm = string(a.Choice.Arm)
+	}
+	return row
 }
 
 // An answersData is a page of answers.
@@ -220,7 +231,8 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 	after := r.URL.Query().Get("after")
 	d := answersData{Late: after != ""}
 	last := ""
-	for record, err := range h.cfg.Store.Find(ctx, store.Query{Kind: h.cfg.Name + ".answer", After: after, Limit: perPage + 1}) {
+	view := answers.View(h.cfg.Name + ".answer")
+	for kept, err := range view.Find(ctx, h.cfg.Store, store.Query{After: after, Limit: perPage + 1}) {
 		if err != nil {
 			return title, nil, err
 		}
@@ -228,11 +240,10 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 			d.Next = address(h.link("/answers", "after", last))
 			break
 		}
-		var row asked
-		if err := decoded(record, &row.answerRow); err != nil {
-			return title, nil, err
+		last = kept.Place
+		if kept.Value.Reply != nil { // else it is a choice that the host made past the agent
+			d.Rows = append(d.Rows, asked{answerRow: rowOf(&kept.Value)})
 		}
-		d.Rows, last = append(d.Rows, row), record.Place
 	}
 	return title, d, h.questions(ctx, d.Rows)
 }

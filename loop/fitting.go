@@ -1,0 +1,109 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/learning"
+)
+
+// A fitting is what fits an event among the heuristics and notes, for text that has to be compared with them only once.
+type fitting struct {
+	books      *books
+	heuristics []match[learning.Heuristic]
+	notes      []match[Note]
+	item       string        // the cell of the event's text, where arms go by it
+	late       [3]error      // of the two comparisons and of the item
+	took       time.Duration // for comparing
+}
+
+// fitting compares an event with the heuristics and notes that this process holds, before anything is read. The host's similarity
+// and embedder have half of the budget of time for that, so that the other half stays for rules and the rest.
+func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
+	defer cancel()
+	f := a.fit(limited, a.shelf.get(), e)
+	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	f.item, f.late[2] = a.itemOf(limited, e)
+	f.took += time.Since(began) //nolint:forbidigo // likewise
+	return f
+}
+
+// fit compares an event with heuristics and notes.
+func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
+	if f.books = b; b == nil {
+		return f
+	}
+	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	if a.learning != nil {
+		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Fit, considered)
+	}
+	if !a.cfg.Shadow {
+		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit, a.cfg.Budget.Notes)
+	}
+	f.took = time.Since(began) //nolint:forbidigo // likewise
+	return f
+}
+
+// refit compares an event again, because the heuristics or notes have changed.
+func (a *Agent) refit(ctx context.Context, old *fitting, b *books, e *Event) fitting {
+	f := a.fit(ctx, b, e)
+	f.item, f.late[2] = old.item, old.late[2]
+	return f
+}
+
+func (f *fitting) noted() (notes []Note) {
+	for _, m := range f.notes {
+		notes = append(notes, *m.it)
+	}
+	return notes
+}
+
+// itemOf returns the cell of an event's text, or "" where arms do not go by it.
+func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
+	if a.partition == nil || e.Item != "" || a.Strategy() == nil || aboutNotes(a.arms()) {
+		return "", nil
+	}
+	item, err = a.partition.Item(ctx, beginning(e.Text))
+	return item, overdue(ctx, err)
+}
+
+// overdue adds the context's error if a function of the host's has failed after its end with another error.
+func overdue(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// maxCalls is how many calls of a function of the host's run at a time, abandoned ones included until they return.
+const maxCalls = 64
+
+// pass calls a function of the host's, and gives it up when the context ends.
+func pass[T any](ctx context.Context, a *Agent, who string, f func(context.Context) (T, error)) (T, error) {
+	return host.Pass(ctx, a.gate(who, maxCalls), who, f)
+}
+
+// A bounded similarity gives up a call of the host's when the context ends.
+type bounded struct {
+	*Agent
+	of heed.Similarity
+}
+
+// Similar implements [heed.Similarity].
+func (b bounded) Similar(ctx context.Context, text string, others []string) ([]float64, error) {
+	return pass(ctx, b.Agent, "the similarity", func(ctx context.Context) ([]float64, error) {
+		return b.of.Similar(ctx, text, others)
+	})
+}
+
+// embeds returns an embedder that gives up a call of the host's when the context ends.
+func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
+	return func(ctx context.Context, texts []string) ([][]float32, error) {
+		return pass(ctx, a, "the embedder", func(ctx context.Context) ([][]float32, error) { return e(ctx, texts) })
+	}
+}

@@ -1,0 +1,104 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// Hear interprets a later message of a session that is not to be answered. It may take an answer back, show how it turned out,
+// or pass it over. [Agent.Answer] and [Agent.Prepare] do so with their own event. The message's session, person and stream
+// select the answers that it can be about. Hear returns what it changed.
+func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
+	if a.frozen.Load() || a.learning == nil {
+		return nil, nil
+	}
+	if m.At.IsZero() {
+		m.At = a.cfg.Now()
+	}
+	h, err := a.learning.Hearing(m)
+	if err != nil {
+		return nil, wrap("hear", err)
+	}
+	var changes []*learning.Change
+	var failed, stands error
+	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) (err error) {
+		changes, _, err = a.heard(tx, h, &stands)
+		failed = a.learning.FailuresIn(tx)
+		return err
+	})
+	return changesOf(changes), wrap("hear", errors.Join(err, failed))
+}
+
+// heard counts what a message means, credits the arms of the answers that it changes, and returns what changed and which answers
+// were taken back.
+func (a *Agent) heard(tx *store.Tx, h *learning.Hearing, stands *error) (changes []*learning.Change, undone []string, err error) {
+	rows, changes, err := h.In(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, row := range rows {
+		if row.Value.Reply != nil {
+			if err := a.settle(tx, row, stands); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return changes, undoneBy(changes), nil
+}
+
+// undoneBy returns the answers that changes take back.
+func undoneBy(changes []*learning.Change) (ids []string) {
+	for _, c := range changes {
+		if s := &c.Signal; s.Channel == learning.ChannelUndo && s.EventID != "" && !slices.Contains(ids, s.EventID) {
+			ids = append(ids, s.EventID)
+		}
+	}
+	return ids
+}
+
+func changesOf(all []*learning.Change) (changes []learning.Change) {
+	for _, c := range all {
+		changes = append(changes, *c)
+	}
+	return changes
+}
+
+// hearing returns how an event's own text is interpreted, nil if it can change nothing.
+func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
+	if a.learning == nil || a.frozen.Load() {
+		return nil, nil
+	}
+	return a.learning.Hearing(learning.Message{
+		ID: e.ID, Stream: e.Stream, Session: e.Session, Person: e.Person, Text: e.Text, At: e.At,
+	})
+}
+
+// undoneQuery finds the answers that an event's text has taken back already, by a plan before this one.
+func (a *Agent) undoneQuery(e *Event) store.Query {
+	return store.Query{Kind: a.answers.Name, Keys: []string{answers.UndoneBy(e.ID)}}
+}
+
+// undoneBefore returns the answers that an event's text has taken back already.
+func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
+	var s store.Snapshot
+	if err := tx.Read(&s, nil, nil, a.undoneQuery(e)); err != nil {
+		return nil, err
+	}
+	for _, r := range s.Found[0] {
+		row, err := a.answers.Of(r)
+		if err != nil {
+			return nil, err
+		}
+		by := func(s answer.Statement) bool { return s.How == answer.Undo && s.Message == e.ID }
+		if slices.ContainsFunc(row.Value.Statements, by) {
+			ids = append(ids, row.Value.ID)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,215 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+)
+
+// ErrNoAnswer reports that no answer has this id, or that it is not kept any more. It is a [heed.ErrNotFound].
+var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
+
+func checkID(id string) error {
+	if id == "" {
+		return &heed.InputError{Field: "id", Reason: "must not be empty"}
+	}
+	return nil
+}
+
+// read reads the record of an answer.
+func (a *Agent) read(ctx context.Context, id string) (answer.Answer, error) {
+	if err := checkID(id); err != nil {
+		return answer.Answer{}, err
+	}
+	row, err := a.answers.Get(ctx, a.cfg.Store, answers.ID(id))
+	if errors.Is(err, heed.ErrNotFound) || err == nil && row.Value.Reply == nil {
+		err = ErrNoAnswer
+	}
+	return row.Value, err
+}
+
+// Find returns the id of the newest answer of a session, for an outcome that has the session alone, such as the outcome of a
+// ticket. Answers that took another one back are left out. Without any answer, the error is [ErrNoAnswer].
+func (a *Agent) Find(ctx context.Context, session string) (id string, err error) {
+	if session == "" {
+		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
+	}
+	for row, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{answers.Session(session)}}) {
+		if err != nil {
+			return "", wrap("find", err)
+		}
+		if r := &row.Value; r.Session == session && r.Reply != nil && len(r.Undoes) == 0 {
+			return r.ID, nil
+		}
+	}
+	return "", wrap("find", ErrNoAnswer)
+}
+
+// in returns the record of an answer as a step sees it.
+func (a *Agent) in(tx *store.Tx, id string) (store.Row[answer.Answer], error) {
+	row, err := a.answers.In(tx, answers.ID(id))
+	if err == nil && row.Value.Reply == nil {
+		err = ErrNoAnswer
+	}
+	return row, err
+}
+
+// change runs a step that changes the record of an answer, and credits the arm with what the record then has.
+func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	var stands error
+	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		return a.changeIn(tx, id, &stands, func(r *answer.Answer) error { return edit(tx, r) })
+	})
+	return cmp.Or(err, stands)
+}
+
+// changeIn is change as a part of a step.
+func (a *Agent) changeIn(tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error) error {
+	row, err := a.in(tx, id)
+	if err != nil {
+		return err
+	}
+	a.wantOf(tx, &row.Value)
+	if err := edit(&row.Value); err != nil {
+		return err
+	}
+	return a.settle(tx, row, stands)
+}
+
+// wantOf names what a statement about an answer may need to read: the heuristics that the answer concerns.
+func (a *Agent) wantOf(tx *store.Tx, r *answer.Answer) {
+	if a.learning != nil {
+		tx.Want(a.learning.Wants(heuristicsOf(r)...))
+	}
+	if learner := a.Strategy(); learner != nil && r.Choice != nil {
+		tx.Want(learner.CreditWants(r))
+	}
+}
+
+// heuristicsOf returns the heuristics that statements about an answer concern.
+func heuristicsOf(r *answer.Answer) (ids []string) {
+	add := func(id string) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for i := range r.Fires {
+		add(r.Fires[i].Heuristic)
+		for _, c := range r.Fires[i].Compared {
+			add(c.HeuristicID)
+		}
+	}
+	add(r.Heuristic())
+	add(r.Reply.Reinforced)
+	return ids
+}
+
+// settle credits the arm of an answer and puts its record. If something can't be replaced in the arm's evidence, it goes on counting:
+// when the step has been committed, stands is set to an error that names it, and the observer is told.
+func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], stands *error) error {
+	if err := a.credit(tx, &row.Value, stands); err != nil {
+		return err
+	}
+	a.answers.Put(tx, row.Value, row.Revision)
+	return nil
+}
+
+// credit brings the arm's evidence in line with what the record of an answer has.
+func (a *Agent) credit(tx *store.Tx, r *answer.Answer, stands *error) error {
+	learner := a.Strategy()
+	if learner == nil || r.Choice == nil || a.frozen.Load() {
+		return nil
+	}
+	kept, err := learner.CreditIn(tx, r)
+	if err != nil {
+		return err
+	}
+	id := r.ID
+	tx.Then(func(_ store.Receipt, err error) {
+		if err == nil && *kept != nil {
+			*stands = fmt.Errorf("%w: %w", errStands, *kept)
+			a.watch.Failed(tx.Context(), "replace what the arm was credited with for "+id, *kept)
+		}
+	})
+	return nil
+}
+
+// errStands reports that an arm keeps an outcome, because it can't be replaced.
+var errStands = errors.New("what the arm was credited with before goes on counting")
+
+// own returns the reply of a record to be changed.
+func own(r *answer.Answer) *answer.Reply {
+	reply := *r.Reply
+	r.Reply = &reply
+	return r.Reply
+}
+
+// say puts a statement on the record of an answer, and counts it for the heuristic. of is the heuristic that it is about.
+func (a *Agent) say(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
+	if a.learning != nil {
+		_, err := a.learning.JudgeIn(tx, r, s)
+		if !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+	}
+	r.Say(s) // the heuristic was deleted, or none is learned about
+	return nil
+}
+
+// The kinds of records beside answers.
+
+// A noteRow is a note as it is stored.
+type noteRow struct {
+	Note
+	At time.Time `json:"at"`
+}
+
+func notesOf(name string) store.View[noteRow] {
+	return store.View[noteRow]{
+		Kind: store.Kind{
+			Name: name + ".note", Limits: store.Limits{Most: 100_000, Refuse: true}, Versioned: true,
+		},
+		Place: func(n noteRow) (string, time.Time, []string) {
+			return store.IDOf(n.ID), n.At, nil
+		},
+	}
+}
+
+// A lessonRow marks a heuristic that was taught.
+type lessonRow struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+}
+
+func lessonsOf(name string) store.View[lessonRow] {
+	return store.View[lessonRow]{
+		Kind:  store.Kind{Name: name + ".lesson", Limits: store.Limits{Most: 100_000, Refuse: true}},
+		Place: func(l lessonRow) (string, time.Time, []string) { return store.IDOf(l.ID), l.At, nil },
+	}
+}
+
+// An edition records when the heuristics were last reevaluated.
+type edition struct {
+	Agent string    `json:"agent"`
+	At    time.Time `json:"at"`
+}
+
+func editionsOf(name string) store.View[edition] {
+	return store.View[edition]{
+		Kind: store.Kind{Name: name + ".edition"},
+		Place: func(e edition) (string, time.Time, []string) {
+			return cmp.Or(e.Agent, defaultName), e.At, nil
+		},
+	}
+}

@@ -1,0 +1,151 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// Sweep does what is due at now: it counts silence, and sweeps the parts and the store. It implements [heed.Sweeper]. If a part
+// fails, Sweep goes on with the others, and returns the errors, joined.
+func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
+	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	var errs []error
+	if !a.frozen.Load() {
+		errs = append(errs, a.silence(ctx, now))
+		if l := a.Strategy(); l != nil {
+			errs = append(errs, l.Sweep(ctx, now))
+		}
+		if a.patterns != nil {
+			errs = append(errs, a.patterns.Sweep(ctx, now))
+		}
+		if a.feedback != nil {
+			errs = append(errs, a.feedback.Sweep(ctx, now))
+		}
+		if a.partition != nil {
+			errs = append(errs, a.partition.Sweep(ctx, now))
+		}
+	}
+	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
+}
+
+// sweepStep is how many answers one step of a sweep reads.
+const sweepStep = 64
+
+// silence counts silence about the answers that waited long enough, and closes those that no message can change any more.
+func (a *Agent) silence(ctx context.Context, now time.Time) error {
+	var errs []error
+	for _, q := range []store.Query{
+		{Keys: []string{answers.Due}, Until: now.Add(time.Microsecond)},
+		{Keys: []string{answers.Late}, Until: now.Add(-evidence.MaxSkew)},
+	} {
+		q.Oldest, q.Limit = true, sweepStep
+		for more := true; more && ctx.Err() == nil; {
+			var ids []string
+			n := 0
+			for row, err := range a.answers.Find(ctx, a.cfg.Store, q) {
+				if err != nil {
+					return errors.Join(append(errs, err)...)
+				}
+				n, q.After = n+1, row.Place
+				if a.due(&row.Value, now) {
+					ids = append(ids, row.Value.ID)
+				}
+			}
+			more = n == sweepStep
+			errs = append(errs, a.silent(ctx, ids, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// due reports whether a sweep has something to do for an answer.
+func (a *Agent) due(r *answer.Answer, now time.Time) bool {
+	if a.learning != nil {
+		return a.learning.Due(r, now)
+	}
+	for i := range r.Fires {
+		if f := &r.Fires[i]; !f.Closed && !f.Due.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// silent takes answers whose time is over through one step. If that fails, each has a step of its own, so that one does not hold
+// up the others.
+func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		for _, id := range ids {
+			tx.Want(store.Wants{Refs: []store.Ref{a.answers.Ref(answers.ID(id))}})
+		}
+		rows := make([]store.Row[answer.Answer], 0, len(ids))
+		for _, id := range ids {
+			row, err := a.answers.In(tx, answers.ID(id))
+			if err != nil {
+				return err
+			}
+			if row.Revision > 0 && a.due(&row.Value, now) {
+				rows = append(rows, row)
+				if row.Value.Reply != nil {
+					a.wantOf(tx, &row.Value)
+				}
+			}
+		}
+		for i := range rows {
+			if err := a.timeOut(tx, &rows[i].Value, now); err != nil {
+				return err
+			}
+			if err := a.settle(tx, rows[i], new(error)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil || len(ids) == 1 || ctx.Err() != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, a.silent(ctx, []string{id}, now))
+	}
+	return errors.Join(errs...)
+}
+
+// timeOut counts silence about an answer.
+func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
+	if a.learning != nil {
+		_, err := a.learning.TimeoutIn(tx, r, now)
+		return err
+	}
+	r.OwnFires()
+	for i := range r.Fires {
+		f := &r.Fires[i]
+		if f.Closed || f.Due.After(now) {
+			continue
+		}
+		if k := r.Reception(f.Heuristic); !k.Known() {
+			r.Say(answer.Statement{
+				How: answer.Silence, By: r.Person, Channel: learning.ChannelTimeout, Of: f.Heuristic, At: f.Silence, Worth: 1,
+			})
+		}
+		f.Closed = true
+	}
+	return nil
+}
+
+// Run calls [Agent.Sweep] every minute until the context ends, and reevaluates heuristics: see [Config].Reevaluate. The host runs
+// it on a goroutine. It returns as [heed.Run] does.
+func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a, sleep{a}) }

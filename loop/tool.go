@@ -1,0 +1,69 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+)
+
+// Tool checks a call of a tool against the rules before it is made, if r.Before is set, and returns the rules that the call
+// breaks: see [feedback.Check]. The caller decides what to do then.
+//
+// Otherwise it records the result of a tool that was called while an event was answered. An error counts once for its task: the
+// prompt of the next event of that task has the newest 20, and the task's score falls. Output of a tool is never taken for a
+// person's words, and is not kept.
+//
+// The id is the event's, which need not have its answer yet. Then r.Task names the task that an error belongs to.
+func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.Violation, error) {
+	if err := checkID(id); err != nil {
+		return nil, wrap("tool", err)
+	}
+	if r.Before {
+		if r.Name == "" {
+			return nil, wrap("tool", &heed.InputError{Field: "Name", Reason: "must not be empty, before a call"})
+		}
+		call := store.IDOf(id, cmp.Or(r.ID, store.IDOf(r.Input)))
+		violations, err := a.violations(ctx, feedback.Checked{ID: call, Tool: r.Name, Text: r.Input})
+		return violations, wrap("tool", err)
+	}
+	return nil, wrap("tool", a.tool(ctx, id, r))
+}
+
+// violations asks the rules about an answer or a call.
+func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.Violation, error) {
+	if a.feedback == nil {
+		return nil, nil
+	}
+	if c.Agent = a.cfg.Name; a.frozen.Load() {
+		c.ID = ""
+	}
+	return a.feedback.Rules().Check(ctx, c)
+}
+
+// tool records the error of a tool.
+func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
+	if r.Err == nil || a.patterns == nil || a.frozen.Load() {
+		return nil
+	}
+	if r.Task == "" {
+		row, err := a.read(ctx, id)
+		if err != nil && !errors.Is(err, ErrNoAnswer) {
+			return err
+		}
+		r.Task = cmp.Or(row.Task(), id)
+	}
+	message := r.Err.Error()
+	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
+	if err := a.redact(&message); err != nil {
+		return err
+	}
+	_, err := a.patterns.RecordError(ctx, patterns.TaskError{
+		ID: name, Task: r.Task, Err: r.Err, Message: message, Tool: r.Name, At: r.At,
+	})
+	return err
+}
