@@ -27,7 +27,8 @@ import (
 // counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record that it
 // has counted already.
 //
-// Any other error ends Do at once, a [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing
+// Any other error ends Do at once unless a package can do without what failed ([Tx.Again]), a
+// [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing
 // was committed then, unless the error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step
 // may have taken effect in that case.
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
@@ -35,7 +36,7 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		tx := &Tx{ctx: ctx, store: st}
 		err := tx.run(step)
-		again := repeats(err)
+		again := repeats(err) || err != nil && tx.recovers(err)
 		err = withEarlier(err, unknown)
 		tx.finish(err)
 		if !again || try == Tries {
