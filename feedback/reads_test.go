@@ -133,6 +133,14 @@ func TestTwoRoundTrips(t *testing.T) {
 	trips(3, "one that joins others: one more for each cluster that it is compared with", func() { evaluate(third, feedback.GeneralizableHigh) })
 
 	var p feedback.Proposal
+	trips(1, "a correction", func() { say("dan", "unlike all of the others") })
+	trips(2, "a correction in a step", func() {
+		f := w.correction("eve", "this one is in a step")
+		require.NoError(t, store.Do(ctx, c, func(tx *store.Tx) error {
+			_, err := w.RecordIn(tx, f)
+			return err
+		}))
+	})
 	trips(2, "a proposal", func() { p = w.propose("paul", rule("Be brief", "agent7")) })
 	trips(2, "a proposal with evidence", func() { w.propose("paul", rule("Say why", "agent7"), first.ID, second.ID) })
 	trips(2, "the first approval", func() { p = w.approve(p, "dan") })

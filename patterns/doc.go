@@ -26,4 +26,9 @@
 // [Recorder.Extract] finds the approaches that a text speaks of, [Recorder.Errors] has the errors of a task for its next
 // attempt, and [Recorder.Strikes] says when attempts should stop. Everything is in one
 // [github.com/heedhq/heed/store.Store], which recorders of many processes may share.
+//
+// A host that records something else in the same commit calls [Recorder.RecordIn] and
+// [Recorder.RecordErrorIn] in a step of [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and
+// [Recorder.ErrorsIn] read in such a step. What they read is named by [Recorder.OutcomeWants],
+// [Recorder.PlanWants] and [Recorder.ErrorsWants], so that it is read together with the host's records.
 package patterns

@@ -216,7 +216,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	strikes := r.strikes(o.Task, append([]Entry{entry}, recent...))
 	tx.Then(func(receipt store.Receipt, err error) {
 		switch {
-		case errors.Is(err, evidence.ErrFull):
+		case errors.Is(err, evidence.ErrFull) && d.adds:
 			r.refused.add(o.ID)
 		case err == nil:
 			d.committed(receipt)

@@ -24,6 +24,7 @@ type draft struct {
 	what, id    string                 // the evidence: "outcome" and its id; empty if there is none
 	duplicate   bool                   // that evidence had been counted
 	puts        int                    // how often a pattern was written
+	adds        bool                   // a pattern is new
 	counted     []evidence.Observation // the evidence that is added
 	transitions []Transition           // what becomes of patterns
 	// whether plans recommended each pattern before, and do so after
@@ -111,6 +112,7 @@ func (d *draft) put(p Pattern) Pattern {
 	row.Value = p
 	d.patterns[p.ID] = row
 	d.puts++
+	d.adds = d.adds || row.Revision == 0
 	d.written = append(d.written, string(p.ID))
 	d.r.kinds.patterns.Put(d.tx, p, row.Revision)
 	return p

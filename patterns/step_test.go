@@ -290,6 +290,33 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 
 }
 
+// If the host's own kind of record is full, patterns are still added afterwards.
+func TestNoRoomForTheHost(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{
+		"host.note": {Most: 1, Refuse: true},
+	}})
+	require.NoError(t, err)
+	require.NoError(t, st.Declare(ctx, notes.Kind))
+	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
+	w.feedPattern("known", patterns.Helpful, 1, 0)
+	o := good("known")
+	o.ID, o.Task = "o", "t"
+	step := func(id string) error {
+		return store.Do(ctx, st, func(tx *store.Tx) error {
+			tx.Put(store.Record{Ref: notes.Ref(id), At: time.Unix(1e9, 0), Body: store.Of("x")})
+			_, err := w.RecordIn(tx, o)
+			return err
+		})
+	}
+	_, err = st.Commit(ctx, store.Batch{Records: []store.Record{notes.Record("x", 0)}})
+	require.NoError(t, err)
+	require.ErrorIs(t, step("another"), evidence.ErrFull)
+	o.Patterns = append(o.Patterns, "new")
+	w.record(o)
+	assert.EqualValues(t, 1, w.standing("new").Counts.Successes)
+}
+
 // When there is room again, the next evidence inverts the pattern.
 func TestRoomAgain(t *testing.T) {
 	c, st := fullStore(t, 2)
