@@ -12,7 +12,7 @@ import (
 
 // A Ref names a record.
 type Ref struct {
-	Kind string // what sort of record, as "strategy.choice"
+	Kind string // what sort of record, as "strategy.answer"
 	ID   string
 }
 

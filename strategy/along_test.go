@@ -1,17 +1,19 @@
 package strategy_test
 
 import (
+	"cmp"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
-// The caller's batch is in the commit of an outcome, also if the outcome is a duplicate. If the commit fails, it is in none.
+// The host's record is in the commit of an outcome, also if the outcome is a duplicate. If the commit fails, it is in none.
 func TestCommittedAlong(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
 	host := store.Ref{Kind: "host", ID: "x"}
@@ -40,16 +42,35 @@ func TestCommittedAlong(t *testing.T) {
 				_, err := l.Observe(ctx, tt.o)
 				require.NoError(t, err)
 			}
-			along := store.Batch{Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}}}
+			with := func(b store.Batch) (strategy.Disposition, error) {
+				var did *strategy.Disposition
+				err := store.Do(ctx, st, func(tx *store.Tx) (err error) {
+					tx.Add(b)
+					did, err = l.ObserveIn(tx, tt.o)
+					return err
+				})
+				return *did, err
+			}
 			before := means(t, l, q)
-			stale := store.Batch{Expect: []store.Precondition{{Ref: host, Revision: 7}}}
-			_, err := l.Observe(ctx, tt.o, stale, store.Batch{ID: "along"})
-			require.ErrorIs(t, err, heed.ErrConflict)
+			failure := errors.New("no")
+			_, err := with(store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: strings.Repeat("x", 2000)}}}})
+			require.Error(t, err)
+			require.ErrorIs(t, store.Do(ctx, st, func(tx *store.Tx) error {
+				_, err := l.ObserveIn(tx, tt.o)
+				return cmp.Or(err, failure)
+			}), failure)
 			assert.Equal(t, before, means(t, l, q))
-			got, err := l.Observe(ctx, tt.o, along)
+			assert.False(t, there())
+			got, err := with(store.Batch{Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}}})
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got)
 			assert.True(t, there())
+			got, err = l.Observe(ctx, tt.o)
+			require.NoError(t, err)
+			if tt.want == strategy.Applied {
+				tt.want = strategy.Duplicate
+			}
+			assert.Equal(t, tt.want, got, "it counts once, however it is observed")
 		})
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 )
 
 // ArmID names an arm.
-type ArmID string
+type ArmID = answer.ArmID
 
 // An Arm is one of the ways that a [Learner] chooses among: a model, a prompt, a tool.
 type Arm struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
 )
@@ -30,24 +31,34 @@ func newChoiceID() (id ChoiceID) {
 
 // A Query asks for an arm.
 type Query struct {
-	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it first, even if another query
-	// has another category or context. An empty session remembers nothing: every query is a session of its own.
+	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it first, even if another
+	// query has another category or context. An empty session remembers nothing: every query is a session of its own.
 	Session string
-	// Item is what the arm is chosen for: a learning, a kind of task, a user. It may be empty if the segment has no items. Then
-	// the session remembers the choice of the segment.
+	// Key keys the randomness of the draws if Session is empty, for example with the id of an event. Queries of one key and
+	// item then draw the same as long as the beliefs stay the same, so a step that is run again chooses the same arm. If
+	// Session is set, Key has no effect. If both are empty, each query draws for itself.
+	Key string
+	// Item is what the arm is chosen for: a learning, a kind of task, a user. It may be empty if the segment has no items.
+	// Then the session remembers the choice of the segment.
 	Item string
 	// Category and Context make the segment. Its items learn from each other. Both may be empty.
 	Category string
 	Context  string
-	// Arms are permitted now. Empty: all are.
+	// Tenant is recorded with the choice, so that the records of one tenant can be found. It changes nothing else.
+	Tenant string
+	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID
-	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms, or of [Config].Arms where that is empty,
-	// in place of the beliefs. They sum to 1. [Choice].Propensity returns the share.
+	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms, or of [Config].Arms if Arms
+	// is empty, in place of the beliefs. They sum to 1. [Choice].Propensity returns the share.
 	Shares []float64
+	// Frozen chooses by what is known and changes nothing: the choice is neither recorded nor remembered, and no race ends.
+	// Set it while learning is suspended.
+	Frozen bool
 }
 
 func (q *Query) validate() error {
-	return checkTexts("Session", q.Session, "Item", q.Item, "Category", q.Category, "Context", q.Context)
+	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category, "Context", q.Context,
+		"Tenant", q.Tenant)
 }
 
 // checkTexts returns the fault of the first text that a store can't keep, of pairs of a field and a text.
@@ -60,40 +71,36 @@ func checkTexts(pairs ...string) error {
 	return nil
 }
 
-// A Choice is an arm that was chosen, with all that is needed to credit it later, in this process or another. It goes through
-// JSON and back. It is immutable.
+// A Choice is an arm that was chosen, with all that is needed to credit it later, in this process or another. It goes
+// through JSON and back. [Choice.Record] and [ChoiceOf] convert it to and from the part of an [answer.Answer]. It is immutable.
 type Choice struct {
-	ID       ChoiceID  `json:"id"`
-	Arm      ArmID     `json:"arm"`
-	Session  string    `json:"session,omitempty"`
-	Item     string    `json:"item,omitempty"`
-	Category string    `json:"category,omitempty"`
-	Context  string    `json:"context,omitempty"`
-	At       time.Time `json:"at"`
+	ID       ChoiceID
+	Arm      ArmID
+	Session  string
+	Item     string
+	Category string
+	Context  string
+	At       time.Time
 
 	details *details
 }
 
 // details is what a choice shares with the cache. Only kept changes after the choice is made.
 type details struct {
-	facts
-	kept atomic.Pointer[keptChoice] // its record, as this process knows it; nil: it does not
+	made  answer.Choice
+	given bool                       // whether the item had its copy of the segment then; false if that is not known
+	drawn bool                       // whether it was made here, and not read from its record
+	kept  atomic.Pointer[keptChoice] // its record, as this process knows it; nil: it does not
 }
 
-// facts are what a choice is written with, beside its fields.
-type facts struct {
-	Learner    string    `json:"learner"`
-	Parameters []Setting `json:"parameters,omitempty"`
-	Draws      []Draw    `json:"draws,omitempty"`
-	Fallback   bool      `json:"fallback,omitempty"` // whether the arm is the default, as nothing could be drawn
-	given      bool      // whether the item had its copy of the segment then; false if that is not known
-	drawn      bool      // whether it was made here, and not read from its record
-	Propensity float64   `json:"propensity,omitempty"` // of a choice of the host's own, as it was told; 0: unknown
-	Resets     resets    `json:"resets,omitzero"`      // of the item, when the choice was made
+// choice returns the choice of these details.
+func (d *details) choice() Choice {
+	m := &d.made
+	return Choice{m.ID, m.Arm, m.Session, m.Item, m.Category, m.Context, m.At, d}
 }
 
-// resets says how often a segment and an item were reset. It is in the id of evidence that is derived from other evidence, so
-// that this can be derived again after a reset.
+// resets counts how often a segment and an item were reset. It is in the id of evidence that is derived from other evidence,
+// so that this can be derived again after a reset.
 type resets [2]uint64
 
 func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
@@ -106,25 +113,37 @@ func (r resets) String() string {
 }
 
 // A Setting is the value that was chosen for a parameter of the arm.
-type Setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+type Setting = answer.Setting
 
 // A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was chosen.
-type Draw struct {
-	Arm    ArmID   `json:"arm"`
-	Sample float64 `json:"sample"`          // with the bonus
-	Bonus  float64 `json:"bonus,omitempty"` // the part of the sample that was added for exploration
-	Belief Belief  `json:"belief"`
-}
+type Draw = answer.Draw
+
+// unknown is what is known of a choice that no learner has made.
+var unknown answer.Choice
 
 // facts returns what the choice is written with.
-func (c *Choice) facts() *facts {
+func (c *Choice) facts() *answer.Choice {
 	if c.details == nil {
-		return &facts{}
+		return &unknown
 	}
-	return &c.details.facts
+	return &c.details.made
+}
+
+// Record returns the choice as a part of an answer's record, as it was when the arm was chosen.
+func (c Choice) Record() *answer.Choice {
+	f := c.facts()
+	return &answer.Choice{
+		ID: c.ID, Learner: f.Learner, Arm: c.Arm, Session: c.Session, Item: c.Item, Category: c.Category, Context: c.Context, At: c.At,
+		Parameters: f.Parameters, Draws: f.Draws, Fallback: f.Fallback, Propensity: f.Propensity, Resets: f.Resets,
+	}
+}
+
+// ChoiceOf returns the choice that is a part of an answer's record, and the zero Choice for nil.
+func ChoiceOf(r *answer.Choice) Choice {
+	if r == nil {
+		return Choice{}
+	}
+	return (&details{made: *r}).choice()
 }
 
 // Learner returns the name of the learner that made the choice.
@@ -221,31 +240,21 @@ func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
 	return best
 }
 
-// plainChoice is a choice without methods. Its fields and facts are added and dropped, and never renamed or given another type.
-type plainChoice Choice
-
 // MarshalJSON implements [json.Marshaler].
-func (c Choice) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		plainChoice
-		*facts
-	}{plainChoice(c), c.facts()})
-}
+func (c Choice) MarshalJSON() ([]byte, error) { return json.Marshal(c.Record()) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *Choice) UnmarshalJSON(data []byte) error {
-	var s struct {
-		plainChoice
-		facts
-	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	var r answer.Choice
+	if err := json.Unmarshal(data, &r); err != nil {
 		return fmt.Errorf("strategy: choice: %w", err)
 	}
-	if len(s.Draws) > maxArms {
-		return fmt.Errorf("strategy: choice: %w", &heed.InputError{Field: "draws", Reason: fmt.Sprintf("are %d, may be %d", len(s.Draws), maxArms)})
+	if n := len(r.Draws); n > maxArms {
+		return fmt.Errorf("strategy: choice: %w", &heed.InputError{
+			Field: "draws", Reason: fmt.Sprintf("are %d, may be %d", n, maxArms),
+		})
 	}
-	*c = Choice(s.plainChoice)
-	c.details = &details{facts: s.facts}
+	*c = ChoiceOf(&r)
 	return nil
 }
 

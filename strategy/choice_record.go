@@ -2,11 +2,13 @@ package strategy
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/ids"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -14,17 +16,18 @@ import (
 type ChoiceRecord struct {
 	Choice Choice `json:"choice"`
 	Stage  Stage  `json:"stage"`
-	// Result is its outcome; nil unless it is Observed. Of several it is the last by At, and of one moment the one with the
-	// greater id, in whatever order they were observed.
+	// Result is its outcome; nil unless the choice is Observed. Of several it is the last by At, and of one moment the one with
+	// the greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
-	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their confidences: several people may say how one choice turned out.
+	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their confidences: several people may report
+	// how one choice turned out.
 	Mean float64 `json:"-"`
 	// Mass is the sum of the confidences of these outcomes, and Reports is their number.
 	Mass    float64 `json:"-"`
 	Reports int     `json:"-"`
 }
 
-// Stage says how far a choice has come.
+// Stage is how far a choice has come.
 type Stage string
 
 // How far a choice can have come.
@@ -34,7 +37,7 @@ const (
 	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
 )
 
-// A Result is what came of a choice: an [Outcome] without it.
+// A Result is what came of a choice: an [Outcome] without the choice.
 type Result struct {
 	ID         string    `json:"id,omitempty"`
 	Value      float64   `json:"value"`
@@ -48,12 +51,54 @@ type Result struct {
 	Tokens  int           `json:"tokens,omitempty"`
 }
 
-// before reports whether a result gives way to another, by the rule of Record.Result.
-func (r Result) before(o Result) bool {
-	if n := r.At.Compare(o.At); n != 0 {
-		return n < 0
+// statement returns the result as a record has it.
+func (r *Result) statement() answer.Statement {
+	s := answer.Statement{
+		How: answer.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel, Value: r.Value, Sure: r.Confidence,
+		At: r.At,
 	}
-	return r.ID < o.ID
+	if r.Cost != 0 || r.Latency != 0 || r.Tokens != 0 {
+		s.Spent = &answer.Spent{Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens}
+	}
+	return s
+}
+
+// resultOf returns the outcome that a statement of a record is.
+func resultOf(s *answer.Statement) Result {
+	r := Result{ID: s.ID, Value: s.Value, Confidence: s.Sure, Channel: s.Channel, Source: s.By, At: s.At}
+	if s.Spent != nil {
+		r.Cost, r.Latency, r.Tokens = s.Spent.Cost, s.Spent.Latency, s.Spent.Tokens
+	}
+	return r
+}
+
+// later orders outcomes by the rule of ChoiceRecord.Result.
+func later(at time.Time, id string, otherAt time.Time, other string) bool {
+	if n := at.Compare(otherAt); n != 0 {
+		return n > 0
+	}
+	return id > other
+}
+
+// last returns the place of the last outcome, and -1 if there is none.
+func last(all []answer.Statement) int {
+	at := min(len(all), 1) - 1
+	for i := range all {
+		if later(all[i].At, all[i].ID, all[at].At, all[at].ID) {
+			at = i
+		}
+	}
+	return at
+}
+
+// first returns the place of the first outcome.
+func first(all []answer.Statement) (at int) {
+	for i := range all {
+		if later(all[at].At, all[at].ID, all[i].At, all[i].ID) {
+			at = i
+		}
+	}
+	return at
 }
 
 // A ChoiceFilter lets choices pass that have all the properties it names. The zero filter lets all pass.
@@ -62,161 +107,139 @@ type ChoiceFilter struct {
 	Item     string
 	Category string
 	Context  string
+	Tenant   string
 	Stage    Stage
 	Since    time.Time // made then or later
 	Until    time.Time // made before
 	Limit    int       // at most this number, the newest. 0: all
 }
 
-// passes reports whether the filter lets a record pass. Times and the limit are left to the query.
-func (f *ChoiceFilter) passes(r *choiceRow) bool {
-	c := &r.Choice
+// passes reports whether the filter lets a record pass. Times, the stage and the limit are left to the caller.
+func (f *ChoiceFilter) passes(a *answer.Answer) bool {
+	c := a.Choice
 	return (f.Session == "" || f.Session == c.Session) &&
 		(f.Item == "" || f.Item == c.Item) &&
 		(f.Category == "" || f.Category == c.Category) &&
 		(f.Context == "" || f.Context == c.Context) &&
-		(f.Stage == "" || f.Stage == r.Stage)
+		(f.Tenant == "" || f.Tenant == a.Tenant)
 }
 
 // query returns the query that finds what the filter lets pass, and more.
-func (f *ChoiceFilter) query(learner string) store.Query {
+func (l *Learner) query(f *ChoiceFilter) store.Query {
 	q := store.Query{Since: f.Since, Until: f.Until}
 	if f.Session != "" {
-		q.Keys = append(q.Keys, sessionKey(f.Session))
+		q.Keys = append(q.Keys, answers.Session(f.Session))
 	}
 	if f.Item != "" {
-		q.Keys = append(q.Keys, itemKey(f.Item))
+		q.Keys = append(q.Keys, answers.Item(f.Item))
 	}
-	if f.Stage == Pending {
-		q.Keys = append(q.Keys, pendingKey(learner))
+	if f.Tenant != "" {
+		q.Keys = append(q.Keys, answers.Tenant(f.Tenant))
+	}
+	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) { // answers of the loop have no such key
+		q.Keys = append(q.Keys, l.pending)
 	}
 	return q
 }
 
-// A choiceRow is a choice as a store has it.
-type choiceRow struct {
-	ChoiceRecord
-	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
-	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
-	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
-	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of the
-	// two. So it is read without a search, and is there once however many processes choose at the same time.
-	Own bool `json:"own,omitempty"`
-	// Others are its outcomes beside the result. nil: there never was any.
-	Others *others `json:"others,omitempty"`
+// answersKind returns the kind in which a learner keeps its choices by default.
+func answersKind(learner string) string { return learner + ".answer" }
 
-	place []string // the keys of its session and item, once they are made
+// A keptChoice is the record of a choice, as it was read or written.
+type keptChoice struct {
+	*answer.Answer
+	id       string
+	revision uint64   // 0: there is no record
+	place    []string // the keys that never change, if they are known
 }
 
-// others are further outcomes of a choice. Of both sorts, the last maxOutcomes are kept.
-type others struct {
-	Earlier []Result `json:"earlier,omitempty"` // those that count, the last by At at the end
-	Taken   []string `json:"taken,omitempty"`   // the ids of those that were taken back
-}
-
-// others returns the further outcomes of the choice. They are not to be changed.
-func (r *choiceRow) others() (earlier []Result, taken []string) {
-	if r.Others == nil {
-		return nil, nil
+// keys returns what a record is found by.
+func (k *keptChoice) keys(a *answer.Answer, pending string) []string {
+	if k.place == nil {
+		return answers.Keys(a)
 	}
-	return r.Others.Earlier, r.Others.Taken
-}
-
-// keptChoice is the record of a choice with its revision.
-type keptChoice = store.Row[*choiceRow]
-
-// choices are the records of choices, of all learners.
-var choices = store.View[*choiceRow]{
-	Kind: store.Kind{
-		Name:   "strategy.choice",
-		Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 100_000},
-		Caused: []string{"result.source", "others.earlier.*.source"},
-	},
-	Place: func(r *choiceRow) (id string, at time.Time, keys []string) {
-		c := &r.Choice
-		if r.Own || c.Session == "" {
-			return c.ID.String(), c.At, r.keys()
-		}
-		return lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context)), c.At, r.keys()
-	},
-}
-
-// keys returns what the record is found by.
-func (r *choiceRow) keys() []string {
-	c, keys := &r.Choice, r.place
-	if keys == nil {
-		keys = make([]string, 0, 3)
-		if c.Session != "" {
-			keys = append(keys, sessionKey(c.Session))
-		}
-		if c.Item != "" {
-			keys = append(keys, itemKey(c.Item))
-		}
+	keys := k.place
+	if len(a.Statements) == 0 && !a.Choice.Expired {
+		keys = append(keys, pending)
 	}
-	if r.Stage == Pending {
-		keys = append(keys, pendingKey(c.Learner()))
-	}
-	if r.Result != nil && r.Result.Source != "" {
-		keys = append(keys, store.PersonKey(r.Result.Source))
-	}
-	earlier, _ := r.others()
-	for i := range earlier {
-		if source := earlier[i].Source; source != "" && !slices.Contains(keys, store.PersonKey(source)) {
-			keys = append(keys, store.PersonKey(source))
+	for i := range a.Statements {
+		if by := a.Statements[i].By; by != "" && !slices.Contains(keys, store.PersonKey(by)) {
+			keys = append(keys, store.PersonKey(by))
 		}
 	}
 	return keys
 }
 
-// write returns the row as a record whose id is known.
-func (r *choiceRow) write(id string, revision uint64) store.Record {
-	return store.Record{Ref: choices.Ref(id), Revision: revision, At: r.Choice.At, Keys: r.keys(), Body: store.Of(r)}
+// write returns an answer as a record that replaces the one that was read.
+func (l *Learner) write(k *keptChoice, a *answer.Answer) store.Record {
+	return store.Record{Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending), Body: store.Of(a)}
 }
 
-func sessionKey(session string) string { return store.Key("session", session) }
-func itemKey(item string) string       { return store.Key("item", item) }
-func pendingKey(learner string) string { return store.Key("pending", learner) }
+// kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of this package alone.
+func (l *Learner) kept(r store.Record) (k keptChoice, err error) {
+	row, err := l.answers.Of(r)
+	if err != nil || row.Revision == 0 || !answers.Alone(&row.Value) {
+		return keptChoice{id: r.ID}, err
+	}
+	return keptChoice{Answer: &row.Value, id: r.ID, revision: row.Revision}, nil
+}
 
-// A madeRow is the row of a choice that was just made, with what the choice will know of it.
+// A madeRow is the record of a choice that was just made, with what the choice will know of it.
 type madeRow struct {
-	choiceRow
+	answer.Answer
 	kept keptChoice
 }
 
-// newRow returns the row of a choice that was just made, and its keys, in as little memory as it takes.
-func (l *Learner) newRow(c *Choice) (row *madeRow, keys []string) {
-	row = &madeRow{choiceRow: choiceRow{ChoiceRecord: ChoiceRecord{Choice: *c, Stage: Pending}}}
-	keys = make([]string, 0, 3)
-	text := "session=" + c.Session + "item=" + c.Item // one text that the keys are cut from
-	n := len("session=") + len(c.Session)
+// newRow returns the record of a choice that was just made, and its keys, in as little memory as it takes.
+func (l *Learner) newRow(d *details, tenant string) (row *madeRow, keys []string) {
+	c := &d.made
+	var buffer [256]byte
+	text := appendID(buffer[:0], c.ID) // one text that the id and the keys are cut from
+	text = append(append(text, "session="...), c.Session...)
+	text = append(append(text, "item="...), c.Item...)
+	all := string(text)
+	item := idLength + len("session=") + len(c.Session)
+	row = &madeRow{Answer: answer.Answer{ID: all[:idLength], At: c.At, Tenant: tenant, Session: c.Session, Choice: c}}
+	keys = make([]string, 0, 4)
+	if tenant != "" {
+		keys = append(keys, answers.Tenant(tenant))
+	}
 	if c.Session != "" {
-		keys = append(keys, text[:n])
+		keys = append(keys, all[idLength:item])
 	}
 	if c.Item != "" {
-		keys = append(keys, text[n:])
+		keys = append(keys, all[item:])
 	}
-	row.place = keys[:len(keys):len(keys)]
+	row.kept.place = keys[:len(keys):len(keys)]
 	return row, append(keys, l.pending)
 }
 
-// lastID names the record of the last choice of a name in a session.
-func lastID(learner, session, name string) string {
-	return store.IDOf("choice", learner, session, name)
+// idLength is the length of the text of a choice's id.
+const idLength = 36
+
+// appendID appends the text of a choice's id.
+func appendID(text []byte, id ChoiceID) []byte {
+	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, part)
+	}
+	return text
 }
 
-// A sessionRow says how often a session has ended. Choices of an earlier epoch have ended with it.
+// A sessionRow counts how often a session has ended, or has the choice that a session's answers share.
 type sessionRow struct {
 	ID    string    `json:"id"`
-	Epoch uint64    `json:"epoch"`
-	At    time.Time `json:"at"` // when it ended last
+	Epoch uint64    `json:"epoch,omitempty"` // how often the session has ended: choices of an earlier epoch have ended with it
+	At    time.Time `json:"at"`              // when the session ended last, or when the arm was chosen
+	// Choice is what [Learner.SelectIn] has chosen for one item of the session.
+	Choice *answer.Choice `json:"choice,omitempty"`
 }
 
-// sessions are the records of sessions that have ended. One is kept for longer than the choices that it ends.
+// sessions are the records of sessions. One is kept for longer than the choices that it ends.
 var sessions = store.View[sessionRow]{
-	Kind: store.Kind{
-		Name:   "strategy.session",
-		Limits: store.Limits{For: 31 * 24 * time.Hour, Most: 100_000},
-	},
+	Kind:  store.Kind{Name: "strategy.session", Limits: store.Limits{For: answers.Kept + 24*time.Hour}},
 	Place: func(r sessionRow) (id string, at time.Time, keys []string) { return r.ID, r.At, nil },
 }
 
@@ -227,118 +250,141 @@ func bothIDs(learner, session, name string) (ofSession, ofChoice string) {
 	return ids.Both(ids.Of("session", learner, session), ids.Of("choice", learner, session, name))
 }
 
-// record returns the record as users have it, a copy.
-func (r *choiceRow) record() ChoiceRecord {
-	record := r.ChoiceRecord
-	if r.Result != nil {
-		result := *r.Result
-		record.Result = &result
-		record.Mean, record.Mass, record.Reports = r.sum()
+// record returns a record as users have it.
+func (l *Learner) record(a *answer.Answer) ChoiceRecord {
+	r := ChoiceRecord{Choice: ChoiceOf(a.Choice), Stage: Pending}
+	var results []Result
+	if answers.Alone(a) {
+		for i := range a.Statements {
+			results = append(results, resultOf(&a.Statements[i]))
+		}
+		if a.Choice.Expired {
+			r.Stage = Expired
+		}
+	} else {
+		results = l.results(a)
+		r.Stage = l.stageAt(a.At, l.cfg.Now())
 	}
-	return record
-}
-
-// sum returns the mean value of the outcomes that the row has, the sum of their confidences, and their number.
-func (r *choiceRow) sum() (mean, mass float64, n int) {
-	earlier, _ := r.others()
-	value, mass, n := r.Result.Value*r.Result.Confidence, r.Result.Confidence, 1+len(earlier)
-	for i := range earlier {
-		value += earlier[i].Value * earlier[i].Confidence
-		mass += earlier[i].Confidence
-	}
-	if len(earlier) == 0 || mass == 0 {
-		return r.Result.Value, mass, n
-	}
-	return value / mass, mass, n
-}
-
-// maxOutcomes bounds the outcomes that a row has beside the last, and those that were taken back.
-const maxOutcomes = 16
-
-// knows reports whether the row has an outcome of this id, or has it no more.
-func (r *choiceRow) knows(id string) bool {
-	earlier, taken := r.others()
-	return r.Result != nil && r.Result.ID == id || slices.Contains(taken, id) ||
-		slices.ContainsFunc(earlier, func(o Result) bool { return o.ID == id })
-}
-
-// settled returns the row with an outcome. A row that knows the outcome stays as it is.
-func (r *choiceRow) settled(result Result) *choiceRow {
-	if r.knows(result.ID) {
+	if len(results) == 0 {
 		return r
 	}
-	settled := &struct {
-		choiceRow
-		result Result
-	}{*r, result}
-	next := &settled.choiceRow
-	next.Stage, next.Silent = Observed, false
-	if r.Result == nil {
-		next.Result = &settled.result
+	r.Stage, r.Result, r.Reports = Observed, &results[0], len(results)
+	var value float64
+	for i := range results {
+		o := &results[i]
+		if later(o.At, o.ID, r.Result.At, r.Result.ID) {
+			r.Result = o
+		}
+		value, r.Mass = value+o.Value*o.Confidence, r.Mass+o.Confidence
+	}
+	if r.Mean = r.Result.Value; len(results) > 1 && r.Mass > 0 {
+		r.Mean = value / r.Mass
+	}
+	return r
+}
+
+// results returns what counts for the arm of an answer with more than a choice, as outcomes.
+func (l *Learner) results(a *answer.Answer) (results []Result) {
+	for _, p := range a.ForArm() {
+		if l.drops(p.Trust) {
+			continue
+		}
+		o := l.outcomeOf(a, &p)
+		if i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of }); i >= 0 {
+			o.ID = creditID(a, a.Choice.Credits[i].Number)
+		}
+		results = append(results, o.result())
+	}
+	return results
+}
+
+// maxOutcomes bounds the outcomes that a record has beside the last, and those that were taken back.
+const maxOutcomes = 16
+
+// knows reports whether a record has an outcome of this id, or has it no more.
+func knows(a *answer.Answer, id string) bool {
+	return slices.Contains(a.Choice.Taken, id) || slices.ContainsFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
+}
+
+// settled returns the record with an outcome. A record that knows the outcome stays as it is.
+func settled(a *answer.Answer, result Result) *answer.Answer {
+	if knows(a, result.ID) {
+		return a
+	}
+	room := &struct {
+		answer.Answer
+		statements [1]answer.Statement
+	}{Answer: *a}
+	next := &room.Answer
+	if c := a.Choice; c.Silent || c.Expired {
+		changed := *c
+		changed.Silent, changed.Expired = false, false
+		next.Choice = &changed
+	}
+	next.Numbers++
+	s := result.statement()
+	s.N = next.Numbers
+	if len(a.Statements) == 0 {
+		room.statements[0] = s
+		next.Statements = room.statements[:]
 		return next
 	}
-	earlier, taken := r.others()
-	all := append(slices.Clone(earlier), *r.Result, result)
-	slices.SortStableFunc(all, func(a, b Result) int {
-		switch {
-		case a.before(b):
-			return -1
-		case b.before(a):
-			return 1
-		}
-		return 0
-	})
-	last := len(all) - 1
-	next.Result, next.Others = &all[last], &others{all[max(last-maxOutcomes, 0):last], taken}
+	next.Statements = append(slices.Clip(a.Statements), s)
+	if len(next.Statements) > 1+maxOutcomes {
+		out := first(next.Statements)
+		next.Statements = slices.Delete(next.Statements, out, out+1)
+	}
 	return next
 }
 
-// without returns the row without an outcome, which was taken back, and the outcome if the row had it. Without any other, the
-// choice is at this stage. A row that had lost the outcome before stays as it is.
-func (r *choiceRow) without(id string, left Stage) (*choiceRow, *Result) {
-	earlier, taken := r.others()
-	if slices.Contains(taken, id) {
-		return r, nil
+// without returns the record without an outcome that was taken back, and the outcome if the record had it. If no other is left,
+// the choice is at this stage. A record that had lost the outcome before stays as it is.
+func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) {
+	if slices.Contains(a.Choice.Taken, id) {
+		return a, nil
 	}
-	next := *r
-	taken = append(slices.Clone(taken), id)
-	next.Others = &others{earlier, taken[max(len(taken)-maxOutcomes, 0):]}
-	if r.Result != nil && r.Result.ID == id {
-		if n := len(earlier); n > 0 {
-			next.Result, next.Others.Earlier = &earlier[n-1], earlier[:n-1]
-		} else {
-			next.Stage, next.Result = left, nil
-		}
-		return &next, r.Result
-	}
-	i := slices.IndexFunc(earlier, func(o Result) bool { return o.ID == id })
+	next, choice := *a, *a.Choice
+	choice.Taken = append(slices.Clip(choice.Taken), id)
+	choice.Taken = choice.Taken[max(len(choice.Taken)-maxOutcomes, 0):]
+	next.Choice = &choice
+	i := slices.IndexFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
 	if i < 0 {
 		return &next, nil
 	}
-	next.Others.Earlier = slices.Delete(slices.Clone(earlier), i, i+1)
-	return &next, &earlier[i]
+	result := resultOf(&a.Statements[i])
+	next.Statements = slices.Delete(slices.Clone(a.Statements), i, i+1)
+	if len(next.Statements) == 0 {
+		next.Statements, choice.Expired = nil, left == Expired
+	}
+	return &next, &result
 }
 
 // Damaged returns the records of the learner that hold something that this package has not written.
-func (l *Learner) Damaged(ctx context.Context) (_ []store.Ref, err error) {
+func (l *Learner) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer because(&err, "damaged")
-	return records.Damaged(ctx, l.cfg.Store, &choices, &sessions)
+	refs, err = l.answers.Damaged(ctx, l.cfg.Store)
+	if err != nil {
+		return nil, err
+	}
+	more, err := sessions.Damaged(ctx, l.cfg.Store)
+	return append(refs, more...), err
 }
 
 // places returns where the record of a choice may be.
-func (c *Choice) places() []store.Ref {
-	own := choices.Ref(c.ID.String())
+func (l *Learner) places(c *Choice) []store.Ref {
+	own := l.answers.Ref(c.ID.String())
 	if c.Session == "" {
 		return []store.Ref{own}
 	}
-	return []store.Ref{choices.Ref(lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context))), own}
+	name := answers.InSession(c.Item, c.Category, c.Context)
+	return []store.Ref{l.answers.Ref(answers.LastID(c.Learner(), c.Session, name)), own}
 }
 
 // among returns the record of the choice among those that were read from its places. Revision 0: there is none.
-func (c *Choice) among(read []store.Record) (keptChoice, error) {
+func (l *Learner) among(c *Choice, read []store.Record) (keptChoice, error) {
 	for _, r := range read {
-		kept, err := choices.Of(r)
-		if err != nil || kept.Revision > 0 && kept.Value.Choice.ID == c.ID {
+		kept, err := l.kept(r)
+		if err != nil || kept.revision > 0 && kept.Choice.ID == c.ID {
 			return kept, err
 		}
 	}
@@ -347,7 +393,7 @@ func (c *Choice) among(read []store.Record) (keptChoice, error) {
 
 // remember has the choice know its record.
 func (c *Choice) remember(kept keptChoice) {
-	if c.details != nil && kept.Revision > 0 {
+	if c.details != nil && kept.revision > 0 {
 		c.details.kept.Store(&kept)
 	}
 }

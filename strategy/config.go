@@ -22,6 +22,9 @@ type Config struct {
 	// Name tells learners apart that share a store. The kinds of their cells begin with it: "strategy.arm". "" means
 	// "strategy".
 	Name string
+	// Answers is the kind of the records that have the learner's choices, as a [answer.Answer] each. Package loop sets it to the
+	// kind of the agent's answers. "" means Name with ".answer".
+	Answers string
 	// Pooling says how much the items of a segment share. nil means TwoLevel{}.
 	Pooling Pooling
 	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of first choices are exactly
@@ -56,8 +59,8 @@ type Config struct {
 	Cache Cache
 	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome in another process or after a
 	// restart finds it ([Learner.Find]), a session's choice holds across restarts and processes, and choices are listed with
-	// what came of them ([Learner.History]). A record costs a commit at each [Learner.Select] that chooses anew, and about a
-	// kilobyte for 30 days. The store keeps the last 100,000, unless it is configured otherwise for the kind "strategy.choice".
+	// what came of them ([Learner.History]). A record costs a commit at each [Learner.Select] that makes a new choice, and about
+	// a kilobyte for 30 days, unless the store is configured otherwise for the kind Answers.
 	Unrecorded bool
 	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls of [Learner.Sweep].
 	Silence Silence
@@ -124,6 +127,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
+	c.Answers = cmp.Or(c.Answers, answersKind(c.Name))
 	if c.Pooling == nil {
 		c.Pooling = TwoLevel{}
 	}
@@ -177,6 +181,7 @@ func (c Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(c.Answers == answersKind(c.Name) || evidence.CheckText("", c.Answers) == nil, "Answers", c.Answers, "must be text that a store can keep")
 	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
 	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
 	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")

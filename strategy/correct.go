@@ -8,7 +8,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -19,8 +18,8 @@ import (
 //
 // The ids stay known: the outcomes do not count if they are delivered again. To retract them again changes nothing. An outcome that
 // was never counted is [heed.ErrNotFound]. If the store's history no longer has one, the error is [evidence.ErrForgotten]. Both
-// change nothing. Further batches are committed with it, as by [Learner.Observe].
-func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, reason string, with ...store.Batch) (err error) {
+// change nothing.
+func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, reason string) (err error) {
 	defer because(&err, "retract")
 	if len(ids) == 0 {
 		return &heed.InputError{Field: "ids", Reason: "must not be empty"}
@@ -28,7 +27,7 @@ func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, re
 	if err := l.validateRetraction(&c, ids); err != nil {
 		return err
 	}
-	_, err = l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason}, with)
+	_, err = l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason})
 	return err
 }
 
@@ -36,7 +35,7 @@ func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, re
 // resolved is open again. The rules of [Learner.Observe] hold for the new outcomes, whose ids must be others, and those of
 // [Learner.Retract] for the old ones. If all new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
 // a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the outcomes are observed.
-func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string, with ...store.Batch) (did []Disposition, err error) {
+func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string) (did []Disposition, err error) {
 	defer because(&err, "revise")
 	now := l.cfg.Now()
 	outcomes = slices.Clone(outcomes)
@@ -44,14 +43,14 @@ func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, 
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return l.credit(ctx, now, outcomes, ending{with: with})
+		return l.credit(ctx, now, outcomes, ending{})
 	}
 	r := &retraction{
 		choice: &outcomes[0].Choice, ids: ids, actor: actor, reason: "another outcome takes its place", revises: true,
 	}
 	did = make([]Disposition, len(outcomes))
 	for i := range outcomes {
-		if did[i] = Dropped; !l.drops(&outcomes[i]) {
+		if did[i] = Dropped; !l.drops(outcomes[i].Confidence) {
 			r.next = append(r.next, &outcomes[i])
 		}
 	}
@@ -59,7 +58,7 @@ func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, 
 	if len(r.next) > 0 {
 		r.name = r.next[0].ID
 	}
-	duplicate, err := l.retract(ctx, r, with)
+	duplicate, err := l.retract(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, 
 		switch {
 		case duplicate:
 			did[i] = Duplicate
-		case !l.drops(&outcomes[i]):
+		case !l.drops(outcomes[i].Confidence):
 			did[i] = Applied
 		}
 	}
@@ -77,8 +76,10 @@ func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, 
 	return did, nil
 }
 
-// drops reports whether an outcome does not count.
-func (l *Learner) drops(o *Outcome) bool { return l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence }
+// drops reports whether an outcome of this confidence does not count.
+func (l *Learner) drops(confidence float64) bool {
+	return l.cfg.Disabled || confidence < l.cfg.MinConfidence
+}
 
 func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Time) error {
 	if len(outcomes) == 0 {
@@ -134,7 +135,7 @@ type retraction struct {
 }
 
 // retract takes outcomes back, and counts others in their place if there are some. It reports whether that was done before.
-func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch) (duplicate bool, err error) {
+func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -147,8 +148,8 @@ func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch
 		return false, err
 	}
 	defer leave(held)
-	err = records.Retry(ctx, func() error {
-		duplicate, err = l.tryRetract(ctx, s, r, with)
+	err = l.repeat(ctx, func(bool) error {
+		duplicate, err = l.tryRetract(ctx, s, r)
 		return err
 	})
 	if err == nil || !refused(err) {
@@ -157,42 +158,42 @@ func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch
 	return duplicate, err
 }
 
-func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction, with []store.Batch) (duplicate bool, err error) {
+func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction) (duplicate bool, err error) {
 	kept, err := l.recordOf(ctx, r.choice)
 	if err != nil {
 		return false, err
 	}
-	row, gone := kept.Value, make([]Result, len(r.ids))
+	row, gone := kept.Answer, make([]Result, len(r.ids))
 	for i, id := range r.ids {
 		gone[i] = Result{ID: id}
-		if kept.Revision == 0 {
+		if row == nil {
 			continue
 		}
 		var had *Result
-		if row, had = row.without(id, l.stageAt(r.choice, l.cfg.Now())); had != nil {
+		if row, had = without(row, id, l.stageAt(r.choice.At, l.cfg.Now())); had != nil {
 			gone[i] = *had
 		}
 	}
-	if kept.Revision > 0 {
+	if row != nil {
 		for _, o := range r.next {
-			row = row.settled(o.result())
+			row = settled(row, o.result())
 		}
 	}
 	b, err := l.correction(s, r, gone)
 	if err != nil {
 		return false, err
 	}
-	if row != kept.Value {
-		b.Records = append(b.Records, row.write(kept.ID, kept.Revision))
+	if row != kept.Answer {
+		b.Records = append(b.Records, l.write(&kept, row))
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, append([]store.Batch{b}, with...)...)
+	receipts, err := l.cfg.Store.Commit(ctx, b)
 	switch {
 	case err != nil:
 		return false, err
 	case receipts[0].Duplicate:
 		return true, nil
-	case row != kept.Value:
-		r.choice.remember(keptChoice{Value: row, ID: kept.ID, Revision: receipts[0].Revision})
+	case row != kept.Answer:
+		r.choice.remember(keptChoice{Answer: row, id: kept.id, revision: receipts[0].Revision, place: kept.place})
 	}
 	return false, nil
 }
@@ -251,15 +252,15 @@ func (l *Learner) recordOf(ctx context.Context, c *Choice) (keptChoice, error) {
 		return keptChoice{}, nil
 	}
 	var read store.Snapshot
-	if err := l.cfg.Store.Read(ctx, &read, nil, c.places()); err != nil {
+	if err := l.cfg.Store.Read(ctx, &read, nil, l.places(c)); err != nil {
 		return keptChoice{}, err
 	}
-	return c.among(read.Records)
+	return l.among(c, read.Records)
 }
 
-// stageAt returns how far a choice has come at a moment without an outcome.
-func (l *Learner) stageAt(c *Choice, at time.Time) Stage {
-	if at.Sub(c.At) > l.cfg.Silence.After {
+// stageAt returns how far a choice of one moment has come at another one without an outcome.
+func (l *Learner) stageAt(made, now time.Time) Stage {
+	if now.Sub(made) > l.cfg.Silence.After {
 		return Expired
 	}
 	return Pending

@@ -14,7 +14,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -177,8 +176,6 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	wrong.Value = 2
 	_, err = revise(l, "", wrong)
 	assertInputError(t, err, "Value")
-	_, err = revise(l, "", outcome("new"), store.Batch{Expect: []store.Precondition{{Ref: store.Ref{Kind: "heed.audit", ID: "x"}, Revision: 7}}})
-	require.ErrorIs(t, err, heed.ErrConflict)
 	done, cancel := contextDone()
 	defer cancel()
 	require.Error(t, l.Retract(done, first, []string{""}, "", ""))

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/spread"
 	"github.com/heedhq/heed/store"
 )
@@ -27,13 +27,11 @@ type credit struct {
 	made     []evidence.Observation // the first is on the arm, and all have the id of the batch or one of their own
 	parts    []evidence.Part        // of their cells, after the commit
 	sampled  int                    // by how many outcomes the arm has more
+	follows  bool                   // in a step: whether a copy or a change may follow
 }
 
-// An ending is what is committed together with outcomes: a session that ends, once for its id, and batches of the caller's.
-type ending struct {
-	session, id string
-	with        []store.Batch
-}
+// An ending is a session that ends in the commit of outcomes, once for its id.
+type ending struct{ session, id string }
 
 // credit counts outcomes, which are valid, and ends a session, in one commit.
 func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome, end ending) ([]Disposition, error) {
@@ -41,7 +39,7 @@ func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome,
 	credits := make([]credit, 0, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
-		if dispositions[i] = Dropped; l.drops(o) {
+		if dispositions[i] = Dropped; l.drops(o.Confidence) {
 			continue
 		}
 		s, err := l.segment(o.Choice.Category, o.Choice.Context)
@@ -54,11 +52,7 @@ func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome,
 		end.session, end.id = "", ""
 	}
 	if len(credits) == 0 && end.session == "" {
-		if len(end.with) == 0 {
-			return dispositions, nil
-		}
-		_, err := l.cfg.Store.Commit(ctx, end.with...)
-		return dispositions, err
+		return dispositions, nil
 	}
 	if err := l.apply(ctx, now, credits, end, dispositions); err != nil {
 		return nil, err
@@ -106,10 +100,12 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 	}
 	defer leave(all)
 	var receipts []store.Receipt
-	again := false
-	err = records.Retry(ctx, func() (err error) {
-		receipts, err = l.commit(ctx, now, credits, end, again)
-		again = true
+	err = l.repeat(ctx, func(again bool) (err error) {
+		if receipts, err = l.commit(ctx, now, credits, end, again); errors.Is(err, heed.ErrOutcomeUnknown) {
+			for i := range credits {
+				credits[i].segment.expire() // the next attempt may find the outcome counted
+			}
+		}
 		return err
 	})
 	if err != nil {
@@ -181,7 +177,7 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		return nil, err
 	}
 	rows := settledRows(credits)
-	batches, withdraw, err := l.batches(credits, rows, len(end.with))
+	batches, withdraw, err := l.batches(credits, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +191,7 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		}
 		batches = append(batches, b)
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, append(batches, end.with...)...)
+	receipts, err := l.cfg.Store.Commit(ctx, batches...)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +205,7 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 			c.sampled--
 		}
 		if rows[i] != nil && !receipts[i].Duplicate {
-			c.Choice.remember(keptChoice{Value: rows[i], ID: c.kept.ID, Revision: receipts[i].Revision})
+			c.Choice.remember(keptChoice{Answer: rows[i], id: c.kept.id, revision: receipts[i].Revision, place: c.kept.place})
 		}
 	}
 	return receipts[:len(credits)], nil
@@ -217,11 +213,11 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 
 // settledRows returns the record that each credit writes. Of several outcomes of one choice, one writes it for all, as a commit
 // may write a record once: the first that the record does not know, as what is known is not written again.
-func settledRows(credits []credit) []*choiceRow {
-	rows := make([]*choiceRow, len(credits))
+func settledRows(credits []credit) []*answer.Answer {
+	rows := make([]*answer.Answer, len(credits))
 	if len(credits) == 1 {
-		if c := &credits[0]; c.kept.Revision > 0 {
-			rows[0] = c.kept.Value.settled(c.result())
+		if c := &credits[0]; c.kept.revision > 0 {
+			rows[0] = settled(c.kept.Answer, c.result())
 		}
 		return rows
 	}
@@ -234,38 +230,39 @@ func settledRows(credits []credit) []*choiceRow {
 			continue
 		}
 		w := &credits[at]
-		if w.kept.Revision == 0 {
+		if w.kept.revision == 0 {
 			w.kept = c.kept
 		}
 		c.withdraw = nil // it is the writer's to take the silence back
-		if w.kept.Revision > 0 && w.kept.Value.knows(w.ID) && !w.kept.Value.knows(c.ID) {
+		if w.kept.revision > 0 && knows(w.kept.Answer, w.ID) && !knows(w.kept.Answer, c.ID) {
 			c.kept, c.withdraw, w.withdraw, writer[c.Choice.ID] = w.kept, w.withdraw, nil, i
 		}
 	}
 	for _, at := range writer {
-		if credits[at].kept.Revision > 0 {
-			rows[at] = credits[at].kept.Value
+		if credits[at].kept.revision > 0 {
+			rows[at] = credits[at].kept.Answer
 		}
 	}
 	for i := range credits {
 		if at := writer[credits[i].Choice.ID]; rows[at] != nil {
-			rows[at] = rows[at].settled(credits[i].result())
+			rows[at] = settled(rows[at], credits[i].result())
 		}
 	}
 	return rows
 }
 
 // batches returns a batch for each credit, and what to withdraw before them, as only the first batch may take evidence away.
-func (l *Learner) batches(credits []credit, rows []*choiceRow, more int) (batches []store.Batch, withdraw []string, err error) {
+func (l *Learner) batches(credits []credit, rows []*answer.Answer) (batches []store.Batch, withdraw []string, err error) {
+	more := 0
 	if len(credits) > 1 {
-		more += 2 // what is withdrawn, and the end of the session
+		more = 2 // what is withdrawn, and the end of the session
 	}
 	batches = make([]store.Batch, 0, len(credits)+more)
 	for i := range credits {
 		c := &credits[i]
 		b := l.batch(c.segment, c.Outcome, observed)
 		if b.Withdraw = c.withdraw; rows[i] != nil {
-			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
+			b.Records = append(b.Records, l.write(&c.kept, rows[i]))
 		}
 		if err := l.emitObserved(&b, c.Outcome); err != nil {
 			return nil, nil, err
@@ -302,8 +299,8 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 		reads := false
 		if !l.cfg.Unrecorded && !c.Choice.Fallback() {
 			kept := c.Choice.details.kept.Load()
-			if reads = kept == nil || again || kept.Value.Silent; reads {
-				refs = append(refs, c.Choice.places()...)
+			if reads = kept == nil || again || kept.Choice.Silent; reads {
+				refs = append(refs, l.places(&c.Choice)...)
 			} else {
 				c.kept = *kept
 			}
@@ -327,18 +324,18 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 	for i := range credits {
 		c := &credits[i]
 		c.before = partsOf(read.Parts, c.cell())
-		if c.kept.Revision > 0 || l.cfg.Unrecorded || c.Choice.Fallback() {
+		if c.kept.revision > 0 || l.cfg.Unrecorded || c.Choice.Fallback() {
 			continue
 		}
 		places := 1
 		if c.Choice.Session != "" {
 			places = 2
 		}
-		if c.kept, err = c.Choice.among(rest[:places]); err != nil {
+		if c.kept, err = l.among(&c.Choice, rest[:places]); err != nil {
 			return session, err
 		}
 		rest = rest[places:]
-		if c.kept.Revision > 0 && c.kept.Value.Silent || c.kept.Revision == 0 && l.overdue(&c.Choice, now) {
+		if c.kept.revision > 0 && c.kept.Choice.Silent || c.kept.revision == 0 && l.overdue(&c.Choice, now) {
 			c.withdraw, c.known = l.silences(&c.Choice), true
 		}
 	}

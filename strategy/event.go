@@ -83,8 +83,8 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 
 // withoutDraws returns the choice as later events have it.
 func (c Choice) withoutDraws() *Choice {
-	f := *c.facts()
-	f.Draws = nil
-	c.details = &details{facts: f}
+	r := c.Record()
+	r.Draws = nil
+	c = ChoiceOf(r)
 	return &c
 }

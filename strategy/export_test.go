@@ -6,7 +6,7 @@ import (
 )
 
 // Remembered returns how many choices the learner's cache holds.
-func (l *Learner) Remembered() int { return l.sessions.Len() }
+func (l *Learner) Remembered() int { return l.sessions.Len() + l.pointers.Len() }
 
 // SampleItems sets about how many items of a segment are read where the store can draw a sample.
 func SampleItems(l *Learner, n int) { l.sampleItems = n }
@@ -27,7 +27,7 @@ func (c Choice) Cells() []evidence.Cell {
 	space := space{kindsOf(c.Learner()), cells.Scope(c.Category, c.Context)}
 	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
-		all = append(all, space.parameter(c.Arm, Setting{name, value}))
+		all = append(all, space.parameter(c.Arm, Setting{Name: name, Value: value}))
 	}
 	return all
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -96,6 +98,64 @@ func (w *workshop) tell(session string) (string, error) {
 	return fmt.Sprint(c.Session, c.Item, c.Arm, c.Propensity()), err
 }
 
+func (w *workshop) selectIn(session, key string) (text string, err error) {
+	err = store.Do(ctx, w.store, func(tx *store.Tx) error {
+		q := w.query(session, "i")
+		q.Key = key
+		tx.Want(w.Wants(q))
+		c, err := w.SelectIn(tx, q)
+		text = fmt.Sprint(c.Session, c.Item, c.Arm)
+		return err
+	})
+	return text, err
+}
+
+func (w *workshop) recordIn(session string) (text string, err error) {
+	err = store.Do(ctx, w.store, func(tx *store.Tx) error {
+		c, err := w.RecordIn(tx, w.query(session, "i"), "b", 0.5)
+		text = fmt.Sprint(c.Session, c.Item, c.Arm, c.Propensity())
+		return err
+	})
+	return text, err
+}
+
+func (w *workshop) observeIn(c strategy.Choice) (string, error) {
+	var did *strategy.Disposition
+	err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
+		did, err = w.ObserveIn(tx, strategy.Outcome{Choice: c, Value: -1, Confidence: 1, Source: "ann"})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return string(*did), nil
+}
+
+// judgeIn has several people judge an answer, the last one in this step.
+func (w *workshop) judgeIn(people int) (string, error) {
+	var stands *error
+	answered := answers.View("strategy.answer")
+	err := store.Do(ctx, w.store, func(tx *store.Tx) error {
+		row, err := answered.In(tx, answers.ID("e"))
+		if err != nil {
+			return err
+		}
+		a := row.Value
+		if row.Revision == 0 {
+			a = answer.Answer{ID: "e", At: w.fresh.At, Choice: w.fresh.Record(), Reply: &answer.Reply{Path: "llm"}}
+		}
+		a.Say(answer.Statement{By: fmt.Sprint("person ", people), Value: 1, At: w.clock.Now()})
+		if stands, err = w.CreditIn(tx, &a); err == nil {
+			answered.Put(tx, a, row.Revision)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(*stands), nil
+}
+
 func (w *workshop) consumer(attempts int) *attribution.Consumer {
 	c, err := attribution.New(attribution.Config{
 		Learner: w.Learner, Stream: w.stream, DeadLetters: &memstore.Stream{}, Attempts: attempts, Backoff: 1,
@@ -127,7 +187,7 @@ func (w *workshop) state() string {
 			}
 		}
 	}
-	for _, kind := range []string{"strategy.choice", "strategy.session", "heed.audit", "stream.outbox"} {
+	for _, kind := range []string{"strategy.answer", "strategy.session", "heed.audit", "stream.outbox"} {
 		for r, err := range w.kept.Find(ctx, store.Query{Kind: kind, Oldest: true}) {
 			require.NoError(w.t, err)
 			text, err := r.Body.JSON()
@@ -242,6 +302,26 @@ var fallibles = []fallible{
 	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 0.1) }}, // which is dropped
 	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("new") }},
 	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("now") }}, // in the place of another arm
+	{method: "SelectIn", call: func(w *workshop) (string, error) { return w.selectIn("new", "") }},
+	{
+		method: "SelectIn", twice: "each choice without a session is an event",
+		call: func(w *workshop) (string, error) { return w.selectIn("", "e") },
+	},
+	{method: "RecordIn", call: func(w *workshop) (string, error) { return w.recordIn("new") }},
+	{method: "BeliefsIn", call: func(w *workshop) (string, error) {
+		return asText(w.other.BeliefsIn(store.Reading(ctx, w.store), itemI))
+	}},
+	{method: "ObserveIn", call: func(w *workshop) (string, error) { return w.observeIn(w.fresh) }},
+	{method: "ObserveIn", call: func(w *workshop) (string, error) { return w.observeIn(w.expired) }},
+	{method: "CreditIn", call: func(w *workshop) (string, error) { return w.judgeIn(1) }},
+	{method: "CreditIn", call: func(w *workshop) (string, error) { // three reactions, two of which change shares
+		for n := range 3 {
+			if text, err := w.judgeIn(n + 1); err != nil {
+				return text, err
+			}
+		}
+		return "<nil>", nil
+	}},
 	{method: "EndSession", call: func(w *workshop) (string, error) { return "", w.EndSession(ctx, "now") }},
 	{method: "Refresh", call: func(w *workshop) (string, error) { return "", w.Refresh(ctx) }},
 	{method: "Beliefs", call: func(w *workshop) (string, error) { return asText(w.other.Beliefs(ctx, itemI)) }},
@@ -371,9 +451,11 @@ func settled(t *testing.T, cfg strategy.Config, f fallible) string {
 // The sweep of faults covers each method of a learner and of a consumer that calls the store.
 func TestEveryMethodIsMadeToFail(t *testing.T) {
 	exempt := map[string]string{
-		"Config":     "calls no store",
-		"Counts":     "calls no store",
-		"Remembered": "is of the tests",
+		"Config":      "calls no store",
+		"Counts":      "calls no store",
+		"Remembered":  "is of the tests",
+		"Wants":       "calls no store",
+		"CreditWants": "calls no store",
 	}
 	tested := make(map[string]bool)
 	for _, f := range fallibles {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/cells"
 )
 
@@ -18,30 +19,35 @@ import (
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
-		for kept, err := range l.find(ctx, f) {
+		for a, err := range l.find(ctx, f) {
 			if err != nil {
 				yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
 				return
 			}
-			if n++; !yield(kept.Value.record(), nil) || n == f.Limit {
+			r := l.record(a.Answer)
+			if f.Stage != "" && f.Stage != r.Stage {
+				continue
+			}
+			if n++; !yield(r, nil) || n == f.Limit {
 				return
 			}
 		}
 	}
 }
 
-// find yields the records that a filter lets pass, the newest first. It does not heed the limit.
+// find yields the records that a filter lets pass, the newest first. It leaves the stage and the limit to the caller.
 func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
 	return func(yield func(keptChoice, error) bool) {
 		if l.cfg.Unrecorded {
 			yield(keptChoice{}, fmt.Errorf("the learner keeps no records of choices: %w", heed.ErrNotFound))
 			return
 		}
-		for kept, err := range choices.Find(ctx, l.cfg.Store, f.query(l.cfg.Name)) {
-			if err == nil && (kept.Value.Choice.Learner() != l.cfg.Name || !f.passes(kept.Value)) {
+		for row, err := range l.answers.Find(ctx, l.cfg.Store, l.query(&f)) {
+			c := row.Value.Choice
+			if err == nil && (c == nil || c.Learner != l.cfg.Name || !f.passes(&row.Value)) {
 				continue
 			}
-			if !yield(kept, err) || err != nil {
+			if !yield(keptChoice{Answer: &row.Value, id: row.ID, revision: row.Revision}, err) || err != nil {
 				return
 			}
 		}
@@ -67,14 +73,14 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 		if err != nil {
 			return ChoiceRecord{}, err
 		}
-		if kept.Value.Choice.Item == item && last.meet(kept, at) { // an empty item lets all pass
+		if kept.Choice.Item == item && last.meet(kept, at) { // an empty item lets all pass
 			break
 		}
 	}
-	if last.Revision == 0 {
+	if last.revision == 0 {
 		return ChoiceRecord{}, heed.ErrNotFound
 	}
-	return last.record(), nil
+	return l.found(&last), nil
 }
 
 // FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in which the session chose
@@ -95,8 +101,8 @@ func (l *Learner) FindSession(ctx context.Context, session string, at time.Time)
 		if err != nil {
 			return nil, err
 		}
-		c := &kept.Value.Choice
-		name := nameInSession(c.Item, c.Category, c.Context)
+		c := kept.Choice
+		name := answers.InSession(c.Item, c.Category, c.Context)
 		of := byName[name]
 		if of == nil {
 			of = &finding{}
@@ -108,7 +114,7 @@ func (l *Learner) FindSession(ctx context.Context, session string, at time.Time)
 		return nil, heed.ErrNotFound
 	}
 	for _, of := range all {
-		found = append(found, of.record())
+		found = append(found, l.found(of))
 	}
 	return found, nil
 }
@@ -121,17 +127,21 @@ type finding struct {
 
 // meet takes the next choice, from the newest to the oldest. It reports whether the search is over.
 func (f *finding) meet(kept keptChoice, at time.Time) bool {
-	same := f.Revision > 0 && kept.Value.Choice.At.Equal(f.Value.Choice.At)
-	f.done = f.done || f.Revision > 0 && !same && (at.IsZero() || !f.Value.Choice.At.After(at))
-	if !f.done && (!same || !kept.Value.Own) { // of one moment, the last of all
+	same := f.revision > 0 && kept.At.Equal(f.At)
+	f.done = f.done || f.revision > 0 && !same && (at.IsZero() || !f.At.After(at))
+	if !f.done && (!same || !kept.Choice.Own) { // of one moment, the last of all
 		f.keptChoice = kept
 	}
 	return f.done
 }
 
-func (f *finding) record() ChoiceRecord {
-	f.Value.Choice.remember(f.keptChoice)
-	return f.Value.record()
+// found returns the record that was found. A choice of this package alone then knows its record.
+func (l *Learner) found(f *finding) ChoiceRecord {
+	r := l.record(f.Answer)
+	if answers.Alone(f.Answer) {
+		r.Choice.remember(f.keptChoice)
+	}
+	return r
 }
 
 // A HistoryEntry is one outcome that was counted.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
@@ -93,6 +94,15 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Arms": {set: func(c *cfg) { c.Arms = plain("x") }, observe: func(l *strategy.Learner, _ *clock) any {
 			return len(means(t, l, item))
 		}, without: 4, with: 1},
+		"Answers": {set: func(c *cfg) { c.Answers = "n" }, observe: func(l *strategy.Learner, _ *clock) any {
+			choose(t, l, item)
+			n := 0
+			for _, err := range l.Config().Store.Find(ctx, store.Query{Kind: "n"}) {
+				require.NoError(t, err)
+				n++
+			}
+			return n
+		}, without: 0, with: 1},
 		"Name": {set: func(c *cfg) { c.Name = "n" }, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).Cells()[0].Kind
 		}, without: "strategy.arm", with: "n.arm"},
@@ -307,6 +317,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Store", func(c *cfg) { c.Store = nil }},
 		{"Arms", func(c *cfg) { c.Arms = []strategy.Arm{{ID: "a", Weight: 1}, {ID: "b"}} }},
 		{"Name", func(c *cfg) { c.Name = "\xff" }},
+		{"Answers", func(c *cfg) { c.Answers = "\xff" }},
 		{"Pooling", func(c *cfg) { c.Pooling = givesNothing{} }},
 		{"Prior", func(c *cfg) { c.Prior = evidence.Beta{Alpha: 1, Beta: 1e7} }},
 		{"Exploration.Bonus", func(c *cfg) { c.Exploration.Bonus = 1.1 }},

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,10 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ahead"
-	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/memo"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -35,7 +35,10 @@ type Learner struct {
 	key      evidence.Key
 	pending  string        // the key of choices that wait
 	loose    atomic.Uint64 // numbers the choices without a session
+	answers  store.View[answer.Answer]
 	sessions *memo.Cache[remembered]
+	pointers *memo.Cache[*remembered] // what SelectIn has chosen for sessions
+	doubts   doubts
 	scratch  sync.Pool
 	watch    *watch.Watch
 
@@ -53,8 +56,7 @@ type parameterValue struct {
 
 // remembered is a choice as the cache keeps it.
 type remembered struct {
-	choice  Choice
-	details details
+	details
 	checked evidence.Instant // when its record was read last
 }
 
@@ -88,9 +90,11 @@ func build(cfg Config) (*Learner, error) {
 		priors:   coldStart(cfg.Arms, cfg.Prior),
 		index:    make(map[ArmID]int, len(cfg.Arms)),
 		kinds:    kindsOf(cfg.Name),
-		pending:  pendingKey(cfg.Name),
+		pending:  answers.Pending(cfg.Name),
+		answers:  answers.View(cfg.Answers),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
+		pointers: memo.New[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
 
@@ -100,7 +104,7 @@ func build(cfg Config) (*Learner, error) {
 		l.index[arm.ID] = i
 		for _, p := range arm.Parameters {
 			for _, value := range p.Values {
-				l.values = append(l.values, parameterValue{arm.ID, Setting{p.Name, value}})
+				l.values = append(l.values, parameterValue{arm.ID, Setting{Name: p.Name, Value: value}})
 			}
 		}
 	}
@@ -118,7 +122,10 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't be read, or the choice can't be
 // recorded before the context is done, Select returns the error and a choice of the default arm, or of the first permitted one. A
 // host may go on with it: it is neither remembered nor recorded, but its outcome may be observed.
-func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
+func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) { return l.choice(ctx, nil, q) }
+
+// choice chooses an arm, as a part of a step if there is one.
+func (l *Learner) choice(ctx context.Context, tx *store.Tx, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
 	}
@@ -130,14 +137,19 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if l.cfg.Disabled {
 		return l.fallBack(&q, now), nil
 	}
-	c, err := l.remember(ctx, &q, now, nil)
+	var c Choice
+	if tx == nil {
+		c, err = l.remember(ctx, &q, now, nil)
+	} else {
+		c, err = l.rememberIn(tx, &q, now, nil)
+	}
 	switch {
 	case err == nil:
 		return c, nil
-	case isInputError(err) || ahead.Rehearsed(ctx):
+	case isInputError(err):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	default:
-		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, as %w", err)
+		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, because %w", err)
 	}
 }
 
@@ -146,45 +158,64 @@ func (l *Learner) remember(ctx context.Context, q *Query, now time.Time, own *ow
 	var r *remembered
 	var err error
 	known := false
-	if q.Session == "" {
+	name := ""
+	if q.Session != "" {
+		name = answers.InSession(q.Item, q.Category, q.Context)
+	}
+	switch {
+	case q.Frozen && q.Session != "":
+		if r, known = l.sessions.Get(q.Session, name, now); known && l.fresh(r, q, own, now) {
+			break
+		}
+		fallthrough
+	case q.Session == "":
 		r = &remembered{}
-		err = l.choose(ctx, q, now, l.loose.Add(1), own, r)
-	} else {
-		name := nameInSession(q.Item, q.Category, q.Context)
+		err = l.choose(ctx, q, now, l.number(q), own, r)
+	default:
 		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
-			func(r *remembered) bool {
-				// After Config.Refresh it is compared with the store.
-				return l.holds(&r.choice, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
-			},
+			func(r *remembered) bool { return l.fresh(r, q, own, now) },
 			func(r *remembered, number uint64) error { return l.choose(ctx, q, now, number, own, r) })
 	}
 	if err != nil {
 		return Choice{}, err
 	}
-	if l.watch != nil && !known && r.details.drawn {
-		c := &r.choice
-		l.watch.Tell(ctx, heed.Selected{
-			Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-		})
+	if l.watch != nil && !known && r.drawn {
+		l.watch.Tell(ctx, l.selected(&r.made))
 	}
-	return r.choice, nil
+	return r.choice(), nil
 }
 
-// nameInSession returns the name by which a session remembers a choice: its item, or its segment. No item has a NUL.
-func nameInSession(item, category, context string) string {
-	if item != "" {
-		return item
+// number returns the number of a choice whose session remembers nothing. Choices of one Query.Key have the same one.
+func (l *Learner) number(q *Query) uint64 {
+	if q.Session != "" || q.Key != "" {
+		return 0
 	}
-	return "\x00" + cells.Scope(category, context)
+	return l.loose.Add(1)
+}
+
+// fresh reports whether a remembered choice can be used without a look at the store, which follows after Config.Refresh.
+func (l *Learner) fresh(r *remembered, q *Query, own *ownChoice, now time.Time) bool {
+	return l.holds(&r.made, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
+}
+
+// selected returns the notice of a choice that was made.
+func (l *Learner) selected(c *answer.Choice) heed.Selected {
+	return heed.Selected{
+		Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item,
+		Arm: string(c.Arm),
+	}
 }
 
 func (l *Learner) validateQuery(q *Query) error {
 	if err := q.validate(); err != nil {
 		return err
 	}
-	for _, arm := range q.Arms {
+	for i, arm := range q.Arms {
 		if _, ok := l.index[arm]; !ok {
 			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q, which is none of the learner's arms", arm)}
+		}
+		if slices.Contains(q.Arms[:i], arm) {
+			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q more than once", arm)}
 		}
 	}
 	return l.validateShares(q)
@@ -211,7 +242,7 @@ func (l *Learner) validateShares(q *Query) error {
 }
 
 // holds reports whether a choice that was made in the session is still good.
-func (l *Learner) holds(c *Choice, q *Query, own *ownChoice, now time.Time) bool {
+func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Time) bool {
 	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
 }
 
@@ -221,29 +252,32 @@ func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.C
 // was learned meanwhile. Records of choices stay. Another learner over the same store that remembers a choice of the session
 // keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
-	defer l.sessions.Drop(session)
+	defer l.drop(session)
 	if l.cfg.Unrecorded || session == "" {
 		return ctx.Err()
 	}
 	defer because(&err, "end session")
-	return records.Retry(ctx, func() error {
-		var read store.Snapshot
-		id := sessionID(l.cfg.Name, session)
-		if err := l.cfg.Store.Read(ctx, &read, nil, []store.Ref{sessions.Ref(id)}); err != nil {
+	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
+		row, err := tx.Get(sessions.Ref(sessionID(l.cfg.Name, session)))
+		if err != nil {
 			return err
 		}
-		b, err := l.ended(read.Records[0], "")
-		if err == nil {
-			_, err = l.cfg.Store.Commit(ctx, b)
-		}
+		b, err := l.ended(row, "")
+		tx.Add(b)
 		return err
 	})
+}
+
+// drop forgets what is remembered of a session.
+func (l *Learner) drop(session string) {
+	l.sessions.Drop(session)
+	l.pointers.Drop(session)
 }
 
 // ended returns the batch that ends a session, whose record was read. If the id is not empty, it counts once.
 func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 	kept, err := sessions.Of(read)
-	next := sessionRow{read.ID, kept.Value.Epoch + 1, evidence.InstantOf(l.cfg.Now()).Time()}
+	next := sessionRow{ID: read.ID, Epoch: kept.Value.Epoch + 1, At: evidence.InstantOf(l.cfg.Now()).Time()}
 	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
 }
 
@@ -296,6 +330,15 @@ func (s *scratch) reset() {
 	s.Snapshot.Reset()
 }
 
+// repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing beside try.
+func (l *Learner) repeat(ctx context.Context, try func(again bool) error) error {
+	err := try(false)
+	if !errors.Is(err, heed.ErrConflict) && !errors.Is(err, heed.ErrOutcomeUnknown) || errors.As(err, new(*heed.SettingsError)) {
+		return err
+	}
+	return store.Do(ctx, l.cfg.Store, func(*store.Tx) error { return try(true) })
+}
+
 // choose takes the session's choice from its record, or makes one and records it. If several processes choose for one item at
 // the same time, one makes the choice and the others take it.
 func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, own *ownChoice, r *remembered) error {
@@ -305,53 +348,79 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 	}
 	scratch := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(scratch)
-	return records.Retry(ctx, func() error {
+	return l.repeat(ctx, func(bool) error {
 		scratch.reset()
 		scratch.cells = l.itemCells(s, q.Item, scratch.cells)
 		recalls := !l.cfg.Unrecorded && q.Session != ""
 		if recalls {
-			name := nameInSession(q.Item, q.Category, q.Context)
+			name := answers.InSession(q.Item, q.Category, q.Context)
 			ofSession, ofChoice := bothIDs(l.cfg.Name, q.Session, name)
-			scratch.refs = append(scratch.refs, sessions.Ref(ofSession), choices.Ref(ofChoice))
+			scratch.refs = append(scratch.refs, sessions.Ref(ofSession), l.answers.Ref(ofChoice))
 		}
 		if err := l.read(ctx, s, now, scratch); err != nil {
 			return err
 		}
-		if r.choice.details == nil {
-			l.begin(q, now, r)
-		}
+		l.begin(q, now, &r.details)
 		var last keptChoice
-		epoch, n := uint64(0), number
 		if recalls {
 			session, err := sessions.Of(scratch.Records[0])
 			if err != nil {
 				return err
 			}
-			if last, err = choices.Of(scratch.Records[1]); err != nil {
+			if last, err = l.kept(scratch.Records[1]); err != nil {
 				return err
 			}
-			epoch = session.Value.Epoch
-			switch {
-			case last.Revision == 0 || last.Value.Epoch < epoch:
-				n = 0
-			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, own, now):
-				r.choice, r.checked, r.details.drawn = last.Value.Choice, evidence.InstantOf(now), false
-				r.choice.remember(last)
+			var before *answer.Choice
+			if last.revision > 0 {
+				before = last.Choice
+			}
+			if l.recall(before, session.Value.Epoch, q, own, now, r) {
+				kept := last
+				r.details.kept.Store(&kept)
 				return nil
-			default:
-				n = last.Value.Number + 1
 			}
 		}
-		r.details.Resets = l.readItem(s, q.Item, now, scratch)
-		r.details.given = scratch.item.Given != nil
-		if own != nil {
-			own.into(r)
-		} else if err := l.draw(s, q, n, scratch, r); err != nil {
+		if err := l.drawItem(s, q, number, own, now, scratch, r); err != nil || q.Frozen {
 			return err
 		}
-		r.checked, r.details.drawn = evidence.InstantOf(now), true
-		return l.record(ctx, scratch, last, epoch, n, r)
+		return l.keep(ctx, q, scratch, last, r)
 	})
+}
+
+// recall takes over the choice that the session has made before, or reports false. Then it notes how many choices the session
+// has made for the item.
+func (l *Learner) recall(
+	before *answer.Choice, epoch uint64, q *Query, own *ownChoice, now time.Time, r *remembered,
+) bool {
+	switch {
+	case before == nil || before.Epoch < epoch:
+		r.made.Number = 0
+	case l.isArm(before.Arm) && l.holds(before, q, own, now):
+		r.made, r.checked, r.drawn = *before, evidence.InstantOf(now), false
+		return true
+	default:
+		r.made.Number = before.Number + 1
+	}
+	r.made.Epoch = epoch
+	return false
+}
+
+// drawItem draws an arm from what was read of an item, or takes the host's.
+func (l *Learner) drawItem(
+	s *segment, q *Query, number uint64, own *ownChoice, now time.Time, scratch *scratch, r *remembered,
+) error {
+	if q.Session != "" && !l.cfg.Unrecorded {
+		number = r.made.Number
+	}
+	r.made.Resets = l.readItem(s, q.Item, now, scratch)
+	r.given = scratch.item.Given != nil
+	if own != nil {
+		own.into(&r.made)
+	} else if err := l.draw(s, q, number, scratch, r); err != nil {
+		return err
+	}
+	r.checked, r.drawn = evidence.InstantOf(now), true
+	return nil
 }
 
 func (l *Learner) isArm(arm ArmID) bool {
@@ -359,9 +428,9 @@ func (l *Learner) isArm(arm ArmID) bool {
 	return ok
 }
 
-// record keeps the record of a choice, and its event. The record of the session's last choice for the item moves to the id of
+// keep commits the record of a choice, and its event. The record of the session's last choice for the item moves to the id of
 // that choice.
-func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice, epoch, number uint64, r *remembered) error {
+func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last keptChoice, r *remembered) error {
 	if l.cfg.Unrecorded && l.cfg.Topic == "" {
 		return nil
 	}
@@ -373,40 +442,43 @@ func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice,
 	var row *madeRow
 	if !l.cfg.Unrecorded {
 		var keys []string
-		row, keys = l.newRow(&r.choice)
-		row.Epoch, row.Number = epoch, number
-		if last.ID == "" {
-			last.ID = r.choice.ID.String() // it has no session
+		row, keys = l.newRow(&r.details, q.Tenant)
+		if last.id == "" {
+			last.id = row.ID // it has no session
 		}
 		b.Records = append(scratch.records[:0], store.Record{
-			Ref: choices.Ref(last.ID), Revision: last.Revision, At: r.choice.At, Keys: keys, Body: store.Of(&row.choiceRow),
+			Ref: l.answers.Ref(last.id), Revision: last.revision, At: row.At, Keys: keys, Body: store.Of(&row.Answer),
 		})
-		if last.Revision > 0 {
-			before := *last.Value
-			before.Own = true
-			b.Records = append(b.Records, choices.Record(&before, 0))
+		if last.revision > 0 {
+			before, choice := *last.Answer, *last.Choice
+			choice.Own, before.Choice = true, &choice
+			b.Records = append(b.Records, l.answers.Record(before, 0))
 		}
 	}
 	if l.cfg.Topic != "" {
-		e := LearnerEvent{ID: selected + ":" + r.choice.ID.String(), Type: selected, At: r.choice.At, Choice: &r.choice}
-		if err := l.emit(b, e); err != nil {
+		if err := l.emitSelected(b, r); err != nil {
 			return err
 		}
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, scratch.batch[:]...)
 	if err == nil && !l.cfg.Unrecorded {
-		row.kept = keptChoice{Value: &row.choiceRow, ID: last.ID, Revision: receipts[0].Revision}
+		row.kept = keptChoice{Answer: &row.Answer, id: last.id, revision: receipts[0].Revision, place: row.kept.place}
 		r.details.kept.Store(&row.kept)
 	}
 	return err
 }
 
+// emitSelected puts the event of a choice into a batch.
+func (l *Learner) emitSelected(b *store.Batch, r *remembered) error {
+	c := r.choice()
+	return l.emit(b, LearnerEvent{ID: selected + ":" + c.ID.String(), Type: selected, At: c.At, Choice: &c})
+}
+
 // begin fills in what a choice has of its query.
-func (l *Learner) begin(q *Query, now time.Time, r *remembered) {
-	r.details.Learner = l.cfg.Name
-	r.choice = Choice{
-		ID: l.cfg.NewID(), Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
-		At: evidence.InstantOf(now).Time(), details: &r.details,
+func (l *Learner) begin(q *Query, now time.Time, d *details) {
+	d.made = answer.Choice{
+		ID: l.cfg.NewID(), Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
+		At: evidence.InstantOf(now).Time(),
 	}
 }
 
@@ -421,35 +493,35 @@ func because(err *error, doing string) {
 
 // fallBack makes the choice of the default arm, with the first value of each parameter.
 func (l *Learner) fallBack(q *Query, now time.Time) Choice {
-	r := &remembered{}
-	l.begin(q, now, r)
-	r.choice.Arm = l.cfg.Default
-	if !permitted(q.Arms, r.choice.Arm) {
-		r.choice.Arm = q.Arms[0]
+	d := &details{}
+	l.begin(q, now, d)
+	m := &d.made
+	m.Arm, m.Fallback = l.cfg.Default, true
+	if !permitted(q.Arms, m.Arm) {
+		m.Arm = q.Arms[0]
 	}
-	r.details.Fallback = true
-	for _, p := range l.cfg.Arms[l.index[r.choice.Arm]].Parameters {
-		r.details.Parameters = append(r.details.Parameters, Setting{p.Name, p.Values[0]})
+	for _, p := range l.cfg.Arms[l.index[m.Arm]].Parameters {
+		m.Parameters = append(m.Parameters, Setting{Name: p.Name, Value: p.Values[0]})
 	}
-	return r.choice
+	return d.choice()
 }
 
-// draw draws an arm and its parameters, with the randomness of the choice's number, its session and its name in it.
+// draw draws an arm and its parameters, with the randomness of the choice's number, its session or key, and its name in it.
 func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r *remembered) error {
-	name := q.Item
-	if q.Session != "" {
-		name = nameInSession(q.Item, q.Category, q.Context)
+	key, name := cmp.Or(q.Session, q.Key), q.Item
+	if key != "" {
+		name = answers.InSession(q.Item, q.Category, q.Context)
 	}
-	rng := l.key.Rand(number, q.Session, name)
+	rng := l.key.Rand(number, key, name)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(q.Shares) > 0 {
 		l.share(q, &rng, r)
-		r.details.Parameters = l.drawParameters(s, r.choice.Arm, &rng)
+		r.made.Parameters = l.drawParameters(s, r.made.Arm, &rng)
 		return nil
 	}
 	s.model.Believe(scratch.item, scratch.beliefs)
-	d := &r.details
+	d := &r.made
 	d.Draws = make([]Draw, 0, len(l.cfg.Arms))
 	for i := range l.cfg.Arms {
 		if arm := l.cfg.Arms[i].ID; permitted(q.Arms, arm) {
@@ -460,8 +532,8 @@ func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r 
 	if math.IsNaN(d.Draws[best].Sample) {
 		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
 	}
-	r.choice.Arm = d.Draws[best].Arm
-	d.Parameters = l.drawParameters(s, r.choice.Arm, &rng)
+	d.Arm = d.Draws[best].Arm
+	d.Parameters = l.drawParameters(s, d.Arm, &rng)
 	return nil
 }
 
@@ -477,9 +549,9 @@ func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 			break
 		}
 	}
-	r.details.Propensity = q.Shares[last]
-	if r.choice.Arm = l.cfg.Arms[last].ID; len(q.Arms) > 0 {
-		r.choice.Arm = q.Arms[last]
+	r.made.Propensity = q.Shares[last]
+	if r.made.Arm = l.cfg.Arms[last].ID; len(q.Arms) > 0 {
+		r.made.Arm = q.Arms[last]
 	}
 }
 
@@ -496,7 +568,7 @@ func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (set
 	parameters := l.cfg.Arms[l.index[arm]].Parameters
 	settings = slices.Grow(settings, len(parameters))
 	for _, p := range parameters {
-		setting := Setting{p.Name, p.Values[0]}
+		setting := Setting{Name: p.Name, Value: p.Values[0]}
 		if most := -1.; len(p.Values) > 1 {
 			for i, value := range p.Values {
 				if x := s.parameters[at+i].Draw(rng); x > most {
@@ -577,9 +649,5 @@ func (l *Learner) Beliefs(ctx context.Context, q Query) (_ []Belief, err error) 
 	if err := l.read(ctx, s, now, &scratch); err != nil {
 		return nil, err
 	}
-	l.readItem(s, q.Item, now, &scratch)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	s.model.Believe(scratch.item, scratch.beliefs)
-	return scratch.beliefs, nil
+	return l.believe(s, &q, now, &scratch), nil
 }

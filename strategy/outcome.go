@@ -58,13 +58,9 @@ const (
 // Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a reward, (value+1)/2, once,
 // here. Observe returns when the store has it, in one commit with the choice's record. After an error other than a
 // [*heed.InputError] the same outcome may be observed again. It counts once. Bad input is a [*heed.InputError] and changes
-// nothing.
-//
-// Further batches are committed with it, in one Commit, also if the outcome is a duplicate or dropped: the record of a
-// reaction, say. They must not take evidence away. If a revision that one of them names is no longer current,
-// the error is [heed.ErrConflict], and nothing is committed.
-func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (Disposition, error) {
-	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{with: with})
+// nothing. A host that commits records of its own in the same commit uses [Learner.ObserveIn].
+func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
+	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{})
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +73,7 @@ func (l *Learner) ObserveAll(ctx context.Context, outcomes []Outcome, id, ended 
 	var end ending
 	if ended != "" {
 		end = ending{session: ended, id: derivedID("ended", l.cfg.Name, id)}
-		defer l.sessions.Drop(ended)
+		defer l.drop(ended)
 	}
 	return l.observeAll(ctx, slices.Clone(outcomes), end)
 }
@@ -197,7 +193,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 2+len(c.facts().Parameters))}
 	b.Observations = append(b.Observations, observation)
 	for name, value := range c.Parameters() {
-		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})
+		observation.Cell = s.space.parameter(c.Arm, Setting{Name: name, Value: value})
 		if event == expired {
 			observation.ID = silentParameter(id, len(b.Observations))
 		}

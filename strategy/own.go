@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/store"
 )
 
 // An ownChoice is an arm that the host chose by itself.
@@ -16,25 +18,36 @@ type ownChoice struct {
 }
 
 // is reports whether a choice is of the same arm with the same parameters. Without a choice of the host's own, any is.
-func (o *ownChoice) is(c *Choice) bool {
+func (o *ownChoice) is(c *answer.Choice) bool {
 	if o == nil {
 		return true
 	}
-	return c.Arm == o.arm && !c.Fallback() && slices.Equal(c.facts().Parameters, o.parameters)
+	return c.Arm == o.arm && !c.Fallback && slices.Equal(c.Parameters, o.parameters)
 }
 
-func (o *ownChoice) into(r *remembered) {
-	r.choice.Arm, r.details.Parameters, r.details.Propensity = o.arm, o.parameters, o.propensity
+func (o *ownChoice) into(c *answer.Choice) {
+	c.Arm, c.Parameters, c.Propensity = o.arm, o.parameters, o.propensity
 }
 
 // Record makes a choice of an arm that the host chose by itself, so that its outcomes are learned from: to observe before heed
-// chooses, or beside a rule of the host's. Such a choice counts as any other. Within a session, the same arm for the same item
-// is the same choice, and another arm takes its place. The query's permitted arms are ignored.
+// chooses, or along with a rule of the host's. Such a choice counts as any other. Within a session, the same arm for the same
+// item is the same choice, and another arm replaces it. The query's permitted arms are ignored.
 //
 // The propensity is the probability with which the host chose the arm, in (0, 1]; 0: unknown. It is what [Choice].Propensity
 // returns, and NaN if it is unknown. Parameters that are not given are not learned from. If the store fails, Record returns the
 // error and the choice, which is neither remembered nor recorded, but its outcome may be observed.
-func (l *Learner) Record(ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting) (_ Choice, err error) {
+func (l *Learner) Record(ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting) (Choice, error) {
+	return l.own(ctx, nil, q, arm, propensity, parameters)
+}
+
+// RecordIn does what [Learner.Record] does as a part of a step, and writes what [Learner.SelectIn] writes.
+func (l *Learner) RecordIn(tx *store.Tx, q Query, arm ArmID, propensity float64, parameters ...Setting) (Choice, error) {
+	return l.own(tx.Context(), tx, q, arm, propensity, parameters)
+}
+
+func (l *Learner) own(
+	ctx context.Context, tx *store.Tx, q Query, arm ArmID, propensity float64, parameters []Setting,
+) (c Choice, err error) {
 	defer because(&err, "record")
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -49,15 +62,19 @@ func (l *Learner) Record(ctx context.Context, q Query, arm ArmID, propensity flo
 	}
 	now := l.cfg.Now()
 	if !l.cfg.Disabled {
-		var c Choice
-		if c, err = l.remember(ctx, &q, now, own); err == nil || isInputError(err) {
+		if tx == nil {
+			c, err = l.remember(ctx, &q, now, own)
+		} else {
+			c, err = l.rememberIn(tx, &q, now, own)
+		}
+		if err == nil || isInputError(err) {
 			return c, err
 		}
 	}
-	r := &remembered{}
-	l.begin(&q, now, r)
-	own.into(r)
-	return r.choice, err
+	d := &details{}
+	l.begin(&q, now, d)
+	own.into(&d.made)
+	return d.choice(), err
 }
 
 // ownParameters checks what the host has chosen, and returns the parameters in the order of the arm's.

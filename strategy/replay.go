@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
 )
@@ -90,7 +90,7 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string
 	if e.Learner != l.cfg.Name && did == nil {
 		return false, nil
 	}
-	err = records.Retry(ctx, func() error {
+	err = l.repeat(ctx, func(bool) error {
 		batches := did
 		// The record is a batch of its own: the evidence may be known already, and the record not.
 		if record, err := l.replayedRecord(ctx, &e); err != nil {
@@ -142,35 +142,30 @@ func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.R
 	if l.cfg.Unrecorded || e.Choice == nil {
 		return nil, nil
 	}
-	var read store.Snapshot
-	if err := l.cfg.Store.Read(ctx, &read, nil, e.Choice.places()); err != nil {
-		return nil, err
-	}
-	kept, err := e.Choice.among(read.Records)
+	kept, err := l.recordOf(ctx, e.Choice)
 	if err != nil {
 		return nil, err
 	}
-	var row *choiceRow
-	switch {
-	case e.Type == selected && kept.Revision == 0:
-		row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: *e.Choice, Stage: Pending}, Own: true}
-	case e.Type == expired && kept.Revision > 0 && kept.Value.Stage == Pending:
-		expired := *kept.Value
-		expired.Stage, expired.Silent = Expired, e.Effect != nil
-		row = &expired
-	case e.Type == observed && kept.Revision > 0 && e.Result != nil:
-		row = kept.Value.settled(*e.Result)
-	case e.Type == retracted && kept.Revision > 0 && e.Result != nil:
-		row, _ = kept.Value.without(e.Result.ID, l.stageAt(e.Choice, e.At))
-	default:
+	row := kept.Answer
+	switch known := kept.revision > 0; {
+	case e.Type == selected && !known:
+		made := e.Choice.Record()
+		made.Own = true // so the record has the id of its choice
+		row = &answer.Answer{ID: made.ID.String(), At: made.At, Session: made.Session, Choice: made}
+		record := l.answers.Record(*row, 0)
+		return &record, nil
+	case e.Type == expired && known && len(row.Statements) == 0 && !row.Choice.Expired:
+		next, choice := *row, *row.Choice
+		choice.Expired, choice.Silent = true, e.Effect != nil
+		next.Choice, row = &choice, &next
+	case e.Type == observed && known && e.Result != nil:
+		row = settled(row, *e.Result)
+	case e.Type == retracted && known && e.Result != nil:
+		row, _ = without(row, e.Result.ID, l.stageAt(e.Choice.At, e.At))
+	}
+	if row == kept.Answer {
 		return nil, nil
 	}
-	if row == kept.Value {
-		return nil, nil
-	}
-	record := choices.Record(row, kept.Revision) // a new one has the id of its choice
-	if kept.Revision > 0 {
-		record = row.write(kept.ID, kept.Revision)
-	}
+	record := l.write(&kept, row)
 	return &record, nil
 }

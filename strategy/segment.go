@@ -112,7 +112,7 @@ func (s *segment) wasReset(item string, n resets) {
 func (s *segment) resetsOf(c *Choice) (n resets) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n = c.facts().Resets.atLeast(s.resets[c.Item])
+	n = resets(c.facts().Resets).atLeast(s.resets[c.Item])
 	return n.atLeast(resets{s.resets[""][0]})
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -77,7 +76,7 @@ const history = 10_000
 func (l *Learner) declare(ctx context.Context) error {
 	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history}, {Name: l.kinds.parameter, History: history}}
 	if !l.cfg.Unrecorded {
-		kinds = append(kinds, choices.Kind, sessions.Kind)
+		kinds = append(kinds, l.answers.Kind, sessions.Kind)
 	}
 	if l.cfg.Topic != "" {
 		kinds = append(kinds, outbox)
@@ -128,7 +127,7 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 	// The settings are stored as they were before, if at all, so that the record is there to be changed.
 	l.settle(refresh)
 	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()
-	return records.Retry(ctx, func() error {
+	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
 		cells, err := l.cells(ctx)
 		if err != nil {
 			return err
@@ -137,13 +136,13 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 		if err != nil {
 			return err
 		}
-		_, err = l.cfg.Store.Commit(ctx, store.Batch{
+		tx.Add(store.Batch{
 			ID: id, Policies: l.policies, Rebuild: cells, Records: []store.Record{kept, store.AuditEntry{
 				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name, Reason: reason,
 				Details: map[string]string{"half_life": l.cfg.HalfLife.String(), "by_source": fmt.Sprint(l.cfg.BySource)},
 			}.Record()},
 		})
-		return err
+		return nil
 	})
 }
 

@@ -54,10 +54,16 @@ func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, firs
 	if l.cfg.Unrecorded {
 		return 0, ctx.Err()
 	}
-	q := store.Query{Keys: []string{pendingKey(l.cfg.Name)}, Until: now.Add(-l.cfg.Silence.After), Oldest: true}
-	for kept, err := range choices.Find(ctx, l.cfg.Store, q) {
-		done := false
+	q := store.Query{
+		Kind: l.answers.Name, Keys: []string{l.pending}, Until: now.Add(-l.cfg.Silence.After), Oldest: true,
+	}
+	for r, err := range l.cfg.Store.Find(ctx, q) {
+		var kept keptChoice
 		if err == nil {
+			kept, err = l.kept(r)
+		}
+		done := false
+		if err == nil && kept.revision > 0 {
 			done, err = l.expireChoice(ctx, kept, now)
 		}
 		if done {
@@ -81,12 +87,11 @@ func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*
 
 // expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false if somebody was quicker.
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
-	row, c := *kept.Value, kept.Value.Choice
-	row.Stage = Expired
+	row, choice, c := *kept.Answer, *kept.Choice, ChoiceOf(kept.Choice)
+	row.Choice, choice.Expired = &choice, true
 	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	// A choice whose outcome was taken back has not been silent.
-	_, taken := row.others()
-	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(taken) == 0
+	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(choice.Taken) == 0
 	var s *segment
 	var o Outcome
 	var b store.Batch
@@ -104,12 +109,12 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 			Channel: silenceChannel, At: e.At,
 		}
 		b = l.batch(s, &o, expired)
-		e.ID, row.Silent = expired+":"+b.ID, true
+		e.ID, choice.Silent = expired+":"+b.ID, true
 	}
 	if err := l.emit(&b, e); err != nil {
 		return false, err
 	}
-	b.Records = append(slices.Clip(b.Records), row.write(kept.ID, kept.Revision))
+	b.Records = append(slices.Clip(b.Records), l.write(&kept, &row))
 	receipts, err := l.cfg.Store.Commit(ctx, b)
 	switch {
 	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):

@@ -22,7 +22,7 @@ func TestSoak(t *testing.T) {
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{
 		Now: clock, HistoryFor: time.Hour, IDsFor: time.Hour,
-		Limits: map[string]store.Limits{"strategy.choice": {For: time.Hour}},
+		Limits: map[string]store.Limits{"strategy.answer": {For: time.Hour}},
 	})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{Store: st, Now: clock, Cache: strategy.Cache{Size: 1000}})

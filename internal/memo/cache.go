@@ -101,6 +101,36 @@ func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 	}
 }
 
+// Get returns the value of a name in a group if it is kept and not past its time. It waits for nothing.
+func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
+	s := c.shard(group)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[key{group, name}]
+	if e == nil || !e.made || !now.Before(e.expires) {
+		return nil, false
+	}
+	s.touch(e)
+	return &e.value, true
+}
+
+// Put keeps a value that was made elsewhere, and replaces the value of the same name. It does nothing if [Cache.Do] is
+// making a value of this name.
+func (c *Cache[V]) Put(group, name string, now time.Time, value V) {
+	s, k := c.shard(group), key{group, name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := &entry[V]{key: k, value: value, expires: now.Add(c.ttl), made: true}
+	if e := s.entries[k]; e != nil {
+		if !e.made {
+			return
+		}
+		fresh.number = e.number + 1
+		s.remove(e)
+	}
+	s.add(fresh)
+}
+
 // wait gives the shard's lock back and waits until the entry is made, or failed to be.
 func (s *shard[V]) wait(ctx context.Context, e *entry[V]) error {
 	if e.waiting == nil {

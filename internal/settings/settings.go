@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/limits"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -71,9 +70,9 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return err
 	}
-	return records.Retry(ctx, func() error {
-		kept, err := kind.Get(ctx, st, c.Name)
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+	return store.Do(ctx, st, func(tx *store.Tx) error {
+		kept, err := kind.In(tx, c.Name)
+		if err != nil {
 			return err
 		}
 		next, changes, err := c.reconcile(kept.Value)
@@ -81,14 +80,14 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 			return err
 		}
 		next.At = now.UTC().Truncate(time.Microsecond)
-		b := store.Batch{Records: []store.Record{kind.Record(next, kept.Revision)}}
+		kind.Put(tx, next, kept.Revision)
 		if kept.Revision > 0 && len(changes) > 0 {
-			b.Records = append(b.Records, store.AuditEntry{
-				ID: store.IDOf("settings", c.Name, fmt.Sprint(kept.Revision)), At: now, Action: "settings", Subject: c.Name, Details: changes,
+			tx.Put(store.AuditEntry{
+				ID: store.IDOf("settings", c.Name, fmt.Sprint(kept.Revision)),
+				At: now, Action: "settings", Subject: c.Name, Details: changes,
 			}.Record())
 		}
-		_, err = st.Commit(ctx, b)
-		return err
+		return nil
 	})
 }
 

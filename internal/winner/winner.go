@@ -2,7 +2,6 @@
 package winner
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -210,11 +209,3 @@ func Lost(before, now []Record) bool {
 	}
 	return false
 }
-
-type frozen struct{}
-
-// Freeze returns a context for which no race ends nor opens: it goes on as it stands.
-func Freeze(ctx context.Context) context.Context { return context.WithValue(ctx, frozen{}, true) }
-
-// Frozen reports whether a context is one of Freeze.
-func Frozen(ctx context.Context) bool { return ctx.Value(frozen{}) != nil }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/internal/faults"
@@ -122,20 +121,40 @@ var endings = store.View[ending]{
 	},
 }
 
-// Select chooses an arm: by the shares of the race, or the winner if it has ended. The rules of [strategy.Learner.Select] hold. If the race
-// can't be read, the learner chooses by itself, and the error says so.
+// Select chooses an arm: by the shares of the race, or the winner if it has ended. The rules of [strategy.Learner.Select] hold. If
+// the race can't be read, the learner chooses by itself, and the error reports why.
 func (r *Race) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 	if r.learner.Disabled || len(q.Shares) > 0 {
 		return r.cfg.Learner.Select(ctx, q)
 	}
-	s, err := r.read(ctx, q)
-	if err == nil {
-		err = r.settle(ctx, &s)
-	}
+	s, err := r.stands(ctx, q)
 	if err == nil {
 		q.Shares = r.shares(&s, q.Arms)
 	}
 	c, failed := r.cfg.Learner.Select(ctx, q)
+	return c, errors.Join(failed, err)
+}
+
+// Wants names what [Race.SelectIn] reads for a query.
+func (r *Race) Wants(q strategy.Query) (w store.Wants) {
+	if !r.learner.Disabled && len(q.Shares) == 0 {
+		w = r.wants(&q)
+	}
+	w.Add(r.cfg.Learner.Wants(q))
+	return w
+}
+
+// SelectIn does what [Race.Select] does as a part of a step. The rules of [strategy.Learner.SelectIn] hold. If the race ends or is
+// opened again, that is a part of the step as well.
+func (r *Race) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error) {
+	if r.learner.Disabled || len(q.Shares) > 0 {
+		return r.cfg.Learner.SelectIn(tx, q)
+	}
+	s, err := r.standsIn(tx, q)
+	if err == nil {
+		q.Shares = r.shares(&s, q.Arms)
+	}
+	c, failed := r.cfg.Learner.SelectIn(tx, q)
 	return c, errors.Join(failed, err)
 }
 
@@ -152,31 +171,60 @@ type state struct {
 	over     bool // the race has ended, also by the settings of this process
 }
 
-// read reads how the race of a query stands.
-func (r *Race) read(ctx context.Context, q strategy.Query) (s state, err error) {
+// stands returns how the race of a query stands, and ends it if there is enough.
+func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error) {
+	err = store.Do(ctx, r.learner.Store, func(tx *store.Tx) (err error) {
+		s, err = r.standsIn(tx, q)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("best: %w", err)
+	}
+	return s, err
+}
+
+func (r *Race) standsIn(tx *store.Tx, q strategy.Query) (state, error) {
+	s, err := r.read(tx, q)
+	if err == nil {
+		r.settle(tx, &s)
+	}
+	return s, err
+}
+
+func id(learner string, q *strategy.Query) string {
+	return store.IDOf("winner", learner, cells.Scope(q.Category, q.Context), q.Item)
+}
+
+// wants names what is read of the race of a query: the arms' cells, the resets, and the ending.
+func (r *Race) wants(q *strategy.Query) (w store.Wants) {
 	l := &r.learner
 	scope := cells.Scope(q.Category, q.Context)
-	s = state{
-		id: store.IDOf("winner", l.Name, scope, q.Item), query: q,
-		records: make([]winner.Record, len(l.Arms)), counts: make([]uint64, len(l.Arms)),
+	for _, arm := range l.Arms {
+		w.Cells = append(w.Cells, cells.Arm(l.Name, scope, q.Item, string(arm.ID)))
 	}
-	wanted := make([]evidence.Cell, len(l.Arms))
-	for i, arm := range l.Arms {
-		wanted[i] = cells.Arm(l.Name, scope, q.Item, string(arm.ID))
-	}
-	resets := []evidence.Cell{cells.Resets(l.Name, scope, "")}
+	w.Cells = append(w.Cells, cells.Resets(l.Name, scope, ""))
 	if q.Item != "" {
-		resets = append(resets, cells.Resets(l.Name, scope, q.Item))
+		w.Cells = append(w.Cells, cells.Resets(l.Name, scope, q.Item))
+	}
+	w.Refs = []store.Ref{endings.Ref(id(l.Name, q))}
+	return w
+}
+
+// read reads how the race of a query stands.
+func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
+	l, w := &r.learner, r.wants(&q)
+	s = state{
+		id: w.Refs[0].ID, query: q, records: make([]winner.Record, len(l.Arms)), counts: make([]uint64, len(l.Arms)),
 	}
 	var read store.Snapshot
-	if err := l.Store.Read(ctx, &read, append(wanted, resets...), []store.Ref{endings.Ref(s.id)}); err != nil {
-		return s, fmt.Errorf("best: %w", err)
+	if err := tx.Read(&read, w.Cells, w.Refs); err != nil {
+		return s, err
 	}
-	if s.ended, err = endings.Of(read.Records[0]); err != nil {
-		return s, fmt.Errorf("best: %w", err)
+	if s.ended, err = endings.In(tx, s.id); err != nil {
+		return s, err
 	}
 	now, parts := evidence.InstantOf(l.Now()), read.Parts
-	for i, cell := range wanted {
+	for i, cell := range w.Cells[:len(l.Arms)] {
 		n, all := 0, evidence.Sums{}
 		for ; n < len(parts) && parts[n].Cell == cell; n++ {
 			s.counts[i] += parts[n].Tally.N()
@@ -194,17 +242,17 @@ func (r *Race) read(ctx context.Context, q strategy.Query) (s state, err error) 
 	return s, nil
 }
 
-// settle ends the race if there is enough, and opens it anew if its end no longer holds.
-func (r *Race) settle(ctx context.Context, s *state) error {
+// settle ends the race if there is enough, and opens it again if its end no longer holds. A frozen query changes nothing.
+func (r *Race) settle(tx *store.Tx, s *state) {
 	ended, holds := s.ended.Revision > 0, r.judge(s)
 	if s.over {
-		return nil
+		return
 	}
 	best := winner.Stop(s.records, r.cfg.Error, r.cfg.Indifference)
-	if best < 0 && (holds || !ended) || winner.Frozen(ctx) {
-		return nil
+	if best < 0 && (holds || !ended) || s.query.Frozen {
+		return
 	}
-	return r.commit(ctx, s, best, holds)
+	r.put(tx, s, best, holds)
 }
 
 // judge finds out whether a race is over, and reports whether its end holds, if only by other settings.
@@ -236,53 +284,38 @@ func (r *Race) holds(s *state) bool {
 	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
 }
 
-// commit stores the end of a race, or that it is open again, with an entry in the audit. Where an end holds by other settings, it stays, and
-// gets one more verdict. If two processes commit at once, the slower one takes over the other's end.
-func (r *Race) commit(ctx context.Context, s *state, best int, holds bool) error {
+// put adds the end of a race to a step, or that it is open again, with an entry in the audit. If an end holds by other settings, it
+// stays, and gets one more verdict.
+func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
-	b := store.Batch{}
 	entry := store.AuditEntry{
-		ID: store.IDOf("race", s.id, fmt.Sprint(before.Revision), fmt.Sprint(best), now.String()), At: now, Actor: "heed", Subject: s.query.Item,
+		ID: store.IDOf("race", s.id, fmt.Sprint(before.Revision), fmt.Sprint(best), now.String()),
+		At: now, Actor: "heed", Subject: s.query.Item,
 		Details: map[string]string{"category": s.query.Category, "context": s.query.Context},
 	}
 	if best < 0 {
 		entry.Action, entry.Reason = r.learner.Name+".reopen", fmt.Sprintf("the evidence for %s no longer suffices", before.Value.Arm)
-		b.Records = append(b.Records, endings.Removal(s.id, before.Revision))
+		tx.Put(endings.Removal(s.id, before.Revision))
 		s.ended = store.Row[ending]{ID: s.id}
 	} else {
 		e := ending{
-			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Arm: r.learner.Arms[best].ID,
+			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context, Item: s.query.Item,
+			Arm: r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
 			verdict: verdict{r.cfg.Error, r.cfg.Indifference, s.outcomes, now},
 		}
 		if was := &before.Value; holds && was.Arm == e.Arm {
 			e.Also = append(slices.Clone(was.Also), e.verdict)
 			e.verdict = was.verdict
 		}
-		e.Sums, e.Resets = s.seen.Sums, s.resets
 		for _, arm := range r.learner.Arms {
 			e.Arms = append(e.Arms, arm.ID)
 		}
 		entry.Action = r.learner.Name + ".winner"
 		entry.Reason = fmt.Sprintf("%s is best, with an error of at most %v, after %d outcomes", e.Arm, r.cfg.Error, s.outcomes)
-		b.Records = append(b.Records, endings.Record(e, before.Revision))
-		s.ended.Value = e
+		endings.Put(tx, e, before.Revision)
+		s.ended.Value, s.over = e, true
 	}
-	b.Records = append(b.Records, entry.Record())
-	receipts, err := r.learner.Store.Commit(ctx, b)
-	if errors.Is(err, heed.ErrConflict) {
-		*s, err = r.read(ctx, s.query)
-		if err == nil {
-			r.judge(s)
-		}
-		return err
-	}
-	if err != nil {
-		return fmt.Errorf("best: %w", err)
-	}
-	if best >= 0 {
-		s.ended.Revision, s.over = receipts[0].Revision, true
-	}
-	return nil
+	tx.Put(entry.Record())
 }
 
 func (r *Race) last(id string) (look, bool) {

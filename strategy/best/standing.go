@@ -38,10 +38,7 @@ type Contestant struct {
 
 // Standing says how the race of a query's category, context and item stands. It ends the race if there is enough.
 func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error) {
-	s, err := r.read(ctx, q)
-	if err == nil {
-		err = r.settle(ctx, &s)
-	}
+	s, err := r.stands(ctx, q)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -96,9 +93,10 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 		}
 		e := &kept.Value
 		r := Race{cfg: Config{Learner: learner, Error: e.Error, Indifference: e.Indifference}, learner: cfg}
-		s, err := r.read(ctx, strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item})
+		q := strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item}
+		s, err := r.read(store.Reading(ctx, cfg.Store), q)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("best: %w", err)
 		}
 		if r.judge(&s); s.over {
 			all = append(all, r.standing(&s))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -141,7 +142,9 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
 	now := f.learner.Now()
 	f.mu.Lock()
-	f.asked++
+	if !q.Frozen {
+		f.asked++
+	}
 	expenses := f.expenses(q)
 	missing := slices.ContainsFunc(expenses, func(e expense) bool { return e.unknown })
 	due := now.Sub(f.read).Abs() >= f.learner.Refresh || f.asked >= soon && missing
@@ -179,55 +182,72 @@ func (f *Frugal) expenses(q *strategy.Query) []expense {
 	return expenses
 }
 
-// Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be read, the learner chooses by itself, and the
-// error says so.
+// Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be read, the learner chooses by
+// itself, and the error reports why.
 func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
 	}
-	costs, err := f.known(ctx, &q)
-	if err == nil {
-		q.Shares, err = f.shares(ctx, q, costs)
-	}
+	err := f.share(ctx, &q, func() ([]strategy.Belief, error) { return f.cfg.Learner.Beliefs(ctx, q) })
 	c, failed := f.cfg.Learner.Select(ctx, q)
-	if err != nil {
-		err = fmt.Errorf("money: %w", err)
-	}
 	return c, errors.Join(failed, err)
+}
+
+// Wants names what [Frugal.SelectIn] reads for a query.
+func (f *Frugal) Wants(q strategy.Query) store.Wants { return f.cfg.Learner.Wants(q) }
+
+// SelectIn does what [Frugal.Select] does as a part of a step. The rules of [strategy.Learner.SelectIn] hold. Costs are read past
+// the step, now and then.
+func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error) {
+	if f.learner.Disabled || len(q.Shares) > 0 {
+		return f.cfg.Learner.SelectIn(tx, q)
+	}
+	err := f.share(tx.Context(), &q, func() ([]strategy.Belief, error) { return f.cfg.Learner.BeliefsIn(tx, q) })
+	c, failed := f.cfg.Learner.SelectIn(tx, q)
+	return c, errors.Join(failed, err)
+}
+
+// share sets the shares of a query.
+func (f *Frugal) share(ctx context.Context, q *strategy.Query, read func() ([]strategy.Belief, error)) error {
+	costs, err := f.known(ctx, q)
+	var beliefs []strategy.Belief
+	if err == nil {
+		beliefs, err = read()
+	}
+	if err != nil {
+		return fmt.Errorf("money: %w", err)
+	}
+	q.Shares = f.shares(q.Arms, beliefs, costs)
+	return nil
 }
 
 // draws is how many draws the shares are counted in. They are the probabilities of the choice, so they need not be finer.
 const draws = 256
 
 // shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner refuses the query.
-func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []expense) ([]float64, error) {
-	beliefs, err := f.cfg.Learner.Beliefs(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	of := make([]int, 0, len(beliefs))
-	for i, arm := range f.learner.Arms {
-		if len(q.Arms) == 0 || slices.Contains(q.Arms, arm.ID) {
+func (f *Frugal) shares(arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense) []float64 {
+	var of []int
+	for i := range f.learner.Arms {
+		if len(arms) == 0 {
 			of = append(of, i)
 		}
 	}
-	if len(q.Arms) > 0 {
-		if len(of) != len(q.Arms) {
-			return nil, nil // one is no arm, or there twice
+	for _, id := range arms {
+		i := slices.IndexFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })
+		if i < 0 {
+			return nil
 		}
-		slices.SortFunc(of, func(a, b int) int {
-			return cmp.Compare(slices.Index(q.Arms, f.learner.Arms[a].ID), slices.Index(q.Arms, f.learner.Arms[b].ID))
-		})
+		of = append(of, i)
 	}
-	shares, drawn, drawers := make([]float64, len(of)), make([]float64, len(of)), make([]drawer, len(of))
-	for n, i := range of {
-		drawers[n] = drawerOf(beliefs[i])
+	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
+	for _, i := range of {
+		beliefs[i] = beliefs[i].Keep()
 	}
 	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
 		best := 0.
-		for n := range of {
-			drawn[n] = drawers[n].draw(&rng)
+		for n, i := range of {
+			drawn[n] = beliefs[i].Draw(&rng)
 			best = max(best, drawn[n])
 		}
 		at := -1
@@ -236,10 +256,13 @@ func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []expense) 
 				at = n
 			}
 		}
+		if at < 0 {
+			return nil // a belief that can't be drawn
+		}
 		shares[at] += 1. / draws
 	}
 	f.explore(shares, func(n int) expense { return costs[of[n]] })
-	return shares, nil
+	return shares
 }
 
 // explore gives arms that are cheaper than the one with the greatest share, or may be, their part of Explore.
@@ -265,26 +288,4 @@ func (f *Frugal) explore(shares []float64, cost func(int) expense) {
 	for _, n := range cheaper {
 		shares[n] += f.cfg.Explore / float64(len(cheaper))
 	}
-}
-
-// A drawer draws rates from a belief, as a choice does: see [strategy.Belief].
-type drawer struct {
-	belief strategy.Belief
-	level  evidence.Sampler
-}
-
-func drawerOf(b strategy.Belief) drawer { return drawer{b, b.Level.Sampler()} }
-
-func (d *drawer) draw(rng *evidence.Rand) float64 {
-	b := &d.belief
-	x := d.level.Draw(rng)
-	if b.Strength <= 0 {
-		return x
-	}
-	own := evidence.Beta{Alpha: b.Strength*x + b.Successes, Beta: b.Strength*(1-x) + b.Failures}
-	if b.Sharpness <= 0 {
-		return own.Mean()
-	}
-	sampler := evidence.Beta{Alpha: b.Sharpness * own.Alpha, Beta: b.Sharpness * own.Beta}.Sampler()
-	return max(sampler.Draw(rng), own.Mean())
 }

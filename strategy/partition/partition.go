@@ -15,7 +15,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -319,41 +318,52 @@ func (p *Partition) take(s *state) {
 	}
 }
 
-// change makes a new version of the cells of what there is now, and again where another process was quicker. nil changes nothing.
+// change makes a new version of the cells from the current one. If another process was quicker, it starts again. If to returns
+// nil, nothing changes.
 func (p *Partition) change(ctx context.Context, at time.Time, to func(now *state) (*state, error)) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	return records.Retry(ctx, func() error {
-		if err := ctx.Err(); err != nil {
+	if p.cfg.Store == nil {
+		next, err := p.next(to)
+		if err == nil && next != nil {
+			p.take(next)
+		}
+		return err
+	}
+	return store.Do(ctx, p.cfg.Store, func(tx *store.Tx) error {
+		kept, err := p.read(ctx)
+		if err != nil {
 			return err
 		}
-		var kept store.Row[row]
-		if p.cfg.Store != nil {
-			var err error
-			if kept, err = p.read(ctx); err != nil {
-				return err
-			}
-		}
-		now := p.state.Load()
-		next, err := to(now)
+		next, err := p.next(to)
 		if err != nil || next == nil {
 			return err
 		}
-		next.version = max(next.version, now.version+1)
-		next.origin = cmp.Or(next.origin, next.first())
-		if p.cfg.Store != nil {
-			r := row{Name: p.cfg.Name, At: at, File: next.file()}
-			if at.IsZero() {
-				r.At = p.cfg.Now()
-			}
-			r.At = r.At.UTC().Truncate(time.Microsecond)
-			if _, err := p.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{kind.Record(r, kept.Revision)}}); err != nil {
-				return err
-			}
+		r := row{Name: p.cfg.Name, At: at, File: next.file()}
+		if at.IsZero() {
+			r.At = p.cfg.Now()
 		}
-		p.take(next)
+		r.At = r.At.UTC().Truncate(time.Microsecond)
+		kind.Put(tx, r, kept.Revision)
+		tx.Then(func(_ store.Receipt, err error) {
+			if err == nil {
+				p.take(next)
+			}
+		})
 		return nil
 	})
+}
+
+// next returns the version that follows the current one, or nil if nothing changes.
+func (p *Partition) next(to func(now *state) (*state, error)) (*state, error) {
+	now := p.state.Load()
+	next, err := to(now)
+	if err != nil || next == nil {
+		return nil, err
+	}
+	next.version = max(next.version, now.version+1)
+	next.origin = cmp.Or(next.origin, next.first())
+	return next, nil
 }
 
 // first names the first version by what it has.

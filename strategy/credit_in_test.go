@@ -1,0 +1,336 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A host answers events and keeps an answer each, as package loop does.
+type host struct {
+	t     testing.TB
+	clock *clock
+	*strategy.Learner
+
+	view store.View[answer.Answer]
+}
+
+func newHost(t testing.TB, cfg strategy.Config) *host {
+	h := &host{t: t, clock: &clock{}}
+	cfg.Now, cfg.Answers = h.clock.Now, "host.answer"
+	h.Learner, h.view = newLearner(t, cfg), answers.View("host.answer")
+	require.NoError(t, h.Config().Store.Declare(ctx, h.view.Kind))
+	return h
+}
+
+// change changes the answer to an event in one step, and credits its arm.
+func (h *host) change(event string, do func(*answer.Answer)) (stands error) {
+	var kept *error
+	require.NoError(h.t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) error {
+		row, err := h.view.In(tx, answers.ID(event))
+		require.NoError(h.t, err)
+		tx.Want(h.CreditWants(&row.Value))
+		do(&row.Value)
+		if kept, err = h.CreditIn(tx, &row.Value); err == nil {
+			h.view.Put(tx, row.Value, row.Revision)
+		}
+		return err
+	}))
+	return *kept
+}
+
+// answer answers an event by an arm.
+func (h *host) answer(event string, q strategy.Query) strategy.Choice {
+	var c strategy.Choice
+	q.Key = event
+	require.NoError(h.t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) (err error) {
+		tx.Want(h.Wants(q))
+		if c, err = h.SelectIn(tx, q); err != nil {
+			return err
+		}
+		h.view.Put(tx, answer.Answer{
+			ID: event, At: h.clock.Now(), Session: q.Session, Choice: c.Record(),
+			Reply: &answer.Reply{Path: "llm", Spent: answer.Spent{Cost: 2, Latency: time.Second, Tokens: 7}},
+		}, 0)
+		return nil
+	}))
+	return c
+}
+
+func (h *host) read(event string) answer.Answer {
+	row, err := h.view.Get(ctx, h.Config().Store, answers.ID(event))
+	require.NoError(h.t, err)
+	return row.Value
+}
+
+// about changes the answer to "e".
+func (h *host) about(do func(*answer.Answer)) error { return h.change("e", do) }
+
+func says(s answer.Statement) func(*answer.Answer) { return func(a *answer.Answer) { a.Say(s) } }
+
+// oracle returns the means of a learner that has observed what counts for the arm, and nothing else.
+func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
+	c := &clock{}
+	c.Advance(24 * time.Hour)
+	cfg.Store, cfg.Now, cfg.Seed = nil, c.Now, rand.NewPCG(1, 2)
+	l := newLearner(t, cfg)
+	for i := range all {
+		for n, p := range all[i].ForArm() {
+			_, err := l.Observe(ctx, strategy.Outcome{
+				Choice: strategy.ChoiceOf(all[i].Choice), ID: fmt.Sprint(i, " ", n), Value: p.Value, Confidence: p.Trust, Share: p.Share,
+				Channel: p.Channel, Source: p.Source, At: p.At, Cost: 2, Latency: time.Second, Tokens: 7,
+			})
+			require.NoError(t, err)
+		}
+	}
+	return means(t, l, strategy.Query{Item: "i", Category: "c"})
+}
+
+// TestCreditsAreWhatCountsForTheArm after statements of all kinds in a random order: a learner that has observed only what counts at
+// the end believes the same, whether it reads the store again or not.
+func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
+	costly := func(o strategy.Outcome) float64 { return max(o.Value-o.Cost/20, -1) }
+	for name, cfg := range map[string]strategy.Config{
+		"two levels": {}, "alone": {Pooling: strategy.Alone{}}, "capped": {Caps: evidence.Caps{SourceMass: 1}},
+		"costs": {Reward: costly}, "changes": {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
+		"unrecorded": {Unrecorded: true}, "events": {Topic: "t"},
+	} {
+		for seed := range uint64(8) {
+			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				h := newHost(t, cfg)
+				q := strategy.Query{Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
+				for n := range 3 {
+					h.answer(fmt.Sprint(n), q)
+				}
+				for range 40 {
+					h.clock.Advance(time.Minute)
+					event, s := fmt.Sprint(rng.IntN(3)), answer.Statement{By: fmt.Sprint("p", rng.IntN(3)), At: h.clock.Now()}
+					switch rng.IntN(7) {
+					case 0, 1:
+						s.Value, s.Weight, s.Channel = float64(rng.IntN(5)-2)/2, float64(1+rng.IntN(3)), fmt.Sprint("c", rng.IntN(2))
+					case 2:
+						s.How, s.Value, s.Withdrawn, s.Spent = answer.Outcome, rng.Float64(), rng.IntN(3) == 0, &answer.Spent{Cost: 0}
+					case 3:
+						s.How, s.Value = answer.Undo, -1
+					case 4:
+						s.How, s.Worth = answer.Expected, float64(1-2*rng.IntN(2))
+					case 5:
+						s.How = answer.Ignored
+					case 6:
+						s.How, s.Worth = answer.Silence, 1
+					}
+					if s.How == answer.Undo && rng.IntN(4) > 0 {
+						continue // it sets aside all others
+					}
+					require.NoError(t, h.change(event, says(s)))
+				}
+				var all []answer.Answer
+				for n := range 3 {
+					all = append(all, h.read(fmt.Sprint(n)))
+				}
+				want := oracle(t, cfg, all...)
+				q.Arms = nil
+				assert.InDeltaSlice(t, want, means(t, h.Learner, q), 1e-9, "in memory")
+				assert.InDeltaSlice(t, want, means(t, newLearner(t, h.Config()), q), 1e-9, "from the store")
+				for _, a := range all {
+					assert.Len(t, a.Choice.Credits, len(a.ForArm()))
+				}
+			})
+		}
+	}
+}
+
+// TestACreditIsTakenBackWithAnEntry in the audit and an event, as a revision is.
+func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
+	h := newHost(t, strategy.Config{Topic: "t"})
+	q := strategy.Query{Item: "i"}
+	c := h.answer("e", q)
+	cold := means(t, h.Learner, q)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	assert.NotEqual(t, cold, means(t, h.Learner, q))
+	assert.Empty(t, audited(t, h.Config().Store))
+	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: -1, At: start})))
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", At: start.Add(1)})))
+	require.NoError(t, h.about(says(answer.Statement{By: "bob", At: start.Add(1)})))
+	assert.InDeltaSlice(t, cold, means(t, h.Learner, q), 1e-9)
+	var actions []string
+	for _, e := range audited(t, h.Config().Store) {
+		actions = append(actions, e.Action+" "+e.Actor)
+		assert.Equal(t, c.ID.String(), e.Details["choice"])
+	}
+	assert.Equal(t, []string{"strategy.retract bob", "strategy.revise ann", "strategy.revise bob"}, actions)
+	var types []string
+	for _, e := range outbox(t, h.Config().Store) {
+		types = append(types, string(e.ID[:8]))
+	}
+	slices.Sort(types)
+	assert.Equal(t, []string{"observed", "observed", "observed", "observed", "retracte", "retracte", "retracte", "retracte", "selected"}, types)
+	other := newLearner(t, strategy.Config{})
+	changed, err := other.Replay(ctx, logOf(outbox(t, h.Config().Store)))
+	require.NoError(t, err)
+	assert.Positive(t, changed)
+	assert.InDeltaSlice(t, cold, means(t, other, q), 1e-9)
+	assert.Equal(t, uint64(4), h.read("e").Choice.Told)
+	assert.Empty(t, h.read("e").Choice.Credits)
+}
+
+// What the store has forgotten goes on counting, and all else of the step is committed.
+func TestAForgottenCreditStands(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	require.NoError(t, err)
+	h := newHost(t, strategy.Config{Store: st})
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	h.answer("e", q)
+	h.answer("f", q)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	for range 4 {
+		try(t, h.Learner, q, "a", 1)
+	}
+	require.NoError(t, h.change("f", says(answer.Statement{By: "ann", Value: 1, At: start})))
+	before, credits := means(t, h.Learner, q), h.read("e").Choice.Credits
+	for range 2 { // the learner looks first from the second time on
+		h.clock.Advance(time.Minute)
+		stands := h.about(says(answer.Statement{By: "bob", Value: -1, At: h.clock.Now()}))
+		require.ErrorIs(t, stands, evidence.ErrForgotten)
+		assert.InDeltaSlice(t, before, means(t, h.Learner, q), 1e-9)
+		assert.Equal(t, credits, h.read("e").Choice.Credits)
+	}
+	assert.Len(t, h.read("e").Statements, 2, "the statement itself is kept")
+	require.NoError(t, h.change("f", says(answer.Statement{By: "ann", Value: -1, At: start.Add(1)})), "what is there is replaced")
+	assert.Less(t, means(t, h.Learner, q)[0], before[0])
+}
+
+// One step can change several answers, one of which can't be taken back.
+func TestOneOfSeveralCreditsStands(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	require.NoError(t, err)
+	h := newHost(t, strategy.Config{Store: st})
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	h.answer("e", q)
+	h.answer("f", q)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	for range 3 {
+		try(t, h.Learner, q, "a", 1)
+	}
+	require.NoError(t, h.change("f", says(answer.Statement{By: "ann", Value: 1, At: start})))
+	before := means(t, h.Learner, q)
+	var stands [2]*error
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		for i, event := range []string{"e", "f"} {
+			row, err := h.view.In(tx, answers.ID(event))
+			require.NoError(t, err)
+			row.Value.Say(answer.Statement{How: answer.Undo, By: "ann", At: start})
+			if stands[i], err = h.CreditIn(tx, &row.Value); err != nil {
+				return err
+			}
+			h.view.Put(tx, row.Value, row.Revision)
+		}
+		return nil
+	}))
+	require.ErrorIs(t, *stands[0], evidence.ErrForgotten)
+	require.NoError(t, *stands[1])
+	assert.Less(t, means(t, h.Learner, q)[0], before[0])
+	assert.InDeltaSlice(t, means(t, newLearner(t, h.Config()), q), means(t, h.Learner, q), 1e-3)
+}
+
+// A step may credit an answer more than once. What counts at its end is credited.
+func TestCreditedTwiceInOneStep(t *testing.T) {
+	h := newHost(t, strategy.Config{})
+	q := strategy.Query{Item: "i", Category: "c"}
+	h.answer("e", q)
+	for n := range 3 {
+		require.NoError(t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) error {
+			for m := range 3 {
+				row, err := h.view.In(tx, answers.ID("e"))
+				require.NoError(t, err)
+				row.Value.Say(answer.Statement{By: fmt.Sprint(n, m), Value: float64(1-m) / 2, At: start})
+				_, err = h.CreditIn(tx, &row.Value)
+				require.NoError(t, err)
+				h.view.Put(tx, row.Value, row.Revision)
+			}
+			return nil
+		}))
+		assert.InDeltaSlice(t, oracle(t, strategy.Config{}, h.read("e")), means(t, h.Learner, q), 1e-9)
+	}
+}
+
+// An arm that is no longer configured, another learner's, and a fallback's answer.
+func TestWhatIsNotCredited(t *testing.T) {
+	h := newHost(t, strategy.Config{})
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"d"}}
+	h.answer("e", q)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	cfg := h.Config()
+	h.Learner = newLearner(t, strategy.Config{Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"), Name: "other"})
+	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: 1, At: start})))
+	assert.Len(t, h.read("e").Choice.Credits, 1, "another learner leaves it alone")
+	h.Learner = newLearner(t, strategy.Config{Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c")})
+	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: -1, At: start.Add(1)})))
+	assert.Empty(t, h.read("e").Choice.Credits, "what no longer holds is taken back, and nothing new is counted")
+	assert.Zero(t, massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+
+	h = newHost(t, strategy.Config{})
+	h.answer("e", q)
+	require.NoError(t, h.about(func(a *answer.Answer) {
+		reply := *a.Reply
+		reply.Spare, a.Reply = true, &reply
+		a.Say(answer.Statement{By: "ann", Value: 1, At: start})
+	}))
+	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0, "the arm's model failed, and a fallback was praised")
+	h = newHost(t, strategy.Config{Reward: func(strategy.Outcome) float64 { panic("no") }})
+	h.answer("e", q)
+	require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	assert.Len(t, h.read("e").Statements, 1, "a host's fault does not lose the statement")
+	assert.Empty(t, h.read("e").Choice.Credits)
+}
+
+// TestHistoryOfAnswers of a host that keeps answers of its own.
+func TestHistoryOfAnswers(t *testing.T) {
+	h := newHost(t, strategy.Config{})
+	q := strategy.Query{Session: "s", Item: "i"}
+	c := h.answer("e", q)
+	found := func(stage strategy.Stage) (all []strategy.ChoiceRecord) {
+		for r, err := range h.History(ctx, strategy.ChoiceFilter{Session: "s", Stage: stage}) {
+			require.NoError(t, err)
+			all = append(all, r)
+		}
+		return all
+	}
+	require.Len(t, found(strategy.Pending), 1)
+	assert.Empty(t, found(strategy.Observed))
+	assert.Equal(t, c.ID, found("")[0].Choice.ID)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: -1, At: start.Add(time.Second)})))
+	all := found(strategy.Observed)
+	require.Len(t, all, 1)
+	r := all[0]
+	assert.Equal(t, &strategy.Result{
+		ID: "e/3", Value: -1, Confidence: 0.5, Source: "bob", At: start.Add(time.Second), Cost: 2, Latency: time.Second, Tokens: 7,
+	}, r.Result)
+	assert.Equal(t, []any{0., 1., 2}, []any{r.Mean, r.Mass, r.Reports})
+	again, err := h.Find(ctx, "s", "i", h.clock.Now())
+	require.NoError(t, err)
+	assert.Equal(t, r.Result, again.Result)
+	_, err = h.Observe(ctx, strategy.Outcome{Choice: again.Choice, ID: "host's", Value: 1, Confidence: 1})
+	require.NoError(t, err)
+	assert.Len(t, h.read("e").Statements, 2, "the answer's record is the host's")
+	h.answer("f", q)
+	h.clock.Advance(25 * time.Hour)
+	require.NoError(t, h.Sweep(ctx, time.Time{}))
+	require.Len(t, found(strategy.Expired), 1)
+}
