@@ -123,6 +123,49 @@ var deeds = []deed{
 	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
 
+	{method: "FireIn", call: func(f *fixture) error {
+		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+			return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", Session: "room"})
+		})
+	}},
+	{method: "JudgeIn", prepare: func(f *fixture) { silence(f); f.say(thumb("h", "e", true)) },
+		call: func(f *fixture) error {
+			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+				_, err := f.JudgeIn(tx, a, answer.Statement{By: "ann", Of: "h", Value: -1, At: start.Add(time.Second)})
+				return err
+			})
+		}},
+	{method: "UndoIn", prepare: silence, call: func(f *fixture) error {
+		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+			_, err := f.UndoIn(tx, a, learning.Undo{})
+			return err
+		})
+	}},
+	{method: "TimeoutIn", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.clock.Advance(time.Minute) },
+		call: func(f *fixture) error {
+			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+				_, err := f.TimeoutIn(tx, a, f.clock.Now())
+				return err
+			})
+		}},
+	{method: "ApplyIn", prepare: silence, call: func(f *fixture) error {
+		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+			_, err := f.ApplyIn(tx, a, learning.NewSignal(learning.Negative, "h", "e", "host"), learning.Origin{ID: "1"})
+			return err
+		})
+	}},
+	{method: "ConsiderIn", call: func(f *fixture) error {
+		return store.Do(ctx, f.store, func(tx *store.Tx) error { return f.ConsiderIn(tx, "e", "h") })
+	}},
+	{method: "HeuristicsIn", call: func(f *fixture) error {
+		_, err := f.HeuristicsIn(store.Reading(ctx, f.store))
+		return err
+	}},
+	{method: "StandingsIn", call: func(f *fixture) error {
+		_, err := f.StandingsIn(store.Reading(ctx, f.store), "h")
+		return err
+	}},
+
 	{method: "New", call: func(f *fixture) error {
 		cfg := f.Config()
 		cfg.Initial = 0.6
@@ -140,7 +183,7 @@ var deeds = []deed{
 }
 
 // noDeeds are the methods that ask nothing of the store.
-var noDeeds = []string{"Config"}
+var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants", "Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
 // must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.

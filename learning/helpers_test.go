@@ -262,12 +262,12 @@ func (f *fixture) waiting() int {
 }
 
 // answer returns the record of the answer to an event.
-func (f *fixture) answer(event string) answer.Answer {
+func (f *fixture) answer(event string) *answer.Answer {
 	f.Helper()
 	view := f.Answers()
 	row, err := view.Get(ctx, f.store, store.IDOf(event))
 	require.NoError(f, err)
-	return row.Value
+	return &row.Value
 }
 
 func (f *fixture) standing(heuristic string) learning.Standing {

@@ -128,7 +128,7 @@ func heuristicOf(kept store.Row[Heuristic]) Heuristic {
 // time. If so, it reads all of them. After an error it ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
-		all, err := m.allHeuristics(ctx)
+		all, err := m.HeuristicsIn(store.Reading(ctx, m.cfg.Store))
 		if err != nil {
 			yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
 			return
@@ -141,12 +141,24 @@ func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	}
 }
 
-func (m *Module) allHeuristics(ctx context.Context) (all []Heuristic, err error) {
-	var s store.Snapshot
-	if err := m.cfg.Store.Read(ctx, &s, nil, []store.Ref{m.kinds.heuristics.Ref("")}); err != nil {
+// HeuristicsWants names what [Module.HeuristicsIn] reads if no heuristic has changed.
+func (m *Module) HeuristicsWants() store.Wants {
+	return store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref("")}}
+}
+
+// HeuristicsIn returns all heuristics by id, as [Module.Heuristics] does, in a step. The slice must
+// not be changed.
+func (m *Module) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
+	read, err := tx.Get(m.kinds.heuristics.Ref(""))
+	if err != nil {
 		return nil, err
 	}
-	version, k := s.Records[0].Revision, &m.known
+	return m.heuristicsOf(tx.Context(), read.Revision)
+}
+
+// heuristicsOf returns the heuristics of a version.
+func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuristic, err error) {
+	k := &m.known
 	k.mu.Lock()
 	all, read := k.all, k.read && k.version == version
 	k.mu.Unlock()
@@ -158,7 +170,10 @@ func (m *Module) allHeuristics(ctx context.Context) (all []Heuristic, err error)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, heuristicOf(kept))
+		h := heuristicOf(kept)
+		if all = append(all, h); h.Edition != m.edition(h.ID) {
+			m.editions.Store(h.ID, h.Edition)
+		}
 	}
 	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
 	k.mu.Lock()

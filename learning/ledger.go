@@ -40,6 +40,10 @@ type ledger struct {
 	accounts map[string]*account
 	entries  []*entry
 	failures []error // of the strategy
+
+	batch   store.Batch     // the evidence that the step will add
+	added   map[string]bool // the ids of its observations
+	pending bool            // whether it is to be added before the commit
 }
 
 // An account is what was read of one heuristic.
@@ -62,7 +66,7 @@ type streak struct {
 // ledger returns the ledger of a run of a step.
 func (m *Module) ledger(tx *store.Tx) *ledger {
 	return tx.State(m, func() any {
-		l := &ledger{m: m, tx: tx, accounts: make(map[string]*account)}
+		l := &ledger{m: m, tx: tx, accounts: make(map[string]*account), added: make(map[string]bool)}
 		tx.Then(l.report)
 		return l
 	}).(*ledger)
@@ -302,12 +306,44 @@ func (e *entry) fire() *answer.Fire {
 	return e.on.Fire(e.signal.HeuristicID)
 }
 
-// evidence adds to the evidence of the step, unless this is a dry run.
+// evidence adds to the evidence of the step, unless this is a dry run. If the step takes back what it has
+// added itself, both are left out, because a commit can't take back what it adds.
 func (l *ledger) evidence(b store.Batch) {
-	if !l.m.cfg.DryRun {
-		b.Policies = l.m.policies
-		l.tx.Add(b)
+	if l.m.cfg.DryRun || len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
+		return
 	}
+	if !l.pending {
+		l.pending = true
+		l.tx.Before(l.flush)
+	}
+	own := &l.batch
+	own.Retract = append(own.Retract, slices.DeleteFunc(b.Retract, l.drop)...)
+	own.Withdraw = append(own.Withdraw, slices.DeleteFunc(b.Withdraw, l.drop)...)
+	own.Observations = append(own.Observations, b.Observations...)
+	for i := range b.Observations {
+		l.added[b.Observations[i].ID] = true
+	}
+}
+
+// drop leaves out the observations of an id that the step has added. It reports whether there were any.
+func (l *ledger) drop(id string) bool {
+	if !l.added[id] {
+		return false
+	}
+	delete(l.added, id)
+	l.batch.Observations = slices.DeleteFunc(l.batch.Observations, func(o evidence.Observation) bool {
+		return o.ID == id
+	})
+	return true
+}
+
+// flush adds the evidence to the step, right before the commit.
+func (l *ledger) flush() error {
+	l.batch.Policies = l.m.policies
+	l.tx.Add(l.batch)
+	l.batch, l.pending = store.Batch{}, false
+	clear(l.added)
+	return nil
 }
 
 // add adds an entry's observations to the step and to the account.

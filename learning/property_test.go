@@ -90,6 +90,22 @@ const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
 func (o *oracle) fire(heuristic, event, source string, at time.Time) {
 	if key := heuristic + "/" + event; o.answers[key] == nil {
 		o.answers[key] = &oracleAnswer{heuristic: heuristic, event: event, source: source, at: at, number: len(o.answers)}
+		o.settle(event)
+	}
+}
+
+// settle gives all answers to an event the source of the first one that has one.
+func (o *oracle) settle(event string) {
+	var first *oracleAnswer
+	for _, a := range o.answers {
+		if a.event == event && a.source != "" && (first == nil || a.number < first.number) {
+			first = a
+		}
+	}
+	for _, a := range o.answers {
+		if a.event == event && first != nil {
+			a.source = first.source
+		}
 	}
 }
 

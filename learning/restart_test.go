@@ -102,7 +102,9 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Len(t, e.History, 1)
+	f.clock.Advance(time.Second)
 	assert.Less(t, f.say(thumb("h", "a", false)).New, first.Confidence, "the click from before is replaced")
+	f.clock.Advance(time.Second)
 	f.say(thumb("h", "a", true))
 
 	assert.InDelta(t, first.Confidence, turn("one").Confidence, 1e-12, "a restart with the same words forgets")
