@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -82,6 +83,7 @@ func TestAnEndIsNotedOnce(t *testing.T) {
 		synctest.Wait()
 		<-a.next
 		require.ErrorContains(t, a.err, "not waited for")
+		require.ErrorIs(t, a.err, heed.ErrOutcomeUnknown)
 		a.end()
 		require.NoError(t, j.ctx.Err(), "b waits for the end")
 		b.cancel()

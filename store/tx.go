@@ -271,6 +271,7 @@ func (tx *Tx) Put(r Record) {
 		return
 	}
 	before := &tx.batch.Records[i]
+	blind := r.Revision == Once // the step need not know whether there is such a record
 	switch {
 	case r.Revision == Once && !before.Body.IsZero():
 		return
@@ -279,7 +280,7 @@ func (tx *Tx) Put(r Record) {
 	}
 	if r.Body.IsZero() && (r.Revision == 0 || r.Revision == Once) {
 		tx.drop(i)
-		if r.Revision == 0 {
+		if !blind {
 			tx.Expect(Precondition{r.Ref, 0})
 		}
 		return

@@ -211,7 +211,9 @@ func TestACallFails(t *testing.T) {
 	}
 	require.NoError(t, failing("heed_commit("))
 	assert.EqualValues(t, 1, notedIn(t, st))
-	require.ErrorIs(t, failing("COMMIT"), wrong)
+	err := failing("COMMIT")
+	require.ErrorIs(t, err, wrong)
+	require.ErrorIs(t, err, heed.ErrOutcomeUnknown)
 	assert.Equal(t, 1, calls)
 	assert.EqualValues(t, 1, notedIn(t, st))
 }

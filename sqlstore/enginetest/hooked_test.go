@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hooked driver calls a function before each statement, which may wait or fail it.
+// A hooked driver calls a function before each statement, which may wait or fail it. After a COMMIT that succeeded it calls
+// the function with "COMMITTED".
 type hooked struct {
 	engine driver.Driver
 	dsn    string
@@ -84,7 +85,10 @@ func (t *hookedTx) Commit() error {
 	if err := t.of.statement("COMMIT"); err != nil {
 		return errors.Join(err, t.Tx.Rollback())
 	}
-	return t.Tx.Commit()
+	if err := t.Tx.Commit(); err != nil {
+		return err
+	}
+	return t.of.statement("COMMITTED")
 }
 
 type hookedStmt struct {

@@ -206,8 +206,10 @@ BEGIN
 
     -- Records that are expected and records to change are locked in one order. Else two commits could wait for each other.
     IF c->'expected' IS NOT NULL AND c->'changed' IS NOT NULL THEN
-        FOR lock IN SELECT e->>0 AS name, true AS shared FROM jsonb_array_elements(c->'expected') AS e
-            UNION ALL SELECT e->>0, false FROM jsonb_array_elements(c->'changed') AS e ORDER BY name COLLATE "C" LOOP
+        FOR lock IN SELECT name, shared FROM (
+            SELECT e->>0 AS name, true AS shared FROM jsonb_array_elements(c->'expected') AS e
+            UNION ALL SELECT e->>0, false FROM jsonb_array_elements(c->'changed') AS e
+        ) AS both_lists ORDER BY name COLLATE "C" LOOP
             IF lock.shared THEN
                 PERFORM 1 FROM heed_record WHERE ref = lock.name FOR SHARE;
             ELSE
