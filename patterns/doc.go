@@ -30,5 +30,6 @@
 // A host that records something else in the same commit calls [Recorder.RecordIn] and
 // [Recorder.RecordErrorIn] in a step of [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and
 // [Recorder.ErrorsIn] read in such a step. What they read is named by [Recorder.OutcomeWants],
-// [Recorder.PlanWants] and [Recorder.ErrorsWants], so that it is read together with the host's records.
+// [Recorder.PlanWants] and [Recorder.ErrorsWants], so that the step reads it together with the
+// host's records.
 package patterns

@@ -239,8 +239,8 @@ func confirmed(text []string, turn int) bool {
 	return false
 }
 
-// denied reports whether the clause after a turn says that it was not done: "but it never was", "only
-// it never happened".
+// denied reports whether the clause after a turn says that it was not done: "but it never was",
+// "only it never happened".
 func denied(text []string, turn int) bool {
 	if t := at(text, turn); sentenceEnds[t] || !turns[t] && t != "yet" &&
 		at(text, turn+1) != "only" && at(text, turn+1) != "yet" {

@@ -230,8 +230,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	return recorded, nil
 }
 
-// repeated fills in what came of an outcome that was recorded before. If its entry is no longer kept,
-// the score is the score of this delivery.
+// repeated fills in what came of an outcome that was recorded before. If its entry is no longer
+// kept, the score is the score of this delivery.
 func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error {
 	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
