@@ -10,27 +10,27 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// Do runs one step: it calls step, commits what the step has added, and returns. A step reads through
-// its [Tx], decides by what it has read, and adds records and evidence. All of it becomes one
-// [Store.Commit], or no commit if the step added nothing. Several packages can take part in one step,
-// and so can the host: see the package's example.
+// Do runs one step: it calls step, commits what the step has added, and returns. A step reads
+// through its [Tx], decides by what it has read, and adds records and evidence. All of it becomes
+// one [Store.Commit], or no commit if the step added nothing. Several packages can take part in one
+// step, and so can the host: see the package's example.
 //
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
-// [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do waits
-// for a short random time and calls step again with a new Tx, which reads everything again. Do calls
-// step at most [Tries] times. A step that itself returns one of these errors runs again as well, for
-// example because records that it read one after the other do not fit together. If the conflict is the
-// result of the step, the step must return it by [Final].
+// [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do
+// waits for a short random time and calls step again with a new Tx, which reads everything again.
+// Do calls step at most [Tries] times. A step that itself returns one of these errors runs again as
+// well, for example because records that it read one after the other do not fit together. If the
+// conflict is the result of the step, the step must return it by [Final].
 //
-// So a step must be safe to repeat, also after its commit took effect: the evidence that it adds must
-// have ids that count once, and its records must follow from the records that it reads. A step that
-// counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record that it
-// has counted already.
+// So a step must be safe to repeat, also after its commit took effect: the evidence that it adds
+// must have ids that count once, and its records must follow from the records that it reads. A step
+// that counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record
+// that it has counted already.
 //
 // Any other error ends Do at once unless a package can do without what failed ([Tx.Again]), a
-// [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing
-// was committed then, unless the error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step
-// may have taken effect in that case.
+// [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing was committed then, unless the
+// error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step may have taken effect in
+// that case.
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	var unknown error // of an earlier run, which may have taken effect
 	for try := 1; ; try++ {
@@ -54,7 +54,8 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 // Tries is how often [Do] calls a step at most.
 const Tries = 100
 
-// withEarlier adds the error of an earlier run whose outcome is unknown to the error of a later run.
+// withEarlier adds the error of an earlier run whose outcome is unknown to the error of a later
+// run.
 func withEarlier(err, unknown error) error {
 	if err == nil || unknown == nil || errors.Is(err, heed.ErrOutcomeUnknown) {
 		return err
@@ -62,9 +63,9 @@ func withEarlier(err, unknown error) error {
 	return fmt.Errorf("%w (an earlier try: %w)", err, unknown)
 }
 
-// Final returns an error that ends [Do] at once, also if it is a [heed.ErrConflict]. A step returns it
-// if the conflict is the step's result, for example because another record has the id. errors.Is and
-// errors.As find the error in it.
+// Final returns an error that ends [Do] at once, also if it is a [heed.ErrConflict]. A step returns
+// it if the conflict is the step's result, for example because another record has the id. errors.Is
+// and errors.As find the error in it.
 func Final(err error) error {
 	if err == nil {
 		return nil
@@ -103,8 +104,8 @@ func repeats(err error) bool {
 // longestPause bounds the pause before a step runs again.
 const longestPause = 30 * time.Millisecond
 
-// pause waits for a random time that grows with the number of tries, so that writers of one record get
-// out of step.
+// pause waits for a random time that grows with the number of tries, so that writers of one record
+// get out of step.
 func pause(ctx context.Context, try int) error {
 	most := min(200*time.Microsecond<<min(try, 10), longestPause)
 	//nolint:forbidigo // the jitter changes when a step runs, never what it does

@@ -33,7 +33,8 @@ var (
 	cell = evidence.Cell{Kind: "cell", Item: "item"}
 )
 
-// A scripted store does to its commits what the test has written down, by number from 1. It counts calls.
+// A scripted store does to its commits what the test has written down, by number from 1. It counts
+// calls.
 type scripted struct {
 	store.Store
 	script  map[int]func(commit func() error) error
@@ -202,7 +203,8 @@ func TestDoEndsAtOnce(t *testing.T) {
 	require.NoError(t, store.Final(nil))
 }
 
-// An error after an outcome that was unknown leaves it unknown: the first run may have taken effect.
+// An error after an outcome that was unknown leaves it unknown: the first run may have taken
+// effect.
 func TestDoKeepsWhatIsUnknown(t *testing.T) {
 	st := newScripted(t)
 	st.script[1] = after

@@ -41,7 +41,7 @@ var tallies = store.View[Tally]{
 
 var morning = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
 
-// A host keeps records of its own next to those of heed, and finds them by their keys.
+// A host keeps its records next to the records of heed, and finds them by their keys.
 func ExampleView() {
 	ctx := context.Background()
 	st := &memstore.Store{}

@@ -16,17 +16,18 @@ type Ref struct {
 	ID   string
 }
 
-// Once is a Revision that writes a record only if there is none of its id. An existing record stays as it is, without an
-// error.
+// Once is a Revision that writes a record only if there is none of its id. An existing record stays
+// as it is, without an error.
 const Once uint64 = math.MaxUint64
 
 // A Record is a value with a revision.
 type Record struct {
 	Ref
-	// Revision is the one that was read, which must be current when the record is written. 0: there must be none. The new
-	// revision is greater than any that a record of this id ever had.
+	// Revision is the one that was read, which must be current when the record is written. 0: there
+	// must be none. The new revision is greater than any that a record of this id ever had.
 	Revision uint64
-	// At orders records and starts their retention. For a record that waits, it is when it is due. Microseconds are kept.
+	// At orders records and starts their retention. For a record that waits, it is when it is due.
+	// Microseconds are kept.
 	At time.Time
 	// Keys are texts to find the record by, as [Key] makes them. At most [MaxKeys].
 	Keys []string
@@ -38,47 +39,52 @@ type Record struct {
 
 // The limits of a record.
 const (
-	// MaxKeys is the number of keys of one record. An answer that a hundred people have judged has a key
-	// for each of them.
+	// MaxKeys is the number of keys of one record. An answer that a hundred people have judged has
+	// a key for each of them.
 	MaxKeys = 192
-	// MaxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey], though
-	// lower case may be longer.
+	// MaxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey],
+	// though lower case may be longer.
 	MaxKey = 1600
-	// MaxBody is the bytes of a body as JSON. The largest records that heed writes have about 400 KiB.
+	// MaxBody is the bytes of a body as JSON. The largest records that heed writes have about 400
+	// KiB.
 	MaxBody = 4 << 20
 )
 
 // Key returns the key by which records of a value are found: "session=42".
 func Key(name, value string) string { return name + "=" + value }
 
-// PersonKey returns the key of a record that names a person. Names that differ in case have the same key. [Batch].Forget finds
-// records by it and then compares the names themselves: see [Kind].
+// PersonKey returns the key of a record that names a person. Names that differ in case have the
+// same key. [Batch].Forget finds records by it and then compares the names themselves: see [Kind].
 func PersonKey(name string) string { return Key("person", strings.ToLower(name)) }
 
 // A Query selects records.
 type Query struct {
 	Kind string // must be set
-	// Keys must all be among a record's. Put the rarest first: a store may look up that one alone and check the others.
+	// Keys must all be among a record's. Put the rarest first: a store may look up that one alone
+	// and check the others.
 	Keys  []string
 	Since time.Time // At is this moment or later; zero: no limit
 	Until time.Time // At is before this moment; zero: no limit
-	// Oldest yields by At, the oldest first, and records of one moment in the order in which they were first written. A
-	// record that was removed counts as a new one when it is written again. The default is the exact reverse.
+	// Oldest yields by At, the oldest first, and records of one moment in the order in which they
+	// were first written. A record that was removed counts as a new one when it is written again.
+	// The default is the exact reverse.
 	Oldest bool
-	// After is the Place of a record. The query yields only records behind it, in the query's order. The record may have
-	// changed or gone. A text that is no Place is a [*heed.InputError].
+	// After is the Place of a record. The query yields only records behind it, in the query's
+	// order. The record may have changed or gone. A text that is no Place is a [*heed.InputError].
 	After string
 	Limit int // at most this number of records; 0: all
 }
 
-// A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory keeps the value itself, a
-// database its JSON. A Body is immutable: the value in it must not be changed.
+// A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory
+// keeps the value itself, a database its JSON. A Body is immutable: the value in it must not be
+// changed.
 type Body struct {
 	value any
 	json  []byte
 }
 
-// Of returns a Body of a value, which encoding/json must be able to write and read. Nobody may change the value afterwards.
+// Of returns a Body of a value, which encoding/json must be able to write and read. Nobody may
+// change the value afterwards.
 func Of(value any) Body { return Body{value: value} }
 
 // Raw returns a Body of JSON that is known to be valid. Nobody may change the bytes afterwards.
@@ -99,8 +105,9 @@ func (b Body) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns the value of a body as a T. If the body holds a T or a pointer to a T, the value is returned as it is, so
-// what it refers to must not be changed. Otherwise the value is read from JSON.
+// Decode returns the value of a body as a T. If the body holds a T or a pointer to a T, the value
+// is returned as it is, so what it refers to must not be changed. Otherwise the value is read from
+// JSON.
 func Decode[T any](b Body) (T, error) {
 	switch value := b.value.(type) {
 	case T:
@@ -121,29 +128,34 @@ func Decode[T any](b Body) (T, error) {
 
 // A Kind says how records are kept, and where they name people.
 //
-// A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star stands for each element of an
-// array, or each value of an object. A tilde enters a text that is base64 of JSON, as a payload: "payload.~.reviewer".
-// A path may end at an array of texts.
+// A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star stands
+// for each element of an array, or each value of an object. A tilde enters a text that is base64 of
+// JSON, as a payload: "payload.~.reviewer". A path may end at an array of texts.
 //
-// Forgetting compares names exactly: a name in another case is the name of somebody else. A record is found by its
-// [PersonKey], so it must have the key of each name at these paths.
+// Forgetting compares names exactly: a name in another case is the name of somebody else. A record
+// is found by its [PersonKey], so it must have the key of each name at these paths.
 type Kind struct {
 	Name   string
 	Limits Limits
-	// History is how many observations to keep of each cell of a kind of this name, for what is retracted or replaced later. A store that
-	// was opened with a number of its own keeps that, and every store keeps its default at least. 0 says nothing.
+	// History is how many observations to keep of each cell of a kind of this name, for what is
+	// retracted or replaced later. A store that was opened with a number of its own keeps that, and
+	// every store keeps its default at least. 0 says nothing.
 	History int `json:",omitempty"`
-	// Versioned gives the kind a version, so that one small [Store.Read] tells whether a copy of its records is stale. Each
-	// call of Commit or Sweep that changes records of the kind raises it by at least one, also if a store makes several calls in one
-	// transaction. Each commit that takes evidence away by anything but Retract and Withdraw raises all versions. Commits that raise a version may wait for each other: it is for kinds that rarely change.
+	// Versioned gives the kind a version, so that one small [Store.Read] tells whether a copy of
+	// its records is stale. Each call of Commit or Sweep that changes records of the kind raises it
+	// by at least one, also if a store makes several calls in one transaction. Each commit that
+	// takes evidence away by anything but Retract and Withdraw raises all versions. Commits that
+	// raise a version may wait for each other: it is for kinds that rarely change.
 	Versioned bool `json:",omitempty"`
 
-	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. ""
-	// must mean the same as no name.
+	// Caused are the paths to names of those who caused something: the name is taken out, of an
+	// array with its element. "" must mean the same as no name.
 	Caused []string
-	// Decided are the paths to names of those who decided something: a pseudonym takes the place of the name.
+	// Decided are the paths to names of those who decided something: a pseudonym takes the place of
+	// the name.
 	Decided []string
-	// Whole removes a record that has the person's name at a path of Caused, instead of changing it. It needs such a path.
+	// Whole removes a record that has the person's name at a path of Caused, instead of changing
+	// it. It needs such a path.
 	Whole bool
 }
 
@@ -151,7 +163,7 @@ type Kind struct {
 type Limits struct {
 	For  time.Duration // from At; 0: for good
 	Most int           // at most this number; 0: no limit
-	// Refuse refuses a commit over Most with [evidence.ErrFull]; else the oldest by At are dropped. Commits that run at the
-	// same moment may each take the last room.
+	// Refuse refuses a commit over Most with [evidence.ErrFull]; else the oldest by At are dropped.
+	// Commits that run at the same moment may each take the last room.
 	Refuse bool
 }

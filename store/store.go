@@ -10,20 +10,20 @@ import (
 
 // Store keeps evidence and records.
 //
-// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its
-// context: a context that has ended on entry gives its error and changes nothing. Slices that go in or
-// come out are copied. The value in a [Body] is not copied, and must not be changed. Package storetest
-// has the suite that judges an implementation.
+// An implementation must be safe for concurrent use by multiple goroutines. Every method honours
+// its context: a context that has ended on entry gives its error and changes nothing. Slices that
+// go in or come out are copied. The value in a [Body] is not copied, and must not be changed.
+// Package storetest has the suite that judges an implementation.
 //
-// A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record at
-// most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
+// A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record
+// at most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
 // [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
-	// Commit applies the batches in order: all of them, or none and an error. A Read that begins after
-	// Commit has returned sees what it applied. There is one receipt for each batch.
+	// Commit applies the batches in order: all of them, or none and an error. A Read that begins
+	// after Commit has returned sees what it applied. There is one receipt for each batch.
 	//
-	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate set;
-	// the other batches are applied.
+	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate
+	// set; the other batches are applied.
 	//
 	// The errors are
 	//   - a [*heed.InputError], [*heed.ConfigError] or [*heed.SizeError] of [Validate]. A store that
@@ -42,46 +42,53 @@ type Store interface {
 	// After any other error, the error of the context among them, the batches are not applied.
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
 
-	// Declare says how kinds of records are kept. Every kind must be declared before a record of it is committed, by each
-	// program that uses the store. Paths of several declarations of one kind add up. Limits that the store was opened with
-	// win over declared ones. A later declaration wins over an earlier one, but its zero Limits change nothing.
+	// Declare says how kinds of records are kept. Every kind must be declared before a record of it
+	// is committed, by each program that uses the store. Paths of several declarations of one kind
+	// add up. Limits that the store was opened with win over declared ones. A later declaration
+	// wins over an earlier one, but its zero Limits change nothing.
 	Declare(ctx context.Context, kinds ...Kind) error
 
-	// Read appends to the snapshot: first the records that refs name, in that order, then the parts of the cells, in the
-	// order asked and of each cell by channel and source, then for each query the records that it selects. A record that is
-	// not there has Revision 0. A cell without evidence has no part.
+	// Read appends to the snapshot: first the records that refs name, in that order, then the parts
+	// of the cells, in the order asked and of each cell by channel and source, then for each query
+	// the records that it selects. A record that is not there has Revision 0. A cell without
+	// evidence has no part.
 	//
-	// A Ref without an ID asks for the version of a kind, which is the Revision of the record that is read: see
-	// [Kind].Versioned. A kind that is not declared with one is a [*heed.InputError].
+	// A Ref without an ID asks for the version of a kind, which is the Revision of the record that
+	// is read: see [Kind].Versioned. A kind that is not declared with one is a [*heed.InputError].
 	//
-	// Records are read no later than parts: if a record's revision is still current when a later Commit checks it, the
-	// parts hold all evidence that was committed together with that revision. Versions are read no later than all else.
+	// Records are read no later than parts: if a record's revision is still current when a later
+	// Commit checks it, the parts hold all evidence that was committed together with that revision.
+	// Versions are read no later than all else.
 	Read(ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref, finds ...Query) error
 
-	// Find yields the records that a query selects. Commits that happen during the loop may be seen or not. The loop may
-	// call the store, and may end early. After an error it ends.
+	// Find yields the records that a query selects. Commits that happen during the loop may be seen
+	// or not. The loop may call the store, and may end early. After an error it ends.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
-	// List yields all parts of a kind and scope of cells, by cell, channel and source. The rules of Find hold.
+	// List yields all parts of a kind and scope of cells, by cell, channel and source. The rules of
+	// Find hold.
 	List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error]
 
-	// Scopes yields the scopes of a kind of cells that have evidence, in order. The rules of Find hold.
+	// Scopes yields the scopes of a kind of cells that have evidence, in order. The rules of Find
+	// hold.
 	Scopes(ctx context.Context, kind string) iter.Seq2[string, error]
 
-	// History yields the observations of a cell that are still kept, the newest first by At, and of one moment the last
-	// recorded first. Retracted ones are not among them. The rules of Find hold.
+	// History yields the observations of a cell that are still kept, the newest first by At, and of
+	// one moment the last recorded first. Retracted ones are not among them. The rules of Find
+	// hold.
 	History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error]
 
-	// Sweep drops what is past its limits at now or by the store's own clock, whichever is earlier: ids, history, records.
-	// The zero time means the store's clock. Sweep works in small steps, so that others need not wait long.
+	// Sweep drops what is past its limits at now or by the store's own clock, whichever is earlier:
+	// ids, history, records. The zero time means the store's clock. Sweep works in small steps, so
+	// that others need not wait long.
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch is immutable while a store
-// has it.
+// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch is
+// immutable while a store has it.
 type Batch struct {
-	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was stored before, the batch
-	// changes nothing.
+	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID
+	// was stored before, the batch changes nothing.
 	ID string
 
 	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.
@@ -93,18 +100,21 @@ type Batch struct {
 	Rebuild []evidence.Cell
 	// Restart leaves out of cells what happened before a moment.
 	Restart []Restart
-	// Retract takes back all observations of these ids. The ids stay known. To retract an id again changes nothing.
+	// Retract takes back all observations of these ids. The ids stay known. To retract an id again
+	// changes nothing.
 	Retract []string
 	// Withdraw retracts the ids for which that is possible. The receipt names the others in Kept.
 	Withdraw []string
 	// Expunge takes back, and erases from the history, all observations of these sources.
 	Expunge []string
-	// Forget takes people out of evidence and records: as Expunge, and out of records as their [Kind] says. A person's
-	// decisions stay, under a pseudonym that is random and the same throughout a commit. Names are compared exactly.
-	// Damaged rows stay, and [Receipt] names them in Damaged: repair or remove them, and forget again.
+	// Forget takes people out of evidence and records: as Expunge, and out of records as their
+	// [Kind] says. A person's decisions stay, under a pseudonym that is random and the same
+	// throughout a commit. Names are compared exactly. Damaged rows stay, and [Receipt] names them
+	// in Damaged: repair or remove them, and forget again.
 	Forget []string
 
-	// Observations to add. One whose id was known before this batch is left out, and the receipt names it.
+	// Observations to add. One whose id was known before this batch is left out, and the receipt
+	// names it.
 	Observations []evidence.Observation
 
 	// Expect names records that must still have these revisions. They stay as they are.
@@ -122,7 +132,8 @@ type Precondition struct {
 	Revision uint64
 }
 
-// A Selection names cells: all of a kind and a scope, or those of one item, or one of its alternatives.
+// A Selection names cells: all of a kind and a scope, or those of one item, or one of its
+// alternatives.
 type Selection struct {
 	Kind, Scope string
 	Item        string // "": of every item
@@ -135,14 +146,16 @@ func (s Selection) Covers(c evidence.Cell) bool {
 		(s.Item == "" || s.Item == c.Item) && (s.Name == "" || s.Name == c.Name)
 }
 
-// A Restart leaves out of a cell what happened before At, whether it came already or comes late. A cell's restart only moves forward.
-// Unless At is after everything that the cell has seen, the cell is made anew from its history.
+// A Restart leaves out of a cell what happened before At, whether it came already or comes late. A
+// cell's restart only moves forward. Unless At is after everything that the cell has seen, the cell
+// is made anew from its history.
 type Restart struct {
 	Cell evidence.Cell
 	At   time.Time
 }
 
-// TakesAway reports whether the batch may take evidence away, for which a store may need to be alone.
+// TakesAway reports whether the batch may take evidence away, for which a store may need to be
+// alone.
 func (b *Batch) TakesAway() bool {
 	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Retract)+len(b.Withdraw)+len(b.Expunge)+len(b.Forget) > 0
 }

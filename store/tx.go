@@ -10,8 +10,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and it
-// must not be used after Do has returned. It must not be used concurrently.
+// A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and
+// it must not be used after Do has returned. It must not be used concurrently.
 //
 // Slices in what a Tx returns must not be changed: a later call may return them again.
 type Tx struct {
@@ -74,8 +74,8 @@ func (a *answered[K, V]) set(key K, value V, fetch int) {
 	a.reads = append(a.reads, read[V]{value, fetch})
 }
 
-// Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a step,
-// and what is added to it is never committed.
+// Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a
+// step, and what is added to it is never committed.
 func Reading(ctx context.Context, st Store) *Tx { return &Tx{ctx: ctx, store: st} }
 
 // Context returns the context of [Do].
@@ -89,16 +89,18 @@ func (tx *Tx) Within(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// Want names what will be read later in the step. The next read that goes to the store reads all of it.
+// Want names what will be read later in the step. The next read that goes to the store reads all of
+// it.
 func (tx *Tx) Want(all ...Wants) { tx.wants.Add(all...) }
 
-// Read does what [Store.Read] does, but what this Tx has read before is not read again, and all that
-// was named by [Tx.Want] is read as well if the call has to go to the store. Records that the step has
-// written are returned as they were read.
+// Read does what [Store.Read] does, but what this Tx has read before is not read again, and all
+// that was named by [Tx.Want] is read as well if the call has to go to the store. Records that the
+// step has written are returned as they were read.
 //
-// What one call returns is ordered as [Store.Read] promises: versions are no newer than the rest, and
-// records no newer than parts. If an earlier call has read some of it too early for that, that is read
-// again. Between calls there is no such promise: what depends on each other must be read by one call.
+// What one call returns is ordered as [Store.Read] promises: versions are no newer than the rest,
+// and records no newer than parts. If an earlier call has read some of it too early for that, that
+// is read again. Between calls there is no such promise: what depends on each other must be read by
+// one call.
 func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ...Query) error {
 	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
 		return err
@@ -169,7 +171,8 @@ func (tx *Tx) need(n *need, call Wants) {
 	}
 }
 
-// needs adds a record, unless it was read by a fetch or a later one. It returns which fetch reads it.
+// needs adds a record, unless it was read by a fetch or a later one. It returns which fetch reads
+// it.
 func (tx *Tx) needs(n *need, ref Ref, fetch int) int {
 	if of := tx.records.fetch(ref); of >= fetch {
 		return of
@@ -225,9 +228,9 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 // pending is the revision of a record that the step adds. No stored record has it.
 const pending = Once - 1
 
-// Get returns one record as the step sees it: as the step has written it, or else as the store has it.
-// If there is no record, or the step removes it, the Revision is 0. If the step adds the record, the
-// Revision is not 0 and is of use only for another Put in the step.
+// Get returns one record as the step sees it: as the step has written it, or else as the store has
+// it. If there is no record, or the step removes it, the Revision is 0. If the step adds the
+// record, the Revision is not 0 and is of use only for another Put in the step.
 func (tx *Tx) Get(ref Ref) (Record, error) {
 	i := tx.written.find(ref)
 	if i >= 0 {
@@ -255,12 +258,13 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 	return r, nil
 }
 
-// Writes reports whether the step writes or removes a record. [Tx.Get] returns it as it will be then.
+// Writes reports whether the step writes or removes a record. [Tx.Get] returns it as it will be
+// then.
 func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 
-// Put adds a record to write or, with the zero Body, to remove. A later Put of the same record replaces
-// it, and keeps its revision, but one with the Revision [Once] leaves it alone. If the step removes a
-// record that it has added, it writes nothing.
+// Put adds a record to write or, with the zero Body, to remove. A later Put of the same record
+// replaces it, and keeps its revision, but one with the Revision [Once] leaves it alone. If the
+// step removes a record that it has added, it writes nothing.
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
@@ -314,8 +318,8 @@ func (tx *Tx) settle(r *Record) bool {
 	return true
 }
 
-// Expect has the commit fail with [heed.ErrConflict] unless a record still has the revision that was
-// read. It is not needed for records that the step writes.
+// Expect has the commit fail with [heed.ErrConflict] unless a record still has the revision that
+// was read. It is not needed for records that the step writes.
 func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
 		if i := tx.written.find(p.Ref); i >= 0 {
@@ -344,7 +348,8 @@ func (tx *Tx) expectWritten(i int, p Precondition) {
 	}
 }
 
-var errTwoRevisions = fmt.Errorf("store: the step has read two revisions of one record: %w", heed.ErrConflict)
+var errTwoRevisions = fmt.Errorf("store: a step has read two revisions of a record: %w",
+	heed.ErrConflict)
 
 // fail has the commit return an error.
 func (tx *Tx) fail(err error) {
@@ -353,11 +358,13 @@ func (tx *Tx) fail(err error) {
 	}
 }
 
-// Add adds the parts of a batch to the step's batch. An ID of the batch makes the whole step count once:
-// if a batch or an observation of that ID is known, the step changes nothing. So a step has one ID: two
-// different ones are a [*heed.InputError] of Do, and so are two policies for one kind of cell.
+// Add adds the parts of a batch to the step's batch. An ID of the batch makes the whole step count
+// once: if a batch or an observation of that ID is known, the step changes nothing. So a step has
+// one ID: two different ones are a [*heed.InputError] of Do, and so are two policies for one kind
+// of cell.
 //
-// The rules of [Batch] hold for all that a step adds. For example, a step can't take back what it adds.
+// The rules of [Batch] hold for all that a step adds. For example, a step can't take back what it
+// adds.
 func (tx *Tx) Add(b Batch) {
 	own := &tx.batch
 	if b.ID != "" && own.ID != "" && b.ID != own.ID {
@@ -406,13 +413,13 @@ func (tx *Tx) Observe(all ...evidence.Observation) {
 	tx.batch.Observations = append(tx.batch.Observations, all...)
 }
 
-// Before has f called after the step, right before the commit, in the order of the calls of Before. f
-// may add to the Tx. If it returns an error, the step has failed with it.
+// Before has f called after the step, right before the commit, in the order of the calls of Before.
+// f may add to the Tx. If it returns an error, the step has failed with it.
 func (tx *Tx) Before(f func() error) { tx.before = append(tx.before, f) }
 
-// State returns what a package keeps for a key in this run of the step, such as the heuristics that it
-// has read. The first call makes it. The key should be of a type, or point to a value, that no other
-// package has.
+// State returns what a package keeps for a key in this run of the step, such as the heuristics that
+// it has read. The first call makes it. The key should be of a type, or point to a value, that no
+// other package has.
 func (tx *Tx) State(key any, first func() any) any {
 	if state, known := tx.states[key]; known {
 		return state
@@ -426,13 +433,14 @@ func (tx *Tx) State(key any, first func() any) any {
 }
 
 // Then has f called when this run of the step is over, the last f first: with the receipt after a
-// commit, else with the error. A step that runs again has f called for each run. f is for what follows
-// from a commit outside of the store, such as a call of an observer. If the step added nothing, the
-// receipt is empty.
+// commit, else with the error. A step that runs again has f called for each run. f is for what
+// follows from a commit outside of the store, such as a call of an observer. If the step added
+// nothing, the receipt is empty.
 func (tx *Tx) Then(f func(Receipt, error)) { tx.ends = append(tx.ends, f) }
 
-// Again has f called if this run of the step fails with an error that ends [Do]. If f returns true, Do runs the step again. It
-// is for a package that can do without what has failed, for example without the retraction of a forgotten observation.
+// Again has f called if this run of the step fails with an error that ends [Do]. If f returns true,
+// Do runs the step again. It is for a package that can do without what has failed, for example
+// without the retraction of a forgotten observation.
 func (tx *Tx) Again(f func(error) bool) { tx.again = append(tx.again, f) }
 
 // recovers reports whether a package can do without what has failed.

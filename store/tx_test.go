@@ -328,7 +328,8 @@ func TestManyNames(t *testing.T) {
 	assert.Equal(t, 1, st.reads)
 }
 
-// In one call, versions are no newer than records, and records no newer than parts, whatever was read before.
+// In one call, versions are no newer than records, and records no newer than parts, whatever was
+// read before.
 func TestOrderOfReads(t *testing.T) {
 	st := newScripted(t)
 	version := store.Ref{Kind: numbers.Name}
@@ -398,8 +399,8 @@ func TestStatesAndEnds(t *testing.T) {
 	assert.Equal(t, []string{"before first", "before second", "before last", "then second", "then first"}, order)
 }
 
-// TestStepsAgreeWithAnOracle makes random steps, whose commits are disturbed. The oracle is a map that each run of a step has to itself,
-// and the store itself, read record by record.
+// TestStepsAgreeWithAnOracle makes random steps, whose commits are disturbed. The oracle is a map
+// that each run of a step has to itself, and the store itself, read record by record.
 func TestStepsAgreeWithAnOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inner := &memstore.Store{}
@@ -418,7 +419,7 @@ func TestStepsAgreeWithAnOracle(t *testing.T) {
 			w := &walk{t: t, ids: ids, id: fmt.Sprint(step)}
 			w.draw()
 			first := st.commits + 1
-			clear(st.script) // what an earlier step has not reached
+			clear(st.script)           // what an earlier step has not reached
 			var applied map[string]int // by a run whose outcome was unknown
 			for i := range rapid.IntRange(0, 3).Draw(t, "faults") {
 				switch rapid.IntRange(0, 2).Draw(t, "fault") {

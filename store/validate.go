@@ -14,13 +14,14 @@ import (
 )
 
 // MaxChanges bounds one call of [Store.Commit]: the observations, records, expectations and ids to
-// retract or withdraw of all its batches together. A store may hold locks and memory for all of them.
+// retract or withdraw of all its batches together. A store may hold locks and memory for all of
+// them.
 const MaxChanges = 100_000
 
-// Validate reports the first fault of batches that are to be committed together, by the store's clock:
-// a [*heed.InputError], a [*heed.ConfigError] of a policy, or a [*heed.SizeError] of more than
-// [MaxChanges] or of a body made by [Raw]. A store calls it before it does anything else. A store that
-// encodes bodies also calls [CheckBody].
+// Validate reports the first fault of batches that are to be committed together, by the store's
+// clock: a [*heed.InputError], a [*heed.ConfigError] of a policy, or a [*heed.SizeError] of more
+// than [MaxChanges] or of a body made by [Raw]. A store calls it before it does anything else. A
+// store that encodes bodies also calls [CheckBody].
 //
 // A record may be in one batch only. Only the first batch may take evidence away (see
 // [Batch.TakesAway]).
@@ -61,13 +62,14 @@ func (b *Batch) Changes() int {
 	return len(b.Observations) + len(b.Records) + len(b.Expect) + len(b.Retract) + len(b.Withdraw)
 }
 
-// CheckBody returns a [*heed.SizeError] if the JSON of a body is longer than [MaxBody]. The Ref names the
-// record in the error.
+// CheckBody returns a [*heed.SizeError] if the JSON of a body is longer than [MaxBody]. The Ref
+// names the record in the error.
 func CheckBody(of Ref, text []byte) error {
 	if len(text) <= MaxBody {
 		return nil
 	}
-	return &heed.SizeError{What: fmt.Sprintf("body of %s %q", of.Kind, of.ID), Size: len(text), Most: MaxBody}
+	what := fmt.Sprintf("body of %s %q", of.Kind, of.ID)
+	return &heed.SizeError{What: what, Size: len(text), Most: MaxBody}
 }
 
 // refs are those of the records that a commit writes. Most write one or two.
@@ -235,7 +237,8 @@ func checkKeys(keys []string) error {
 	return nil
 }
 
-// Validate reports the first fault of the query as a [*heed.InputError]. A store calls it before it does anything else.
+// Validate reports the first fault of the query as a [*heed.InputError]. A store calls it before it
+// does anything else.
 func (q Query) Validate() error {
 	if q.Kind == "" {
 		return invalid("Kind", "must not be empty")

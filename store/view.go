@@ -12,17 +12,17 @@ import (
 )
 
 // A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts
-// declare one View for each kind that they keep, as a package variable or a field. A View is immutable
-// after it is declared, and safe for concurrent use by multiple goroutines.
+// declare one View for each kind that they keep, as a package variable or a field. A View is
+// immutable after it is declared, and safe for concurrent use by multiple goroutines.
 type View[T any] struct {
 	Kind
-	// Place returns where a value is kept: its id, the moment that orders it, and its keys. The result
-	// must depend on the value alone.
+	// Place returns where a value is kept: its id, the moment that orders it, and its keys. The
+	// result must depend on the value alone.
 	Place func(value T) (id string, at time.Time, keys []string)
 }
 
-// A Row is a value as a store holds it. What the value refers to must not be changed: clone before you
-// write.
+// A Row is a value as a store holds it. What the value refers to must not be changed: clone before
+// you write.
 type Row[T any] struct {
 	Value    T
 	ID       string
@@ -50,8 +50,8 @@ func (v *View[T]) Expect(id string, revision uint64) Precondition {
 	return Precondition{Ref: v.Ref(id), Revision: revision}
 }
 
-// Of returns the value of a record that was read. If there was no record, the row has Revision 0 and
-// the zero value.
+// Of returns the value of a record that was read. If there was no record, the row has Revision 0
+// and the zero value.
 func (v *View[T]) Of(r Record) (Row[T], error) {
 	row := Row[T]{ID: r.ID, Revision: r.Revision, Place: r.Place}
 	if r.Revision == 0 {
@@ -78,7 +78,8 @@ func (v *View[T]) Get(ctx context.Context, st Store, id string) (Row[T], error) 
 	return row, err
 }
 
-// Find yields the values that a query selects. Find sets the query's Kind. The rules of [Store].Find hold.
+// Find yields the values that a query selects. Find sets the query's Kind. The rules of
+// [Store].Find hold.
 func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T], error] {
 	q.Kind = v.Name
 	return func(yield func(Row[T], error) bool) {
@@ -94,9 +95,9 @@ func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T],
 	}
 }
 
-// In returns the value of an id as a step sees it: as the step has written it, or else as the store has
-// it. It reads the store if the record was not read before. If there is no record, or the step removes
-// it, the row has Revision 0 and the zero value.
+// In returns the value of an id as a step sees it: as the step has written it, or else as the store
+// has it. It reads the store if the record was not read before. If there is no record, or the step
+// removes it, the row has Revision 0 and the zero value.
 func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 	r, err := tx.Get(v.Ref(id))
 	if err != nil {
@@ -105,8 +106,8 @@ func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 	return v.Of(r)
 }
 
-// Put adds a value to what a step writes, with the revision that was read. A later Put of the same id
-// replaces the value.
+// Put adds a value to what a step writes, with the revision that was read. A later Put of the same
+// id replaces the value.
 func (v *View[T]) Put(tx *Tx, value T, revision uint64) { tx.Put(v.Record(value, revision)) }
 
 // Damaged returns the records of the kind whose bodies are not values of its type.
@@ -130,5 +131,6 @@ func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error)
 }
 
 // IDOf derives the id of a record from texts. The same texts always give the same id, other texts
-// another one. The id is 22 characters long and does not reveal the texts, unless they can be guessed.
+// another one. The id is 22 characters long and does not reveal the texts, unless they can be
+// guessed.
 func IDOf(parts ...string) string { return ids.Of(parts...).String() }

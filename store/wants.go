@@ -6,8 +6,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// Wants names what a step is going to read, so that it can be read in one round trip. The zero value
-// names nothing. A name may be in it several times. It must not be used concurrently.
+// Wants names what a step is going to read, so that it can be read in one round trip. The zero
+// value names nothing. A name may be in it several times. It must not be used concurrently.
 type Wants struct {
 	Cells   []evidence.Cell
 	Refs    []Ref
@@ -31,8 +31,8 @@ func (q *Query) same(o *Query) bool {
 		q.Since.Equal(o.Since) && q.Until.Equal(o.Until) && slices.Equal(q.Keys, o.Keys)
 }
 
-// An index finds the places of keys in a list: of few keys by looking at each, of more by a map. The
-// zero value is empty.
+// An index finds the places of keys in a list: of few keys by looking at each, of more by a map.
+// The zero value is empty.
 type index[K comparable] struct {
 	keys []K
 	at   map[K]int // nil while the keys are few

@@ -97,7 +97,8 @@ func stepsConcurrent(t tb, s Subject) {
 	}
 }
 
-// stepsWhole moves something between records while others look: the sum stays as it is. Steps that are refused leave nothing.
+// stepsWhole moves something between records while others look: the sum stays as it is. Steps that
+// are refused leave nothing.
 func stepsWhole(t tb, s Subject) {
 	f := newFixture(t, s)
 	c := cell(plain, "i", "n")
@@ -168,7 +169,8 @@ func (f *fixture) move(st store.Store, c evidence.Cell, ids []string, caller, i 
 	return err
 }
 
-// stepsSeen writes, changes and removes records of two kinds in one step, and looks for them on each handle.
+// stepsSeen writes, changes and removes records of two kinds in one step, and looks for them on
+// each handle.
 func stepsSeen(t tb, s Subject) {
 	f := newFixture(t, s)
 	handles := f.handles()
@@ -259,7 +261,8 @@ func (d *disturbed) Commit(ctx context.Context, batches ...store.Batch) ([]store
 	return d.with.do(d, commit, batches)
 }
 
-// overtake writes the records again that a commit is about to write, so that its revisions are not current.
+// overtake writes the records again that a commit is about to write, so that its revisions are not
+// current.
 func (d *disturbed) overtake(commit func() ([]store.Receipt, error), batches []store.Batch) ([]store.Receipt, error) {
 	var own store.Batch
 	for i := range batches {
@@ -279,7 +282,8 @@ func (d *disturbed) overtake(commit func() ([]store.Receipt, error), batches []s
 	return commit()
 }
 
-// stepsDisturbed runs a few steps, and disturbs each of their commits once in each way. What is stored in the end is the same.
+// stepsDisturbed runs a few steps, and disturbs each of their commits once in each way. What is
+// stored in the end is the same.
 func stepsDisturbed(t tb, s Subject) {
 	f := newFixture(t, s)
 	want := ""
@@ -309,7 +313,8 @@ func stepsDisturbed(t tb, s Subject) {
 	}
 }
 
-// countOnce is a step that counts in a record and in a cell. It is made in three ways to be safe to repeat.
+// countOnce is a step that counts in a record and in a cell. It is made in three ways to be safe to
+// repeat.
 func countOnce(tx *store.Tx, run string, i int) error {
 	c := cell(plain, "i", run)
 	id, step := run+"counter", fmt.Sprint(run, i)
