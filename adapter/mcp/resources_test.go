@@ -25,7 +25,9 @@ func TestResources(t *testing.T) {
 		p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{of}}, Actor: "ann", Reason: "x"})
 		require.NoError(t, err)
 		for _, person := range []string{"bob", "kim"} {
-			_, err = rules.Review(t.Context(), feedback.Review{Proposal: p.ID, Actor: person, Reason: "x", Hash: p.Hash()})
+			_, err = rules.Review(t.Context(), feedback.Review{
+				Proposal: p.ID, Decision: feedback.Approved, Actor: person, Reason: "x", Hash: p.Hash(),
+			})
 			require.NoError(t, err)
 		}
 	}

@@ -270,8 +270,13 @@ func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 		return reviewOut{}, fault("decision", "must be approve or reject")
 	}
 	reason, _ := form.Content["reason"].(string)
+	verdict := feedback.Approved
+	if decision == "reject" {
+		verdict = feedback.Rejected
+	}
 	review := feedback.Review{
-		Proposal: about.Proposal, Reject: decision == "reject", Actor: about.Person, Reason: strings.TrimSpace(reason), Hash: about.Hash,
+		Proposal: about.Proposal, Decision: verdict, Actor: about.Person,
+		Reason: strings.TrimSpace(reason), Hash: about.Hash,
 	}
 	if override, _ := form.Content["override"].(bool); override {
 		review.Override = about.Against

@@ -200,7 +200,9 @@ func TestAnAgent(t *testing.T) {
 	rules := agent.Feedback().Rules()
 	p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: "Name the server.", Agents: []string{"loop"}}, Actor: "kim", Reason: "It helps."})
 	require.NoError(t, err)
-	_, err = rules.Review(t.Context(), feedback.Review{Proposal: p.ID, Actor: "ann", Reason: "Yes.", Hash: p.Hash()})
+	_, err = rules.Review(t.Context(), feedback.Review{
+		Proposal: p.ID, Decision: feedback.Approved, Actor: "ann", Reason: "Yes.", Hash: p.Hash(),
+	})
 	require.NoError(t, err)
 	got = metrics()
 	assert.InDelta(t, 1, got["heed.rules.active heed.component=loop"], 0)

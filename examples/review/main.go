@@ -123,7 +123,7 @@ func approve(ctx context.Context, rules *feedback.Rules) error {
 		}
 		for _, approver := range []string{"ann", "bob", "cleo"} {
 			p, err = rules.Review(ctx, feedback.Review{
-				Proposal: p.ID, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+				Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
 			})
 			if err != nil {
 				return err
@@ -143,14 +143,16 @@ func contradict(ctx context.Context, rules *feedback.Rules) error {
 		return err
 	}
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
+		Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
 	})
 	var own *feedback.RefusedError
 	if !errors.As(err, &own) {
 		return fmt.Errorf("mallory was not refused: %w", err)
 	}
 	fmt.Println("mallory approves:", err)
-	p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo", Reason: "it contradicts a rule"})
+	p, err = rules.Review(ctx, feedback.Review{
+		Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "it contradicts a rule",
+	})
 	if err != nil {
 		return err
 	}

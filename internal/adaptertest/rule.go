@@ -19,7 +19,9 @@ func Approve(t *testing.T, agent *loop.Agent, check feedback.Check) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = rules.Review(t.Context(), feedback.Review{Proposal: proposal.ID, Actor: lead, Reason: "it does", Hash: proposal.Hash()})
+		_, err = rules.Review(t.Context(), feedback.Review{
+			Proposal: proposal.ID, Decision: feedback.Approved, Actor: lead, Reason: "it does", Hash: proposal.Hash(),
+		})
 	}
 	if err != nil {
 		t.Fatal(err)

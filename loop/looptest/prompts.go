@@ -40,7 +40,9 @@ func (f *fixture) enact(id string) {
 		if proposal.Status != feedback.StatePending {
 			break
 		}
-		_, err = rules.Review(background, feedback.Review{Proposal: id, Actor: lead, Reason: "it is right", Hash: proposal.Hash()})
+		_, err = rules.Review(background, feedback.Review{
+			Proposal: id, Decision: feedback.Approved, Actor: lead, Reason: "it is right", Hash: proposal.Hash(),
+		})
 		f.must("Review", err)
 	}
 }
@@ -129,7 +131,9 @@ func onlyApproved(f *fixture) {
 	)
 	rules := f.agent.Feedback().Rules()
 	approved := f.approve(ruleText)
-	_, err := rules.Review(background, feedback.Review{Proposal: f.propose(refused), Reject: true, Actor: "lead-1", Reason: "it is wrong"})
+	_, err := rules.Review(background, feedback.Review{
+		Proposal: f.propose(refused), Decision: feedback.Rejected, Actor: "lead-1", Reason: "it is wrong",
+	})
 	f.must("Review", err)
 	f.propose(waiting)
 	f.approve(others, "another agent")

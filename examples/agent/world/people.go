@@ -88,10 +88,12 @@ var Leads = [2]string{"lead-ann", "lead-bob"}
 
 // Review is what a lead makes of a proposed rule: what they want, and why.
 func (w *World) Review(lead string, p feedback.Proposal) feedback.Review {
-	r := feedback.Review{Proposal: p.ID, Actor: lead, Reason: "it was missing more than once", Hash: p.Hash()}
+	r := feedback.Review{
+		Proposal: p.ID, Decision: feedback.Approved, Actor: lead, Reason: "it was missing more than once", Hash: p.Hash(),
+	}
 	for _, m := range Mistakes() {
 		if !m.Wanted && strings.Contains(p.Text, m.Word) {
-			r.Reject, r.Reason, r.Hash = true, "people need the whole answer", ""
+			r.Decision, r.Reason, r.Hash = feedback.Rejected, "people need the whole answer", ""
 		}
 	}
 	return r
