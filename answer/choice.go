@@ -27,6 +27,8 @@ type Choice struct {
 	Draws      []Draw    `json:"draws,omitempty"`
 	// Fallback reports that the arm is the default, because nothing could be drawn.
 	Fallback bool `json:"fallback,omitempty"`
+	// IgnoreSilence reports that silence is no approval of the arm.
+	IgnoreSilence bool `json:"ignore_silence,omitempty"`
 	// Propensity is the probability of a choice that the host made, in (0, 1]. 0 means unknown: then the draws have it.
 	Propensity float64 `json:"propensity,omitempty"`
 	// Resets count how often the segment and the item had been reset.
@@ -35,8 +37,6 @@ type Choice struct {
 	// Told is the number of the last credit. Credits are the observations of the arm that follow from the statements.
 	Told    uint64      `json:"told,omitempty"`
 	Credits []ArmCredit `json:"credits,omitempty"`
-	// IgnoreSilence reports that silence is no approval of the arm.
-	IgnoreSilence bool `json:"ignore_silence,omitempty"`
 
 	// Of choices that package strategy keeps by itself.
 	Epoch   uint64   `json:"epoch,omitempty"`   // how often the session had ended

@@ -79,7 +79,6 @@ func use(a *answer.Answer) {
 	a.Waits()
 	a.Task()
 	a.Fire(a.Heuristic())
-	a.Marked("")
 	a.UndoneBy("", "")
 	heuristics := map[string]bool{"": true, a.Heuristic(): true}
 	for i := range a.Statements {

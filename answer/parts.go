@@ -13,7 +13,7 @@ import (
 type Part struct {
 	Of      string // names the statement; two statements of one source that replace each other differ
 	How     How
-	Channel string
+	Channel string // of a judgement or outcome; an implicit signal has its How, and Expected has "outcome"
 	Source  string
 	Kind    SourceKind
 	At      time.Time
@@ -39,7 +39,7 @@ func (a *Answer) Parts() (all []Part) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {
 		all = append(all, Part{
-			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.Channel, Source: s.By, Kind: s.Kind, At: s.At,
+			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.armChannel(), Source: s.By, Kind: s.Kind, At: s.At,
 			Value: value, Trust: trust, Share: left * share,
 		})
 	}
@@ -76,6 +76,19 @@ func (a *Answer) Parts() (all []Part) {
 		add(k.silence, silenceValue, silenceTrust, 1)
 	}
 	return all
+}
+
+// armChannel returns the channel by which the arm is credited: an implicit signal has one name,
+// whichever strategy of package learning observed it.
+func (s *Statement) armChannel() string {
+	switch s.How {
+	case Judged, Outcome:
+		return s.Channel
+	case Expected:
+		return string(Outcome)
+	default:
+		return string(s.How)
+	}
 }
 
 // known are the statements about the answer, as far as they are relevant to the arm.

@@ -92,10 +92,10 @@ func TestParts(t *testing.T) {
 		},
 		"an expected success": {
 			all(success(), ignored(),
-				silent()), []string{"asker expected +1 1 1"}, 2, 1, "expected",
+				silent()), []string{"asker outcome +1 1 1"}, 2, 1, "outcome",
 		},
 		"an expected failure": {
-			all(failure(), ignored()), []string{"asker expected -1 1 1"}, 1, -1, "expected",
+			all(failure(), ignored()), []string{"asker outcome -1 1 1"}, 1, -1, "outcome",
 		},
 		"an expected outcome that is worth nothing": {
 			all(observed(answer.Expected, 0, 1), ignored()),
@@ -128,7 +128,7 @@ func TestParts(t *testing.T) {
 		},
 		"all outcomes are withdrawn": {
 			all(outcome("ci", 1, 1), withdrawn("ci", 2), failure()),
-			[]string{"asker expected -1 1 1"}, 0, -1, "expected",
+			[]string{"asker outcome -1 1 1"}, 0, -1, "outcome",
 		},
 		"an outcome is reported again": {
 			all(outcome("ci", 1, 1), withdrawn("ci", 2), outcome("ci", -1, 3)),

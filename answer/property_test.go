@@ -58,7 +58,6 @@ func statements(targets []answer.Target) *rapid.Generator[answer.Statement] {
 func judgement(t *rapid.T, s *answer.Statement, targets []answer.Target) {
 	s.Target = rapid.SampledFrom(targets).Draw(t, "target")
 	s.Weight = rapid.SampledFrom(weights).Draw(t, "weight")
-	s.Mark = rapid.SampledFrom([]string{"", "", "correction"}).Draw(t, "mark")
 	if rapid.IntRange(0, 3).Draw(t, "scored") == 0 {
 		s.Scale = rapid.SampledFrom([]string{"user", "dev"}).Draw(t, "scale")
 		s.Score = rapid.IntRange(1, map[string]int{"user": 3, "dev": 5}[s.Scale]).Draw(t, "score")
@@ -130,7 +129,7 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 		if o.forgotten[by] {
 			by = ""
 		}
-		want = append(want, key(p.statement.How, by, p.statement.Channel, p.statement.At, p.value,
+		want = append(want, key(p.statement.How, by, armChannel(p.statement), p.statement.At, p.value,
 			p.trust, p.share))
 	}
 	for _, p := range a.Parts() {
@@ -338,5 +337,17 @@ func fill(t require.TestingT, v reflect.Value, n *int) {
 		v.SetUint(uint64(*n % 256))
 	default:
 		require.Fail(t, "can't fill", v.Type().String())
+	}
+}
+
+// armChannel is the channel of a part: an implicit signal has its own.
+func armChannel(s answer.Statement) string {
+	switch s.How {
+	case answer.Judged, answer.Outcome:
+		return s.Channel
+	case answer.Expected:
+		return "outcome"
+	default:
+		return string(s.How)
 	}
 }

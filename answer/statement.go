@@ -78,7 +78,6 @@ type Statement struct {
 	Withdrawn bool      `json:"withdrawn,omitempty"`
 	At        time.Time `json:"at"`
 	Message   string    `json:"message,omitempty"` // the id of the message that took the answer back
-	Mark      string    `json:"mark,omitempty"`    // what the statement follows from and counts once, such as a correction
 	// Success says whether a task succeeded, of an outcome. nil: it does not say.
 	Success *bool  `json:"success,omitempty"`
 	Spent   *Spent `json:"spent,omitempty"` // of an outcome
@@ -264,7 +263,7 @@ func (s *Statement) from(o *Statement) bool { return s.By == o.By && s.Named == 
 // same reports whether a statement repeats another one.
 func (s *Statement) same(o *Statement) bool {
 	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target && s.value() == o.value() && s.Scale == o.Scale &&
-		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn && s.Mark == o.Mark &&
+		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn &&
 		equal(s.Success, o.Success) && equal(s.Spent, o.Spent)
 }
 
@@ -324,11 +323,6 @@ func (a *Answer) Edit(n uint64, change func(*Statement)) {
 		a.Statements = slices.Clone(a.Statements)
 		change(&a.Statements[i])
 	}
-}
-
-// Marked reports whether a statement has this mark.
-func (a *Answer) Marked(mark string) bool {
-	return slices.ContainsFunc(a.Statements, func(s Statement) bool { return s.Mark == mark })
 }
 
 // UndoneBy reports whether a person has taken the answer of a heuristic back.

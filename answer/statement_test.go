@@ -467,16 +467,6 @@ func TestUndoneBy(t *testing.T) {
 	assert.True(t, a.UndoneBy("", ""))
 }
 
-func TestMarked(t *testing.T) {
-	s := judged("ann", -1, 1)
-	s.Mark = "correction 7"
-	a := said(s)
-	assert.True(t, a.Marked("correction 7"))
-	assert.False(t, a.Marked("correction 8"))
-	a.Say(judged("ann", 1, 2))
-	assert.False(t, a.Marked("correction 7"), "the statement with the mark was replaced")
-}
-
 func TestEdit(t *testing.T) {
 	a := said(judged("ann", 1, 1), judged("bob", 1, 2))
 	before := *a

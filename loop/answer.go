@@ -69,9 +69,6 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		return Answer{}, wrap("answer", err)
 	}
 	p.spare = c.spare.Load()
-	if res.Prompt != "" {
-		res.Prompt = withHistory(p.Event.History, res.Prompt, c.most)
-	}
 	if fault := c.pipe.fault(); fault != nil { // the model has not failed, and there is no answer
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
 		p.Result = res
@@ -79,6 +76,9 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		return p.answer(), wrap("answer", fault)
 	}
 	given, err := a.conclude(ctx, &p, r, res)
+	if given.Result.Prompt != "" { // the trace has the prompt without the conversation
+		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
+	}
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))
 }
 

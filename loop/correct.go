@@ -56,7 +56,8 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	var f feedback.Feedback
 	err := a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		f = a.feedbackOf(r, c)
-		if _, err := a.feedback.RecordIn(tx, f); err != nil {
+		known, err := a.feedback.RecordIn(tx, f)
+		if err != nil || known { // then it counts already
 			return err
 		}
 		return a.complain(tx, r, &f, c)
@@ -92,10 +93,9 @@ func (a *Agent) feedbackOf(r *answer.Answer, c Correction) feedback.Feedback {
 	return f
 }
 
-// complain puts a correction on the record of the answer as a complaint, once.
+// complain puts a correction on the record of the answer as a complaint.
 func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c Correction) error {
-	mark := store.IDOf(f.ID)
-	if f.Decision == feedback.Approved || r.Marked(mark) {
+	if f.Decision == feedback.Approved {
 		return nil
 	}
 	at := c.At
@@ -106,6 +106,6 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 		at = r.At
 	}
 	return a.say(tx, r, answer.Statement{
-		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(), Value: -1, At: at, Mark: mark,
+		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(), Value: -1, At: at,
 	})
 }

@@ -56,7 +56,7 @@ func TestWithdrawnReactionsLeaveRoom(t *testing.T) {
 	account, err := w.Explain(ctx, id)
 	require.NoError(t, err)
 	assert.EqualValues(t, -1, account.Worth)
-	assert.Len(t, account.Heard, 1)
+	assert.Len(t, account.Statements, 1)
 }
 
 // A slow store gives each caller the time to be overtaken.

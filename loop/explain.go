@@ -143,8 +143,18 @@ func rulesOf(r *answer.Answer) []string {
 // statementsOf returns every statement about an answer.
 func statementsOf(r *answer.Answer) (all []Statement) {
 	for _, p := range r.Parts() {
-		if r.Reply.Spare || len(r.Undoes) > 0 {
+		switch {
+		case r.Reply.Spare || len(r.Undoes) > 0:
 			p.Share = 0
+		case r.Choice != nil: // it is another share if somebody was forgotten since
+			for _, c := range r.Choice.Credits {
+				if c.Of == p.Of {
+					p.Share = c.Share
+				}
+			}
+		}
+		if p.How == answer.Silence {
+			p.Source = ""
 		}
 		all = append(all, Statement{
 			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value, Confidence: p.Share * p.Trust,

@@ -73,10 +73,10 @@ func (w *workshop) state() string {
 			require.NoError(w.t, err)
 			var body map[string]any
 			require.NoError(w.t, json.Unmarshal(text, &body))
-			delete(body, "response")
 			delete(body, "choice")
-			delete(body, "told")
-			delete(body, "stands")
+			if reply, ok := body["reply"].(map[string]any); ok {
+				delete(reply, "response")
+			}
 			text, err = json.Marshal(body)
 			require.NoError(w.t, err)
 			all = append(all, string(text))
@@ -107,6 +107,16 @@ func fallibles() []fallible {
 		}},
 		{"React", "model", func(w *workshop) error {
 			return w.React(ctx, "m", loop.Reaction{Person: "ann", Value: 1, At: w.clock.Now()})
+		}},
+		{"ReactIn", "", func(w *workshop) error {
+			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
+				return w.ReactIn(tx, "m", loop.Reaction{Person: "ann", Value: 1, At: w.clock.Now()})
+			})
+		}},
+		{"OutcomeIn", "", func(w *workshop) error {
+			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
+				return w.OutcomeIn(tx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()})
+			})
 		}},
 		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},
 		{"Undo", "model", func(w *workshop) error { return w.Undo(ctx, "m", "ann") }},

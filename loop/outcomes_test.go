@@ -266,7 +266,7 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 			require.NoError(t, err)
 			assert.InDelta(t, test.worth, account.Worth, 1e-9)
 			var counts []float64
-			for _, h := range account.Heard {
+			for _, h := range account.Statements {
 				counts = append(counts, h.Confidence)
 			}
 			assert.InDeltaSlice(t, test.counts, counts, 1e-9)
@@ -342,7 +342,7 @@ func TestAnArmThatIsGone(t *testing.T) {
 	assert.Equal(t, []string{"tell the arm third of " + thirds[0]}, dropped)
 	account, err := agent.Explain(ctx, thirds[0])
 	require.NoError(t, err)
-	assert.Len(t, account.Heard, 1)
+	assert.Len(t, account.Statements, 1)
 	for range 2 { // silence counts for the others
 		w.clock.Advance(48 * time.Hour)
 		require.NoError(t, agent.Sweep(ctx, time.Time{}))

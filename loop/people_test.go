@@ -95,13 +95,13 @@ func TestTinyThumbsDoNotTakeTheWeightOfOthers(t *testing.T) {
 	assert.InDelta(t, 1, mean, 1e-9)
 	account, err := c.Explain(ctx, "e7")
 	require.NoError(t, err)
-	assert.InDelta(t, 0.5, account.Heard[0].Confidence, 1e-9, "as it is stored")
+	assert.InDelta(t, 0.5, account.Statements[0].Confidence, 1e-9, "as it is stored")
 	c.react("e7", "person 7", -1)
 	mass, _, _ = c.bySource()
 	assert.InDelta(t, 1, mass["person 7"], 1e-9, "nothing is left of the forgotten thumb")
 	account, err = c.Explain(ctx, "e7")
 	require.NoError(t, err)
-	assert.Len(t, account.Heard, 1)
+	assert.Len(t, account.Statements, 1)
 	assert.EqualValues(t, -1, account.Worth)
 }
 
@@ -239,5 +239,5 @@ func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
 	assert.Contains(t, mass, "loud")
 	account, err := c.Explain(ctx, "e")
 	require.NoError(t, err)
-	assert.Len(t, account.Heard, 100)
+	assert.Len(t, account.Statements, 100)
 }

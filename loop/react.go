@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -131,8 +132,7 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 // Undo takes an answer back: a person used a button or a command. Person may be empty. It can come as long as the answer is
 // kept.
 func (a *Agent) Undo(ctx context.Context, id, person string) error {
-	s := answer.Statement{By: person}
-	if err := s.Validate(); err != nil || a.frozen.Load() {
+	if err := evidence.CheckText("person", person); err != nil || a.frozen.Load() {
 		return wrap("undo", err)
 	}
 	now := a.cfg.Now()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
@@ -71,6 +72,9 @@ func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *ans
 	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		return a.changeIn(tx, id, &stands, func(r *answer.Answer) error { return edit(tx, r) })
 	})
+	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, ErrNoAnswer) { // the store has forgotten what is to be replaced
+		err = fmt.Errorf("the statement before: %w", evidence.ErrForgotten)
+	}
 	return cmp.Or(err, stands)
 }
 

@@ -87,6 +87,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	var failed error
 	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		for _, id := range ids {
 			tx.Want(store.Wants{Refs: []store.Ref{a.answers.Ref(answers.ID(id))}})
@@ -112,10 +113,13 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 				return err
 			}
 		}
+		if a.learning != nil {
+			failed = a.learning.FailuresIn(tx)
+		}
 		return nil
 	})
 	if err == nil || len(ids) == 1 || ctx.Err() != nil {
-		return err
+		return errors.Join(err, failed)
 	}
 	var errs []error
 	for _, id := range ids {
