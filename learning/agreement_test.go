@@ -193,15 +193,18 @@ func TestComparedRefuses(t *testing.T) {
 		many[i].HeuristicID = fmt.Sprint(i)
 	}
 	for field, fire := range map[string]learning.Fire{
-		"Compared":                {EventID: "e", Compared: many},
-		"Compared[0].Similarity":  {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h", Similarity: math.NaN()}}},
+		"Compared": {EventID: "e", Compared: many},
+		"Compared[0].Similarity": {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h",
+			Similarity: math.NaN()}}},
 		"Compared[0].HeuristicID": {EventID: "e", Compared: []answer.Comparison{{}}},
-		"Compared[1].HeuristicID": {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h"}, {HeuristicID: "h"}}},
+		"Compared[1].HeuristicID": {EventID: "e", Compared: []answer.Comparison{{HeuristicID: "h"},
+			{HeuristicID: "h"}}},
 	} {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
 	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Compared: many[:1]}), "Compared")
-	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []answer.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
+	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e",
+		Compared: []answer.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
 }
 
@@ -374,7 +377,8 @@ func TestAComplaintHelpsNobody(t *testing.T) {
 		for i := range 60 {
 			for _, id := range []string{"calm", "angry"} {
 				event, agrees := fmt.Sprint(id, i), i%4 == 0
-				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Person: "ann", Compared: []answer.Comparison{{HeuristicID: id, Agrees: agrees}}}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Person: "ann",
+					Compared: []answer.Comparison{{HeuristicID: id, Agrees: agrees}}}))
 				if id == "angry" && !agrees {
 					f.say(thumb("", event, false))
 				}
@@ -396,7 +400,8 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 			f.say(thumb("h", fmt.Sprint(i), true))
 		}
 		for i := range 40 {
-			fire := learning.Fire{EventID: fmt.Sprint("event ", i), Stream: "s", Compared: []answer.Comparison{{HeuristicID: "h", Agrees: i < 8}}}
+			fire := learning.Fire{EventID: fmt.Sprint("event ", i), Stream: "s",
+				Compared: []answer.Comparison{{HeuristicID: "h", Agrees: i < 8}}}
 			require.NoError(t, f.Fire(ctx, fire))
 			switch {
 			case i >= 8:
@@ -449,12 +454,14 @@ func TestCapsOnPersonsReachAgreement(t *testing.T) {
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 60 {
 			who := fmt.Sprint("person ", i%people)
-			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(i), Person: who, Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(i), Person: who,
+				Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 			f.clock.Advance(time.Hour)
 			f.sweep()
 		}
 		if clicks != 0 {
-			f.say(learning.Judgement{HeuristicID: "h", EventID: "own", Person: "person 0", Value: clicks})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: "own", Person: "person 0",
+				Value: clicks})
 		}
 		return f.confidence("h")
 	}
@@ -480,7 +487,9 @@ func TestGuardedIsMonotone(t *testing.T) {
 			if own {
 				v.HeuristicID = "h"
 			} else {
-				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: person.Draw(rt, "asker"), Compared: []answer.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID,
+					Person:   person.Draw(rt, "asker"),
+					Compared: []answer.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
 			}
 			f.clock.Advance(time.Second)
 			f.say(v)
@@ -501,7 +510,8 @@ func TestRejectionIsOfWhoRejects(t *testing.T) {
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 20 {
 			id := fmt.Sprint(i)
-			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: id, Person: "asker " + id, Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: id, Person: "asker " + id,
+				Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 			c := thumb("", id, false)
 			c.Person = fmt.Sprint("complainer ", i%complainers)
 			f.say(c)

@@ -32,10 +32,10 @@ func (m *Module) checkSignal(s *Signal, o *Origin) error {
 	return nil
 }
 
-// Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal names
-// an event, and its channel is not one of the implicit ones, it becomes a statement about that answer:
-// silence and other implicit signals give way to it, as they do to a judgement. It counts for the
-// heuristic alone, not for an arm.
+// Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal
+// names an event, and its channel is not one of the implicit ones, it becomes a statement about
+// that answer: silence and other implicit signals give way to it, as they do to a judgement. It
+// counts for the heuristic alone, not for an arm.
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err error) {
 	defer doing("apply", &err)
 	o.At = m.orNow(o.At)
@@ -57,7 +57,8 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 			return err
 		}
 		before := row.Value.Numbers
-		if change, err = m.ApplyIn(tx, &row.Value, s, o); err == nil && row.Value.Numbers != before {
+		change, err = m.ApplyIn(tx, &row.Value, s, o)
+		if err == nil && row.Value.Numbers != before {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
 		return err
@@ -71,9 +72,9 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 // stated reports whether a signal of the host's becomes a statement about an answer.
 func (s *Signal) stated() bool { return s.EventID != "" && !implicit(s.Channel) }
 
-// ApplyIn is [Module.Apply] as a part of a step. a is the answer to the signal's event, and may be nil if
-// the signal does not become a statement. The caller puts the record of the answer. The change is complete
-// after the commit.
+// ApplyIn is [Module.Apply] as a part of a step. a is the answer to the signal's event, and may be
+// nil if the signal does not become a statement. The caller puts the record of the answer. The
+// change is complete after the commit.
 func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*Change, error) {
 	o.At = m.orNow(o.At)
 	if err := m.checkSignal(&s, &o); err != nil {
@@ -115,7 +116,8 @@ func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*C
 		return &e.change, nil
 	}
 	said := answer.Statement{
-		ID: o.ID, By: o.Person, Session: o.Session, Channel: s.Channel, Target: s.Target, Of: s.HeuristicID,
+		ID: o.ID, By: o.Person, Session: o.Session, Channel: s.Channel, Target: s.Target,
+		Of:    s.HeuristicID,
 		Worth: s.worth(), At: o.At,
 	}
 	if l.blocked(of, f) != "" {

@@ -57,11 +57,16 @@ func TestInterpretJudgement(t *testing.T) {
 		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.ChannelExplicit},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative, 0.4, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative, 0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 3}, learning.Positive, 0.05, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 4}, learning.Positive, 0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 5}, learning.Positive, 0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative,
+			0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative,
+			0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 3}, learning.Positive,
+			0.05, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 4}, learning.Positive,
+			0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 5}, learning.Positive,
+			0.4, learning.ChannelDev},
 	} {
 		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 			f := test.feedback
@@ -83,11 +88,13 @@ func TestInterpretJudgement(t *testing.T) {
 func TestScoresAreConfigured(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2}, DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
-		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
+		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
+			Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
 	}
-	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
+	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
+		Scale: learning.DevScale, Score: 3})
 	require.NoError(t, err)
 	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
 }
@@ -241,7 +248,8 @@ func TestWeightsAndDomains(t *testing.T) {
 		return b.InterpretIgnore(learning.Answer{HeuristicID: "h", Domain: domain, Consecutive: 4})
 	}
 	thumbs := func(domain string) (learning.Signal, error) {
-		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1, Domain: domain})
+		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1,
+			Domain: domain})
 	}
 	outcome := func(domain string) (learning.Signal, error) {
 		return b.InterpretOutcome(learning.Answer{HeuristicID: "h", EventID: "e", Domain: domain})

@@ -125,7 +125,8 @@ func BenchmarkEvent(b *testing.B) {
 		n := 0
 		fire := func() {
 			n++
-			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Stream: "mine", Person: "ann"}))
+			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h",
+				EventID: fmt.Sprint("mine ", n), Session: "mine", Stream: "mine", Person: "ann"}))
 		}
 		b.Run(fmt.Sprintf("elsewhere=%d/undo", waiting), func(b *testing.B) {
 			for b.Loop() {
@@ -154,7 +155,8 @@ func BenchmarkEvent(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				n++
-				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Stream: "mine"}))
+				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h",
+					EventID: fmt.Sprint("mine ", n), Session: "mine", Stream: "mine"}))
 				b.StartTimer()
 				_, err := f.Hear(ctx, learning.Message{Session: "mine", Stream: test.source, Text: test.text})
 				require.NoError(b, err)

@@ -70,8 +70,9 @@ func reliabilities(all map[string]*forecasts) map[string]Reliability {
 	return made
 }
 
-// calibrationCell returns the cell of a prediction: one for each heuristic, path, bin and result. The
-// reward is the prediction, so that a tally holds the sums of the predictions and of their squares.
+// calibrationCell returns the cell of a prediction: one for each heuristic, path, bin and result.
+// The reward is the prediction, so that a tally holds the sums of the predictions and of their
+// squares.
 func (m *Module) calibrationCell(w *answer.Fire, success bool) evidence.Cell {
 	bin := min(int(*w.Prediction*bins), bins-1)
 	return evidence.Cell{

@@ -30,7 +30,8 @@ func TestFeedbackSpam(t *testing.T) {
 			fb := thumb("h", fmt.Sprint(i), positive)
 			fb.Person = fmt.Sprint("spammer ", i%spammers)
 			f.say(fb)
-			asked := learning.Fire{EventID: fmt.Sprint("asked ", i), Person: fb.Person, Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}
+			asked := learning.Fire{EventID: fmt.Sprint("asked ", i), Person: fb.Person,
+				Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}
 			require.NoError(t, f.Fire(ctx, asked))
 			fb.HeuristicID, fb.EventID = "", asked.EventID
 			f.say(fb)

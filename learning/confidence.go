@@ -187,8 +187,8 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 	return m.StandingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
 }
 
-// StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has counted so
-// far; the numbers of answers do not.
+// StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has
+// counted so far; the numbers of answers do not.
 func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
 	l := m.ledger(tx)
 	tx.Want(m.Wants(heuristicIDs...))

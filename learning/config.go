@@ -16,17 +16,17 @@ import (
 
 // Config configures a [Module]. Store must be set; every other field has a default.
 type Config struct {
-	// Store keeps heuristics, answers and what was learned. A judgement can be replaced only while the store
-	// holds the heuristic's history back to it, and the record of the answer. The store's configuration
-	// sets how long that is.
+	// Store keeps heuristics, answers and what was learned. A judgement can be replaced only while
+	// the store holds the heuristic's history back to it, and the record of the answer. The store's
+	// configuration sets how long that is.
 	Store store.Store
 	// Strategy interprets observations. nil means [NewBayesian] with its defaults.
 	Strategy Strategy
 	// Name tells modules that share a store apart. The kinds of their cells and records begin with it: "learning.heuristic" holds
 	// what confidences are made of. "" means "learning".
 	Name string
-	// Answers is the kind of the records that hold answers. Set it if another package keeps the same
-	// answers, so that both use one record of each. "" means Name followed by ".answer", or by
+	// Answers is the kind of the records that hold answers. Set it if another package keeps the
+	// same answers, so that both use one record of each. "" means Name followed by ".answer", or by
 	// ".dryrun.answer" in a dry run.
 	Answers string
 
@@ -149,7 +149,8 @@ func (c *Config) validate() error {
 	found.Check(isMagnitude(c.AgreementMass), "AgreementMass", c.AgreementMass, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
-	found.Check(evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName, "Answers", c.Answers,
+	isName := evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName
+	found.Check(isName, "Answers", c.Answers,
 		fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Add("System", c.System.validate())
 	for _, pack := range slices.Sorted(maps.Keys(c.Packs)) {

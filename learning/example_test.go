@@ -36,7 +36,8 @@ func Example() {
 			fmt.Printf("%s: %.2f to %.2f\n", changes[0].Signal.Channel, changes[0].Old, changes[0].New)
 		}
 	}
-	praise := learning.Judgement{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Value: 1}
+	praise := learning.Judgement{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann",
+		Value: 1}
 	if _, err := module.Judge(ctx, praise); err != nil {
 		panic(err)
 	}
@@ -79,8 +80,10 @@ func ExampleModule_Judge() {
 	for _, f := range []learning.Judgement{
 		{Person: "ann", Scale: learning.UserScale, Score: 1},
 		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetRule, Scale: learning.DevScale, Score: 5},
-		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetResponse, Scale: learning.DevScale, Score: 2},
+		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetRule,
+			Scale: learning.DevScale, Score: 5},
+		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetResponse,
+			Scale: learning.DevScale, Score: 2},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"
 		change, err := module.Judge(ctx, f)
@@ -139,7 +142,8 @@ func ExampleModule_Explain() {
 	ctx := context.Background()
 	module := newModule(learning.Config{BySource: true})
 	for _, person := range []string{"ann", "bob", "ann"} {
-		f := learning.Judgement{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Value: value(person == "ann")}
+		f := learning.Judgement{HeuristicID: "close the window", EventID: "rain at noon",
+			Person: person, Value: value(person == "ann")}
 		if _, err := module.Judge(ctx, f); err != nil {
 			panic(err)
 		}
@@ -203,7 +207,8 @@ func ExampleGuarded() {
 	var change learning.Change
 	for i := range 1000 {
 		var err error
-		change, err = module.Judge(ctx, learning.Judgement{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Value: 1})
+		change, err = module.Judge(ctx, learning.Judgement{HeuristicID: "close the window",
+			EventID: fmt.Sprint(i), Person: "mallory", Value: 1})
 		if err != nil {
 			panic(err)
 		}

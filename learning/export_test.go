@@ -22,7 +22,8 @@ func Awaited(ctx context.Context, m *Module) (n int, err error) {
 	})
 }
 
-func count(ctx context.Context, m *Module, what func(*answer.Answer, *answer.Fire) bool) (n int, err error) {
+func count(ctx context.Context, m *Module, what func(*answer.Answer, *answer.Fire) bool) (n int,
+	err error) {
 	for kept, err := range m.kinds.answers.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return n, err

@@ -96,7 +96,9 @@ var deeds = []deed{
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
 	{method: "Judge", prepare: func(f *fixture) {
 		f.put(learning.Heuristic{ID: "compared"})
-		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []answer.Comparison{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
+		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e",
+			Compared: []answer.Comparison{{HeuristicID: "compared", Agrees: true},
+				{HeuristicID: "h"}}}))
 		f.say(thumb("", "e", true))
 		f.clock.Advance(time.Second)
 	}, call: func(f *fixture) error {
@@ -131,7 +133,8 @@ var deeds = []deed{
 	{method: "JudgeIn", prepare: func(f *fixture) { silence(f); f.say(thumb("h", "e", true)) },
 		call: func(f *fixture) error {
 			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-				_, err := f.JudgeIn(tx, a, answer.Statement{By: "ann", Of: "h", Value: -1, At: start.Add(time.Second)})
+				_, err := f.JudgeIn(tx, a, answer.Statement{By: "ann", Of: "h", Value: -1,
+					At: start.Add(time.Second)})
 				return err
 			})
 		}},
@@ -141,7 +144,11 @@ var deeds = []deed{
 			return err
 		})
 	}},
-	{method: "TimeoutIn", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.clock.Advance(time.Minute) },
+	{method: "TimeoutIn", prepare: func(f *fixture) {
+		f.fire("h", "e",
+			"s")
+		f.clock.Advance(time.Minute)
+	},
 		call: func(f *fixture) error {
 			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
 				_, err := f.TimeoutIn(tx, a, f.clock.Now())
@@ -150,12 +157,16 @@ var deeds = []deed{
 		}},
 	{method: "ApplyIn", prepare: silence, call: func(f *fixture) error {
 		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-			_, err := f.ApplyIn(tx, a, learning.NewSignal(learning.Negative, "h", "e", "host"), learning.Origin{ID: "1"})
+			_, err := f.ApplyIn(tx, a, learning.NewSignal(learning.Negative, "h", "e", "host"),
+				learning.Origin{ID: "1"})
 			return err
 		})
 	}},
 	{method: "ConsiderIn", call: func(f *fixture) error {
-		return store.Do(ctx, f.store, func(tx *store.Tx) error { return f.ConsiderIn(tx, "e", "h") })
+		return store.Do(ctx, f.store, func(tx *store.Tx) error {
+			return f.ConsiderIn(tx, "e",
+				"h")
+		})
 	}},
 	{method: "HeuristicsIn", call: func(f *fixture) error {
 		_, err := f.HeuristicsIn(store.Reading(ctx, f.store))
@@ -183,7 +194,8 @@ var deeds = []deed{
 }
 
 // noDeeds are the methods that ask nothing of the store.
-var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants", "Wants"}
+var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
+	"Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
 // must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.

@@ -20,19 +20,22 @@ import (
 type Fire struct {
 	HeuristicID string // "" if the host's model answered; only the prediction counts then
 	EventID     string // what was answered; never empty. A heuristic fires once for an event
-	// Stream is where the event came from. The next message from there means that the answer was ignored,
-	// unless somebody judged it. Without a stream, an answer is never ignored. Stream, Person and Session
-	// are properties of the event: if several heuristics answer it, the first fire that has one sets it.
+	// Stream is where the event came from. The next message from there means that the answer was
+	// ignored, unless somebody judged it. Without a stream, an answer is never ignored. Stream,
+	// Person and Session are properties of the event: if several heuristics answer it, the first
+	// fire that has one sets it.
 	Stream  string
 	Person  string // to whom it was shown: the source of the evidence
 	Session string
 	Path    string // how the answer came about, for calibration: "heuristic", "llm"
-	// Condition is the text in which triggers of expectations are searched. "" means the heuristic's.
+	// Condition is the text in which triggers of expectations are searched. "" means the
+	// heuristic's.
 	Condition  string
 	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
-	// Compared are heuristics that the model did not see before it answered, each at most once and at most
-	// 64. How the answer is received counts for them: see [Config].Agreement. HeuristicID must be empty.
+	// Compared are heuristics that the model did not see before it answered, each at most once and
+	// at most 64. How the answer is received counts for them: see [Config].Agreement. HeuristicID
+	// must be empty.
 	Compared []answer.Comparison
 }
 
@@ -76,7 +79,8 @@ func (f *Fire) validateCompared() error {
 			return &heed.InputError{Field: field, Reason: "is there twice"}
 		case !(c.Similarity >= 0 && c.Similarity <= 1):
 			field := fmt.Sprintf("Compared[%d].Similarity", i)
-			return &heed.InputError{Field: field, Reason: fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity)}
+			reason := fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity)
+			return &heed.InputError{Field: field, Reason: reason}
 		}
 		known[c.HeuristicID] = true
 		if err := evidence.CheckText(field, c.HeuristicID); err != nil {
@@ -86,9 +90,9 @@ func (f *Fire) validateCompared() error {
 	return nil
 }
 
-// Fire counts that an answer was shown and opens it for signals, in one commit. An answer that was fired
-// before stays as it is, open or not. Open answers are in the store, so every module of this name sees
-// them.
+// Fire counts that an answer was shown and opens it for signals, in one commit. An answer that was
+// fired before stays as it is, open or not. Open answers are in the store, so every module of this
+// name sees them.
 //
 // Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound].
 func (m *Module) Fire(ctx context.Context, f Fire) (err error) {
@@ -129,9 +133,9 @@ func (m *Module) checkFire(f *Fire) error {
 	return cmp.Or(f.validate(), limits.CheckTime("At", f.At, m.cfg.Now()))
 }
 
-// FireIn is [Module.Fire] as a part of a step: it adds the fire to the answer, and counts in the step. If
-// people have judged the answer already, that counts now. The caller puts the record of the answer. f may
-// leave EventID, and what the answer has, empty.
+// FireIn is [Module.Fire] as a part of a step: it adds the fire to the answer, and counts in the
+// step. If people have judged the answer already, that counts now. The caller puts the record of
+// the answer. f may leave EventID, and what the answer has, empty.
 func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	f.EventID, f.At = cmp.Or(f.EventID, a.ID), m.orNow(f.At)
 	if err := m.checkFire(&f); err != nil {
@@ -192,13 +196,14 @@ func (m *Module) shown(tx *store.Tx, a *answer.Answer, w *answer.Fire, h *store.
 	}
 	tx.Expect(m.kinds.heuristics.Expect(w.Heuristic, h.Revision))
 	m.ledger(tx).evidence(store.Batch{Observations: []evidence.Observation{{
-		ID: "fire:" + m.answerID(w.Heuristic, a.ID), Cell: m.fireCell(w.Heuristic, w.Edition, cellShown),
+		ID:     "fire:" + m.answerID(w.Heuristic, a.ID),
+		Cell:   m.fireCell(w.Heuristic, w.Edition, cellShown),
 		Source: a.Person, Session: a.Session, Reward: 1, Weight: 1, At: w.Shown,
 	}}})
 }
 
-// fireJudged counts what is known of an answer that was judged before it was fired: by another process,
-// for example.
+// fireJudged counts what is known of an answer that was judged before it was fired: by another
+// process, for example.
 func (m *Module) fireJudged(tx *store.Tx, a *answer.Answer, w *answer.Fire) error {
 	l := m.ledger(tx)
 	e := &entry{signal: NewSignal(Neutral, w.Heuristic, a.ID, ""), at: w.Shown, on: a}
@@ -231,14 +236,14 @@ func (m *Module) setWindows(w *answer.Fire, condition string, silent bool) error
 	return nil
 }
 
-// undoable reports whether a message of a moment can take an answer back. Clocks differ, so the message
-// may be stamped shortly before the answer.
+// undoable reports whether a message of a moment can take an answer back. Clocks differ, so the
+// message may be stamped shortly before the answer.
 func undoable(f *answer.Fire, at time.Time) bool {
 	return !f.Undo.IsZero() && !at.After(f.Undo) && !before(f, at)
 }
 
-// countsUndo reports whether a person's undo of an answer counts: it is the first one, or the undos of
-// several people count because caps limit each person.
+// countsUndo reports whether a person's undo of an answer counts: it is the first one, or the undos
+// of several people count because caps limit each person.
 func (m *Module) countsUndo(a *answer.Answer, f *answer.Fire, person string) bool {
 	if a.Reception(f.Heuristic).Undo == nil {
 		return true
@@ -255,11 +260,12 @@ func (m *Module) countsUndo(a *answer.Answer, f *answer.Fire, person string) boo
 
 // awaits reports whether an expected outcome at a moment would count.
 func awaits(f *answer.Fire, r *answer.Reception, at time.Time) bool {
-	return r.Expected == nil && f.Phrase != "" && (f.Silence.IsZero() || !at.After(f.Silence)) && !before(f, at)
+	return r.Expected == nil && f.Phrase != "" && (f.Silence.IsZero() || !at.After(f.Silence)) &&
+		!before(f, at)
 }
 
-// ignorable reports whether a message of a moment shows that the user went on without a word. If silence
-// has approved by then, the user has not.
+// ignorable reports whether a message of a moment shows that the user went on without a word. If
+// silence has approved by then, the user has not.
 func ignorable(f *answer.Fire, r *answer.Reception, at time.Time) bool {
 	in := !f.Ignore.IsZero() && !at.After(f.Ignore) && (f.Silence.IsZero() || !at.After(f.Silence))
 	return in && r.Ignored == nil && !at.Before(f.Shown)
@@ -288,10 +294,13 @@ func (m *Module) schedule(f *answer.Fire, silent bool) {
 	}
 }
 
-// Consider counts heuristics that could have answered an event but were not shown. They earn no signal.
+// Consider counts heuristics that could have answered an event but were not shown. They earn no
+// signal.
 func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...string) (err error) {
 	defer doing("consider", &err)
-	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error { return m.ConsiderIn(tx, eventID, heuristicIDs...) })
+	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		return m.ConsiderIn(tx, eventID, heuristicIDs...)
+	})
 }
 
 // ConsiderIn is [Module.Consider] as a part of a step.
@@ -315,8 +324,9 @@ func (m *Module) ConsiderIn(tx *store.Tx, eventID string, heuristicIDs ...string
 		}
 		l.use(a)
 		b.Observations = append(b.Observations, evidence.Observation{
-			ID:   "considered:" + m.answerID(id, eventID),
-			Cell: m.fireCell(id, a.heuristic.Value.Edition, cellConsidered), Reward: 0.5, Weight: 1, At: now,
+			ID:     "considered:" + m.answerID(id, eventID),
+			Cell:   m.fireCell(id, a.heuristic.Value.Edition, cellConsidered),
+			Reward: 0.5, Weight: 1, At: now,
 		})
 	}
 	l.evidence(b)

@@ -15,10 +15,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
+// A Message is something that came in. Its text may show how an earlier answer turned out, or take
+// it back.
 type Message struct {
-	// ID may be empty. A message does not concern the answer to the event of its ID. If it comes again, it
-	// takes nothing more back. A message without an ID is recognised by its other fields, if it has an At.
+	// ID may be empty. A message does not concern the answer to the event of its ID. If it comes
+	// again, it takes nothing more back. A message without an ID is recognised by its other fields,
+	// if it has an At.
 	ID      string
 	Stream  string // where it came from
 	Session string
@@ -36,18 +38,19 @@ func (e *Message) known() string {
 	return store.IDOf("message", e.Stream, e.Session, e.Person, e.Text, at)
 }
 
-// Hear interprets what a message shows about earlier answers, and returns what it counted. It may show the
-// outcome of an expectation, take back answers of its session or to its person, or show that answers on
-// its stream were ignored; a message of thanks does not. An answer takes one of the three from a message
-// at most, and counts one implicit signal at most: the table of package answer has the rules. Call Hear
-// before the answers to the message itself fire.
+// Hear interprets what a message shows about earlier answers, and returns what it counted. It may
+// show the outcome of an expectation, take back answers of its session or to its person, or show
+// that answers on its stream were ignored; a message of thanks does not. An answer takes one of the
+// three from a message at most, and counts one implicit signal at most: the table of package answer
+// has the rules. Call Hear before the answers to the message itself fire.
 //
-// Hear reads only the open answers that wait for a phrase of the text, or that were shown in its session,
-// to its person or on its stream. All that the message means is one commit. If the strategy fails for some
-// answers, these stay open, and Hear returns what it counted with the error.
+// Hear reads only the open answers that wait for a phrase of the text, or that were shown in its
+// session, to its person or on its stream. All that the message means is one commit. If the
+// strategy fails for some answers, these stay open, and Hear returns what it counted with the
+// error.
 //
-// An undo for which there is nothing to take back changes nothing. [Hearing.Command] distinguishes it from
-// other messages.
+// An undo for which there is nothing to take back changes nothing. [Hearing.Command] distinguishes
+// it from other messages.
 func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 	defer doing("hear", &err)
 	h, err := m.Hearing(e)
@@ -78,8 +81,8 @@ type Hearing struct {
 	unknown    error // of a run of a step that may have taken effect
 }
 
-// Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases of
-// expectations. Invalid input is a [*heed.InputError].
+// Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases
+// of expectations. Invalid input is a [*heed.InputError].
 func (m *Module) Hearing(e Message) (*Hearing, error) {
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session},
 		text{"Person", e.Person}); err != nil {
@@ -101,8 +104,8 @@ func (m *Module) Hearing(e Message) (*Hearing, error) {
 // Command reports whether the message is a command to undo.
 func (h *Hearing) Command() bool { return h.command }
 
-// Wants names the open answers that the message can concern. It names nothing if the message cannot change
-// any answer.
+// Wants names the open answers that the message can concern. It names nothing if the message cannot
+// change any answer.
 func (h *Hearing) Wants() (w store.Wants) {
 	for _, phrase := range h.phrases {
 		w.Queries = append(w.Queries, h.query(answers.OpenPhrase(phrase)))
@@ -117,7 +120,8 @@ func (h *Hearing) query(key string) store.Query {
 	return store.Query{Kind: h.m.kinds.answers.Name, Keys: []string{key}, Oldest: true}
 }
 
-// undoes finds what the message may take back: in its session, and among what was shown to its person.
+// undoes finds what the message may take back: in its session, and among what was shown to its
+// person.
 func (h *Hearing) undoes() (all []store.Query) {
 	if e := &h.message; e.Session != "" {
 		all = append(all, h.query(answers.OpenSession(e.Session)))
@@ -144,9 +148,10 @@ func (h *Hearing) ignores() []store.Query {
 	return []store.Query{h.query(answers.OpenStream(h.message.Stream))}
 }
 
-// In is [Module.Hear] as a part of a step: it counts what the message means, and puts the answers that it
-// changes. It returns these answers, so that the caller can change more of them and put them again. The
-// changes are complete after the commit. Failures of the strategy are in [Module.FailuresIn].
+// In is [Module.Hear] as a part of a step: it counts what the message means, and puts the answers
+// that it changes. It returns these answers, so that the caller can change more of them and put
+// them again. The changes are complete after the commit. Failures of the strategy are in
+// [Module.FailuresIn].
 func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
 	if h.unknown != nil && h.known == "" { // to repeat the message may take another answer back
 		return nil, nil, store.Final(h.unknown)
@@ -242,12 +247,15 @@ func (w *waiting) fire() *answer.Fire { return w.on.Value.Fire(w.heuristic) }
 func (w *waiting) question(at time.Time) Answer {
 	f := w.fire()
 	return Answer{
-		HeuristicID: f.Heuristic, EventID: w.on.Value.ID, Domain: f.Domain, Age: max(at.Sub(f.Shown), 0),
+		HeuristicID: f.Heuristic, EventID: w.on.Value.ID, Domain: f.Domain,
+		Age: max(at.Sub(f.Shown), 0),
 	}
 }
 
 func sortByShown(all []*waiting) {
-	slices.SortStableFunc(all, func(a, b *waiting) int { return a.fire().Shown.Compare(b.fire().Shown) })
+	slices.SortStableFunc(all, func(a, b *waiting) int {
+		return a.fire().Shown.Compare(b.fire().Shown)
+	})
 }
 
 // readFor reads the accounts that fires need.
@@ -259,8 +267,8 @@ func (r *run) readFor(all ...[]*waiting) error {
 	return r.read(ids...)
 }
 
-// find returns the fires of answers that either query finds, which are wanted and were not asked for yet,
-// each once, the oldest first.
+// find returns the fires of answers that either query finds, which are wanted and were not asked
+// for yet, each once, the oldest first.
 func (r *run) find(
 	wanted func(a *answer.Answer, f *answer.Fire) bool, either ...store.Query,
 ) (found []*waiting, err error) {
@@ -284,7 +292,8 @@ func (r *run) find(
 				w = &waiting{on: on, heuristic: f.Heuristic}
 				r.seen[key] = w
 			}
-			if w.how == "" && wanted(on.Value, f) && !(len(either) > 1 && slices.Contains(found, w)) {
+			twice := len(either) > 1 && slices.Contains(found, w)
+			if w.how == "" && !twice && wanted(on.Value, f) {
 				found = append(found, w)
 			}
 		}
@@ -316,20 +325,21 @@ func (r *run) hear(record store.Record) (*heard, error) {
 // mayJudge reports whether a message may concern an answer: not one to the message itself.
 func (e *Message) mayJudge(a *answer.Answer) bool { return e.ID == "" || a.ID != e.ID }
 
-// mayTakeBack reports whether a message can take an answer back: not from another session, even if the
-// person is the same.
+// mayTakeBack reports whether a message can take an answer back: not from another session, even if
+// the person is the same.
 func (e *Message) mayTakeBack(a *answer.Answer) bool {
 	return e.mayJudge(a) && (e.Session == "" || a.Session == "" || e.Session == a.Session)
 }
 
-// mayIgnore reports whether a message can show that an answer was ignored: not one by somebody else.
+// mayIgnore reports whether a message can show that an answer was ignored: not one by somebody
+// else.
 func (e *Message) mayIgnore(a *answer.Answer) bool {
 	return e.mayJudge(a) && (e.Person == "" || a.Person == "" || e.Person == a.Person)
 }
 
 // outcomes judges the fires that wait for a phrase of the text.
 func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
-	e := &h.message
+	e, strategy := &h.message, r.m.cfg.Strategy
 	for _, phrase := range h.phrases {
 		found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 			known := a.Reception(f.Heuristic)
@@ -341,7 +351,7 @@ func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
 		for _, w := range found {
 			question := w.question(e.At)
 			question.Success = !w.fire().Failure
-			s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretOutcome(question) })
+			s, err := ask(func() (Signal, error) { return strategy.InterpretOutcome(question) })
 			if r.note(w, answer.Expected, s, err) {
 				ended = append(ended, w)
 			}
@@ -350,10 +360,12 @@ func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
 	return ended, nil
 }
 
-// note keeps how the strategy ends a fire. It reports false, and collects the reason, if it does not.
+// note keeps how the strategy ends a fire. It reports false, and collects the reason, if it does
+// not.
 func (r *run) note(w *waiting, how answer.How, s Signal, err error) bool {
 	w.how, w.signal = how, s
-	if err == nil && (s.HeuristicID != w.heuristic || s.EventID != "" && s.EventID != w.on.Value.ID) {
+	foreign := s.HeuristicID != w.heuristic || s.EventID != "" && s.EventID != w.on.Value.ID
+	if err == nil && foreign {
 		err = errForeign
 	}
 	if err != nil {
@@ -376,8 +388,8 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	// If another process counts this message first, either this look finds what it took back, or the commit
-	// finds that an answer has changed. So the answers are read before.
+	// If another process counts this message first, either this look finds what it took back, or
+	// the commit finds that an answer has changed. So the answers are read before.
 	earlier, err := r.undoneBefore(h)
 	if err != nil || earlier || len(found) == 0 {
 		return nil, true, err
@@ -389,8 +401,8 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 	return ended, understood, nil
 }
 
-// undoneBefore reports whether the message has taken back an answer before. That answer is none that the
-// message ignores.
+// undoneBefore reports whether the message has taken back an answer before. That answer is none
+// that the message ignores.
 func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
@@ -403,22 +415,23 @@ func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	return len(earlier) > 0, err
 }
 
-// countsMessage reports whether a message's undo of an answer counts. After an undo of somebody else, only
-// the person to whom the answer was shown means this answer by "undo that"; all others mean the one
-// before.
+// countsMessage reports whether a message's undo of an answer counts. After an undo of somebody
+// else, only the person to whom the answer was shown means this answer by "undo that"; all others
+// mean the one before.
 func (m *Module) countsMessage(a *answer.Answer, f *answer.Fire, e *Message) bool {
 	return a.Reception(f.Heuristic).Undo == nil ||
 		e.Person != "" && e.Person == a.Person && m.countsUndo(a, f, e.Person)
 }
 
-// takeBack asks the strategy which of these answers an undo takes back. The text is empty for a command of
-// the host's.
+// takeBack asks the strategy which of these answers an undo takes back. The text is empty for a
+// command of the host's.
 func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, understood bool) {
 	recent, shown := make([]Answer, len(found)), make(map[[2]string]*waiting, len(found))
 	for i, w := range found {
 		recent[i], shown[[2]string{w.heuristic, w.on.Value.ID}] = w.question(r.at), w
 	}
-	signals, err := ask(func() ([]Signal, error) { return r.m.cfg.Strategy.InterpretUndo(text, recent) })
+	strategy := r.m.cfg.Strategy
+	signals, err := ask(func() ([]Signal, error) { return strategy.InterpretUndo(text, recent) })
 	if err != nil {
 		r.failures = append(r.failures, err)
 		return nil, false
@@ -450,7 +463,8 @@ func (r *run) ignored(h *Hearing) ([]*waiting, error) {
 		return nil, err
 	}
 	if h.thanks == nil {
-		thanks, failure := ask(func() (bool, error) { return r.m.cfg.Strategy.IsThanks(e.Text), nil })
+		strategy := r.m.cfg.Strategy
+		thanks, failure := ask(func() (bool, error) { return strategy.IsThanks(e.Text), nil })
 		if failure != nil {
 			r.failures = append(r.failures, failure)
 			return nil, nil
@@ -463,9 +477,9 @@ func (r *run) ignored(h *Hearing) ([]*waiting, error) {
 	return found, nil
 }
 
-// ignore counts one more ignore of a heuristic in a row. An answer that people praised is not part of the
-// row. Complaints and undos leave it there. The row goes on until its signal counts in full. It does not
-// next to an undo or a failure.
+// ignore counts one more ignore of a heuristic in a row. An answer that people praised is not part
+// of the row. Complaints and undos leave it there. The row goes on until its signal counts in full.
+// It does not next to an undo or a failure.
 func (r *run) ignore(w *waiting) {
 	question := w.question(r.at)
 	question.Consecutive = 1
@@ -474,7 +488,7 @@ func (r *run) ignore(w *waiting) {
 		question.Consecutive = a.ignores + 1
 	}
 	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
-	if a == nil { // the model answered, and nobody has approved of it
+	if a == nil { // the model answered
 		s = NewSignal(Neutral, "", w.on.Value.ID, ChannelIgnored)
 	}
 	independent := r.m.cfg.Independent
@@ -492,8 +506,8 @@ func (r *run) ignore(w *waiting) {
 	r.ledger.ignored(a, n)
 }
 
-// observe adds an implicit signal to an answer, and counts what its statements amount to then. It reports
-// whether it does. If not, the fire stays open, unless its heuristic was deleted.
+// observe adds an implicit signal to an answer, and counts what its statements amount to then. It
+// reports whether it does. If not, the fire stays open, unless its heuristic was deleted.
 func (r *run) observe(w *waiting) bool {
 	a, s := w.on.Value, &w.signal
 	unchanged, f := *a, w.fire()
@@ -504,7 +518,8 @@ func (r *run) observe(w *waiting) bool {
 	by := cmp.Or(w.by, a.Person)
 	further := w.how == answer.Undo && a.Reception(w.heuristic).Undo != nil
 	on, _, effect := a.Say(answer.Statement{
-		How: w.how, By: by, Session: w.session, Channel: s.Channel, Target: s.Target, Of: w.heuristic,
+		How: w.how, By: by, Session: w.session, Channel: s.Channel, Target: s.Target,
+		Of:    w.heuristic,
 		Worth: s.worth(), At: at, Message: w.message,
 	})
 	if effect != answer.Holds {

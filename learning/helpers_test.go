@@ -232,7 +232,8 @@ func (f *fixture) say(fb learning.Judgement) learning.Change {
 
 // thumb is thumbs of ann.
 func thumb(heuristic, event string, positive bool) learning.Judgement {
-	return learning.Judgement{HeuristicID: heuristic, EventID: event, Person: "ann", Value: value(positive)}
+	return learning.Judgement{HeuristicID: heuristic, EventID: event, Person: "ann",
+		Value: value(positive)}
 }
 
 func value(positive bool) float64 {

@@ -105,7 +105,8 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 		b.Records = append(b.Records, m.kinds.wordings.Record(past.Value, past.Revision))
 	}
 	b.Records = append(b.Records, m.kinds.heuristics.Record(h, read), store.AuditEntry{
-		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor, Action: m.cfg.Name + ".restart",
+		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor,
+		Action:  m.cfg.Name + ".restart",
 		Subject: h.ID, Reason: reason,
 	}.Record())
 	if a.streak.Revision > 0 {

@@ -16,19 +16,20 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Judge counts what a person states about an answer. It replaces what the person stated before on the
-// same channel about the same target, or about the whole answer; a value of 0 withdraws it. A judgement
-// sets aside contrary signals that were only observed: the table of package answer has the rules. The
-// answer and the confidence change in one commit. An event that has no answer yet gets a record with the
-// judgement, which counts for the heuristic at once.
+// Judge counts what a person states about an answer. It replaces what the person stated before on
+// the same channel about the same target, or about the whole answer; a value of 0 withdraws it. A
+// judgement sets aside contrary signals that were only observed: the table of package answer has
+// the rules. The answer and the confidence change in one commit. An event that has no answer yet
+// gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate]. An earlier one
-// that comes late is a [LimitOutdated]. The record of the answer is kept for 30 days by default; after
-// that a judgement counts in addition to the one before.
+// The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate]. An earlier
+// one that comes late is a [LimitOutdated]. The record of the answer is kept for 30 days by
+// default; after that a judgement counts in addition to the one before.
 //
-// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the answer. An
-// unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of the judgement to be
-// replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts as before.
+// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
+// answer. An unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of
+// the judgement to be replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts
+// as before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
 	j.At = m.orNow(j.At)
@@ -43,7 +44,8 @@ func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 			return err
 		}
 		before := row.Value.Numbers
-		if change, err = m.JudgeIn(tx, &row.Value, j.Statement()); err == nil && row.Value.Numbers != before {
+		change, err = m.JudgeIn(tx, &row.Value, j.Statement())
+		if err == nil && row.Value.Numbers != before {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
 		return err
@@ -63,15 +65,15 @@ func (k *kinds) refs(eventID string) []store.Ref {
 	return []store.Ref{k.answers.Ref(answers.ID(eventID))}
 }
 
-// JudgeIn is [Module.Judge] as a part of a step. The statement is a judgement or an outcome; an outcome
-// that is withdrawn has value 0. Of names the heuristic, and is "" for the model. JudgeIn adds the
-// statement to the answer with its Worth, and counts in the step. The caller puts the record of the
-// answer. The change is complete after the commit. If JudgeIn returns an error, the answer and the step
-// stay as they were.
+// JudgeIn is [Module.Judge] as a part of a step. The statement is a judgement or an outcome; an
+// outcome that is withdrawn has value 0. Of names the heuristic, and is "" for the model. JudgeIn
+// adds the statement to the answer with its Worth, and counts in the step. The caller puts the
+// record of the answer. The change is complete after the commit. If JudgeIn returns an error, the
+// answer and the step stay as they were.
 //
-// If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it stays
-// known, and the heuristic does not learn from it. If the answer has no room for the statement, the change
-// has [LimitFull], and the statement is not on the record.
+// If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it
+// stays known, and the heuristic does not learn from it. If the answer has no room for the
+// statement, the change has [LimitFull], and the statement is not on the record.
 func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)
@@ -111,7 +113,8 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 }
 
 var errBefore = &heed.InputError{
-	Field: "At", Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew),
+	Field:  "At",
+	Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew),
 }
 
 // judged returns the entry of a judgement, without its id.
@@ -121,7 +124,8 @@ func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{
-		signal: s, cell: saidCells[s.Target], person: j.Person, session: cmp.Or(j.Session, a.Session), at: j.At,
+		signal: s, cell: saidCells[s.Target], person: j.Person, at: j.At,
+		session:  cmp.Or(j.Session, a.Session),
 		explicit: true, stated: true, on: a,
 	}
 	if m.cfg.Diminish > 0 && !s.neutral() {
@@ -131,7 +135,9 @@ func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
 }
 
 // judge adds a statement to an answer, and counts it for its heuristic.
-func (l *ledger) judge(e *entry, of *account, a *answer.Answer, s answer.Statement) (*Change, error) {
+func (l *ledger) judge(
+	e *entry, of *account, a *answer.Answer, s answer.Statement,
+) (*Change, error) {
 	on, gone, effect := a.Say(s)
 	if e.id == "" {
 		e.id = l.m.judgementID(a, &on)
@@ -179,8 +185,8 @@ func (l *ledger) judge(e *entry, of *account, a *answer.Answer, s answer.Stateme
 	return &e.change, nil
 }
 
-// makeRoom takes back what a statement has counted that made room for another one. A locked heuristic
-// keeps it.
+// makeRoom takes back what a statement has counted that made room for another one. A locked
+// heuristic keeps it.
 func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) {
 	for i := range credits {
 		o := l.m.observation(g.Of, &credits[i], g.By)
@@ -194,8 +200,8 @@ func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit
 	}
 }
 
-// judgementID returns the id of the observation of a statement. It has the moment in it, because the store
-// may have dropped an earlier record of the answer.
+// judgementID returns the id of the observation of a statement. It has the moment in it, because
+// the store may have dropped an earlier record of the answer.
 func (m *Module) judgementID(a *answer.Answer, s *answer.Statement) string {
 	moment := strconv.FormatInt(s.At.UnixMicro(), 10)
 	return "click:" + store.IDOf(m.cfg.Name, a.ID, s.Of, s.By, moment, strconv.FormatUint(s.N, 10))
@@ -208,7 +214,9 @@ func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 		b := l.m.believe(of)
 		confidence, _ = b.confidence(of.parts, evidence.InstantOf(at))
 	}
-	e.change = Change{Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate}}
+	e.change = Change{
+		Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate},
+	}
 	l.entries = append(l.entries, e)
 }
 
@@ -227,8 +235,8 @@ func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
 	return s, err
 }
 
-// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a judgement of
-// this sign.
+// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a
+// judgement of this sign.
 func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 	j.Weight = 1
 	switch points := j.Scale.points(); {

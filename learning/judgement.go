@@ -7,8 +7,8 @@ import (
 	"github.com/heedhq/heed/answer"
 )
 
-// A Scale is the range of a score. "" means that there is no score: the judgement's value counts. The
-// strategy decides how much evidence a score is: see [BayesianConfig].
+// A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
+// The strategy decides how much evidence a score is: see [BayesianConfig].
 type Scale string
 
 // The scales.
@@ -29,22 +29,22 @@ func (s Scale) points() int {
 	}
 }
 
-// A Judgement is what a person states about an answer, or an outcome that a source reports. It can come
-// at any time.
+// A Judgement is what a person states about an answer, or an outcome that a source reports. It can
+// come at any time.
 type Judgement struct {
-	// HeuristicID is the heuristic that answered. If it is empty, the model answered, and the judgement
-	// counts for what agreed with that: see [Fire].Compared.
+	// HeuristicID is the heuristic that answered. If it is empty, the model answered, and the
+	// judgement counts for what agreed with that: see [Fire].Compared.
 	HeuristicID string
 	EventID     string // what was answered; never empty
 	// Person is an opaque name. All without a name are one person.
 	Person  string
 	Session string // where the person judged, if not in the answer's session
-	// Channel is how the judgement is known. [ChannelDev] marks a developer's judgement. A person's last
-	// judgement holds by channel.
+	// Channel is how the judgement is known. [ChannelDev] marks a developer's judgement. A person's
+	// last judgement holds by channel.
 	Channel string
 	Target  answer.Target // what of the answer is meant; "": all of it
-	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before. Weight
-	// multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
+	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before.
+	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64
 	At            time.Time         // the zero time means now
 	Kind          answer.SourceKind // of the source
@@ -58,7 +58,8 @@ type Judgement struct {
 func (j *Judgement) Statement() answer.Statement {
 	return answer.Statement{
 		By: j.Person, Kind: j.Kind, Session: j.Session, Channel: j.Channel, Target: j.Target,
-		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score, At: j.At,
+		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score,
+		At: j.At,
 	}
 }
 

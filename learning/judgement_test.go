@@ -110,13 +110,15 @@ func TestAChangeSaysWhatIsRead(t *testing.T) {
 	for _, caps := range []evidence.Caps{{}, learning.Guarded()} {
 		f := newFixtureDefault(t, learning.Config{Caps: caps})
 		f.put(learning.Heuristic{ID: "h"})
-		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann", Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann",
+			Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
 		f.fire("h", "e", "s")
 		f.clock.Advance(time.Hour)
 		f.sweep()
 		for _, value := range []float64{1, -1} {
 			f.clock.Advance(time.Second)
-			c := f.say(learning.Judgement{HeuristicID: "h", EventID: "e2", Person: "ann", Value: value})
+			c := f.say(learning.Judgement{HeuristicID: "h", EventID: "e2", Person: "ann",
+				Value: value})
 			assert.InDelta(t, f.confidence("h"), c.New, 1e-12)
 		}
 	}
@@ -155,7 +157,8 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 func TestTargets(t *testing.T) {
 	say := func(f *fixture, target answer.Target, score int) {
 		f.clock.Advance(time.Second)
-		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Target: target, Scale: learning.DevScale, Score: score})
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev",
+			Channel: learning.ChannelDev, Target: target, Scale: learning.DevScale, Score: score})
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	say(f, answer.TargetRule, 5)
@@ -182,7 +185,8 @@ func TestTargets(t *testing.T) {
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
-	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
+	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann",
+		Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
 	assert.InDelta(t, 0.5, c.New, 1e-12)
@@ -237,7 +241,8 @@ func TestExpungeAtAnyTime(t *testing.T) {
 			event := fmt.Sprint(person, i)
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half, Session: "room"}))
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event + " unsaid", Person: person, Prediction: &half}))
-			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person, Value: value(person == "ann")})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person,
+				Value: value(person == "ann")})
 		}
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
@@ -317,14 +322,16 @@ func TestFeedbackRefuses(t *testing.T) {
 	_, err = f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.EqualError(t, err, "learning: judge: HeuristicID: no such heuristic, call Put first: not found")
-	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour), Value: -1})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e",
+		At: start.Add(time.Hour), Value: -1})
 	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))
 }
 
 // A click that the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
+	long := map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}
+	f := newFixtureOver(t, memstore.Config{Limits: long}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
 	_, err := f.Judge(ctx, thumb("h", "e", false))
@@ -346,7 +353,8 @@ func TestClickThatIsForgotten(t *testing.T) {
 
 // The store holds only one of two clicks about two targets.
 func TestHalfForgottenClicks(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
+	long := map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}
+	f := newFixtureOver(t, memstore.Config{Limits: long}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
 	rule.Target, response.Target = answer.TargetRule, answer.TargetResponse
 	f.say(rule)
@@ -409,7 +417,8 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
-	rule.Target, response.Target, rule.At, response.At = answer.TargetRule, answer.TargetResponse, start, start
+	rule.Target, response.Target, rule.At, response.At = answer.TargetRule, answer.TargetResponse,
+		start, start
 	f.say(rule)
 	f.say(response)
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")
@@ -417,7 +426,9 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 
 // A click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 24 * time.Hour}}}, learning.Config{}, "h")
+	f := newFixtureOver(t,
+		memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 24 * time.Hour}}},
+		learning.Config{}, "h")
 	for i := range 10 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
@@ -460,7 +471,8 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 		f := newFixtureDefault(t, learning.Config{Diminish: 0.5})
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range small {
-			f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint("small ", i), Value: -0.01, Weight: 0.01})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint("small ", i),
+				Value: -0.01, Weight: 0.01})
 		}
 		for i := range 5 {
 			f.say(thumb("h", fmt.Sprint(i), false))
@@ -477,7 +489,8 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 	half.Value = -0.5
 	f.say(half)
 	assert.InDelta(t, 0.8/(1+0.5*0.5), f.say(thumb("h", "full", false)).Weight, 1e-9)
-	score := learning.Judgement{HeuristicID: "h", EventID: "score", Scale: learning.UserScale, Score: 1}
+	score := learning.Judgement{HeuristicID: "h", EventID: "score", Scale: learning.UserScale,
+		Score: 1}
 	assert.Less(t, f.say(score).Weight, 0.4/(1+0.5*1.5))
 	f = newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	for i, before := range []float64{0, 0.5, 0.9} { // in full judgements
@@ -544,7 +557,8 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	lock(learning.Locked)
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
-	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 1})
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev,
+		Scale: learning.DevScale, Score: 1})
 	f.apply("1", "h", -50)
 	f.fire("h", "undone", "")
 	f.event("", "undo")

@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kinds are the kinds of a module's cells and records. They begin with the module's name, so that modules
-// can share a store.
+// kinds are the kinds of a module's cells and records. They begin with the module's name, so that
+// modules can share a store.
 type kinds struct {
 	heuristic, fire, calibration string // cells
 
@@ -24,8 +24,8 @@ type kinds struct {
 	wordings   store.View[wordings]
 }
 
-// history is how many observations of a cell a store keeps by default. A judgement can be replaced, and
-// silence taken back, as long as their observation is among them.
+// history is how many observations of a cell a store keeps by default. A judgement can be replaced,
+// and silence taken back, as long as their observation is among them.
 const history = 10_000
 
 // A month is how long the record of a streak is kept.
@@ -65,7 +65,8 @@ func kindsOf(module, kind string, dryRun bool) kinds {
 // all returns the kinds of records, to be declared.
 func (k *kinds) all() []store.Kind {
 	return []store.Kind{
-		k.heuristics.Kind, k.pins.Kind, k.answers.Kind, k.streaks.Kind, k.wordings.Kind, store.Audit,
+		k.heuristics.Kind, k.pins.Kind, k.answers.Kind, k.streaks.Kind, k.wordings.Kind,
+		store.Audit,
 		{Name: k.fire, History: history}, {Name: k.calibration, History: history},
 	}
 }
@@ -74,7 +75,8 @@ func (k *kinds) all() []store.Kind {
 func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer doing("damaged", &err)
 	k := &m.kinds
-	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.answers, &k.streaks, &k.wordings)
+	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.answers, &k.streaks,
+		&k.wordings)
 }
 
 // policies says how the cells are kept. Counts do not fade.

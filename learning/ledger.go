@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The cells of a heuristic: for observed signals, for silence, for agreement, for disagreement, and for
-// judgements of each target. Caps on silence and on agreement then need no sources apart, and observed
-// signals leave the history of judgements as it is.
+// The cells of a heuristic: for observed signals, for silence, for agreement, for disagreement, and
+// for judgements of each target. Caps on silence and on agreement then need no sources apart, and
+// observed signals leave the history of judgements as it is.
 const (
 	cellSeen      = "seen"
 	cellSilence   = "silence"
@@ -25,7 +25,9 @@ const (
 
 // saidCells are the cells of judgements by their targets.
 var saidCells = map[answer.Target]string{
-	"": cellSaid, answer.TargetRule: cellSaid + ".rule", answer.TargetResponse: cellSaid + ".response",
+	"":                    cellSaid,
+	answer.TargetRule:     cellSaid + ".rule",
+	answer.TargetResponse: cellSaid + ".response",
 }
 
 var heuristicCells = [...]string{
@@ -66,14 +68,14 @@ type streak struct {
 // ledger returns the ledger of a run of a step.
 func (m *Module) ledger(tx *store.Tx) *ledger {
 	return tx.State(m, func() any {
-		l := &ledger{m: m, tx: tx, accounts: make(map[string]*account), added: make(map[string]bool)}
+		l := &ledger{m: m, tx: tx, accounts: map[string]*account{}, added: map[string]bool{}}
 		tx.Then(l.report)
 		return l
 	}).(*ledger)
 }
 
-// Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has another
-// wording than the module has read last, its evidence takes a second read.
+// Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
+// another wording than the module has read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
 	for _, id := range heuristicIDs {
@@ -124,8 +126,8 @@ func (l *ledger) read(heuristicIDs ...string) error {
 	}
 }
 
-// readOnce reports false if a heuristic has another edition than the module knew, because the evidence is
-// about another wording then.
+// readOnce reports false if a heuristic has another edition than the module knew, because the
+// evidence is about another wording then.
 func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	cells := make([]evidence.Cell, 0, len(heuristicCells)*len(ids))
@@ -172,7 +174,8 @@ func (l *ledger) open(heuristicID string) (*account, error) {
 	return l.account(heuristicID)
 }
 
-var errNoHeuristic = fmt.Errorf("HeuristicID: no such heuristic, call Put first: %w", heed.ErrNotFound)
+var errNoHeuristic = fmt.Errorf("HeuristicID: no such heuristic, call Put first: %w",
+	heed.ErrNotFound)
 
 // account returns what was read about a heuristic, or [heed.ErrNotFound].
 func (l *ledger) account(heuristicID string) (*account, error) {
@@ -217,10 +220,12 @@ type entry struct {
 	person   string
 	session  string
 	at       time.Time
-	explicit bool                   // a judgement
-	full     float64                // the magnitude of a full judgement of its sign, if they diminish
-	stated   bool                   // a judgement, or a signal of the host's about an answer
-	idle     bool                   // not the signal counts, but what the answer's statements amount to
+	explicit bool // a judgement
+	// the magnitude of a full judgement of its sign, if they diminish
+	full   float64
+	stated bool // a judgement, or a signal of the host's about an answer
+	// not the signal counts, but what the answer's statements amount to
+	idle     bool
 	replaces []evidence.Observation // they must be taken back
 	withdraw []evidence.Observation // taken back if that still can be
 	on       *answer.Answer         // that it is about, with its statement; nil: none
@@ -238,7 +243,8 @@ func (a *account) outlived(f *answer.Fire) bool {
 	return f != nil && !f.Shown.IsZero() && f.Edition != a.heuristic.Value.Edition
 }
 
-// blocked returns the limit that keeps a heuristic from learning about an answer, "" if there is none.
+// blocked returns the limit that keeps a heuristic from learning about an answer, "" if there is
+// none.
 func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	switch {
 	case a.outlived(f):
@@ -250,8 +256,9 @@ func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	}
 }
 
-// count counts a signal, and applies lock, feedback weight, diminishing returns, caps and bounds, in this
-// order. If the entry has an answer, what counts of it is brought in line with its statements.
+// count counts a signal, and applies lock, feedback weight, diminishing returns, caps and bounds,
+// in this order. If the entry has an answer, what counts of it is brought in line with its
+// statements.
 func (l *ledger) count(e *entry) error {
 	e.change = Change{Signal: e.signal}
 	if err := e.signal.Validate(); err != nil {
@@ -306,8 +313,8 @@ func (e *entry) fire() *answer.Fire {
 	return e.on.Fire(e.signal.HeuristicID)
 }
 
-// evidence adds to the evidence of the step, unless this is a dry run. If the step takes back what it has
-// added itself, both are left out, because a commit can't take back what it adds.
+// evidence adds to the evidence of the step, unless this is a dry run. If the step takes back what
+// it has added itself, both are left out, because a commit can't take back what it adds.
 func (l *ledger) evidence(b store.Batch) {
 	if l.m.cfg.DryRun || len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
 		return
@@ -325,13 +332,15 @@ func (l *ledger) evidence(b store.Batch) {
 	}
 }
 
-// drop leaves out the observations of an id that the step has added. It reports whether there were any.
+// drop leaves out the observations of an id that the step has added. It reports whether there were
+// any.
 func (l *ledger) drop(id string) bool {
 	if !l.added[id] {
 		return false
 	}
 	delete(l.added, id)
-	l.batch.Observations = slices.DeleteFunc(l.batch.Observations, func(o evidence.Observation) bool {
+	all := l.batch.Observations
+	l.batch.Observations = slices.DeleteFunc(all, func(o evidence.Observation) bool {
 		return o.ID == id
 	})
 	return true
@@ -397,12 +406,15 @@ func (l *ledger) adjust(
 // credit returns an observation as the record of its answer keeps it.
 func credit(o *evidence.Observation) *answer.Credit {
 	return &answer.Credit{
-		ID: o.ID, Cell: plain(o.Cell).Name, Channel: o.Channel, Reward: o.Reward, Weight: o.Weight, At: o.At,
+		ID: o.ID, Cell: plain(o.Cell).Name, Channel: o.Channel,
+		Reward: o.Reward, Weight: o.Weight, At: o.At,
 	}
 }
 
 // observation returns the observation of a credit.
-func (m *Module) observation(heuristicID string, c *answer.Credit, source string) evidence.Observation {
+func (m *Module) observation(
+	heuristicID string, c *answer.Credit, source string,
+) evidence.Observation {
 	return evidence.Observation{
 		ID: c.ID, Cell: m.cell(heuristicID, 0, c.Cell), Channel: c.Channel, Source: source,
 		Reward: c.Reward, Weight: c.Weight, At: c.At,
@@ -469,8 +481,8 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 	c.Limits = append(c.Limits, e.limits...)
 }
 
-// FailuresIn returns the errors of the strategy that a step has met, joined: for answers that stay as
-// they were, while the rest of the step counts. It is nil if there are none.
+// FailuresIn returns the errors of the strategy that a step has met, joined: for answers that stay
+// as they were, while the rest of the step counts. It is nil if there are none.
 func (m *Module) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
 
 // valuesOf returns the changes of a call.

@@ -15,10 +15,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Module follows what becomes of answers, lets its strategy interpret it, and counts the signals. Make
-// one with [New]. It starts no goroutine and needs no closing. All of its state is in its store.
+// A Module follows what becomes of answers, lets its strategy interpret it, and counts the signals.
+// Make one with [New]. It starts no goroutine and needs no closing. All of its state is in its
+// store.
 //
-// Methods whose names end in "In" are parts of a step: see [store.Do]. The other methods are a step each.
+// Methods whose names end in "In" are parts of a step: see [store.Do]. The other methods are a step
+// each.
 //
 // A Module is safe for concurrent use by multiple goroutines.
 type Module struct {
@@ -39,16 +41,26 @@ type known struct {
 	all     []Heuristic // never changed in place
 }
 
-// open returns a module that has not read the settings in the store.
+// open returns a module that has not read the settings in the store. It declares the kinds.
 func open(ctx context.Context, cfg Config) (*Module, error) {
+	m, err := build(cfg)
+	if err == nil {
+		err = m.cfg.Store.Declare(ctx, m.kinds.all()...)
+	}
+	return m, err
+}
+
+// build returns a module without any use of the store.
+func build(cfg Config) (*Module, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg.BySource = cfg.policy().ByOrigin
-	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.Answers, cfg.DryRun), phrases: phrases(cfg.Expectations)}
+	kinds := kindsOf(cfg.Name, cfg.Answers, cfg.DryRun)
+	m := &Module{cfg: cfg, kinds: kinds, phrases: phrases(cfg.Expectations)}
 	m.watch = watch.New(cfg.Observer, component(cfg.Name), cfg.Now)
-	return m, cfg.Store.Declare(ctx, m.kinds.all()...)
+	return m, nil
 }
 
 // Answers returns the view of the kind of records that hold the module's answers.
@@ -58,14 +70,14 @@ func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
 // A Limit is something that kept a signal from counting in full. The constants below, "dry run" and
-// "restarted" mean that the signal did not count at all. It is "restarted" if the heuristic had another
-// wording when it answered. Of the others,
+// "restarted" mean that the signal did not count at all. It is "restarted" if the heuristic had
+// another wording when it answered. Of the others,
 //   - "weight" means that the feedback weight is below 1;
 //   - "diminished" means that the heuristic was judged the same way before;
 //   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
 //   - "cap" means that part of the evidence is over a cap;
 //   - "floor" and "ceiling" mean that they hold the confidence;
-//   - "disagreement" means that the model disagreed more than it agreed, and the excess does not count.
+//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
 type Limit string
 
 // The limits of signals that did not count.
@@ -90,13 +102,13 @@ const (
 	limitDisagreement Limit = "disagreement"
 )
 
-// A Change says what a signal did to a confidence. Steps return it before the commit, which completes its
-// Limits, Weight and Delta.
+// A Change says what a signal did to a confidence. Steps return it before the commit, which
+// completes its Limits, Weight and Delta.
 type Change struct {
 	Signal Signal
-	// Old and New are the confidence as it was read, and with this signal. Delta is New - Old. They do not
-	// include what others count at the same moment. All are 0 if no confidence was read: for neutral and
-	// outdated signals, and for answers that no heuristic gave.
+	// Old and New are the confidence as it was read, and with this signal. Delta is New - Old. They
+	// do not include what others count at the same moment. All are 0 if no confidence was read: for
+	// neutral and outdated signals, and for answers that no heuristic gave.
 	Old, New, Delta float64
 	Weight          float64 // what the signal counted for as evidence
 	Limits          []Limit // in the order in which they were applied

@@ -62,7 +62,8 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 			return nil
 		}
 		entry := store.AuditEntry{
-			ID: store.IDOf(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At, Actor: p.Actor,
+			ID: store.IDOf(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At,
+			Actor:  p.Actor,
 			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
 			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
 		}

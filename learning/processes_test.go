@@ -210,7 +210,10 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 			{func() { f.event("unknown", "hello") }, 0, 1, 0},
 			{func() { f.event("", "hello") }, 0, 0, 0},
 			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 0, 2, 1},
-			{func() { f.hear(learning.Message{Session: "session 3", Person: "person 3", Text: "undo"}) }, 0, 2, 1},
+			{func() {
+				f.hear(learning.Message{Session: "session 3", Person: "person 3",
+					Text: "undo"})
+			}, 0, 2, 1},
 			{func() {
 				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed. Undo that!"})
 			}, 0, 2, 1},
@@ -228,13 +231,15 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	}
 }
 
-// A forgotten person is in no record. Their answers stay, without the name, and can still be taken back.
+// A forgotten person is in no record. Their answers stay, without the name, and can still be taken
+// back.
 func TestForget(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	for i, name := range []string{"Ann", "bob"} {
 		fire := learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: name, Session: "s"}
 		require.NoError(t, f.Fire(ctx, fire))
-		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name, Value: -1})
+		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name,
+			Value: -1})
 		require.NoError(t, err)
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
@@ -260,7 +265,8 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, 1, known.Complaint.N, "the statement of a forgotten person does not count")
 	f.clock.Advance(time.Second)
 	changes := f.hear(learning.Message{Session: "s", Text: "undo that"})
-	assert.Equal(t, []string{"negative h", "negative h"}, types(append(changes, f.hear(learning.Message{Session: "s", Text: "undo that"})...)))
+	assert.Equal(t, []string{"negative h", "negative h"}, types(append(changes,
+		f.hear(learning.Message{Session: "s", Text: "undo that"})...)))
 	assert.Equal(t, []float64{-1, -1}, f.counted("h")["implicit_undo"])
 }
 
@@ -268,11 +274,13 @@ func TestForget(t *testing.T) {
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
-	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Value: -1})
+	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
+		Value: -1})
 	require.NoError(t, err)
 	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
 	require.NoError(t, err)
-	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Value: 1})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
+		Value: 1})
 	require.NoError(t, err)
 	assert.Len(t, f.counted("h")["user_explicit"], 1)
 	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann", Session: "room"})

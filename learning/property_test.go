@@ -240,7 +240,9 @@ func TestAMillionSteps(t *testing.T) {
 				var c learning.Change
 				var err error
 				if person := fmt.Sprint(rng.IntN(4)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
-					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Value: value(s.Type == learning.Positive)})
+					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID,
+						EventID: s.EventID, Person: person,
+						Value: value(s.Type == learning.Positive)})
 				} else {
 					c, err = f.Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: person})
 				}
@@ -312,7 +314,8 @@ func TestConcurrentUse(t *testing.T) {
 					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo", Session: "room"})
 					assert.NoError(t, err)
 				case 1:
-					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event, Value: value(i%8 < 4)})
+					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event,
+						Value: value(i%8 < 4)})
 					assert.NoError(t, err)
 				case 2:
 					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello", Session: "room"})

@@ -19,6 +19,7 @@ func kept(c *Config, host Config) []settings.Field {
 	return []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
 		{Name: "BySource", Value: &c.BySource, Set: host.policy().ByOrigin, Fixed: true},
+		{Name: "Answers", Value: &c.Answers, Set: host.Answers != ""},
 		{Name: "Initial", Value: &c.Initial, Set: host.Initial != 0},
 		{Name: "Strength", Value: &c.Strength, Set: host.Strength != 0},
 		{Name: "Bounds", Value: &c.Bounds, Set: host.Bounds != Range{}},
@@ -54,9 +55,13 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 // writes nothing. Of cfg, only Store, Name, Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("open", &err)
-	m, err := open(ctx, Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
+	m, err := build(Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
 	if err == nil {
 		err = settings.Adopt(ctx, m.cfg.Store, settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, Config{})})
+	}
+	if err == nil {
+		m.kinds = kindsOf(m.cfg.Name, m.cfg.Answers, m.cfg.DryRun)
+		err = m.cfg.Store.Declare(ctx, m.kinds.all()...)
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +125,8 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 		return err
 	}
 	b.Records = []store.Record{row, store.AuditEntry{
-		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
+		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}),
+		Actor:  actor,
 		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": strconv.FormatBool(m.cfg.BySource)},
 	}.Record()}
 	tx.Add(b)

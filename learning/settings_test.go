@@ -170,7 +170,8 @@ func TestSpecConfig(t *testing.T) {
 	}
 	assert.False(t, strategy.IsUndo("stop"))
 	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2", "positive 0.4"} {
-		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: i + 1}
+		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale,
+			Score: i + 1}
 		assert.Equal(t, want, worth(strategy.InterpretJudgement(j)))
 	}
 

@@ -20,8 +20,8 @@ type settlement struct {
 	c answer.Counted // as it will be
 }
 
-// settle brings what counts of the entry's answer in line with its statements. The evidence of a locked
-// heuristic stays as it is.
+// settle brings what counts of the entry's answer in line with its statements. The evidence of a
+// locked heuristic stays as it is.
 func (l *ledger) settle(e *entry, a *account, locked bool) {
 	f := e.fire()
 	if f == nil || f.Shown.IsZero() || locked && e.stated || a != nil && a.outlived(f) {
@@ -121,8 +121,9 @@ func (s *settlement) end() {
 	if fate != 0 {
 		s.c.Ended = s.id("ended")
 		o := evidence.Observation{
-			ID: s.c.Ended, Source: s.e.on.Person, Session: s.e.on.Session, Channel: s.e.signal.Channel,
-			Reward: max(float64(fate), 0), Weight: 1, At: s.e.at,
+			ID: s.c.Ended, Source: s.e.on.Person, Session: s.e.on.Session,
+			Channel: s.e.signal.Channel,
+			Reward:  max(float64(fate), 0), Weight: 1, At: s.e.at,
 		}
 		if s.f.Heuristic != "" {
 			o.Cell = s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded)
@@ -137,8 +138,8 @@ func (s *settlement) end() {
 	s.evidence(b)
 }
 
-// agree counts what the answer is worth for the heuristics that were compared with it. A heuristic that
-// was deleted earns nothing.
+// agree counts what the answer is worth for the heuristics that were compared with it. A heuristic
+// that was deleted earns nothing.
 func (s *settlement) agree() {
 	before, cfg := s.c.Agreed, &s.m.cfg
 	s.c.Agreed = nil
@@ -161,13 +162,15 @@ func (s *settlement) agree() {
 		case worth >= 0 || !compared.Agrees || s.e.person == "":
 		case was.Worth < 0:
 			own.person = was.Source
-		default: // the evidence is that of the person who rejects, and not of the one who asked
+		default: // the evidence is of the person who rejects, and not of the one who asked
 			own.person = s.e.person
 		}
 		if counts {
-			own.withdraw = []evidence.Observation{s.m.observation(compared.HeuristicID, &was, was.Source)}
+			o := s.m.observation(compared.HeuristicID, &was, was.Source)
+			own.withdraw = []evidence.Observation{o}
 		}
-		if s.count(own) == nil && own.counted != nil { // its signal is valid, and its account is there
+		// its signal is valid, and its account is there
+		if s.count(own) == nil && own.counted != nil {
 			now := *credit(own.counted)
 			now.Worth, now.Source = worth, own.person
 			s.agreed(compared.HeuristicID, now)
@@ -186,7 +189,8 @@ func (s *settlement) agreed(heuristicID string, c answer.Credit) {
 // agreement returns the entry of what an answer of the model is worth for a heuristic.
 func (s *settlement) agreement(compared answer.Comparison, worth float64) *entry {
 	e := &entry{
-		signal: signalOf(worth), cell: cellAgreed, id: s.id("agreed:" + store.IDOf(compared.HeuristicID)),
+		signal: signalOf(worth), cell: cellAgreed,
+		id:     s.id("agreed:" + store.IDOf(compared.HeuristicID)),
 		person: s.e.on.Person, session: s.e.on.Session, at: s.e.at,
 	}
 	e.signal.HeuristicID, e.signal.EventID = compared.HeuristicID, s.e.on.ID

@@ -62,7 +62,8 @@ func (l *life) config() learning.Config {
 // begin plays what came before.
 func (l *life) begin(t testing.TB, m *learning.Module) {
 	for i := range max(l.thumbs, -l.thumbs) {
-		_, err := m.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint("thumb ", i), Value: value(l.thumbs > 0)})
+		_, err := m.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint("thumb ",
+			i), Value: value(l.thumbs > 0)})
 		require.NoError(t, err)
 	}
 	for i, e := range l.earlier {
@@ -72,7 +73,8 @@ func (l *life) begin(t testing.TB, m *learning.Module) {
 		var err error
 		switch e.fate {
 		case "praise", "complaint":
-			_, err = m.Judge(ctx, learning.Judgement{EventID: id, Value: value(e.fate == "praise"), At: start})
+			_, err = m.Judge(ctx, learning.Judgement{EventID: id, Value: value(e.fate == "praise"),
+				At: start})
 		case "ignored":
 			_, err = m.Hear(ctx, learning.Message{Stream: id, Text: "and now?", At: start})
 		case "undone":
@@ -88,13 +90,15 @@ func (h *happening) do(m *learning.Module, l *life) error {
 	var err error
 	fire := learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s", Condition: "oven", At: at}
 	if l.compared {
-		fire.HeuristicID, fire.Compared = "", []answer.Comparison{{HeuristicID: "h", Agrees: l.agrees}}
+		fire.HeuristicID, fire.Compared = "", []answer.Comparison{{HeuristicID: "h",
+			Agrees: l.agrees}}
 	}
 	switch h.what {
 	case "fire":
 		err = m.Fire(ctx, fire)
 	case "click":
-		_, err = m.Judge(ctx, learning.Judgement{HeuristicID: fire.HeuristicID, EventID: "e", Person: h.who, Value: h.value, At: at})
+		_, err = m.Judge(ctx, learning.Judgement{HeuristicID: fire.HeuristicID, EventID: "e",
+			Person: h.who, Value: h.value, At: at})
 	case "undo":
 		_, err = m.Hear(ctx, learning.Message{Session: "room", Text: "undo that", At: at})
 	case "command":
@@ -352,7 +356,8 @@ func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 			judged[id] = m.what
 		}
 		judge := func(who string, value float64) {
-			_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: id, Person: who, Value: value})
+			_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: id, Person: who,
+				Value: value})
 			require.NoError(t, err)
 		}
 		switch {
@@ -480,7 +485,8 @@ func TestModuleUndo(t *testing.T) {
 	fire("h", "next")
 	_, err := f.Undo(ctx, learning.Undo{EventID: "next", At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
 	assertInputError(t, err, "At")
-	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "next", Value: -1, At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "next", Value: -1,
+		At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
 	assertInputError(t, err, "At")
 	assert.Len(t, undo(learning.Undo{EventID: "next", At: f.clock.Now().Add(-2 * time.Second)}), 1, "by another clock")
 	_, err = f.Undo(ctx, learning.Undo{EventID: "none"})

@@ -2,6 +2,7 @@ package learning_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,7 +45,8 @@ func (f *fixture) evidenceOf(ids ...string) string {
 	var all string
 	for _, id := range ids {
 		s := f.standing(id)
-		all += fmt.Sprintf("%s: %v, %.9f, %d right, %d wrong\n", id, f.counted(id), s.Confidence, s.Successes, s.Failures)
+		all += fmt.Sprintf("%s: %v, %.9f, %d right, %d wrong\n", id, f.counted(id), s.Confidence,
+			s.Successes, s.Failures)
 	}
 	return all
 }
@@ -64,34 +66,43 @@ func judging(name, heuristic, person string, value float64, second int) act {
 	}}
 }
 
-// TestOrders makes statements in all orders, each once and then all of them again. What is in the evidence then does not
+// TestOrders makes statements in all orders, each once and then all of them again. What is in the
+// evidence then does not
 // depend on the order.
 func TestOrders(t *testing.T) {
 	undo := act{"undo", func(f *fixture) {
-		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "ann", At: start.Add(20 * time.Second)})
+		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "ann",
+			At: start.Add(20 * time.Second)})
 		require.NoError(t, err)
 	}}
 	next := act{"next", func(f *fixture) {
-		f.hear(learning.Message{ID: "next", Stream: "s", Person: "ann", Text: "next", At: start.Add(10 * time.Second)})
+		f.hear(learning.Message{ID: "next", Stream: "s", Person: "ann", Text: "next",
+			At: start.Add(10 * time.Second)})
 	}}
 	silence := act{"silence", func(f *fixture) { f.sweep() }}
 	for name, acts := range map[string][]act{
-		"praise and complaint of one person": {judging("+", "h", "ann", 1, 1), judging("-", "h", "ann", -1, 2), judging("0", "h", "ann", 0, 3)},
+		"praise and complaint of one person": {judging("+", "h", "ann", 1, 1), judging("-", "h",
+			"ann", -1, 2), judging("0", "h", "ann", 0, 3)},
 		"a withdrawal, then another judgement": {
-			judging("+", "h", "ann", 1, 1), judging("0", "h", "ann", 0, 2), judging("-", "h", "ann", -1, 3), silence,
+			judging("+", "h", "ann", 1, 1), judging("0", "h", "ann", 0, 2), judging("-", "h", "ann",
+				-1, 3), silence,
 		},
-		"two people and silence":   {judging("+ann", "h", "ann", 1, 1), judging("-bob", "h", "bob", -1, 1), judging("0ann", "h", "ann", 0, 2), silence},
-		"an ignore and praise":     {next, judging("+", "h", "bob", 1, 11), undo},
-		"an undo and a complaint":  {undo, judging("-", "h", "bob", -1, 11), silence, next},
-		"of the model's answer":    {judging("+ann", "", "ann", 1, 1), judging("-bob", "", "bob", -1, 2), judging("0bob", "", "bob", 0, 3), silence},
-		"an undo of the model's":   {judging("+bob", "", "bob", 1, 2), undo, silence},
-		"the model's, late praise": {judging("-", "", "ann", -1, 1), judging("+", "", "ann", 1, 2), next},
+		"two people and silence": {judging("+ann", "h", "ann", 1, 1), judging("-bob", "h", "bob",
+			-1, 1), judging("0ann", "h", "ann", 0, 2), silence},
+		"an ignore and praise":    {next, judging("+", "h", "bob", 1, 11), undo},
+		"an undo and a complaint": {undo, judging("-", "h", "bob", -1, 11), silence, next},
+		"of the model's answer": {judging("+ann", "", "ann", 1, 1), judging("-bob", "", "bob",
+			-1, 2), judging("0bob", "", "bob", 0, 3), silence},
+		"an undo of the model's": {judging("+bob", "", "bob", 1, 2), undo, silence},
+		"the model's, late praise": {judging("-", "", "ann", -1, 1), judging("+", "", "ann", 1, 2),
+			next},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want, first string
 			for order := range permutations(len(acts)) {
 				f := newFixture(t, strong(impatient), "h", "yes", "no")
-				require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann", Session: "room"}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e",
+					Stream: "s", Person: "ann", Session: "room"}))
 				f.answerOfModel("e")
 				f.clock.Advance(40 * time.Second)
 				names := ""
@@ -143,84 +154,95 @@ func permutations(n int) func(yield func([]int) bool) {
 	}
 }
 
-// TestStepsAreTheMethods does the same by steps, each in a commit and all in one, and by the methods of a module.
+// A call is one call of a module about the answer to e: by a method, and as a part of a step.
+type call struct {
+	method func(f *fixture) error
+	part   func(f *fixture, tx *store.Tx, a *answer.Answer) error
+}
+
+// judged is a call by which bob judges the heuristic h.
+func judged(value float64, second int) call {
+	j := learning.Judgement{
+		HeuristicID: "h", EventID: "e", Person: "bob", Value: value,
+		At: start.Add(time.Duration(second) * time.Second),
+	}
+	return call{
+		func(f *fixture) error { _, err := f.Judge(ctx, j); return err },
+		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
+			_, err := f.JudgeIn(tx, a, j.Statement())
+			return err
+		},
+	}
+}
+
+var (
+	signalled = learning.NewSignal(learning.Positive, "h", "e", "host")
+
+	calls = []call{
+		judged(1, 1), judged(-1, 2),
+		{
+			func(f *fixture) error {
+				_, err := f.Apply(ctx, signalled, learning.Origin{ID: "1"})
+				return err
+			},
+			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
+				_, err = f.ApplyIn(tx, a, signalled, learning.Origin{ID: "1"})
+				return err
+			},
+		},
+		{
+			func(f *fixture) error { return f.Sweep(ctx, time.Time{}) },
+			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
+				_, err = f.TimeoutIn(tx, a, f.clock.Now())
+				return err
+			},
+		},
+		judged(0, 3),
+		{
+			func(f *fixture) error {
+				_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "ann"})
+				return err
+			},
+			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
+				_, err = f.UndoIn(tx, a, learning.Undo{Person: "ann"})
+				return err
+			},
+		},
+	}
+)
+
+// TestStepsAreTheMethods makes the same calls by methods, by steps of a commit each, and all in one
+// commit.
 func TestStepsAreTheMethods(t *testing.T) {
-	complaint := answer.Statement{By: "bob", Of: "h", Value: -1, At: start.Add(2 * time.Second)}
-	steps := []func(f *fixture, tx *store.Tx, a *answer.Answer) error{
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			_, err := f.JudgeIn(tx, a, answer.Statement{By: "bob", Of: "h", Value: 1, At: start.Add(time.Second)})
-			return err
-		},
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			_, err := f.JudgeIn(tx, a, complaint)
-			return err
-		},
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			s := learning.NewSignal(learning.Positive, "h", "e", "host")
-			_, err := f.ApplyIn(tx, a, s, learning.Origin{ID: "1"})
-			return err
-		},
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			_, err := f.TimeoutIn(tx, a, f.clock.Now())
-			return err
-		},
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			withdrawn := complaint
-			withdrawn.Value, withdrawn.At = 0, start.Add(3*time.Second)
-			_, err := f.JudgeIn(tx, a, withdrawn)
-			return err
-		},
-		func(f *fixture, tx *store.Tx, a *answer.Answer) error {
-			_, err := f.UndoIn(tx, a, learning.Undo{Person: "ann"})
-			return err
-		},
-	}
-	prepared := func() *fixture {
-		f := newFixture(t, learning.Config{}, "h")
-		fire := learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Session: "room"}
-		require.NoError(t, f.Fire(ctx, fire))
-		f.clock.Advance(time.Minute)
-		return f
-	}
-	for n := range len(steps) + 1 {
-		byMethods := prepared()
-		for i := range n {
-			switch i {
-			case 0, 1, 4:
-				j := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "bob", At: start.Add(time.Second)}
-				if j.Value = 1; i > 0 {
-					j.Value, j.At = -1, start.Add(2*time.Second)
-				}
-				if i == 4 {
-					j.Value, j.At = 0, start.Add(3*time.Second)
-				}
-				byMethods.say(j)
-			case 2:
-				s := learning.NewSignal(learning.Positive, "h", "e", "host")
-				_, err := byMethods.Apply(ctx, s, learning.Origin{ID: "1"})
-				require.NoError(t, err)
-			case 3:
-				byMethods.sweep()
-			case 5:
-				_, err := byMethods.Undo(ctx, learning.Undo{EventID: "e", Person: "ann"})
-				require.NoError(t, err)
+	for from := range calls {
+		for to := from; to <= len(calls); to++ {
+			var all [3]*fixture
+			for i := range all {
+				all[i] = newFixture(t, learning.Config{}, "h")
+				fire := learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann",
+					Session: "room"}
+				require.NoError(t, all[i].Fire(ctx, fire))
+				all[i].clock.Advance(time.Minute)
 			}
-		}
-		apart, together := prepared(), prepared()
-		for _, step := range steps[:n] {
-			require.NoError(t, apart.step1("e", func(tx *store.Tx, a *answer.Answer) error { return step(apart, tx, a) }))
-		}
-		require.NoError(t, together.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-			for _, step := range steps[:n] {
-				if err := step(together, tx, a); err != nil {
-					return err
-				}
+			methods, apart, together := all[0], all[1], all[2]
+			for _, c := range calls[from:to] {
+				require.NoError(t, c.method(methods))
+				require.NoError(t, apart.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+					return c.part(apart, tx, a)
+				}))
 			}
-			return nil
-		}))
-		want := byMethods.evidenceOf("h")
-		assert.Equal(t, want, apart.evidenceOf("h"), "%d steps", n)
-		assert.Equal(t, want, together.evidenceOf("h"), "%d steps in one commit", n)
+			require.NoError(t, together.step1("e", func(tx *store.Tx,
+				a *answer.Answer) (err error) {
+				for _, c := range calls[from:to] {
+					err = errors.Join(err, c.part(together, tx, a))
+				}
+				return err
+			}))
+			want := methods.evidenceOf("h")
+			assert.Equal(t, want, apart.evidenceOf("h"), "calls %d to %d", from, to)
+			assert.Equal(t, want, together.evidenceOf("h"), "calls %d to %d in one commit", from,
+				to)
+		}
 	}
 }
 
@@ -240,25 +262,31 @@ func TestAStepIsOneReadAndOneCommit(t *testing.T) {
 		if _, err := f.StandingsIn(tx, "h"); err != nil {
 			return err
 		}
-		if _, err := f.JudgeIn(tx, &row.Value, answer.Statement{By: "ann", Of: "h", Value: 1}); err != nil {
+		if _, err := f.JudgeIn(tx, &row.Value, answer.Statement{By: "ann", Of: "h",
+			Value: 1}); err != nil {
 			return err
 		}
 		view.Put(tx, row.Value, row.Revision)
 		return nil
 	}))
-	assert.Equal(t, []int{1, 1, 2}, []int{counting.Calls("Read"), counting.Calls("Commit"), counting.Calls()})
+	assert.Equal(t, []int{1, 1, 2}, []int{counting.Calls("Read"), counting.Calls("Commit"),
+		counting.Calls()})
 }
 
 // TestWhatAMessageWants names nothing for a message that can't change an answer.
 func TestWhatAMessageWants(t *testing.T) {
-	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "Off"}}}, "h")
-	for text, want := range map[string][2]int{ // the numbers of queries without a stream, and with one
-		"hello": {0, 1}, "it is off": {1, 2}, "undo that": {3, 4}, "the oven is off, undo that!": {4, 5},
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven",
+		Outcome: "Off"}}}, "h")
+	// the numbers of queries without a stream, and with one
+	for text, want := range map[string][2]int{
+		"hello": {0, 1}, "it is off": {1, 2}, "undo that": {3, 4},
+		"the oven is off, undo that!": {4, 5},
 	} {
 		h, err := f.Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text})
 		require.NoError(t, err)
 		assert.Len(t, h.Wants().Queries, want[0], text)
-		h, err = f.Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text, Stream: "s"})
+		h, err = f.Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text,
+			Stream: "s"})
 		require.NoError(t, err)
 		assert.Len(t, h.Wants().Queries, want[1], text)
 	}
@@ -268,7 +296,8 @@ func TestWhatAMessageWants(t *testing.T) {
 	assert.Empty(t, h.Wants().Queries, "from nobody and nowhere")
 }
 
-// TestAHearingReturnsItsAnswers lets a step change the answers that a message has changed, and finds a change of the step.
+// TestAHearingReturnsItsAnswers lets a step change the answers that a message has changed, and
+// finds a change of the step.
 func TestAHearingReturnsItsAnswers(t *testing.T) {
 	f := newFixture(t, impatient, "h")
 	f.fire("h", "e", "s")
@@ -296,7 +325,8 @@ func TestAHearingReturnsItsAnswers(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
 }
 
-// Of two modules that keep their answers in one kind, as another package names it, each finds the other's.
+// Of two modules that keep their answers in one kind, as another package names it, each finds the
+// other's.
 func TestAnswersOfAnotherPackage(t *testing.T) {
 	f := newFixture(t, learning.Config{Answers: "loop.answer"}, "h")
 	assert.Equal(t, "loop.answer", f.Answers().Name)
@@ -305,10 +335,12 @@ func TestAnswersOfAnotherPackage(t *testing.T) {
 	f.fire("h", "e", "s")
 	other.fire("x", "e", "s")
 	assert.Len(t, f.answer("e").Fires, 2)
-	assert.Equal(t, "learning.dryrun.answer", newFixture(t, learning.Config{DryRun: true}).Answers().Name)
+	assert.Equal(t, "learning.dryrun.answer", newFixture(t,
+		learning.Config{DryRun: true}).Answers().Name)
 }
 
-// A hundred people fill an answer. One more takes the place of the oldest statement of a person with several, and of nobody
+// A hundred people fill an answer. One more takes the place of the oldest statement of a person
+// with several, and of nobody
 // who has one.
 func TestAFullAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
@@ -326,13 +358,15 @@ func TestAFullAnswer(t *testing.T) {
 	}
 	assert.Len(t, f.counted("h")["user_explicit"], 100)
 	assert.NotContains(t, say("late", "").Limits, learning.LimitFull)
-	assert.Len(t, f.counted("h")["user_explicit"], 100, "the first one of the busy person made room")
+	assert.Len(t, f.counted("h")["user_explicit"], 100,
+		"the first one of the busy person made room")
 	before := f.confidence("h")
 	assert.Equal(t, []learning.Limit{learning.LimitFull}, say("too late", "").Limits)
 	assert.Equal(t, before, f.confidence("h"))
 }
 
-// A lock keeps what was counted. What replaces a judgement while it holds takes the judgement back after the lock.
+// A lock keeps what was counted. What replaces a judgement while it holds takes the judgement back
+// after the lock.
 func TestJudgementsWhileLocked(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	say := func(target answer.Target, value float64) learning.Change {
@@ -343,7 +377,8 @@ func TestJudgementsWhileLocked(t *testing.T) {
 	}
 	say(answer.TargetRule, 1)
 	say(answer.TargetResponse, 1)
-	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops", Constraints: learning.Constraints{Lock: learning.Locked}}))
+	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops",
+		Constraints: learning.Constraints{Lock: learning.Locked}}))
 	say("", -1)
 	say("", -1)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8, 0.8}}, f.counted("h"))
@@ -354,13 +389,15 @@ func TestJudgementsWhileLocked(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
 
-// An outcome replaces its source's outcome, and none of another source. One that is withdrawn counts nothing.
+// An outcome replaces its source's outcome, and none of another source. One that is withdrawn
+// counts nothing.
 func TestOutcomesAreJudged(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	report := func(by string, value float64, withdrawn bool) (change *learning.Change) {
 		f.clock.Advance(time.Second)
 		require.NoError(t, f.step1("e", func(tx *store.Tx, a *answer.Answer) (err error) {
-			s := answer.Statement{How: answer.Outcome, By: by, Channel: "outcome", Of: "h", Value: value, Withdrawn: withdrawn}
+			s := answer.Statement{How: answer.Outcome, By: by, Channel: "outcome", Of: "h",
+				Value: value, Withdrawn: withdrawn}
 			change, err = f.JudgeIn(tx, a, s)
 			return err
 		}))
@@ -434,17 +471,36 @@ func TestAnUnknownOutcome(t *testing.T) {
 	anonymous := message
 	anonymous.ID = ""
 	for name, do := range map[string]func(f *fixture) error{
-		"a judgement": func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "2", true)); return err },
-		"an undo":     func(f *fixture) error { _, err := f.Undo(ctx, learning.Undo{EventID: "2"}); return err },
-		"a fire":      func(f *fixture) error { return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "new"}) },
-		"a sweep":     func(f *fixture) error { f.clock.Advance(time.Minute); return f.Sweep(ctx, time.Time{}) },
-		"a message":   func(f *fixture) error { _, err := f.Hear(ctx, message); return err },
+		"a judgement": func(f *fixture) error {
+			_, err := f.Judge(ctx, thumb("h", "2",
+				true))
+			return err
+		},
+		"an undo": func(f *fixture) error {
+			_, err := f.Undo(ctx,
+				learning.Undo{EventID: "2"})
+			return err
+		},
+		"a fire": func(f *fixture) error {
+			return f.Fire(ctx, learning.Fire{HeuristicID: "h",
+				EventID: "new"})
+		},
+		"a sweep": func(f *fixture) error {
+			f.clock.Advance(time.Minute)
+			return f.Sweep(ctx,
+				time.Time{})
+		},
+		"a message": func(f *fixture) error { _, err := f.Hear(ctx, message); return err },
 		"a signal": func(f *fixture) error {
 			s := learning.NewSignal(learning.Positive, "h", "2", "host")
 			_, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 			return err
 		},
-		"a message without an id": func(f *fixture) error { _, err := f.Hear(ctx, anonymous); return err },
+		"a message without an id": func(f *fixture) error {
+			_, err := f.Hear(ctx,
+				anonymous)
+			return err
+		},
 	} {
 		all := make([]string, 2)
 		for i := range all {
@@ -510,7 +566,8 @@ func ExampleModule_JudgeIn() {
 	if _, err := module.Put(ctx, learning.Heuristic{ID: "dim the lights"}); err != nil {
 		panic(err)
 	}
-	if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: "friday"}); err != nil {
+	if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights",
+		EventID: "friday"}); err != nil {
 		panic(err)
 	}
 	type ticket struct{ ID, Text string }

@@ -89,6 +89,7 @@ func (f *fixture) react(event, reaction string) {
 	case reaction == "ignore":
 		f.event("desk", "typing on")
 	case score > 0:
-		f.say(learning.Judgement{HeuristicID: "stretch", EventID: event, Person: "ann", Scale: learning.UserScale, Score: score})
+		f.say(learning.Judgement{HeuristicID: "stretch", EventID: event, Person: "ann",
+			Scale: learning.UserScale, Score: score})
 	}
 }

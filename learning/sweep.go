@@ -21,19 +21,21 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 
 var _ heed.Sweeper = (*Module)(nil)
 
-// Timeouts interprets the silence of the answers whose silence window has ended, and closes answers that
-// no message can change any more. It returns what it counted. The zero time, and any time after the
-// module's clock, means that clock. Call it now and then, because silence counts only here.
+// Timeouts interprets the silence of the answers whose silence window has ended, and closes answers
+// that no message can change any more. It returns what it counted. The zero time, and any time
+// after the module's clock, means that clock. Call it now and then, because silence counts only
+// here.
 //
-// It works in steps of one commit each. If some of it fails, those answers stay open until the next call,
-// and Timeouts returns what it counted with the error.
+// It works in steps of one commit each. If some of it fails, those answers stay open until the next
+// call, and Timeouts returns what it counted with the error.
 func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
 	defer doing("sweep", &err)
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock
 	}
 	s := sweep{m: m, now: m.orNow(now)}
-	// An answer is no later than the end of its windows, and the records are ordered by the answers.
+	// An answer is no later than the end of its windows, and the records are ordered by the
+	// answers.
 	if err = s.all(ctx, answers.Due, s.now); err == nil {
 		err = s.all(ctx, answers.Late, s.now.Add(-evidence.MaxSkew))
 	}
@@ -74,7 +76,8 @@ func (s *sweep) all(ctx context.Context, key string, until time.Time) error {
 			if more = len(found) == query.Limit; len(found) > 0 {
 				next = found[len(found)-1].Place
 			}
-			query.Limit = max(query.Limit/2, 1) // with fewer at a time, fewer can be in each other's way
+			// with fewer at a time, fewer can be in each other's way
+			query.Limit = max(query.Limit/2, 1)
 			return err
 		})
 		if failed != nil {
@@ -148,10 +151,10 @@ func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
 	return !f.Closed && silent(a, f) && last(f).Before(now)
 }
 
-// TimeoutIn interprets the silence of an answer whose silence window has ended, and closes its fires that
-// no message can change any more. It counts in the step. The caller puts the record of the answer, if it
-// was [Module.Due]. The changes are complete after the commit. Failures of the strategy are in
-// [Module.FailuresIn].
+// TimeoutIn interprets the silence of an answer whose silence window has ended, and closes its
+// fires that no message can change any more. It counts in the step. The caller puts the record of
+// the answer, if it was [Module.Due]. The changes are complete after the commit. Failures of the
+// strategy are in [Module.FailuresIn].
 func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
 	r := m.newRun(tx, m.orNow(now))
 	var ids []string
@@ -169,14 +172,17 @@ func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Ch
 
 // timeout interprets the silence of the fires of an answer, or closes them.
 func (r *run) timeout(on *heard) {
+	strategy := r.m.cfg.Strategy
 	for i := range on.Value.Fires {
 		a, f := on.Value, &on.Value.Fires[i]
 		switch {
 		case silenceDue(a, f, r.at):
 			w := &waiting{on: on, heuristic: f.Heuristic}
 			s, err := NewSignal(Neutral, f.Heuristic, a.ID, ChannelTimeout), error(nil)
-			if known := a.Reception(f.Heuristic); !known.Observed() { // else silence can't count any more
-				s, err = ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
+			// else silence can't count any more
+			if known := a.Reception(f.Heuristic); !known.Observed() {
+				question := w.question(r.at)
+				s, err = ask(func() (Signal, error) { return strategy.InterpretTimeout(question) })
 			}
 			if r.note(w, answer.Silence, s, err) {
 				r.observe(w)

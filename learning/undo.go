@@ -18,8 +18,8 @@ import (
 type Undo struct {
 	EventID     string // what was answered; never empty
 	HeuristicID string // "" means all answers to the event
-	// Person takes the answers back, and is the source of the evidence. "" means the person to whom they
-	// were shown.
+	// Person takes the answers back, and is the source of the evidence. "" means the person to whom
+	// they were shown.
 	Person  string
 	Session string // where, for logs
 	At      time.Time
@@ -29,17 +29,18 @@ func (m *Module) checkUndo(u *Undo) error {
 	if u.EventID == "" {
 		return errEmpty("EventID")
 	}
-	return cmp.Or(checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
-		text{"Person", u.Person}, text{"Session", u.Session}), limits.CheckTime("At", u.At, m.cfg.Now()))
+	texts := checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
+		text{"Person", u.Person}, text{"Session", u.Session})
+	return cmp.Or(texts, limits.CheckTime("At", u.At, m.cfg.Now()))
 }
 
-// Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as long as
-// the store keeps the answer, 30 days by default. It returns what it counted: nothing for answers that
-// were taken back before. With caps on persons, as in [Guarded], the undos of several persons count each
-// for itself: 41 of one answer at most.
+// Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as
+// long as the store keeps the answer, 30 days by default. It returns what it counted: nothing for
+// answers that were taken back before. With caps on persons, as in [Guarded], the undos of several
+// persons count each for itself: 41 of one answer at most.
 //
-// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer. If
-// there is no such answer, Undo returns [heed.ErrNotFound].
+// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer.
+// If there is no such answer, Undo returns [heed.ErrNotFound].
 func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 	defer doing("undo", &err)
 	u.At = m.orNow(u.At)
@@ -65,8 +66,8 @@ func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 	return valuesOf(changes, err), errors.Join(failed, err)
 }
 
-// UndoIn is [Module.Undo] as a part of a step. The caller puts the record of the answer. Failures of the
-// strategy are in [Module.FailuresIn]. u may leave EventID empty.
+// UndoIn is [Module.Undo] as a part of a step. The caller puts the record of the answer. Failures
+// of the strategy are in [Module.FailuresIn]. u may leave EventID empty.
 func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, error) {
 	u.EventID, u.At = cmp.Or(u.EventID, a.ID), m.orNow(u.At)
 	if err := m.checkUndo(&u); err != nil {

@@ -28,18 +28,20 @@ const maxWordings = 8
 
 func wordingOf(h *Heuristic) string { return store.IDOf(h.Condition, h.Action) }
 
-// turn sets the edition of a heuristic's new wording: the edition that the same wording had before, or else
-// the revision that it replaces, which no other edition has. It returns the editions whose evidence is to
-// go.
+// turn sets the edition of a heuristic's new wording: the edition that the same wording had before,
+// or else the revision that it replaces, which no other edition has. It returns the editions whose
+// evidence is to go.
 func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64) {
 	old, wanted := wording{wordingOf(before), before.Edition}, wordingOf(now)
 	past := slices.Clone(w.Past)
 	now.Edition = replaced
-	if i := slices.IndexFunc(past, func(p wording) bool { return p.Hash == wanted }); i >= 0 && wanted != old.Hash {
+	if i := slices.IndexFunc(past, func(p wording) bool { return p.Hash == wanted }); i >= 0 &&
+		wanted != old.Hash {
 		now.Edition = past[i].Edition
 		past = slices.Delete(past, i, i+1)
 	}
-	past = slices.DeleteFunc(past, func(p wording) bool { // a heuristic that was deleted and put again is in its first edition
+	// a heuristic that was deleted and put again is in its first edition
+	past = slices.DeleteFunc(past, func(p wording) bool {
 		return p.Edition == old.Edition || p.Edition == now.Edition
 	})
 	if wanted == old.Hash {
@@ -89,7 +91,8 @@ func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.S
 	return all
 }
 
-// edition returns the edition of a heuristic as the module knows it, which the store may have changed since.
+// edition returns the edition of a heuristic as the module knows it, which the store may have
+// changed since.
 func (m *Module) edition(heuristicID string) uint64 {
 	known, _ := m.editions.Load(heuristicID)
 	edition, _ := known.(uint64)
