@@ -94,8 +94,11 @@ func (o *office) works() (told []string) {
 			got.value, err = o.Evaluate(ctx, f.ID)
 		case n < 14 && len(proposals) > 0:
 			p := proposals[o.dice.IntN(len(proposals))]
-			rejects := o.dice.IntN(6) == 0
-			review := feedback.Review{Proposal: p.ID, Reject: rejects, Actor: one(people), Reason: "so it is", Hash: p.Hash()}
+			decision := feedback.Approved
+			if o.dice.IntN(6) == 0 {
+				decision = feedback.Rejected
+			}
+			review := feedback.Review{Proposal: p.ID, Decision: decision, Actor: one(people), Reason: "so it is", Hash: p.Hash()}
 			for _, c := range p.Conflicts {
 				review.Override = append(review.Override, c.ID)
 			}
