@@ -319,13 +319,16 @@ func (f *fixture) wantAnswers(want int, when string) {
 	}
 }
 
-// results returns what the arm was told of its choices.
-func (f *fixture) results() (results []strategy.Result) {
+// results returns the outcomes that the arms are credited with.
+func (f *fixture) results() (results []strategy.HistoryEntry) {
 	f.Helper()
-	for record, err := range f.agent.Strategy().History(background, strategy.ChoiceFilter{}) {
-		f.must("History", err)
-		if record.Result != nil {
-			results = append(results, *record.Result)
+	learner := f.agent.Strategy()
+	for d, err := range learner.Distributions(background) {
+		f.must("Distributions", err)
+		for _, s := range d.Standings {
+			all, err := learner.Outcomes(background, strategy.Query{Item: s.Item, Category: d.Category, Context: d.Context}, 0)
+			f.must("Outcomes", err)
+			results = append(results, all...)
 		}
 	}
 	return results
