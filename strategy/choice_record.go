@@ -176,9 +176,12 @@ func (l *Learner) write(k *keptChoice, a *answer.Answer) store.Record {
 }
 
 // kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of this package alone.
-func (l *Learner) kept(r store.Record) (k keptChoice, err error) {
-	row, err := l.answers.Of(r)
-	if err != nil || row.Revision == 0 || !answers.Alone(&row.Value) {
+func (l *Learner) kept(r store.Record) (keptChoice, error) {
+	if r.Revision == 0 {
+		return keptChoice{id: r.ID}, nil
+	}
+	row, err := l.answers.Of(r) // on the heap
+	if err != nil || !answers.Alone(&row.Value) {
 		return keptChoice{id: r.ID}, err
 	}
 	return keptChoice{Answer: &row.Value, id: r.ID, revision: row.Revision}, nil

@@ -148,7 +148,7 @@ func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, e
 		return false, err
 	}
 	defer leave(held)
-	err = l.repeat(ctx, func(bool) error {
+	err = l.repeat(ctx, func() error {
 		duplicate, err = l.tryRetract(ctx, s, r)
 		return err
 	})

@@ -99,21 +99,12 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 		return err
 	}
 	defer leave(all)
-	var receipts []store.Receipt
-	err = l.repeat(ctx, func(again bool) (err error) {
-		if receipts, err = l.commit(ctx, now, credits, end, again); errors.Is(err, heed.ErrOutcomeUnknown) {
-			for i := range credits {
-				credits[i].segment.expire() // the next attempt may find the outcome counted
-			}
-		}
-		return err
-	})
+	receipts, err := l.commit(ctx, now, credits, end, false)
+	if raced(err) {
+		receipts, err = l.commitAgain(ctx, now, credits, end, err)
+	}
 	if err != nil {
-		for i := range credits {
-			if !refused(err) {
-				credits[i].segment.expire() // the reply may be lost, and the outcome counted all the same
-			}
-		}
+		expire(credits, err)
 		return err
 	}
 	for i := range credits {
@@ -139,6 +130,29 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 		}
 	}
 	return nil
+}
+
+// commitAgain commits as the rules of [store.Do] have it after a first attempt has failed.
+func (l *Learner) commitAgain(
+	ctx context.Context, now time.Time, credits []credit, end ending, err error,
+) (receipts []store.Receipt, _ error) {
+	expire(credits, err)
+	err = store.Do(ctx, l.cfg.Store, func(*store.Tx) (err error) {
+		if receipts, err = l.commit(ctx, now, credits, end, true); err != nil {
+			expire(credits, err)
+		}
+		return err
+	})
+	return receipts, err
+}
+
+// expire has the segments of outcomes read again unless an error reports that the outcomes were not counted.
+func expire(credits []credit, err error) {
+	for i := range credits {
+		if !refused(err) {
+			credits[i].segment.expire() // the reply may be lost, and the outcome counted all the same
+		}
+	}
 }
 
 // refused reports whether an error says that a store has not taken what it was given.

@@ -141,7 +141,7 @@ func (l *Learner) choice(ctx context.Context, tx *store.Tx, q Query) (Choice, er
 	if tx == nil {
 		c, err = l.remember(ctx, &q, now, nil)
 	} else {
-		c, err = l.rememberIn(tx, &q, now, nil)
+		c, err = l.rememberIn(tx, q, now, nil)
 	}
 	switch {
 	case err == nil:
@@ -330,13 +330,18 @@ func (s *scratch) reset() {
 	s.Snapshot.Reset()
 }
 
-// repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing beside try.
-func (l *Learner) repeat(ctx context.Context, try func(again bool) error) error {
-	err := try(false)
-	if !errors.Is(err, heed.ErrConflict) && !errors.Is(err, heed.ErrOutcomeUnknown) || errors.As(err, new(*heed.SettingsError)) {
+// raced reports whether a call that has failed with this error should be made again, as by [store.Do].
+func raced(err error) bool {
+	return (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) && !errors.As(err, new(*heed.SettingsError))
+}
+
+// repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing more than try.
+func (l *Learner) repeat(ctx context.Context, try func() error) error {
+	err := try()
+	if !raced(err) {
 		return err
 	}
-	return store.Do(ctx, l.cfg.Store, func(*store.Tx) error { return try(true) })
+	return store.Do(ctx, l.cfg.Store, func(*store.Tx) error { return try() })
 }
 
 // choose takes the session's choice from its record, or makes one and records it. If several processes choose for one item at
@@ -348,43 +353,54 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 	}
 	scratch := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(scratch)
-	return l.repeat(ctx, func(bool) error {
-		scratch.reset()
-		scratch.cells = l.itemCells(s, q.Item, scratch.cells)
-		recalls := !l.cfg.Unrecorded && q.Session != ""
-		if recalls {
-			name := answers.InSession(q.Item, q.Category, q.Context)
-			ofSession, ofChoice := bothIDs(l.cfg.Name, q.Session, name)
-			scratch.refs = append(scratch.refs, sessions.Ref(ofSession), l.answers.Ref(ofChoice))
-		}
-		if err := l.read(ctx, s, now, scratch); err != nil {
-			return err
-		}
-		l.begin(q, now, &r.details)
-		var last keptChoice
-		if recalls {
-			session, err := sessions.Of(scratch.Records[0])
-			if err != nil {
-				return err
-			}
-			if last, err = l.kept(scratch.Records[1]); err != nil {
-				return err
-			}
-			var before *answer.Choice
-			if last.revision > 0 {
-				before = last.Choice
-			}
-			if l.recall(before, session.Value.Epoch, q, own, now, r) {
-				kept := last
-				r.details.kept.Store(&kept)
-				return nil
-			}
-		}
-		if err := l.drawItem(s, q, number, own, now, scratch, r); err != nil || q.Frozen {
-			return err
-		}
-		return l.keep(ctx, q, scratch, last, r)
+	if err = l.tryChoose(ctx, s, q, now, number, own, scratch, r); !raced(err) {
+		return err
+	}
+	again := *q // so that q stays on the stack
+	return store.Do(ctx, l.cfg.Store, func(*store.Tx) error {
+		return l.tryChoose(ctx, s, &again, now, number, own, scratch, r)
 	})
+}
+
+// tryChoose makes one attempt to choose.
+func (l *Learner) tryChoose(
+	ctx context.Context, s *segment, q *Query, now time.Time, number uint64, own *ownChoice, scratch *scratch, r *remembered,
+) error {
+	scratch.reset()
+	scratch.cells = l.itemCells(s, q.Item, scratch.cells)
+	recalls := !l.cfg.Unrecorded && q.Session != ""
+	if recalls {
+		name := answers.InSession(q.Item, q.Category, q.Context)
+		ofSession, ofChoice := bothIDs(l.cfg.Name, q.Session, name)
+		scratch.refs = append(scratch.refs, sessions.Ref(ofSession), l.answers.Ref(ofChoice))
+	}
+	if err := l.read(ctx, s, now, scratch); err != nil {
+		return err
+	}
+	l.begin(q, now, &r.details)
+	var last keptChoice
+	if recalls {
+		session, err := sessions.Of(scratch.Records[0])
+		if err != nil {
+			return err
+		}
+		if last, err = l.kept(scratch.Records[1]); err != nil {
+			return err
+		}
+		var before *answer.Choice
+		if last.revision > 0 {
+			before = last.Choice
+		}
+		if l.recall(before, session.Value.Epoch, q, own, now, r) {
+			kept := last
+			r.details.kept.Store(&kept)
+			return nil
+		}
+	}
+	if err := l.drawItem(s, q, number, own, now, scratch, r); err != nil || q.Frozen {
+		return err
+	}
+	return l.keep(ctx, q, scratch, last, r)
 }
 
 // recall takes over the choice that the session has made before, or reports false. Then it notes how many choices the session

@@ -65,7 +65,7 @@ func (l *Learner) own(
 		if tx == nil {
 			c, err = l.remember(ctx, &q, now, own)
 		} else {
-			c, err = l.rememberIn(tx, &q, now, own)
+			c, err = l.rememberIn(tx, q, now, own)
 		}
 		if err == nil || isInputError(err) {
 			return c, err

@@ -90,7 +90,7 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string
 	if e.Learner != l.cfg.Name && did == nil {
 		return false, nil
 	}
-	err = l.repeat(ctx, func(bool) error {
+	err = l.repeat(ctx, func() error {
 		batches := did
 		// The record is a batch of its own: the evidence may be known already, and the record not.
 		if record, err := l.replayedRecord(ctx, &e); err != nil {

@@ -50,8 +50,8 @@ func (l *Learner) pointed(q *Query, name string, own *ownChoice, now time.Time) 
 }
 
 // rememberIn returns the choice that the session remembers, or makes one, as a part of a step.
-func (l *Learner) rememberIn(tx *store.Tx, q *Query, now time.Time, own *ownChoice) (Choice, error) {
-	r, name := &remembered{}, ""
+func (l *Learner) rememberIn(tx *store.Tx, of Query, now time.Time, own *ownChoice) (Choice, error) {
+	q, r, name := &of, &remembered{}, ""
 	if q.Session != "" {
 		name = answers.InSession(q.Item, q.Category, q.Context)
 		if known, ok := l.pointed(q, name, own, now); ok {

@@ -25,6 +25,7 @@ func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	return settings.Component{Name: component + c.Name, Fields: []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
 		{Name: "BySource", Value: &c.BySource, Set: c.BySource, Fixed: true},
+		{Name: "Answers", Value: &c.Answers, Set: true},
 		{Name: "Arms", Value: &c.Arms, Set: true},
 		{Name: "Default", Value: &c.Default, Set: true},
 		{Name: "Prior", Value: &c.Prior, Set: true},

@@ -38,7 +38,7 @@ type entry[V any] struct {
 	key            key
 	value          V
 	number         uint64 // how many values the key has had before
-	expires        time.Time
+	expires        int64  // in nanoseconds of Unix time
 	made           bool
 	waiting        chan struct{} // made by the first who waits, closed when the value is made
 	newer, older   *entry[V]
@@ -85,12 +85,12 @@ func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 				return nil, false, err
 			}
 			continue
-		case e != nil && now.Before(e.expires) && usable(&e.value):
+		case e != nil && now.UnixNano() < e.expires && usable(&e.value):
 			s.touch(e)
 			s.mu.Unlock()
 			return &e.value, true, nil
 		}
-		fresh := &entry[V]{key: k, expires: now.Add(c.ttl)}
+		fresh := &entry[V]{key: k, expires: now.Add(c.ttl).UnixNano()}
 		if e != nil {
 			fresh.number = e.number + 1
 			s.remove(e)
@@ -107,7 +107,7 @@ func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[key{group, name}]
-	if e == nil || !e.made || !now.Before(e.expires) {
+	if e == nil || !e.made || now.UnixNano() >= e.expires {
 		return nil, false
 	}
 	s.touch(e)
@@ -120,7 +120,7 @@ func (c *Cache[V]) Put(group, name string, now time.Time, value V) {
 	s, k := c.shard(group), key{group, name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh := &entry[V]{key: k, value: value, expires: now.Add(c.ttl), made: true}
+	fresh := &entry[V]{key: k, value: value, expires: now.Add(c.ttl).UnixNano(), made: true}
 	if e := s.entries[k]; e != nil {
 		if !e.made {
 			return

@@ -431,3 +431,39 @@ func TestOtherSettingsJudgeOnce(t *testing.T) {
 	assert.LessOrEqual(t, len(b.actions()), 3)
 	assert.NotContains(t, b.actions(), "strategy.reopen")
 }
+
+// TestARaceInSteps ends in the step that has enough, as a part of its commit, and not while it is frozen.
+func TestARaceInSteps(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
+	r := b.race(best.Config{}, strategy.Config{})
+	q := strategy.Query{Category: "triage"}
+	in := func(q strategy.Query, fail error) (c strategy.Choice) {
+		err := store.Do(ctx, b.store, func(tx *store.Tx) (err error) {
+			tx.Want(r.Wants(q))
+			if c, err = r.SelectIn(tx, q); err != nil {
+				return err
+			}
+			return fail
+		})
+		require.ErrorIs(t, err, fail)
+		return c
+	}
+	ended := func() bool {
+		all, err := best.Winners(ctx, b.learner)
+		require.NoError(t, err)
+		return len(all) > 0
+	}
+	for range 400 { // far more than it takes
+		b.now = b.now.Add(time.Second)
+		frozen := q
+		frozen.Frozen = true
+		b.credit(in(frozen, nil))
+	}
+	require.False(t, ended(), "it is frozen")
+	failure := errors.New("no")
+	in(q, failure)
+	require.False(t, ended(), "the step has failed")
+	in(q, nil)
+	require.True(t, ended())
+	assert.Equal(t, strategy.ArmID("b"), in(q, nil).Arm)
+}

@@ -12,7 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/money"
 )
@@ -371,4 +374,60 @@ func TestAnArmThatTurnedIsSaidToHaveChanged(t *testing.T) {
 	assert.True(t, s.Arms[1].Unsteady)
 	assert.InDelta(t, 1, s.Arms[1].Gained.High-s.Arms[1].Gained.Low, 1e-9)
 	assert.Contains(t, s.String(), "; it changed meanwhile")
+}
+
+// Arms of little weight and priors of little mass have draws of exactly 0 and 1.
+func TestBeliefsNearTheEdge(t *testing.T) {
+	for name, cfg := range map[string]strategy.Config{
+		"weights": {Arms: []strategy.Arm{{ID: "a", Weight: 1}, {ID: "b", Weight: 0.003}}},
+		"a prior": {Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Prior: evidence.Beta{Alpha: 0.01, Beta: 0.01}},
+		"both":    {Arms: []strategy.Arm{{ID: "a", Weight: 1e-9}, {ID: "b", Weight: 1e9}}, Prior: evidence.Beta{Alpha: 1e-3, Beta: 1e6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Store, cfg.Seed = &memstore.Store{}, rand.NewPCG(1, 2)
+			l, err := strategy.New(ctx, cfg)
+			require.NoError(t, err)
+			f, err := money.New(ctx, money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}})
+			require.NoError(t, err)
+			for n := range 20 {
+				c, err := f.Select(ctx, strategy.Query{Item: "i"})
+				require.NoError(t, err)
+				p := c.Propensity()
+				assert.True(t, p > 0 && p <= 1)
+				_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(n%3 - 1), Confidence: 1})
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestAStepSharesTheSame as Select does, and reads once.
+func TestAStepSharesTheSame(t *testing.T) {
+	cfg := strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}
+	var choices [2]strategy.Choice
+	for i := range choices {
+		st := &failing.Store{Store: &memstore.Store{}}
+		cfg.Store, cfg.Seed = st, rand.NewPCG(1, 2)
+		l, err := strategy.New(ctx, cfg)
+		require.NoError(t, err)
+		f, err := money.New(ctx, money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}})
+		require.NoError(t, err)
+		q := strategy.Query{Session: "s", Item: "i"}
+		if i == 0 {
+			choices[i], err = f.Select(ctx, q)
+		} else {
+			_, err = f.Select(ctx, strategy.Query{Item: "i"}) // it loads the segment
+			require.NoError(t, err)
+			st.Fail(0, false)
+			err = store.Do(ctx, st, func(tx *store.Tx) (err error) {
+				tx.Want(f.Wants(q))
+				choices[i], err = f.SelectIn(tx, q)
+				return err
+			})
+			assert.Equal(t, []int{1, 1, 2}, []int{st.Calls("Read"), st.Calls("Commit"), st.Calls()})
+		}
+		require.NoError(t, err)
+	}
+	assert.Equal(t, choices[0].Arm, choices[1].Arm)
+	assert.InDelta(t, choices[0].Propensity(), choices[1].Propensity(), 0)
 }
