@@ -153,6 +153,9 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	w := answer.Fire{
 		Heuristic: f.HeuristicID, Path: f.Path, Compared: slices.Clone(f.Compared), Shown: f.At,
 	}
+	if f.HeuristicID == "" {
+		w.Domain = a.Domain
+	}
 	if f.Prediction != nil {
 		p := *f.Prediction
 		w.Prediction = &p

@@ -238,7 +238,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 		return err
 	}
 	if r.Reply.Spare {
-		if err := a.credit(tx, &r, new(error)); err != nil {
+		if err := a.credit(tx, &r, nil, new(error)); err != nil {
 			return err
 		}
 	}

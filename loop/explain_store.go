@@ -28,11 +28,11 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 		return Account{}, err
 	}
 	err := adopt(&a.learning, func() (*learning.Module, error) {
-		return learning.Open(ctx, learning.Config{Store: cfg.Store, Name: cfg.part("", "learning"), Answers: cfg.kind(), Now: cfg.Now})
+		return learning.Open(ctx, learning.Config{Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Now})
 	})
 	if err == nil {
 		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
-			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Answers: cfg.kind(), Now: cfg.Now})
+			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now})
 		})
 	}
 	if err == nil {

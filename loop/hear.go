@@ -44,7 +44,7 @@ func (a *Agent) heard(tx *store.Tx, h *learning.Hearing, stands *error) (changes
 	}
 	for _, row := range rows {
 		if row.Value.Reply != nil {
-			if err := a.settle(tx, row, stands); err != nil {
+			if err := a.settle(tx, row, nil, stands); err != nil {
 				return nil, nil, err
 			}
 		}

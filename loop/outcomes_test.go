@@ -324,7 +324,7 @@ func TestAnArmThatIsGone(t *testing.T) {
 		Arms: []loop.Arm{{ID: "brief"}, {ID: "thorough"}, {ID: "third"}},
 		Observer: func(_ context.Context, n heed.Notice) {
 			if f, ok := n.(heed.Failed); ok {
-				dropped = append(dropped, f.What)
+				dropped = append(dropped, f.Err.Error())
 			}
 		},
 	})
@@ -339,7 +339,8 @@ func TestAnArmThatIsGone(t *testing.T) {
 	w.cfg.Arms = twoArms
 	agent := w.again()
 	require.NoError(t, agent.React(ctx, thirds[0], loop.Reaction{Person: "bob", Value: 1}))
-	assert.Equal(t, []string{"tell the arm third of " + thirds[0]}, dropped)
+	require.Len(t, dropped, 1)
+	assert.Contains(t, dropped[0], "the arm third of "+thirds[0])
 	account, err := agent.Explain(ctx, thirds[0])
 	require.NoError(t, err)
 	assert.Len(t, account.Statements, 1)
@@ -376,7 +377,7 @@ func TestAnswersOfAnotherLearner(t *testing.T) {
 	var dropped []string
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {
 		if f, ok := n.(heed.Failed); ok {
-			dropped = append(dropped, f.What)
+			dropped = append(dropped, f.Err.Error())
 		}
 	}})
 	w.answer(loop.Event{ID: "praised", Text: "x", Person: "ann"})
@@ -388,7 +389,9 @@ func TestAnswersOfAnotherLearner(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	require.NoError(t, w.React(ctx, "praised", loop.Reaction{Person: "ann", Value: -1}))
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, []string{"tell the arm only of praised", "tell the arm only of old"}, dropped)
+	require.Len(t, dropped, 2)
+	assert.Contains(t, dropped[0], "the arm only of praised")
+	assert.Contains(t, dropped[1], "the arm only of old")
 	assert.EqualValues(t, 1, w.number("only"), "the silence about the new answer")
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Len(t, dropped, 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // ErrNoAnswer reports that no answer has this id, or that it is not kept any more. It is a [heed.ErrNotFound].
@@ -85,10 +86,11 @@ func (a *Agent) changeIn(tx *store.Tx, id string, stands *error, edit func(*answ
 		return err
 	}
 	a.wantOf(tx, &row.Value)
+	before := row.Value.ForArm()
 	if err := edit(&row.Value); err != nil {
 		return err
 	}
-	return a.settle(tx, row, stands)
+	return a.settle(tx, row, before, stands)
 }
 
 // wantOf names what a statement about an answer may need to read: the heuristics that the answer concerns.
@@ -121,18 +123,25 @@ func heuristicsOf(r *answer.Answer) (ids []string) {
 
 // settle credits the arm of an answer and puts its record. If something can't be replaced in the arm's evidence, it goes on counting:
 // when the step has been committed, stands is set to an error that names it, and the observer is told.
-func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], stands *error) error {
-	if err := a.credit(tx, &row.Value, stands); err != nil {
+func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], before []answer.Part, stands *error) error {
+	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
 	}
 	a.answers.Put(tx, row.Value, row.Revision)
 	return nil
 }
 
-// credit brings the arm's evidence in line with what the record of an answer has.
-func (a *Agent) credit(tx *store.Tx, r *answer.Answer, stands *error) error {
+// credit brings the arm's evidence in line with what the record of an answer has. before is what counted before the step: if
+// that is the same, an arm that is not configured any more is not looked at again.
+func (a *Agent) credit(tx *store.Tx, r *answer.Answer, before []answer.Part, stands *error) error {
 	learner := a.Strategy()
 	if learner == nil || r.Choice == nil || a.frozen.Load() {
+		return nil
+	}
+	cfg := learner.Config()
+	is := func(arm strategy.Arm) bool { return arm.ID == r.Choice.Arm }
+	configured := r.Choice.Learner == cfg.Name && slices.ContainsFunc(cfg.Arms, is)
+	if !configured && slices.Equal(before, r.ForArm()) {
 		return nil
 	}
 	kept, err := learner.CreditIn(tx, r)

@@ -106,10 +106,11 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			}
 		}
 		for i := range rows {
+			before := rows[i].Value.ForArm()
 			if err := a.timeOut(tx, &rows[i].Value, now); err != nil {
 				return err
 			}
-			if err := a.settle(tx, rows[i], new(error)); err != nil {
+			if err := a.settle(tx, rows[i], before, new(error)); err != nil {
 				return err
 			}
 		}
@@ -121,7 +122,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 	if err == nil || len(ids) == 1 || ctx.Err() != nil {
 		return errors.Join(err, failed)
 	}
-	var errs []error
+	errs := []error{err}
 	for _, id := range ids {
 		errs = append(errs, a.silent(ctx, []string{id}, now))
 	}

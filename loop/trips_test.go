@@ -36,8 +36,8 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 	return ""
 }
 
-// Prepare makes two calls of the store. One reads all that it needs, the other keeps the chosen arm.
-func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
+// Prepare makes one call of the store, which reads all that it needs, and another one for a session's first choice.
+func TestPrepareIsOneCallOfTheStore(t *testing.T) {
 	counted := &failing.Store{Store: new(memstore.Store)}
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
 	_, err := w.Teach(ctx, loop.Lessons{
@@ -70,7 +70,11 @@ func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
 		assert.NotEmpty(t, p.Notes)
 		assert.NotNil(t, p.Choice)
 		assert.Equal(t, e.Task != "", strings.Contains(p.System, "Similar Past Tasks"))
-		assert.Equal(t, []int{0, 1, 1, 2}, []int{
+		want := []int{0, 1, 0, 1}
+		if e.Session != "" { // its first choice for the item
+			want = []int{0, 1, 1, 2}
+		}
+		assert.Equal(t, want, []int{
 			counted.Calls("Find") - finds, counted.Calls("Read") - reads, counted.Calls("Commit") - commits, counted.Calls() - all,
 		}, "%+v", e)
 	}
