@@ -108,7 +108,8 @@ func rendered(ctx context.Context, f []string) (string, error) {
 		Similar:      []patterns.Precedent{{Description: f[5], Strategy: patterns.PatternID(f[6]), Result: f[7]}},
 		AntiPatterns: []patterns.Standing{{Pattern: patterns.Pattern{ID: "p", Content: "AVOID: " + f[8], Anti: true}}},
 	}
-	return strings.Join(append(prompts, plan.Prompt()), "\n"), nil
+	planned, _, _ := plan.Prompt()
+	return strings.Join(append(prompts, planned), "\n"), nil
 }
 
 // named returns a text as a request may have it for a name. Others are refused.

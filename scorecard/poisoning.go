@@ -114,7 +114,9 @@ type pupil struct {
 func newPupil(ctx context.Context, guarded bool, heuristics ...string) (*pupil, error) {
 	p := &pupil{now: deskStart}
 	clock := func() time.Time { return p.now }
-	st, err := memstore.New(memstore.Config{Now: clock, NoHistory: true, Limits: map[string]store.Limits{"learning.fire": {Most: 1000}}})
+	st, err := memstore.New(memstore.Config{
+		Now: clock, NoHistory: true, Limits: map[string]store.Limits{"learning.answer": {Most: 1000}},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answers"
+	records "github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -17,15 +17,15 @@ type asked struct {
 
 // askedOf reads an answer. It returns [heed.ErrNotFound] if the answer is not kept.
 func (h *Handler) askedOf(ctx context.Context, id string) (one asked, err error) {
-	view := answers.View(h.cfg.Name + ".answer")
-	kept, err := view.Get(ctx, h.cfg.Store, answers.ID(id))
+	view := records.View(h.cfg.Name + ".answer")
+	kept, err := view.Get(ctx, h.cfg.Store, records.ID(id))
 	if err == nil && kept.Value.Reply == nil {
 		err = heed.ErrNotFound
 	}
 	if err != nil {
 		return one, err
 	}
-	one.answerRow = rowOf(&kept.Value)
+	one.answerRow = answerRowOf(&kept.Value)
 	all := []asked{one}
 	err = h.questions(ctx, all)
 	return all[0], err

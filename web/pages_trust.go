@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answers"
+	records "github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/overview"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -208,7 +208,7 @@ type answerRow struct {
 	At        time.Time
 }
 
-func rowOf(a *answer.Answer) answerRow {
+func answerRowOf(a *answer.Answer) answerRow {
 	row := answerRow{ID: a.ID, Person: a.Person, Heuristic: a.Heuristic(), At: a.At}
 	if a.Reply != nil {
 		row.Text, row.Response = a.Reply.Text, a.Reply.Response
@@ -231,7 +231,7 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 	after := r.URL.Query().Get("after")
 	d := answersData{Late: after != ""}
 	last := ""
-	view := answers.View(h.cfg.Name + ".answer")
+	view := records.View(h.cfg.Name + ".answer")
 	for kept, err := range view.Find(ctx, h.cfg.Store, store.Query{After: after, Limit: perPage + 1}) {
 		if err != nil {
 			return title, nil, err
@@ -242,7 +242,7 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 		}
 		last = kept.Place
 		if kept.Value.Reply != nil { // else it is a choice that the host made past the agent
-			d.Rows = append(d.Rows, asked{answerRow: rowOf(&kept.Value)})
+			d.Rows = append(d.Rows, asked{answerRow: answerRowOf(&kept.Value)})
 		}
 	}
 	return title, d, h.questions(ctx, d.Rows)

@@ -28,13 +28,18 @@ type answering struct {
 	now  func() time.Time
 }
 
-const answerKind = ".answer" // ends the names of the kinds of answers
+// The names of an agent's kinds of records end so. Modules and learners that are used alone have answers as well, but
+// only agents have lessons.
+const (
+	answerKind = ".answer"
+	lessonKind = ".lesson"
+)
 
 var agents = tool[answering]{"agent", "agent",
 	func(ctx context.Context, st store.Store) (names []string, err error) {
 		status, err := st.(*sqlstore.Store).Status(ctx)
 		for _, kind := range status.Kinds {
-			if name, ok := strings.CutSuffix(kind.Name, answerKind); ok {
+			if name, ok := strings.CutSuffix(kind.Name, lessonKind); ok {
 				names = append(names, name)
 			}
 		}

@@ -36,7 +36,7 @@ func (cmd *rulesApprove) Run(s *session) error {
 		case cmd.Hash == "" && cmd.Yes:
 			return feedback.Review{}, &usageError{"nobody has been shown the words: give their --hash, which heed rules show prints"}
 		}
-		return feedback.Review{Hash: hash, Override: cmd.Override}, nil
+		return feedback.Review{Decision: feedback.Approved, Hash: hash, Override: cmd.Override}, nil
 	})
 }
 
@@ -45,7 +45,7 @@ type rulesReject struct{ proposalDecision }
 // Run rejects a proposal.
 func (cmd *rulesReject) Run(s *session) error {
 	return cmd.decide(s, "rejects", func(feedback.Proposal) (feedback.Review, error) {
-		return feedback.Review{Reject: true}, nil
+		return feedback.Review{Decision: feedback.Rejected}, nil
 	})
 }
 

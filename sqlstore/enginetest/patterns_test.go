@@ -87,8 +87,9 @@ func (w *workshop) seen(t *testing.T) (all []any) {
 	add(w.Errors(ctx, patterns.HistoryQuery{}))
 	add(w.Strikes(ctx, "task 3"))
 	plan, err := w.Plan(ctx, "the page")
-	add(plan.Prompt(), err)
-	return all
+	require.NoError(t, err)
+	text, recommended, warned := plan.Prompt()
+	return append(all, text, recommended, warned)
 }
 
 func gathered[T any](all iter.Seq2[T, error]) (found []T, err error) {

@@ -92,7 +92,13 @@ func besieged(t *testing.T, texts []string) *world {
 		}
 		for _, person := range []string{"lee", "mia"} {
 			if p.Status == feedback.StatePending {
-				p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Hash: p.Hash(), Actor: person, Reason: text, Reject: i%4 == 2})
+				decision := feedback.Approved
+				if i%4 == 2 {
+					decision = feedback.Rejected
+				}
+				p, err = rules.Review(ctx, feedback.Review{
+					Proposal: p.ID, Decision: decision, Hash: p.Hash(), Actor: person, Reason: text,
+				})
 				require.NoError(t, refused(err))
 			}
 		}

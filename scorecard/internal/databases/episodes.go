@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"

@@ -252,8 +252,12 @@ func decide(ctx context.Context, rules *feedback.Rules, m move) (p feedback.Prop
 		_, err = rules.Propose(ctx, feedback.Submission{Replaces: m.Key, Draft: d, Actor: m.Actor, Reason: "shorter"})
 		return feedback.Proposal{Status: feedback.StateSuperseded}, err
 	}
+	decision := feedback.Approved
+	if m.Verb == "reject" {
+		decision = feedback.Rejected
+	}
 	return rules.Review(ctx, feedback.Review{
-		Proposal: m.Key, Reject: m.Verb == "reject", Actor: m.Actor, Reason: "so it is", Hash: seen.Hash(),
+		Proposal: m.Key, Decision: decision, Actor: m.Actor, Reason: "so it is", Hash: seen.Hash(),
 	})
 }
 

@@ -62,8 +62,8 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 	hour := store.Limits{For: time.Hour}
 	limits := make(map[string]store.Limits)
 	for _, kind := range []string{
-		"strategy.choice", "strategy.session", "loop.answer", "decision.trace", "decision.outcome", "decision.verdict", "decision.person", "feedback.record",
-		"feedback.proposal", "feedback.mark", "feedback.lane", "learning.fire", "learning.person", "learning.event", store.Audit.Name,
+		"loop.answer", "strategy.session", "learning.streak", "decision.trace", "decision.outcome",
+		"feedback.record", "feedback.proposal", "feedback.mark", "feedback.lane", store.Audit.Name,
 	} {
 		limits[kind] = hour
 	}
@@ -193,11 +193,11 @@ func (a *soaked) propose(ctx context.Context) error {
 	}
 	a.done += 2
 	if a.rng.IntN(4) > 0 {
-		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo", Reason: "no"})
+		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "no"})
 		return err
 	}
 	for _, who := range []string{"cleo", "dan"} {
-		if _, err := rules.Review(ctx, feedback.Review{Proposal: p.ID, Actor: who, Reason: "yes", Hash: p.Hash()}); err != nil {
+		if _, err := rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "yes", Hash: p.Hash()}); err != nil {
 			return err
 		}
 	}
