@@ -3,6 +3,7 @@ package learning
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,7 +46,7 @@ type ledger struct {
 
 	batch   store.Batch     // the evidence that the step will add
 	added   map[string]bool // the ids of its observations
-	pending bool            // whether it is to be added before the commit
+	pending bool            // whether something is to be added before the commit
 }
 
 // An account is what was read of one heuristic.
@@ -54,6 +55,7 @@ type account struct {
 	pin       store.Row[Pin]
 	streak    store.Row[streak]
 	ignores   int             // the streak, as it will be
+	written   int             // the streak, as the step writes it
 	parts     []evidence.Part // of its confidence, as they will be
 	used      bool            // the commit relies on its records
 }
@@ -152,7 +154,7 @@ func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, 
 		if err := errors.Join(failed[:]...); err != nil {
 			return nil, false, err
 		}
-		a.ignores, all[id] = a.streak.Value.N, a
+		a.ignores, a.written, all[id] = a.streak.Value.N, a.streak.Value.N, a
 		if a.heuristic.Revision > 0 && a.heuristic.Value.Edition != editions[i] {
 			m.editions.Store(id, a.heuristic.Value.Edition)
 			current = false
@@ -197,19 +199,46 @@ func (l *ledger) use(a *account) {
 		l.m.kinds.pins.Expect(a.heuristic.ID, a.pin.Revision))
 }
 
-// ignored writes how often in a row a heuristic was ignored.
+// ignored sets how often in a row a heuristic was ignored.
 func (l *ledger) ignored(a *account, n int) {
-	if n == a.ignores {
-		return
+	if n != a.ignores {
+		a.ignores = n
+		l.later()
 	}
-	a.ignores = n
+}
+
+// later has what was collected added to the step, right before the commit.
+func (l *ledger) later() {
+	if !l.pending {
+		l.pending = true
+		l.tx.Before(l.flush)
+	}
+}
+
+// flush adds the evidence and the changed streaks to the step.
+func (l *ledger) flush() error {
+	l.pending = false
+	if b := &l.batch; len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
+		b.Policies = l.m.policies
+		l.tx.Add(*b)
+		l.batch = store.Batch{}
+		clear(l.added)
+	}
 	view := &l.m.kinds.streaks
-	if n == 0 {
-		l.tx.Put(view.Removal(a.heuristic.ID, a.streak.Revision))
-		return
+	for _, id := range slices.Sorted(maps.Keys(l.accounts)) {
+		a := l.accounts[id]
+		switch {
+		case a.ignores == a.written:
+			continue
+		case a.ignores == 0:
+			l.tx.Put(view.Removal(id, a.streak.Revision))
+		default:
+			s := streak{HeuristicID: id, N: a.ignores, At: l.m.orNow(time.Time{})}
+			view.Put(l.tx, s, a.streak.Revision)
+		}
+		a.written = a.ignores
 	}
-	s := streak{HeuristicID: a.heuristic.ID, N: n, At: l.m.orNow(time.Time{})}
-	view.Put(l.tx, s, a.streak.Revision)
+	return nil
 }
 
 // An entry is a signal on its way into the evidence.
@@ -319,10 +348,7 @@ func (l *ledger) evidence(b store.Batch) {
 	if l.m.cfg.DryRun || len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
 		return
 	}
-	if !l.pending {
-		l.pending = true
-		l.tx.Before(l.flush)
-	}
+	l.later()
 	own := &l.batch
 	own.Retract = append(own.Retract, slices.DeleteFunc(b.Retract, l.drop)...)
 	own.Withdraw = append(own.Withdraw, slices.DeleteFunc(b.Withdraw, l.drop)...)
@@ -344,15 +370,6 @@ func (l *ledger) drop(id string) bool {
 		return o.ID == id
 	})
 	return true
-}
-
-// flush adds the evidence to the step, right before the commit.
-func (l *ledger) flush() error {
-	l.batch.Policies = l.m.policies
-	l.tx.Add(l.batch)
-	l.batch, l.pending = store.Batch{}, false
-	clear(l.added)
-	return nil
 }
 
 // add adds an entry's observations to the step and to the account.
