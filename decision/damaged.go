@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
 // Damaged returns the records of the decider that hold something that this package has not written.
 func (d *Decider) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := records.Damaged(ctx, d.cfg.Store, &traceKind, &outcomeKind)
+	refs, err := store.Damaged(ctx, d.cfg.Store, &traceKind, &outcomeKind)
 	if err != nil {
 		return nil, fmt.Errorf("decision: damaged: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -75,7 +74,7 @@ func (k *kinds) all() []store.Kind {
 func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer doing("damaged", &err)
 	k := &m.kinds
-	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.answers, &k.streaks,
+	return store.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.answers, &k.streaks,
 		&k.wordings)
 }
 

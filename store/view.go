@@ -134,3 +134,17 @@ func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error)
 // another one. The id is 22 characters long and does not reveal the texts, unless they can be
 // guessed.
 func IDOf(parts ...string) string { return ids.Of(parts...).String() }
+
+// Damaged returns the damaged records of several kinds: see [View.Damaged].
+func Damaged(ctx context.Context, st Store, views ...interface {
+	Damaged(ctx context.Context, st Store) ([]Ref, error)
+}) (refs []Ref, err error) {
+	for _, v := range views {
+		found, err := v.Damaged(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, found...)
+	}
+	return refs, nil
+}
