@@ -51,10 +51,10 @@ func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 // newResults returns results for an agent that has answered the events.
 func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.Results, *loop.Agent, *shaky) {
 	t.Helper()
-	st := &memstore.Store{}
-	agent, own := newAgent(t, st, nil, events...), &shaky{Store: st}
+	own := &shaky{Store: &memstore.Store{}}
+	agent := newAgent(t, own, nil, events...)
 	taker, err := scores.New(t.Context(), scores.Config{
-		Agent: agent, Store: own, Now: func() time.Time { return start },
+		Agent: agent, Now: func() time.Time { return start },
 		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}, "verdict": {Labels: map[string]float64{"fail": -1}}},
 	})
 	require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -146,7 +145,7 @@ func (s *service) cursor() string { return store.IDOf(s.taker.cfg.Source, s.name
 
 // from returns the time from which on scores are read.
 func (s *service) from(ctx context.Context) (time.Time, error) {
-	kept, err := cursors.Get(ctx, s.taker.cfg.Store, s.cursor())
+	kept, err := cursors.Get(ctx, s.taker.cfg.Agent.Store(), s.cursor())
 	switch {
 	case err == nil:
 		return kept.Value.Since.Add(-s.overlap), nil
@@ -163,16 +162,11 @@ func (s *service) read(ctx context.Context, latest time.Time) error {
 	if now := s.taker.cfg.Now(); latest.After(now) {
 		latest = now
 	}
-	return records.Retry(ctx, func() error {
-		kept, err := cursors.Get(ctx, s.taker.cfg.Store, s.cursor())
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return err
+	return store.Do(ctx, s.taker.cfg.Agent.Store(), func(tx *store.Tx) error {
+		kept, err := cursors.In(tx, s.cursor())
+		if err == nil && latest.After(kept.Value.Since) {
+			cursors.Put(tx, cursor{kept.ID, latest.UTC()}, kept.Revision)
 		}
-		if latest.IsZero() || !latest.After(kept.Value.Since) {
-			return nil
-		}
-		record := cursors.Record(cursor{s.cursor(), latest.UTC()}, kept.Revision)
-		_, err = s.taker.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{record}})
 		return err
 	})
 }

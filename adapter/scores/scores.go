@@ -23,7 +23,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -54,8 +53,6 @@ type Meaning struct {
 // Config configures a [Taker].
 type Config struct {
 	Agent *loop.Agent // must be set
-	// Store is where the grades that count are kept, for 30 days: nil means the agent's store.
-	Store store.Store
 	// Meanings are the scores that count, by name. Others are ignored, as nobody knows which of their values are good. With no
 	// Meanings, only corrections are taken.
 	Meanings map[string]Meaning
@@ -89,7 +86,6 @@ type Taker struct{ cfg Config }
 type rated struct {
 	ID     string    `json:"id"`   // of the source and the answer
 	At     time.Time `json:"at"`   // of the outcome
-	Told   bool      `json:"told"` // to the agent
 	Grades []counted `json:"grades"`
 }
 
@@ -120,9 +116,6 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
-	if cfg.Store == nil && cfg.Agent != nil {
-		cfg.Store = cfg.Agent.Store()
-	}
 	ranges := make(map[string]Meaning, len(cfg.Meanings))
 	var found faults.List
 	found.Check(cfg.Agent != nil, "Agent", nil, "must be set")
@@ -146,7 +139,7 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("scores: %w", err)
 	}
-	if err := cfg.Store.Declare(ctx, ratedAnswers.Kind, cursors.Kind); err != nil {
+	if err := cfg.Agent.Store().Declare(ctx, ratedAnswers.Kind, cursors.Kind); err != nil {
 		return nil, fmt.Errorf("scores: %w", err)
 	}
 	return &Taker{cfg}, nil
@@ -209,79 +202,37 @@ func (of *Meaning) worth(r *Grade) (float64, error) {
 	return 2*(*r.Value-of.Worst)/(of.Best-of.Worst) - 1, nil
 }
 
-// score keeps a grade, and then tells the agent the outcome. Each outcome is later than those of the grades before, so that the agent keeps the
-// latest one, in whatever order processes tell it. If the process ends in between, the grade comes again, and the outcome is told then.
-func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Taken, error) {
+// score counts a grade, in one step with the outcome of the answer. Each outcome is later than the outcome before, so that it
+// replaces that one.
+func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (taken Taken, err error) {
 	now := t.cfg.Now()
 	at := r.At
 	if at.IsZero() || at.After(now) {
 		at = now
 	}
-	grade := counted{ID: store.IDOf(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond)}
-	var kept store.Row[rated]
-	var before rated
-	repeated := false
-	err := records.Retry(ctx, func() (err error) {
-		kept, err = ratedAnswers.Get(ctx, t.cfg.Store, store.IDOf(t.cfg.Source, r.Answer))
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+	grade := counted{
+		ID: store.IDOf(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond),
+	}
+	err = store.Do(ctx, t.cfg.Agent.Store(), func(tx *store.Tx) error {
+		kept, err := ratedAnswers.In(tx, store.IDOf(t.cfg.Source, r.Answer))
+		if err != nil {
 			return err
 		}
-		before = kept.Value
-		kept.Value.ID = kept.ID
-		if repeated = !kept.Value.add(grade, r.At.IsZero()); repeated {
+		if taken = Repeated; !kept.Value.add(grade, r.At.IsZero()) {
 			return nil
 		}
-		return t.keep(ctx, &kept)
+		taken, kept.Value.ID = Learned, kept.ID
+		ratedAnswers.Put(tx, kept.Value, kept.Revision)
+		mean := kept.Value.mean()
+		return t.cfg.Agent.OutcomeIn(tx, r.Answer, loop.Outcome{Reward: &mean, Source: t.cfg.Source, At: kept.Value.At})
 	})
-	if err != nil || repeated && kept.Value.Told {
-		return Repeated, err
-	}
-	mean := kept.Value.mean()
-	err = t.cfg.Agent.Outcome(ctx, r.Answer, loop.Outcome{Reward: &mean, Source: t.cfg.Source, At: kept.Value.At})
-	stands := errors.Is(err, evidence.ErrForgotten) // for the arm; all else counts
 	switch {
 	case errors.Is(err, loop.ErrNoAnswer):
-		_, err = t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
-		return Unknown, unraced(err)
-	case errors.As(err, new(*heed.InputError)) && !grade.At.Equal(kept.Value.At):
-		return Ignored, fmt.Errorf("an earlier grade is ahead of the clock: %s", err.Error()) // an InputError would call this one faulty
-	case errors.As(err, new(*heed.InputError)):
-		return Ignored, errors.Join(err, t.restore(ctx, &kept, before))
-	case err != nil && !stands:
+		return Unknown, nil
+	case err != nil:
 		return Ignored, err
 	}
-	kept.Value.Told = true
-	if failed := unraced(t.keep(ctx, &kept)); failed != nil {
-		return Ignored, failed
-	}
-	return Learned, err
-}
-
-// keep writes what is known of an answer.
-func (t *Taker) keep(ctx context.Context, kept *store.Row[rated]) error {
-	receipts, err := t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Record(kept.Value, kept.Revision)}})
-	if err == nil {
-		kept.Revision = receipts[0].Revision
-	}
-	return err
-}
-
-// restore writes what was known before a grade that the agent has refused, so that it counts in no mean.
-func (t *Taker) restore(ctx context.Context, kept *store.Row[rated], before rated) error {
-	if len(before.Grades) == 0 {
-		_, err := t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
-		return unraced(err)
-	}
-	kept.Value = before
-	return unraced(t.keep(ctx, kept))
-}
-
-// unraced leaves out that somebody else was quicker, who tells the agent a later outcome.
-func unraced(err error) error {
-	if errors.Is(err, heed.ErrConflict) {
-		return nil
-	}
-	return err
+	return taken, nil
 }
 
 // add adds a grade, or puts it in the place of an earlier one, and reports whether that changes anything. timeless says that the grade has no time
@@ -308,7 +259,7 @@ func (r *rated) add(n counted, timeless bool) bool {
 	if next := r.At.Add(time.Microsecond); n.At.Before(next) {
 		n.At = next
 	}
-	r.At, r.Told = n.At, false
+	r.At = n.At
 	return true
 }
 

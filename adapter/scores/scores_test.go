@@ -56,8 +56,8 @@ func answer(t require.TestingT, agent *loop.Agent, id string) {
 	require.NoError(t, err)
 }
 
-func newTaker(t require.TestingT, agent *loop.Agent, st store.Store) *scores.Taker {
-	taker, err := scores.New(context.Background(), scores.Config{Agent: agent, Store: st, Meanings: ranges, Now: clock})
+func newTaker(t require.TestingT, agent *loop.Agent) *scores.Taker {
+	taker, err := scores.New(context.Background(), scores.Config{Agent: agent, Meanings: ranges, Now: clock})
 	require.NoError(t, err)
 	return taker
 }
@@ -79,7 +79,7 @@ func of(v float64) *float64 { return &v }
 func TestTake(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st)
-	taker := newTaker(t, agent, st)
+	taker := newTaker(t, agent)
 	for name, tt := range map[string]struct {
 		grade scores.Grade
 		want  scores.Taken
@@ -122,7 +122,7 @@ func TestTake(t *testing.T) {
 func TestEachOnce(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st)
-	processes := []*scores.Taker{newTaker(t, agent, st), newTaker(t, newAgent(t, st), st)}
+	processes := []*scores.Taker{newTaker(t, agent), newTaker(t, newAgent(t, st))}
 	if os.Getenv("HEED_LONG") == "" && flag.Lookup("rapid.checks").Value.String() == "100" {
 		defer func() { _ = flag.Set("rapid.checks", "100") }()
 		_ = flag.Set("rapid.checks", "25")
@@ -170,12 +170,12 @@ func TestEachOnce(t *testing.T) {
 	assert.Equal(t, checks, outcomes(t, agent))
 }
 
-// Whichever write of the taker fails, the grade counts once it comes again, and once.
+// Whichever call of the store fails, the grade counts once it comes again, and once.
 func TestAProcessThatEndsInBetween(t *testing.T) {
 	failing.Every(func(at int, after bool) bool {
-		st := &memstore.Store{}
-		agent, own := newAgent(t, st, "one"), &failing.Store{Store: st}
-		taker := newTaker(t, agent, own)
+		own := &failing.Store{Store: &memstore.Store{}}
+		agent := newAgent(t, own, "one")
+		taker := newTaker(t, agent)
 		r := scores.Grade{ID: "r", Answer: "one", Name: "helpful", Value: of(1)}
 		own.Fail(at, after)
 		if _, err := taker.Take(t.Context(), r); !own.Failed() {
@@ -193,7 +193,7 @@ func TestAProcessThatEndsInBetween(t *testing.T) {
 func TestManyGrades(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "one")
-	taker := newTaker(t, agent, st)
+	taker := newTaker(t, agent)
 	for i := range 105 { // the first five, which are bad ones, go
 		r := scores.Grade{ID: fmt.Sprint(i), Answer: "one", Name: "helpful", Value: of(min(float64(i/5), 1)), At: start.Add(time.Duration(i-200) * time.Second)}
 		_, err := taker.Take(t.Context(), r)
@@ -205,7 +205,7 @@ func TestManyGrades(t *testing.T) {
 func TestCorrections(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "one")
-	taker := newTaker(t, agent, st)
+	taker := newTaker(t, agent)
 	long := fmt.Sprintf("%0600d", 7)
 	for i, tt := range []struct {
 		grade            scores.Grade
@@ -261,7 +261,7 @@ func TestConfig(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"Agent", "Source", `Meanings["a"].Best`, `Meanings["a"].Weight`, `Meanings["a"].Labels["x"]`}, fields)
 	st := &memstore.Store{}
-	taker := newTaker(t, newAgent(t, st), st)
+	taker := newTaker(t, newAgent(t, st))
 	for want, cfg := range map[string]scores.LangfuseConfig{
 		"Taker": {PublicKey: "p", SecretKey: "s"}, "PublicKey": {Taker: taker, SecretKey: "s"}, "SecretKey": {Taker: taker, PublicKey: "p"},
 		"BaseURL": {Taker: taker, PublicKey: "p", SecretKey: "s", BaseURL: "ftp://a"}, "Overlap": {Taker: taker, PublicKey: "p", SecretKey: "s", Overlap: -1},
@@ -283,7 +283,7 @@ func TestARefusedScore(t *testing.T) {
 	now := start
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "a")
-	taker, err := scores.New(t.Context(), scores.Config{Agent: agent, Store: st, Meanings: ranges, Now: func() time.Time { return now }})
+	taker, err := scores.New(t.Context(), scores.Config{Agent: agent, Meanings: ranges, Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	now = start.Add(3 * time.Hour)
 	_, err = taker.Take(t.Context(), scores.Grade{ID: "1", Answer: "a", Name: "helpful", Value: of(0), At: start.Add(-time.Minute)})

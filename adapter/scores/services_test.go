@@ -71,7 +71,7 @@ func TestLangfuse(t *testing.T) {
 	}
 	open := func() *scores.Langfuse {
 		l, err := scores.NewLangfuse(scores.LangfuseConfig{
-			Taker: newTaker(t, agent, st), BaseURL: v.URL + "/", PublicKey: "public", SecretKey: "secret", Since: start.Add(-time.Hour),
+			Taker: newTaker(t, agent), BaseURL: v.URL + "/", PublicKey: "public", SecretKey: "secret", Since: start.Add(-time.Hour),
 		})
 		require.NoError(t, err)
 		return l
@@ -94,7 +94,7 @@ func TestLangfuse(t *testing.T) {
 	assert.Equal(t, "user-123", heard(t, agent)[0].Reviewer)
 
 	require.Error(t, open().Sweep(t.Context(), start), "the faults")
-	assert.Equal(t, 2, outcomes(t, agent))
+	assert.Equal(t, 3, outcomes(t, agent), "the correction is a complaint, too")
 	const rest = "&limit=100"
 	assert.Equal(t, []string{
 		"GET /api/public/v3/scores?fields=details%2Csubject%2Cannotation&fromTimestamp=2026-06-15T11%3A00%3A00Z" + rest,
@@ -115,7 +115,7 @@ func TestLangfuseSend(t *testing.T) {
 		bodies = append(bodies, sent)
 		return http.StatusOK, `{"id":"x"}`
 	}
-	l, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: newTaker(t, agent, st), BaseURL: v.URL, PublicKey: "p", SecretKey: "s"})
+	l, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: newTaker(t, agent), BaseURL: v.URL, PublicKey: "p", SecretKey: "s"})
 	require.NoError(t, err)
 	send := func() {
 		account, err := agent.Explain(t.Context(), "one")
@@ -138,7 +138,7 @@ func newLangSmith(t *testing.T, v *vendor) (*scores.LangSmith, *loop.Agent) {
 	t.Helper()
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "one", "two")
-	l, err := scores.NewLangSmith(scores.LangSmithConfig{Taker: newTaker(t, agent, st), BaseURL: v.URL, APIKey: "key"})
+	l, err := scores.NewLangSmith(scores.LangSmithConfig{Taker: newTaker(t, agent), BaseURL: v.URL, APIKey: "key"})
 	require.NoError(t, err)
 	return l, agent
 }
@@ -156,12 +156,12 @@ func TestLangSmith(t *testing.T) {
 	got.Faults = nil
 	assert.Equal(t, scores.Polled{Learned: 2}, got)
 	assert.InDelta(t, 1, worth(t, agent, "one"), 1e-9)
-	assert.InDelta(t, -0.5, worth(t, agent, "two"), 1e-9)
+	assert.InDelta(t, (-0.5-1)/2, worth(t, agent, "two"), 1e-9, "half of it is the complaint of the correction")
 	require.Len(t, heard(t, agent), 1)
 	assert.Equal(t, "It left out the server.", heard(t, agent)[0].Summary)
 	assert.Equal(t, "Restart db-1.", heard(t, agent)[0].Comment)
 	require.Error(t, l.Sweep(t.Context(), start), "the faults")
-	assert.Equal(t, 2, outcomes(t, agent))
+	assert.Equal(t, 3, outcomes(t, agent))
 	assert.Equal(t, []string{
 		"GET /api/v1/feedback?limit=100&min_created_at=2026-06-14T12%3A00%3A00Z&offset=0",
 		"GET /api/v1/feedback?limit=100&min_created_at=2026-06-15T10%3A07%3A00Z&offset=0",
@@ -232,7 +232,7 @@ func TestLangSmithWebhook(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"GET /api/v1/feedback?limit=100&offset=0&run=a+run+below+two&run=one"}, v.calls)
-	assert.Equal(t, 2, outcomes(t, agent))
+	assert.Equal(t, 3, outcomes(t, agent))
 }
 
 func TestLangSmithSend(t *testing.T) {
@@ -286,7 +286,7 @@ func TestEarlyScore(t *testing.T) {
  {"id":"s2","name":"helpful","value":1,"dataType":"NUMERIC","timestamp":"2026-06-15T11:30:00Z","updatedAt":"2026-06-15T11:30:00Z","subject":{"kind":"trace","id":"trace-1"}}],"meta":{"limit":100}}`)
 	}))
 	defer server.Close()
-	langfuse, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: newTaker(t, agent, st), BaseURL: server.URL, PublicKey: "p", SecretKey: "s"})
+	langfuse, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: newTaker(t, agent), BaseURL: server.URL, PublicKey: "p", SecretKey: "s"})
 	require.NoError(t, err)
 	polled, err := langfuse.Poll(t.Context())
 	require.NoError(t, err)
