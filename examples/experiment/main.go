@@ -72,7 +72,7 @@ func try(ctx context.Context, st store.Store, events int) (decision.ExperimentRe
 	if err != nil {
 		return decision.ExperimentReport{}, err
 	}
-	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st})
+	traces, err := decision.New(ctx, decision.Config{Store: st})
 	if err != nil {
 		return decision.ExperimentReport{}, err
 	}
@@ -83,7 +83,7 @@ func try(ctx context.Context, st store.Store, events int) (decision.ExperimentRe
 	}
 	population := users{rand.New(rand.NewPCG(7, uint64(before)))}
 	for event := 0; err == nil && event < events && !report.Enough; event++ {
-		if err = ask(ctx, experiment, reactions, population, event); err == nil && (event%100 == 99 || event == events-1) {
+		if err = ask(ctx, experiment, traces, population, event); err == nil && (event%100 == 99 || event == events-1) {
 			report, err = experiment.Report(ctx)
 		}
 	}
@@ -110,8 +110,9 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 	})
 }
 
-// ask has one user ask, and the experiment hear what they say of the answer.
-func ask(ctx context.Context, experiment *decision.Experiment, reactions *decision.Reactions, population users, event int) error {
+// ask has one user ask, and gives the experiment the outcome that follows from the user's reaction. Traces finds
+// the answers of all variants, because they are in one store.
+func ask(ctx context.Context, experiment *decision.Experiment, traces *decision.Decider, population users, event int) error {
 	user := fmt.Sprint("user ", event%500)
 	result, err := experiment.Decide(ctx, decision.Request{
 		EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.",
@@ -120,13 +121,13 @@ func ask(ctx context.Context, experiment *decision.Experiment, reactions *decisi
 	if err != nil {
 		return err
 	}
-	_, err = reactions.Feedback(ctx, decision.Reaction{
+	credit, err := traces.Feedback(ctx, decision.Reaction{
 		ResponseID: result.ResponseID, Person: user, Channel: "user_explicit", Value: population.react(result),
-		Commit: func(ctx context.Context, c decision.Credit, b store.Batch) error { // what they say and its outcome are one commit
-			return experiment.Observe(ctx, decision.ExperimentOutcome{
-				Variant: c.Variant, ID: c.ID, Replaces: c.Replaces, Reward: (c.Value + 1) / 2, Source: c.Person,
-			}, b)
-		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return experiment.Observe(ctx, decision.ExperimentOutcome{
+		Variant: credit.Variant, ID: result.ResponseID, Reward: (credit.Statement.Value + 1) / 2, Source: user,
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
@@ -21,8 +21,10 @@ import (
 
 // packages is the mind that packages learning and decision make, with all at its default.
 type packages struct {
+	store    store.Store
 	learning *learning.Module
 	decide   *decision.Decider
+	model    decision.LLM
 	now      time.Time
 	between  time.Duration // two events
 	events   int
@@ -47,15 +49,15 @@ func newPackagesOver(t *testing.T, between time.Duration, cfg learning.Config) *
 	now := func() time.Time { return p.now }
 	st, err := memstore.New(memstore.Config{Now: now})
 	require.NoError(t, err)
-	cfg.Store, cfg.Now = st, now
+	p.store, cfg.Store, cfg.Now = st, st, now
 	p.learning, err = learning.New(ctx, cfg)
 	require.NoError(t, err)
 	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.", Action: action})
 	require.NoError(t, err)
-	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	p.model = decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: p.says}, nil
 	})
-	p.decide, err = decision.New(ctx, decision.Config{LLM: model, Store: st, Now: now})
+	p.decide, err = decision.New(ctx, decision.Config{Store: st, Now: now})
 	require.NoError(t, err)
 	return p
 }
@@ -77,27 +79,49 @@ func (p *packages) answers(e *event) (bool, error) {
 	if p.says = otherwise; e.agrees() {
 		p.says = action
 	}
-	person := fmt.Sprint("person ", e.person)
-	result, err := p.decide.Decide(ctx, decision.Request{
+	r := decision.Request{
 		EventID: p.event(), Text: "The service hangs.",
 		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "The service hangs.", Action: action, Confidence: confidence}},
-		Commit: func(ctx context.Context, r decision.Result, trace store.Batch) error {
-			fire := learning.Fire{HeuristicID: r.CreditID, EventID: p.event(), Person: person, Session: p.event(), Compared: r.Compared}
-			return p.learning.Fire(ctx, fire, trace)
-		},
-	})
+	}
+	result, trusted := p.decide.Trusted(r)
+	if !trusted {
+		ask, err := p.decide.Ask(r)
+		if err != nil {
+			return false, err
+		}
+		if result, err = p.decide.Reply(ctx, r, ask, p.model); err != nil {
+			return false, err
+		}
+	}
 	p.path = result.Path
-	return result.Path == decision.Heuristic, err
+	return trusted, p.fire(ctx, r, result, fmt.Sprint("person ", e.person))
+}
+
+// fire records an answer and its trace in one commit.
+func (p *packages) fire(ctx context.Context, r decision.Request, result decision.Result, person string) error {
+	shown := answer.Answer{ID: r.EventID, At: p.now, Person: person, Session: r.EventID}
+	view := p.learning.Answers()
+	return store.Do(ctx, p.store, func(tx *store.Tx) error {
+		made := shown
+		if err := p.decide.TraceIn(tx, r, &result); err != nil {
+			return err
+		}
+		err := p.learning.FireIn(tx, &made, learning.Fire{HeuristicID: result.CreditID, Compared: result.Compared})
+		view.Put(tx, made, 0)
+		return err
+	})
 }
 
 func (p *packages) hears(e *event, said float64) error {
 	ctx := context.Background()
 	if said != 0 {
-		v := heed.Verdict{EventID: p.event(), Person: fmt.Sprint("person ", e.person), Value: said, At: p.now.Add(5 * time.Second)}
-		if p.path == decision.Heuristic {
-			v.HeuristicID = "h"
+		j := learning.Judgement{
+			EventID: p.event(), Person: fmt.Sprint("person ", e.person), Value: said, At: p.now.Add(5 * time.Second),
 		}
-		if _, err := p.learning.Judge(ctx, learning.Judgement{Verdict: v}); err != nil {
+		if p.path == decision.Heuristic {
+			j.HeuristicID = "h"
+		}
+		if _, err := p.learning.Judge(ctx, j); err != nil {
 			return err
 		}
 	}
