@@ -32,22 +32,29 @@ var answerEngines = []struct {
 	{"postgres", postgresSchema},
 }
 
+// says has the answer in each domain: the model's in "ops", and a heuristic's in "net".
+var says = map[string]string{
+	"ops": "Look at the logs of the server first, then free some space.",
+	"net": "Restart the switch and wait for a minute.",
+}
+
 const (
-	modelSays     = "Look at the logs of the server first, then free some space."
-	heuristicSays = "Restart the switch and wait for a minute."
-	warmEvents    = 20 // answered and judged before the timer starts, so that statements are prepared
-	answerPeople  = 10 // few, because what is read of a cell grows with the number of its people
+	warmEvents   = 20 // answered and judged before the timer starts, so that statements are prepared
+	answerPeople = 10 // few, because what is read of a cell grows with the number of its people
 )
 
-// answerLessons fit the events of the benchmarks. The model answers in the domain "ops", because
-// nobody has praised the heuristics yet. The heuristic of the domain "net" is trusted.
+// answerLessons fit the events of the benchmarks. In the domain "ops" the model answers, because
+// half of the reactions to its answers are complaints, so that no heuristic becomes trusted by
+// agreement. The heuristic of the domain "net" is trusted.
 func answerLessons() loop.Lessons {
 	return loop.Lessons{Heuristics: []learning.Heuristic{
-		{ID: "rotate", Domain: "ops", Condition: "the disk of a server is full and its logs have grown",
-			Action: "Rotate the logs of the server."},
-		{ID: "look", Domain: "ops", Condition: "the disk is full", Action: modelSays},
-		{ID: "grow", Condition: "a disk of a database is full", Action: "Make the volume larger."},
-		{ID: "switch", Domain: "net", Action: heuristicSays, Initial: 0.9,
+		{ID: "rotate", Domain: "ops", Action: "Rotate the logs of the server.", Initial: 0.2,
+			Condition: "the disk of a server is full and its logs have grown"},
+		{ID: "look", Domain: "ops", Action: "Look at the logs of the server, then free some space.",
+			Condition: "the disk is full", Initial: 0.2},
+		{ID: "grow", Action: "Make the volume larger.", Condition: "a disk of a database is full",
+			Initial: 0.2},
+		{ID: "switch", Domain: "net", Action: says["net"], Initial: 0.9,
 			Condition: "the switch of rack does not answer and its link is down"},
 	}}
 }
@@ -88,6 +95,7 @@ type answering struct {
 	at         place
 	watch      *sql.DB // a second handle, which reads the figures; nil in memory
 	n          int     // the events that were answered
+	reactions  int
 }
 
 func newAnswering(b *testing.B, of func(testing.TB) place, lessons loop.Lessons) *answering {
@@ -104,37 +112,36 @@ func newAnswering(b *testing.B, of func(testing.TB) place, lessons loop.Lessons)
 		require.NoError(b, err)
 		b.Cleanup(func() { _ = a.watch.Close() })
 	}
-	says := func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-		return decision.LLMResponse{Text: modelSays, Model: "instant"}, nil
+	instant := func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: says["ops"], Model: "instant"}, nil
 	}
 	var err error
 	a.Agent, err = loop.New(ctx, loop.Config{
-		Store: a.calls, Model: decision.LLMFunc(says), Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
+		Store: a.calls, Model: decision.LLMFunc(instant), Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
 		Lessons: lessons, Seed: rand.NewPCG(1, 2),
 	})
 	require.NoError(b, err)
 	for range warmEvents {
-		e, _ := a.next(b, "ops")
-		a.react(b, e)
+		a.react(b, a.next(b, "ops"))
 	}
 	return a
 }
 
 // next answers the next event of a domain.
-func (a *answering) next(b *testing.B, domain string) (loop.Event, string) {
+func (a *answering) next(b *testing.B, domain string) loop.Event {
 	e := answerEvent(domain, a.n)
 	a.n++
 	answer, err := a.Answer(ctx, e)
-	require.NoError(b, err)
-	return e, answer.Text
+	if want := says[domain]; err != nil || answer.Text != want {
+		b.Fatalf("%s: %q, want %q: %v", e.ID, answer.Text, want, err)
+	}
+	return e
 }
 
-// react praises an answer, and finds fault with each third one.
+// react praises an answer, and finds fault with the next one.
 func (a *answering) react(b *testing.B, e loop.Event) {
-	value := 1.0
-	if strings.HasSuffix(e.ID, "3") || strings.HasSuffix(e.ID, "6") || strings.HasSuffix(e.ID, "9") {
-		value = -1
-	}
+	value := float64(2*(a.reactions%2) - 1)
+	a.reactions++
 	require.NoError(b, a.React(ctx, e.ID, loop.Reaction{Person: e.Person, Value: value}))
 }
 
@@ -225,13 +232,11 @@ func onAnswering(b *testing.B, lessons loop.Lessons, run func(*testing.B, *answe
 type judge func(*testing.B, *answering, loop.Event)
 
 // judging measures calls that judge answers. The answers are made before the timer starts.
-func judging(domain, want string, do judge) func(*testing.B, *answering) {
+func judging(domain string, do judge) func(*testing.B, *answering) {
 	return func(b *testing.B, a *answering) {
 		events := make([]loop.Event, b.N)
 		for i := range events {
-			var text string
-			events[i], text = a.next(b, domain)
-			require.Equal(b, want, text)
+			events[i] = a.next(b, domain)
 		}
 		a.measure(b, func(n int) { do(b, a, events[n]) })
 	}
@@ -255,19 +260,19 @@ func BenchmarkAnswerHeuristic(b *testing.B) {
 
 // BenchmarkReact measures a reaction to an answer of the model.
 func BenchmarkReact(b *testing.B) {
-	onAnswering(b, answerLessons(), judging("ops", modelSays, reacting))
+	onAnswering(b, answerLessons(), judging("ops", reacting))
 }
 
 // BenchmarkReactHeuristic measures a reaction to an answer of a heuristic.
 func BenchmarkReactHeuristic(b *testing.B) {
-	onAnswering(b, answerLessons(), judging("net", heuristicSays, reacting))
+	onAnswering(b, answerLessons(), judging("net", reacting))
 }
 
 // BenchmarkReact100 measures a reaction if 100 heuristics are like the event, and if there is none.
 func BenchmarkReact100(b *testing.B) {
 	for _, n := range []int{0, 100} {
 		b.Run(fmt.Sprint("lessons=", n), func(b *testing.B) {
-			onAnswering(b, alikeLessons(n), judging("ops", modelSays, reacting))
+			onAnswering(b, alikeLessons(n), judging("ops", reacting))
 		})
 	}
 }
@@ -277,7 +282,7 @@ func BenchmarkUndo(b *testing.B) {
 	undo := func(b *testing.B, a *answering, e loop.Event) {
 		require.NoError(b, a.Undo(ctx, e.ID, e.Person))
 	}
-	onAnswering(b, answerLessons(), judging("net", heuristicSays, undo))
+	onAnswering(b, answerLessons(), judging("net", undo))
 }
 
 // BenchmarkOutcome measures what became of an answer.
@@ -286,7 +291,7 @@ func BenchmarkOutcome(b *testing.B) {
 	outcome := func(b *testing.B, a *answering, e loop.Event) {
 		require.NoError(b, a.Outcome(ctx, e.ID, loop.Outcome{Success: &worked, Source: "tickets"}))
 	}
-	onAnswering(b, answerLessons(), judging("ops", modelSays, outcome))
+	onAnswering(b, answerLessons(), judging("ops", outcome))
 }
 
 // BenchmarkCorrect measures a reviewer's correction of a heuristic's answer.
@@ -296,7 +301,7 @@ func BenchmarkCorrect(b *testing.B) {
 		_, err := a.Correct(ctx, e.ID, c)
 		require.NoError(b, err)
 	}
-	onAnswering(b, answerLessons(), judging("net", heuristicSays, correct))
+	onAnswering(b, answerLessons(), judging("net", correct))
 }
 
 // BenchmarkEvent measures an event that the model answers and a person judges, with heuristics that
@@ -305,10 +310,7 @@ func BenchmarkEvent(b *testing.B) {
 	for i, lessons := range []loop.Lessons{{}, answerLessons()} {
 		b.Run("lessons="+[]string{"none", "some"}[i], func(b *testing.B) {
 			onAnswering(b, lessons, func(b *testing.B, a *answering) {
-				a.measure(b, func(int) {
-					e, _ := a.next(b, "ops")
-					a.react(b, e)
-				})
+				a.measure(b, func(int) { a.react(b, a.next(b, "ops")) })
 			})
 		})
 	}
