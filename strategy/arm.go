@@ -16,15 +16,15 @@ type ArmID = answer.ArmID
 // An Arm is one of the ways that a [Learner] chooses among: a model, a prompt, a tool.
 type Arm struct {
 	ID ArmID
-	// Weight is the arm's share of the choices before any evidence, relative to the other arms' weights, from 1e-9 to 1e9. Either
-	// all arms have one, or all have 0 and equal shares.
+	// Weight is the arm's share of the choices before any evidence, relative to the other arms'
+	// weights, from 1e-9 to 1e9. Either all arms have one, or all have 0 and equal shares.
 	Weight float64
 	// Parameters are settings of the arm that are learned along with it.
 	Parameters []Parameter
 }
 
-// A Parameter is a setting of an arm with the values that it may have. Each value has evidence of its own in a segment, from the
-// outcomes of the choices that had it. A single value is simply set.
+// A Parameter is a setting of an arm with the values that it may have. Each value has evidence of
+// its own in a segment, from the outcomes of the choices that had it. A single value is simply set.
 type Parameter struct {
 	Name   string
 	Values []string // each with the name at most 1,023 bytes: let a longer text go by a name
@@ -79,9 +79,10 @@ func start(value string) string {
 	return value
 }
 
-// coldStart returns the beliefs about arms before any evidence. Of independent draws from Beta(c·w, 1) with the same c, the one
-// with weight w is the greatest with probability w over the sum of weights: each is U^(1/(c·w)), and -log of it is exponential
-// with rate c·w. So the shares of first choices are the weights if prior.Beta is 1. c makes equal weights give the prior itself.
+// coldStart returns the beliefs about arms before any evidence. Of independent draws from Beta(c·w,
+// 1) with the same c, the one with weight w is the greatest with probability w over the sum of
+// weights: each is U^(1/(c·w)), and -log of it is exponential with rate c·w. So the shares of first
+// choices are the weights if prior.Beta is 1. c makes equal weights give the prior itself.
 func coldStart(arms []Arm, prior evidence.Beta) []evidence.Beta {
 	var total float64
 	for _, arm := range arms {

@@ -21,7 +21,8 @@ import (
 // ChoiceID names a choice. It is a UUID.
 type ChoiceID = uuid.UUID
 
-// newChoiceID returns a random UUID (version 4). It reads its bytes itself, as uuid.New would put them on the heap.
+// newChoiceID returns a random UUID (version 4). It reads its bytes itself, as uuid.New would put
+// them on the heap.
 func newChoiceID() (id ChoiceID) {
 	_, _ = rand.Read(id[:]) // never fails
 	id[6] = id[6]&0x0f | 0x40
@@ -31,37 +32,42 @@ func newChoiceID() (id ChoiceID) {
 
 // A Query asks for an arm.
 type Query struct {
-	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it first, even if another
-	// query has another category or context. An empty session remembers nothing: every query is a session of its own.
+	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it
+	// first, even if another query has another category or context. An empty session remembers
+	// nothing: every query is a session of its own.
 	Session string
-	// Key keys the randomness of the draws if Session is empty, for example with the id of an event. Queries of one key and
-	// item then draw the same as long as the beliefs stay the same, so a step that is run again chooses the same arm. If
-	// Session is set, Key has no effect. If both are empty, each query draws for itself.
+	// Key keys the randomness of the draws if Session is empty, for example with the id of an
+	// event. Queries of one key and item then draw the same as long as the beliefs stay the same,
+	// so a step that is run again chooses the same arm. If Session is set, Key has no effect. If
+	// both are empty, each query draws for itself.
 	Key string
-	// Item is what the arm is chosen for: a learning, a kind of task, a user. It may be empty if the segment has no items.
-	// Then the session remembers the choice of the segment.
+	// Item is what the arm is chosen for: a learning, a kind of task, a user. It may be empty if
+	// the segment has no items. Then the session remembers the choice of the segment.
 	Item string
 	// Category and Context make the segment. Its items learn from each other. Both may be empty.
 	Category string
 	Context  string
-	// Tenant is recorded with the choice, so that the records of one tenant can be found. It changes nothing else.
+	// Tenant is recorded with the choice, so that the records of one tenant can be found. It
+	// changes nothing else.
 	Tenant string
 	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID
-	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms, or of [Config].Arms if Arms
-	// is empty, in place of the beliefs. They sum to 1. [Choice].Propensity returns the share.
+	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms,
+	// or of [Config].Arms if Arms is empty, in place of the beliefs. They sum to 1.
+	// [Choice].Propensity returns the share.
 	Shares []float64
-	// Frozen chooses by what is known and changes nothing: the choice is neither recorded nor remembered, and no race ends.
-	// Set it while learning is suspended.
+	// Frozen chooses by what is known and changes nothing: the choice is neither recorded nor
+	// remembered, and no race ends. Set it while learning is suspended.
 	Frozen bool
 }
 
 func (q *Query) validate() error {
-	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category, "Context", q.Context,
-		"Tenant", q.Tenant)
+	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category,
+		"Context", q.Context, "Tenant", q.Tenant)
 }
 
-// checkTexts returns the fault of the first text that a store can't keep, of pairs of a field and a text.
+// checkTexts returns the fault of the first text that a store can't keep, of pairs of a field and a
+// text.
 func checkTexts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if err := evidence.CheckText(pairs[i], pairs[i+1]); err != nil {
@@ -71,8 +77,9 @@ func checkTexts(pairs ...string) error {
 	return nil
 }
 
-// A Choice is an arm that was chosen, with all that is needed to credit it later, in this process or another. It goes
-// through JSON and back. [Choice.Record] and [ChoiceOf] convert it to and from the part of an [answer.Answer]. It is immutable.
+// A Choice is an arm that was chosen, with all that is needed to credit it later, in this process
+// or another. It goes through JSON and back. [Choice.Record] and [ChoiceOf] convert it to and from
+// the part of an [answer.Answer]. It is immutable.
 type Choice struct {
 	ID       ChoiceID
 	Arm      ArmID
@@ -88,9 +95,10 @@ type Choice struct {
 // details is what a choice shares with the cache. Only kept changes after the choice is made.
 type details struct {
 	made  answer.Choice
-	given bool                       // whether the item had its copy of the segment then; false if that is not known
-	drawn bool                       // whether it was made here, and not read from its record
-	kept  atomic.Pointer[keptChoice] // its record, as this process knows it; nil: it does not
+	given bool // whether the item had its copy of the segment then; false if that is not known
+	drawn bool // whether it was made here, and not read from its record
+	// kept is its record as this process has it, or nil.
+	kept atomic.Pointer[keptChoice]
 }
 
 // choice returns the choice of these details.
@@ -99,8 +107,8 @@ func (d *details) choice() Choice {
 	return Choice{m.ID, m.Arm, m.Session, m.Item, m.Category, m.Context, m.At, d}
 }
 
-// resets counts how often a segment and an item were reset. It is in the id of evidence that is derived from other evidence,
-// so that this can be derived again after a reset.
+// resets counts how often a segment and an item were reset. It is in the id of evidence that is
+// derived from other evidence, so that this can be derived again after a reset.
 type resets [2]uint64
 
 func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
@@ -115,7 +123,8 @@ func (r resets) String() string {
 // A Setting is the value that was chosen for a parameter of the arm.
 type Setting = answer.Setting
 
-// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was chosen.
+// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was
+// chosen.
 type Draw = answer.Draw
 
 // unknown is what is known of a choice that no learner has made.
@@ -133,8 +142,10 @@ func (c *Choice) facts() *answer.Choice {
 func (c Choice) Record() *answer.Choice {
 	f := c.facts()
 	return &answer.Choice{
-		ID: c.ID, Learner: f.Learner, Arm: c.Arm, Session: c.Session, Item: c.Item, Category: c.Category, Context: c.Context, At: c.At,
-		Parameters: f.Parameters, Draws: f.Draws, Fallback: f.Fallback, Propensity: f.Propensity, Resets: f.Resets,
+		ID: c.ID, Learner: f.Learner, Arm: c.Arm, Session: c.Session, Item: c.Item,
+		Category: c.Category, Context: c.Context, At: c.At,
+		Parameters: f.Parameters, Draws: f.Draws, Fallback: f.Fallback, Propensity: f.Propensity,
+		Resets: f.Resets,
 	}
 }
 
@@ -173,29 +184,34 @@ func (c Choice) Parameters() iter.Seq2[string, string] {
 // Draws returns what was drawn, in the order of the arms. A fallback has no draws.
 func (c Choice) Draws() iter.Seq[Draw] { return slices.Values(c.facts().Draws) }
 
-// Fallback reports whether the arm is the default, or the first that was permitted, as nothing could be drawn.
+// Fallback reports whether the arm is the default, or the first that was permitted, as nothing
+// could be drawn.
 func (c Choice) Fallback() bool { return c.facts().Fallback }
 
 // leastPropensity is the least distance of a propensity that is integrated from 0 and 1.
 const leastPropensity = 1e-12
 
-// propensityDraws bounds the standard error of a propensity that is counted: √(¼/n) is 0.0028. propensityWork bounds the draws
-// of all arms together, which take a second.
+// propensityDraws bounds the standard error of a propensity that is counted: √(¼/n) is 0.0028.
+// propensityWork bounds the draws of all arms together, which take a second.
 const (
 	propensityDraws = 1 << 15
 	propensityWork  = 64 * propensityDraws
 )
 
-// Propensity returns the probability with which the arm was chosen, given what was believed, as off-policy evaluation needs
-// it. Plain beliefs without a bonus have that of [evidence.ProbBest], and so has an item without evidence of its own. That of others is
-// integrated, and is never 0: over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
-// that was nothing. A choice without its draws, as later events have it, has NaN. Package offpolicy refuses NaN.
+// Propensity returns the probability with which the arm was chosen, given what was believed, as
+// off-policy evaluation needs it. Plain beliefs without a bonus have that of [evidence.ProbBest],
+// and so has an item without evidence of its own. That of others is integrated, and is never 0:
+// over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record]
+// has what the host has told, and NaN if that was nothing. A choice without its draws, as later
+// events have it, has NaN. Package offpolicy refuses NaN.
 //
-// A propensity is counted over draws like the choice's own, always the same ones, if the Level of an arm has a shape below 0.01 or above 1e6, or an
-// Alpha below ¼ beside successes, or if Strength times Sharpness is so great that counting is faster. It then has a standard error of at most 0.0028
-// for 64 arms, and 0.011 for 1,000, and is at least half a draw.
+// A propensity is counted over draws like the choice's own, always the same ones, if the Level of
+// an arm has a shape below 0.01 or above 1e6, or an Alpha below ¼ beside successes, or if Strength
+// times Sharpness is so great that counting is faster. It then has a standard error of at most
+// 0.0028 for 64 arms, and 0.011 for 1,000, and is at least half a draw.
 //
-// Integrating and counting take milliseconds: do it where choices are logged, and not where they are made.
+// Integrating and counting take milliseconds: do it where choices are logged, and not where they
+// are made.
 func (c Choice) Propensity() float64 {
 	f := c.facts()
 	switch {
@@ -228,7 +244,8 @@ func (c Choice) Propensity() float64 {
 	return c.count(f.Draws, chosen)
 }
 
-// drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one whose sample is NaN.
+// drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one
+// whose sample is NaN.
 func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]

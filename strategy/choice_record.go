@@ -16,11 +16,11 @@ import (
 type ChoiceRecord struct {
 	Choice Choice `json:"choice"`
 	Stage  Stage  `json:"stage"`
-	// Result is its outcome; nil unless the choice is Observed. Of several it is the last by At, and of one moment the one with
-	// the greater id, in whatever order they were observed.
+	// Result is its outcome; nil unless the choice is Observed. Of several it is the last by At,
+	// and of one moment the one with the greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
-	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their confidences: several people may report
-	// how one choice turned out.
+	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their
+	// confidences: several people may report how one choice turned out.
 	Mean float64 `json:"-"`
 	// Mass is the sum of the confidences of these outcomes, and Reports is their number.
 	Mass    float64 `json:"-"`
@@ -54,8 +54,8 @@ type Result struct {
 // statement returns the result as a record has it.
 func (r *Result) statement() answer.Statement {
 	s := answer.Statement{
-		How: answer.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel, Value: r.Value, Sure: r.Confidence,
-		At: r.At,
+		How: answer.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel,
+		Value: r.Value, Sure: r.Confidence, At: r.At,
 	}
 	if r.Cost != 0 || r.Latency != 0 || r.Tokens != 0 {
 		s.Spent = &answer.Spent{Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens}
@@ -101,7 +101,8 @@ func first(all []answer.Statement) (at int) {
 	return at
 }
 
-// A ChoiceFilter lets choices pass that have all the properties it names. The zero filter lets all pass.
+// A ChoiceFilter lets choices pass that have all the properties it names. The zero filter lets all
+// pass.
 type ChoiceFilter struct {
 	Session  string
 	Item     string
@@ -114,7 +115,8 @@ type ChoiceFilter struct {
 	Limit    int       // at most this number, the newest. 0: all
 }
 
-// passes reports whether the filter lets a record pass. Times, the stage and the limit are left to the caller.
+// passes reports whether the filter lets a record pass. Times, the stage and the limit are left to
+// the caller.
 func (f *ChoiceFilter) passes(a *answer.Answer) bool {
 	c := a.Choice
 	return (f.Session == "" || f.Session == c.Session) &&
@@ -136,7 +138,8 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 	if f.Tenant != "" {
 		q.Keys = append(q.Keys, answers.Tenant(f.Tenant))
 	}
-	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) { // answers of the loop have no such key
+	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) {
+		// Answers of package loop have no such key.
 		q.Keys = append(q.Keys, l.pending)
 	}
 	return q
@@ -172,10 +175,13 @@ func (k *keptChoice) keys(a *answer.Answer, pending string) []string {
 
 // write returns an answer as a record that replaces the one that was read.
 func (l *Learner) write(k *keptChoice, a *answer.Answer) store.Record {
-	return store.Record{Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending), Body: store.Of(a)}
+	return store.Record{
+		Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending), Body: store.Of(a),
+	}
 }
 
-// kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of this package alone.
+// kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of
+// this package alone.
 func (l *Learner) kept(r store.Record) (keptChoice, error) {
 	if r.Revision == 0 {
 		return keptChoice{id: r.ID}, nil
@@ -193,7 +199,8 @@ type madeRow struct {
 	kept keptChoice
 }
 
-// newRow returns the record of a choice that was just made, and its keys, in as little memory as it takes.
+// newRow returns the record of a choice that was just made, and its keys, in as little memory as it
+// takes.
 func (l *Learner) newRow(d *details, tenant string) (row *madeRow, keys []string) {
 	c := &d.made
 	var buffer [256]byte
@@ -202,7 +209,9 @@ func (l *Learner) newRow(d *details, tenant string) (row *madeRow, keys []string
 	text = append(append(text, "item="...), c.Item...)
 	all := string(text)
 	item := idLength + len("session=") + len(c.Session)
-	row = &madeRow{Answer: answer.Answer{ID: all[:idLength], At: c.At, Tenant: tenant, Session: c.Session, Choice: c}}
+	row = &madeRow{Answer: answer.Answer{
+		ID: all[:idLength], At: c.At, Tenant: tenant, Session: c.Session, Choice: c,
+	}}
 	keys = make([]string, 0, 4)
 	if tenant != "" {
 		keys = append(keys, answers.Tenant(tenant))
@@ -231,11 +240,13 @@ func appendID(text []byte, id ChoiceID) []byte {
 	return text
 }
 
-// A sessionRow counts how often a session has ended, or has the choice that a session's answers share.
+// A sessionRow counts how often a session has ended, or has the choice that a session's answers
+// share.
 type sessionRow struct {
-	ID    string    `json:"id"`
-	Epoch uint64    `json:"epoch,omitempty"` // how often the session has ended: choices of an earlier epoch have ended with it
-	At    time.Time `json:"at"`              // when the session ended last, or when the arm was chosen
+	ID string `json:"id"`
+	// Epoch counts how often the session has ended. Choices of an earlier epoch have ended with it.
+	Epoch uint64    `json:"epoch,omitempty"`
+	At    time.Time `json:"at"` // when the session ended last, or when the arm was chosen
 	// Choice is what [Learner.SelectIn] has chosen for one item of the session.
 	Choice *answer.Choice `json:"choice,omitempty"`
 }
@@ -293,7 +304,8 @@ func (l *Learner) results(a *answer.Answer) (results []Result) {
 			continue
 		}
 		o := l.outcomeOf(a, &p)
-		if i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of }); i >= 0 {
+		same := func(c answer.ArmCredit) bool { return c.Of == p.Of }
+		if i := slices.IndexFunc(a.Choice.Credits, same); i >= 0 {
 			o.ID = creditID(a, a.Choice.Credits[i].Number)
 		}
 		results = append(results, o.result())
@@ -301,12 +313,14 @@ func (l *Learner) results(a *answer.Answer) (results []Result) {
 	return results
 }
 
-// maxOutcomes bounds the outcomes that a record has beside the last, and those that were taken back.
+// maxOutcomes bounds the outcomes that a record has beside the last, and those that were taken
+// back.
 const maxOutcomes = 16
 
 // knows reports whether a record has an outcome of this id, or has it no more.
 func knows(a *answer.Answer, id string) bool {
-	return slices.Contains(a.Choice.Taken, id) || slices.ContainsFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
+	return slices.Contains(a.Choice.Taken, id) ||
+		slices.ContainsFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
 }
 
 // settled returns the record with an outcome. A record that knows the outcome stays as it is.
@@ -340,8 +354,9 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 	return next
 }
 
-// without returns the record without an outcome that was taken back, and the outcome if the record had it. If no other is left,
-// the choice is at this stage. A record that had lost the outcome before stays as it is.
+// without returns the record without an outcome that was taken back, and the outcome if the record
+// had it. If no other is left, the choice is at this stage. A record that had lost the outcome
+// before stays as it is.
 func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) {
 	if slices.Contains(a.Choice.Taken, id) {
 		return a, nil
@@ -383,7 +398,8 @@ func (l *Learner) places(c *Choice) []store.Ref {
 	return []store.Ref{l.answers.Ref(answers.LastID(c.Learner(), c.Session, name)), own}
 }
 
-// among returns the record of the choice among those that were read from its places. Revision 0: there is none.
+// among returns the record of the choice among those that were read from its places. Revision 0:
+// there is none.
 func (l *Learner) among(c *Choice, read []store.Record) (keptChoice, error) {
 	for _, r := range read {
 		kept, err := l.kept(r)

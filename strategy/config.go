@@ -15,102 +15,121 @@ import (
 
 // Config configures a [Learner]. Store and Arms must be set. Every other field has a default.
 type Config struct {
-	// Store keeps what is learned, and the records of choices. Learners of several processes may share one.
+	// Store keeps what is learned, and the records of choices. Learners of several processes may
+	// share one.
 	Store store.Store
-	// Arms are what is chosen among, in the order in which they are drawn. Of equal draws the earlier arm wins.
+	// Arms are what is chosen among, in the order in which they are drawn. Of equal draws the
+	// earlier arm wins.
 	Arms []Arm
-	// Name tells learners apart that share a store. The kinds of their cells begin with it: "strategy.arm". "" means
-	// "strategy".
+	// Name tells learners apart that share a store. The kinds of their cells begin with it:
+	// "strategy.arm". "" means "strategy".
 	Name string
-	// Answers is the kind of the records that have the learner's choices, as a [answer.Answer] each. Package loop sets it to the
-	// kind of the agent's answers. "" means Name with ".answer".
+	// Answers is the kind of the records that have the learner's choices, as a [answer.Answer]
+	// each. Package loop sets it to the kind of the agent's answers. "" means Name with ".answer".
 	Answers string
 	// Pooling says how much the items of a segment share. nil means TwoLevel{}.
 	Pooling Pooling
-	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of first choices are exactly
-	// the weights if Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The zero Prior means Beta(1, 1).
+	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of
+	// first choices are exactly the weights if Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The
+	// zero Prior means Beta(1, 1).
 	Prior evidence.Beta
 	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
-	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
+	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a
+	// new store nothing fades. A value that differs from the stored one is a [*heed.SettingsError]
+	// of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Caps limit the influence of single sources. The store then keeps sources apart.
 	Caps evidence.Caps
-	// Guarded is for users who are not trusted. It changes the defaults: no source weighs more than one full observation on an arm
-	// of an item (Caps.SourceMass 1), an arm begins with a doubt (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws
-	// decide (Exploration{1, 12}), so that a few false accounts have honest outcomes against them. docs/sources.md has what it holds and costs.
+	// Guarded is for users who are not trusted. It changes the defaults: no source weighs more than
+	// one full observation on an arm of an item (Caps.SourceMass 1), an arm begins with a doubt
+	// (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws decide
+	// (Exploration{1, 12}), so that a few false accounts have honest outcomes against them.
+	// docs/sources.md has what it holds and costs.
 	Guarded bool
-	// BySource makes the store keep sources apart without caps, so that a source can be expunged at any time, and not only
-	// while the store's history still holds all its outcomes. It is a setting of the store, as the half-life is. false means
-	// what the store has. If the pooling is a [Specializer], the sessions of an item are counted without a source, and so they stay.
+	// BySource makes the store keep sources apart without caps, so that a source can be expunged at
+	// any time, and not only while the store's history still holds all its outcomes. It is a
+	// setting of the store, as the half-life is. false means what the store has. If the pooling is
+	// a [Specializer], the sessions of an item are counted without a source, and so they stay.
 	BySource bool
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64
-	// Reward makes of an outcome the value that is learned, in [-1, 1]: of its Value, Cost and Latency, say. Records keep the Value. nil
-	// means the Value. It must be safe for concurrent use. Package money has one with prices.
+	// Reward makes of an outcome the value that is learned, in [-1, 1]: of its Value, Cost and
+	// Latency, say. Records keep the Value. nil means the Value. It must be safe for concurrent
+	// use. Package money has one with prices.
 	Reward func(Outcome) float64
-	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are [Dropped].
+	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are
+	// [Dropped].
 	Disabled bool
-	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or the learner is disabled. ""
-	// means the arm with the greatest weight, and of equals the earliest.
+	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or
+	// the learner is disabled. "" means the arm with the greatest weight, and of equals the
+	// earliest.
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
-	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome in another process or after a
-	// restart finds it ([Learner.Find]), a session's choice holds across restarts and processes, and choices are listed with
-	// what came of them ([Learner.History]). A record costs a commit at each [Learner.Select] that makes a new choice, and about
-	// a kilobyte for 30 days, unless the store is configured otherwise for the kind Answers.
+	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome
+	// in another process or after a restart finds it ([Learner.Find]), a session's choice holds
+	// across restarts and processes, and choices are listed with what came of them
+	// ([Learner.History]). A record costs a commit at each [Learner.Select] that makes a new
+	// choice, and about a kilobyte for 30 days, unless the store is configured otherwise for the
+	// kind Answers.
 	Unrecorded bool
-	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls of [Learner.Sweep].
+	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls
+	// of [Learner.Sweep].
 	Silence Silence
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
-	// Topic, if it is not empty, has every [LearnerEvent] put into the store's outbox under this topic, in the same commit as what it
-	// tells of. "heed.strategy" is a good one. [stream.Relay] sends them.
+	// Topic, if it is not empty, has every [LearnerEvent] put into the store's outbox under this
+	// topic, in the same commit as what it tells of. "heed.strategy" is a good one. [stream.Relay]
+	// sends them.
 	Topic string
-	// Refresh is after how long a segment in memory is read anew from the store. Until then outcomes, resets and ends of
-	// sessions in other processes may not be seen. An item's own outcomes are always seen at once. 0 means 10 minutes, or a
-	// sixteenth of the half-life if that is less. The first choice of a large segment reads a small sample of its items, which
-	// is read anew after a tenth of this.
+	// Refresh is after how long a segment in memory is read anew from the store. Until then
+	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
+	// outcomes are always seen at once. 0 means 10 minutes, or a sixteenth of the half-life if that
+	// is less. The first choice of a large segment reads a small sample of its items, which is read
+	// anew after a tenth of this.
 	Refresh time.Duration
 
 	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.
 	Observer heed.Observer
-	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses outcomes that lie ahead of
-	// its own.
+	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses
+	// outcomes that lie ahead of its own.
 	Now func() time.Time
-	// Seed gives the key for the randomness of choices. Only New uses it. With the same key, a session's choice for an item is
-	// the same whatever else was chosen before, on any goroutine. nil means a random key.
+	// Seed gives the key for the randomness of choices. Only New uses it. With the same key, a
+	// session's choice for an item is the same whatever else was chosen before, on any goroutine.
+	// nil means a random key.
 	Seed rand.Source
-	// NewID makes the ids of choices. nil means random UUIDs. Many goroutines call it at the same time.
+	// NewID makes the ids of choices. nil means random UUIDs. Many goroutines call it at the same
+	// time.
 	NewID func() ChoiceID
 }
 
-// Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the default is none.
+// Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the
+// default is none.
 type Exploration struct {
 	Bonus      float64 // is added to the draw of an arm, in [0, 1]
 	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 if there is a bonus
 }
 
-// Cache bounds the memory of choices. A choice is remembered until its session ends, its time is over, or the cache is full of
-// choices that were used since.
+// Cache bounds the memory of choices. A choice is remembered until its session ends, its time is
+// over, or the cache is full of choices that were used since.
 type Cache struct {
 	TTL  time.Duration // 0 means an hour
 	Size int           // in choices. 0 means 10,000
 }
 
-// Silence says what becomes of choices whose outcome never comes. By default they expire after a day and count as nothing. As
-// evidence against the arm and its parameters' values, silence keeps an arm that never earns an outcome from looking as good as
-// on its first day. A late outcome takes the place of the silence, as long as the store's history still has the silence.
+// Silence says what becomes of choices whose outcome never comes. By default they expire after a
+// day and count as nothing. As evidence against the arm and its parameters' values, silence keeps
+// an arm that never earns an outcome from looking as good as on its first day. A late outcome takes
+// the place of the silence, as long as the store's history still has the silence.
 type Silence struct {
 	After      time.Duration // after which a pending choice expires. 0 means 24 hours
 	Confidence float64       // of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
 	Value      float64       // of silence as an outcome, in [-1, 0). 0 means -1
 }
 
-// SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its pooling and its exploration bonus.
-// The caller sets Store and Arms.
+// SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its
+// pooling and its exploration bonus. The caller sets Store and Arms.
 func SpecConfig() Config {
 	return Config{
 		Pooling:     Copy{Sessions: 20, MinConfidence: 0.6},

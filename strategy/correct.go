@@ -11,14 +11,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Retract takes back the outcomes of these ids, as if they had never been observed: from the evidence on the arm and its parameters,
-// and from the choice's record, in one commit with an entry in the audit. A choice without another outcome is pending again, or
-// expired if Config.Silence.After is over; that does not count as silence. If the pooling is a [Specializer], the session still counts
-// among those of the item. The actor and the reason are for the audit, and may be empty.
+// Retract takes back the outcomes of these ids, as if they had never been observed: from the
+// evidence on the arm and its parameters, and from the choice's record, in one commit with an entry
+// in the audit. A choice without another outcome is pending again, or expired if
+// Config.Silence.After is over; that does not count as silence. If the pooling is a [Specializer],
+// the session still counts among those of the item. The actor and the reason are for the audit, and
+// may be empty.
 //
-// The ids stay known: the outcomes do not count if they are delivered again. To retract them again changes nothing. An outcome that
-// was never counted is [heed.ErrNotFound]. If the store's history no longer has one, the error is [evidence.ErrForgotten]. Both
-// change nothing.
+// The ids stay known: the outcomes do not count if they are delivered again. To retract them again
+// changes nothing. An outcome that was never counted is [heed.ErrNotFound]. If the store's history
+// no longer has one, the error is [evidence.ErrForgotten]. Both change nothing.
 func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, reason string) (err error) {
 	defer because(&err, "retract")
 	if len(ids) == 0 {
@@ -31,10 +33,12 @@ func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, re
 	return err
 }
 
-// Revise puts outcomes in the place of others of the same choice, those of these ids, in one commit: a ticket that was
-// resolved is open again. The rules of [Learner.Observe] hold for the new outcomes, whose ids must be others, and those of
-// [Learner.Retract] for the old ones. If all new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
-// a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the outcomes are observed.
+// Revise puts outcomes in the place of others of the same choice, those of these ids, in one
+// commit: a ticket that was resolved is open again. The rules of [Learner.Observe] hold for the new
+// outcomes, whose ids must be others, and those of [Learner.Retract] for the old ones. If all new
+// ones are [Dropped], the old ones are taken back all the same. If the first one that counts is a
+// [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the
+// outcomes are observed.
 func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string) (did []Disposition, err error) {
 	defer because(&err, "revise")
 	now := l.cfg.Now()
@@ -134,7 +138,8 @@ type retraction struct {
 	name          string     // the id of a new outcome, by which a revision counts once
 }
 
-// retract takes outcomes back, and counts others in their place if there are some. It reports whether that was done before.
+// retract takes outcomes back, and counts others in their place if there are some. It reports
+// whether that was done before.
 func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -198,8 +203,9 @@ func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction) (du
 	return false, nil
 }
 
-// correction returns the batch that takes outcomes back and counts the next, with its events and its entry in the audit. It
-// counts once, by a new outcome's id if there is one: a late delivery must not take back what has been revised since.
+// correction returns the batch that takes outcomes back and counts the next, with its events and
+// its entry in the audit. It counts once, by a new outcome's id if there is one: a late delivery
+// must not take back what has been revised since.
 func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.Batch, err error) {
 	c := r.choice
 	old := make([]string, len(r.ids))

@@ -146,7 +146,8 @@ func (l *Learner) commitAgain(
 	return receipts, err
 }
 
-// expire has the segments of outcomes read again unless an error reports that the outcomes were not counted.
+// expire has the segments of outcomes read again unless an error reports that the outcomes were not
+// counted.
 func expire(credits []credit, err error) {
 	for i := range credits {
 		if !refused(err) {
@@ -184,7 +185,8 @@ func leave(all []*segment) {
 	}
 }
 
-// commit makes one attempt, and returns a receipt for each credit. The first attempt trusts what the choices know of their records.
+// commit makes one attempt, and returns a receipt for each credit. The first attempt trusts what
+// the choices know of their records.
 func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, end ending, again bool) ([]store.Receipt, error) {
 	session, err := l.readCredits(ctx, now, credits, end, again)
 	if err != nil {
@@ -225,8 +227,9 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 	return receipts[:len(credits)], nil
 }
 
-// settledRows returns the record that each credit writes. Of several outcomes of one choice, one writes it for all, as a commit
-// may write a record once: the first that the record does not know, as what is known is not written again.
+// settledRows returns the record that each credit writes. Of several outcomes of one choice, one
+// writes it for all, as a commit may write a record once: the first that the record does not know,
+// as what is known is not written again.
 func settledRows(credits []credit) []*answer.Answer {
 	rows := make([]*answer.Answer, len(credits))
 	if len(credits) == 1 {
@@ -265,7 +268,8 @@ func settledRows(credits []credit) []*answer.Answer {
 	return rows
 }
 
-// batches returns a batch for each credit, and what to withdraw before them, as only the first batch may take evidence away.
+// batches returns a batch for each credit, and what to withdraw before them, as only the first
+// batch may take evidence away.
 func (l *Learner) batches(credits []credit, rows []*answer.Answer) (batches []store.Batch, withdraw []string, err error) {
 	more := 0
 	if len(credits) > 1 {
@@ -302,8 +306,8 @@ func (l *Learner) observedEvent(o *Outcome) LearnerEvent {
 	return LearnerEvent{ID: observed + ":" + l.evidenceID(o), Type: observed, At: o.At, Choice: o.Choice.withoutDraws(), Result: &result}
 }
 
-// readCredits reads the records of the choices, and the cells that must be known. It reads nothing if the choices know their
-// records. It returns the record of the session that ends.
+// readCredits reads the records of the choices, and the cells that must be known. It reads nothing
+// if the choices know their records. It returns the record of the session that ends.
 func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []credit, end ending, again bool) (session store.Record, err error) {
 	var refs []store.Ref
 	var cells []evidence.Cell
@@ -374,7 +378,8 @@ func shareKnown(credits []credit) {
 // cell returns the arm's cell.
 func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
 
-// learn tells the memory of a segment what a commit has changed. The observations are all of the commit on the arm's cell.
+// learn tells the memory of a segment what a commit has changed. The observations are all of the
+// commit on the arm's cell.
 func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
 	s.mu.Lock()
@@ -414,8 +419,9 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	}
 }
 
-// poolWithout pools the parts of a cell as they were before the observations. It reports false if the observations are not there. Parts may be
-// very many, so it takes the observations out of them and puts them back.
+// poolWithout pools the parts of a cell as they were before the observations. It reports false if
+// the observations are not there. Parts may be very many, so it takes the observations out of them
+// and puts them back.
 func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Observation, now evidence.Instant) (was evidence.Sums, ok bool) {
 	type change struct {
 		at   int
@@ -453,7 +459,8 @@ func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Obs
 	return l.cfg.Caps.Pool(parts, now), true
 }
 
-// followUp does what may follow from an outcome: the item's copy of its segment, and a test for a change.
+// followUp does what may follow from an outcome: the item's copy of its segment, and a test for a
+// change.
 func (l *Learner) followUp(ctx context.Context, c *credit, now time.Time) error {
 	s, arm := c.segment, l.index[c.Choice.Arm]
 	if pooling, ok := l.cfg.Pooling.(Specializer); ok && !c.Choice.details.given {

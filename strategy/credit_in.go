@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit records of its own together with an
-// outcome. The disposition is final when [store.Do] has returned.
+// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit records
+// of its own together with an outcome. The disposition is final when [store.Do] has returned.
 func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error) {
 	defer because(&err, "observe")
 	now, did := l.cfg.Now(), new(Disposition)
@@ -100,63 +100,68 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	return w
 }
 
-// CreditIn brings the evidence on an answer's arm in line with [answer.Answer.ForArm], as a part of a step. Each part is an
-// outcome, with all that the answer took. CreditIn compares the parts with a.Choice.Credits, observes those that are new, takes
-// back those that no longer hold, with an entry in the audit, and updates a.Choice. The caller puts the answer's record.
+// CreditIn brings the evidence on an answer's arm in line with [answer.Answer.ForArm], as a part of
+// a step. Each part is an outcome, with all that the answer took. CreditIn compares the parts with
+// a.Choice.Credits, observes those that are new, takes back those that no longer hold, with an
+// entry in the audit, and updates a.Choice. The caller puts the answer's record.
 //
-// An answer of another learner stays as it is. An arm that is no longer configured is credited with nothing new. If what was
-// credited before can't be taken back, because the store's history no longer has it, or a part can't be observed, for example
-// because [Config].Reward has failed, nothing changes for the arm and all else of the step is committed. Then stands points to
-// the reason, an [evidence.ErrForgotten] in the first case, when [store.Do] has returned; it points to nil otherwise.
+// An answer of another learner stays as it is. An arm that is no longer configured is credited with
+// nothing new. If what was credited before can't be taken back, because the store's history no
+// longer has it, or a part can't be observed, for example because [Config].Reward has failed,
+// nothing changes for the arm and all else of the step is committed. Then stands points to the
+// reason, an [evidence.ErrForgotten] in the first case, when [store.Do] has returned; it points to
+// nil otherwise.
 func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err error) {
 	defer because(&err, "credit")
 	stands = new(error)
 	if a.Choice == nil {
 		return stands, nil
 	}
-	if p := l.plan(a, a.Choice); len(p.gone)+len(p.next) == 0 {
+	p := l.plan(a, a.Choice)
+	if len(p.gone)+len(p.next) == 0 {
 		p.apply(a)
 		return stands, nil
 	}
 	step := l.stepOf(tx, l.cfg.Now())
-	p := l.plan(a, step.before(a)) // the step may have credited the answer already, and nothing of that is committed
-	if a.Choice.Learner != l.cfg.Name {
-		step.failed = append(step.failed, fmt.Errorf("credit the arm %s of %s: %w", a.Choice.Arm, a.ID, errNoArm))
-		return stands, nil
+	if had := step.before(a); had != a.Choice {
+		// The step has credited the answer already, and nothing of that is committed.
+		p = l.plan(a, had)
 	}
-	if !l.isArm(a.Choice.Arm) && len(p.next) > 0 {
-		step.failed = append(step.failed, fmt.Errorf("credit the arm %s of %s: %w", a.Choice.Arm, a.ID, errNoArm))
+	switch {
+	case a.Choice.Learner != l.cfg.Name:
+		step.fails(a)
+		return stands, nil
+	case !l.isArm(a.Choice.Arm) && len(p.next) > 0:
+		step.fails(a)
 		p.withoutNext()
 	}
-	for _, o := range p.next {
-		if fault := l.validateOutcome(o, step.now); fault != nil {
-			*stands = fault
-			return stands, nil
-		}
-	}
-	if p.segment, err = l.segment(a.Choice.Category, a.Choice.Context); err != nil {
-		*stands = err
-		return stands, nil
-	}
-	if len(p.gone) > 0 {
-		there, err := l.takesBack(tx.Context(), p)
-		switch {
-		case err != nil:
-			return nil, err
-		case !there:
-			*stands = fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten)
-			return stands, nil
-		}
-	}
-	p.known = len(p.gone) > 0 || l.cfg.Change.FalseAlarms > 0
-	if p.known {
-		if p.before, err = partsIn(tx, p.cell()); err != nil {
-			return nil, err
-		}
+	if *stands, err = l.possible(tx, step, p); err != nil || *stands != nil {
+		return stands, err
 	}
 	step.plan(a.ID, p)
 	p.apply(a)
 	return stands, nil
+}
+
+// possible reads what a plan needs. It returns why the plan is not possible, if it is not.
+func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands, err error) {
+	for _, o := range p.next {
+		if fault := l.validateOutcome(o, step.now); fault != nil {
+			return fault, nil
+		}
+	}
+	if p.segment, stands = l.segment(p.choice.Category, p.choice.Context); stands != nil {
+		return stands, nil
+	}
+	if there, err := l.takesBack(tx.Context(), p); err != nil {
+		return nil, err
+	} else if !there {
+		return fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten), nil
+	}
+	if p.known = len(p.gone) > 0 || l.cfg.Change.FalseAlarms > 0; p.known {
+		p.before, err = partsIn(tx, p.cell())
+	}
+	return nil, err
 }
 
 var errNoArm = errors.New("the learner has no such arm, so the outcome is dropped")
@@ -188,10 +193,12 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	before, cost := slices.Clone(had.Credits), reportedCost(a)
 	for _, part := range a.ForArm() {
 		is := answer.ArmCredit{
-			Of: part.Of, Value: part.Value, Trust: part.Trust, Share: part.Share, Cost: cost, Dropped: l.drops(part.Trust),
+			Of: part.Of, Value: part.Value, Trust: part.Trust, Share: part.Share, Cost: cost,
+			Dropped: l.drops(part.Trust),
 		}
 		i := slices.IndexFunc(before, func(was answer.ArmCredit) bool {
-			return was.Of == is.Of && was.Value == is.Value && was.Trust == is.Trust && was.Share == is.Share && was.Cost == is.Cost
+			was.Number, was.Dropped = is.Number, is.Dropped
+			return was == is
 		})
 		if i >= 0 {
 			p.credits, before = append(p.credits, before[i]), slices.Delete(before, i, i+1)
@@ -210,7 +217,8 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	for _, was := range before {
 		if !was.Dropped {
 			p.gone = append(p.gone, Result{
-				ID: creditID(a, was.Number), Value: was.Value, Confidence: was.Trust * was.Share, At: a.Choice.At, Cost: was.Cost,
+				ID: creditID(a, was.Number), Value: was.Value, Confidence: was.Trust * was.Share, At: a.Choice.At,
+				Cost: was.Cost,
 			})
 		}
 	}
@@ -219,7 +227,8 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 
 // withoutNext leaves out what would be observed.
 func (p *creditPlan) withoutNext() {
-	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool { return c.Number > p.told-uint64(len(p.next)) })
+	first := p.told - uint64(len(p.next))
+	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool { return c.Number > first })
 	p.next, p.counts, p.revises = nil, nil, false
 }
 
@@ -233,17 +242,19 @@ func (p *creditPlan) apply(a *answer.Answer) {
 	a.Choice = &c
 }
 
-// outcomeOf returns a part of an answer's worth as an outcome. Each has all that the answer took, because its value is weighed
-// against that.
+// outcomeOf returns a part of an answer's worth as an outcome. Each has all that the answer took,
+// because its value is weighed against that.
 func (l *Learner) outcomeOf(a *answer.Answer, p *answer.Part) Outcome {
 	o := Outcome{
-		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source, At: p.At, Cost: reportedCost(a),
+		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source, At: p.At,
+		Cost: reportedCost(a),
 	}
-	if o.At.Before(a.Choice.At) { // an event may be reported long after it happened, and its arm be chosen then
-		o.At = a.Choice.At
+	if o.At.Before(a.Choice.At) {
+		o.At = a.Choice.At // an event may be reported long after it happened, and its arm be chosen then
 	}
 	if a.Reply != nil {
-		o.Cost, o.Latency, o.Tokens = o.Cost+a.Reply.Spent.Cost, a.Reply.Spent.Latency, a.Reply.Spent.Tokens
+		took := a.Reply.Spent
+		o.Cost, o.Latency, o.Tokens = o.Cost+took.Cost, took.Latency, took.Tokens
 	}
 	return o
 }
@@ -288,7 +299,8 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) (err er
 	for i, o := range p.counts {
 		own := l.batch(s, o, observed)
 		c := &credit{
-			Outcome: o, segment: s, before: p.before, known: p.known, made: own.Observations, follows: len(p.gone) == 0,
+			Outcome: o, segment: s, before: p.before, known: p.known, made: own.Observations,
+			follows: len(p.gone) == 0,
 		}
 		if i == 0 {
 			c.sampled = -len(p.gone)
@@ -342,6 +354,11 @@ func (c *crediting) before(a *answer.Answer) *answer.Choice {
 	return c.had[a.ID]
 }
 
+// fails notes that the arm of an answer can't be credited.
+func (c *crediting) fails(a *answer.Answer) {
+	c.failed = append(c.failed, fmt.Errorf("credit the arm %s of %s: %w", a.Choice.Arm, a.ID, errNoArm))
+}
+
 // plan notes how the credits of an answer change in the step.
 func (c *crediting) plan(id string, p *creditPlan) {
 	if c.plans[id] == nil {
@@ -367,8 +384,8 @@ func (c *crediting) segments() []*segment {
 
 type stepKey struct{ *Learner }
 
-// stepOf returns what the learner credits in this run of a step. From the commit on no load of the segments ends until the
-// memory is up to date.
+// stepOf returns what the learner credits in this run of a step. From the commit on no load of the
+// segments ends until the memory is up to date.
 func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{now: now}
@@ -476,7 +493,8 @@ type doubts struct {
 	ids map[string]bool
 }
 
-// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next commit that fails.
+// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next
+// commit that fails.
 const maxDoubts = 10_000
 
 // add reports whether any of the ids is new.
@@ -501,8 +519,8 @@ func (d *doubts) has(id string) bool {
 	return d.ids[id]
 }
 
-// takesBack reports whether the store can take back what a plan takes back. It looks into the store's history only if a commit
-// has failed before, because that costs a round trip.
+// takesBack reports whether the store can take back what a plan takes back. It looks into the
+// store's history only if a commit has failed before, because that costs a round trip.
 func (l *Learner) takesBack(ctx context.Context, p *creditPlan) (bool, error) {
 	var ids []string
 	for _, gone := range p.gone {

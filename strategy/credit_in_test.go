@@ -334,3 +334,23 @@ func TestHistoryOfAnswers(t *testing.T) {
 	require.NoError(t, h.Sweep(ctx, time.Time{}))
 	require.Len(t, found(strategy.Expired), 1)
 }
+
+// BenchmarkCreditIn credits an answer on which many people react one after the other. Each reaction changes the share of all.
+func BenchmarkCreditIn(b *testing.B) {
+	for _, people := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint("people=", people), func(b *testing.B) {
+			h := newHost(b, strategy.Config{})
+			q := strategy.Query{Item: "i"}
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				event := fmt.Sprint(n)
+				h.answer(event, q)
+				for person := range people {
+					_ = h.change(event, says(answer.Statement{By: fmt.Sprint(person), Value: 1, At: start}))
+				}
+			}
+		})
+	}
+}

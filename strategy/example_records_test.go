@@ -213,3 +213,39 @@ func ExampleLearner_Reset() {
 	// true
 	// ann: strategy.reset release notes: it was reworded
 }
+
+// A host commits a record of its own together with an outcome. If the ticket was changed by somebody else, the step runs again.
+func ExampleLearner_ObserveIn() {
+	ctx := context.Background()
+	clock := newExampleClock()
+	cfg := clock.recorded()
+	learner := learnerOf(cfg)
+	type ticket struct{ ID, State string }
+	tickets := store.View[ticket]{
+		Kind:  store.Kind{Name: "ticket"},
+		Place: func(t ticket) (string, time.Time, []string) { return t.ID, clock.now, nil },
+	}
+	if err := cfg.Store.Declare(ctx, tickets.Kind); err != nil {
+		panic(err)
+	}
+	choice, err := learner.Select(ctx, strategy.Query{Session: "ticket 7", Item: "billing"})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 { // the second delivery changes nothing
+		var did *strategy.Disposition
+		err = store.Do(ctx, cfg.Store, func(tx *store.Tx) error {
+			row, err := tickets.In(tx, "7")
+			if err != nil {
+				return err
+			}
+			tickets.Put(tx, ticket{"7", "resolved"}, row.Revision)
+			did, err = learner.ObserveIn(tx, strategy.Outcome{Choice: choice, ID: "resolved", Value: 1, Confidence: 1})
+			return err
+		})
+		fmt.Println(*did, err)
+	}
+	// Output:
+	// applied <nil>
+	// duplicate <nil>
+}

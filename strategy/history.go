@@ -14,8 +14,9 @@ import (
 	"github.com/heedhq/heed/internal/cells"
 )
 
-// History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one. The
-// loop may end early. After an error it ends. With Config.Unrecorded the error is [heed.ErrNotFound].
+// History returns the learner's choices that a filter lets pass, the newest first, each with its
+// outcome if it has one. The loop may end early. After an error it ends. With Config.Unrecorded the
+// error is [heed.ErrNotFound].
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
@@ -35,7 +36,8 @@ func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceR
 	}
 }
 
-// find yields the records that a filter lets pass, the newest first. It leaves the stage and the limit to the caller.
+// find yields the records that a filter lets pass, the newest first. It leaves the stage and the
+// limit to the caller.
 func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
 	return func(yield func(keptChoice, error) bool) {
 		if l.cfg.Unrecorded {
@@ -54,11 +56,13 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 	}
 }
 
-// Find returns the choice that an attribution is about: the last one made for an item in a session, at the given time or before.
-// If there is none, it is the first one made at most [evidence.MaxSkew] later, as clocks differ. So the same question finds the
-// same choice, even if heed has chosen again since. The zero time finds the last choice of all. Give the time at which the event
-// happened, and not that of its delivery: otherwise a second delivery may find another choice. The item may be empty, as in a
-// [Query]. Without such a choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
+// Find returns the choice that an attribution is about: the last one made for an item in a session,
+// at the given time or before. If there is none, it is the first one made at most
+// [evidence.MaxSkew] later, as clocks differ. So the same question finds the same choice, even if
+// heed has chosen again since. The zero time finds the last choice of all. Give the time at which
+// the event happened, and not that of its delivery: otherwise a second delivery may find another
+// choice. The item may be empty, as in a [Query]. Without such a choice, and with
+// Config.Unrecorded, the error is [heed.ErrNotFound].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
 	if session == "" {
@@ -83,9 +87,10 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 	return l.found(&last), nil
 }
 
-// FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in which the session chose
-// without an item: the choice made last at most. It is for an event that names a session alone, as that of a ticket. Without
-// any choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
+// FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in
+// which the session chose without an item: the choice made last at most. It is for an event that
+// names a session alone, as that of a ticket. Without any choice, and with Config.Unrecorded, the
+// error is [heed.ErrNotFound].
 func (l *Learner) FindSession(ctx context.Context, session string, at time.Time) (found []ChoiceRecord, err error) {
 	defer because(&err, "find session")
 	if session == "" {
@@ -151,8 +156,9 @@ type HistoryEntry struct {
 	Result
 }
 
-// Outcomes returns the outcomes of an item that the store still keeps, the last first: at most limit of them, or all if limit
-// is 0. They are the evidence behind the beliefs about the item. The query's session and permitted arms are ignored.
+// Outcomes returns the outcomes of an item that the store still keeps, the last first: at most
+// limit of them, or all if limit is 0. They are the evidence behind the beliefs about the item. The
+// query's session and permitted arms are ignored.
 func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []HistoryEntry, err error) {
 	defer because(&err, "outcomes")
 	if err := q.validate(); err != nil {

@@ -22,9 +22,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Learner chooses among arms by Thompson sampling and learns from the outcomes. Make one with [New]. All that it knows is in
-// the store, so another learner over the same store goes on where it stopped. It starts no goroutine and needs no closing. It
-// is safe for concurrent use by multiple goroutines.
+// A Learner chooses among arms by Thompson sampling and learns from the outcomes. Make one with
+// [New]. All that it knows is in the store, so another learner over the same store goes on where it
+// stopped. It starts no goroutine and needs no closing. It is safe for concurrent use by multiple
+// goroutines.
 type Learner struct {
 	cfg      Config
 	priors   []evidence.Beta
@@ -60,10 +61,11 @@ type remembered struct {
 	checked evidence.Instant // when its record was read last
 }
 
-// New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError]. It keeps its settings in
-// the store, by its name. If the host sets another half-life than the stored one, or caps while the store keeps sources together,
-// the error is a [*heed.SettingsError]: see [Rebuild]. If it does not set them, it gets the stored ones. Other settings replace
-// the stored ones, with an entry in the audit.
+// New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+// It keeps its settings in the store, by its name. If the host sets another half-life than the
+// stored one, or caps while the store keeps sources together, the error is a [*heed.SettingsError]:
+// see [Rebuild]. If it does not set them, it gets the stored ones. Other settings replace the
+// stored ones, with an entry in the audit.
 func New(ctx context.Context, cfg Config) (*Learner, error) {
 	l, err := build(cfg)
 	if err == nil {
@@ -115,13 +117,14 @@ func build(cfg Config) (*Learner, error) {
 // Config returns the configuration in force, defaults filled in.
 func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 
-// Select chooses an arm. It draws a reward for each permitted arm from the belief about it, and the greatest wins. Within a
-// session an item keeps the arm that was chosen first, until [Learner.EndSession], until the cache lets go of it, or until the
-// arm is no longer permitted.
+// Select chooses an arm. It draws a reward for each permitted arm from the belief about it, and the
+// greatest wins. Within a session an item keeps the arm that was chosen first, until
+// [Learner.EndSession], until the cache lets go of it, or until the arm is no longer permitted.
 //
-// Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't be read, or the choice can't be
-// recorded before the context is done, Select returns the error and a choice of the default arm, or of the first permitted one. A
-// host may go on with it: it is neither remembered nor recorded, but its outcome may be observed.
+// Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't
+// be read, or the choice can't be recorded before the context is done, Select returns the error and
+// a choice of the default arm, or of the first permitted one. A host may go on with it: it is
+// neither remembered nor recorded, but its outcome may be observed.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) { return l.choice(ctx, nil, q) }
 
 // choice chooses an arm, as a part of a step if there is one.
@@ -185,7 +188,8 @@ func (l *Learner) remember(ctx context.Context, q *Query, now time.Time, own *ow
 	return r.choice(), nil
 }
 
-// number returns the number of a choice whose session remembers nothing. Choices of one Query.Key have the same one.
+// number returns the number of a choice whose session remembers nothing. Choices of one Query.Key
+// have the same one.
 func (l *Learner) number(q *Query) uint64 {
 	if q.Session != "" || q.Key != "" {
 		return 0
@@ -193,16 +197,18 @@ func (l *Learner) number(q *Query) uint64 {
 	return l.loose.Add(1)
 }
 
-// fresh reports whether a remembered choice can be used without a look at the store, which follows after Config.Refresh.
+// fresh reports whether a remembered choice can be used without a look at the store, which follows
+// after Config.Refresh.
 func (l *Learner) fresh(r *remembered, q *Query, own *ownChoice, now time.Time) bool {
-	return l.holds(&r.made, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
+	return l.holds(&r.made, q, own, now) &&
+		(l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
 }
 
 // selected returns the notice of a choice that was made.
 func (l *Learner) selected(c *answer.Choice) heed.Selected {
 	return heed.Selected{
-		Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item,
-		Arm: string(c.Arm),
+		Component: l.watch.Name(), At: c.At, ID: c.ID.String(),
+		Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
 	}
 }
 
@@ -212,7 +218,8 @@ func (l *Learner) validateQuery(q *Query) error {
 	}
 	for i, arm := range q.Arms {
 		if _, ok := l.index[arm]; !ok {
-			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q, which is none of the learner's arms", arm)}
+			reason := fmt.Sprintf("has %q, which is none of the learner's arms", arm)
+			return &heed.InputError{Field: "Arms", Reason: reason}
 		}
 		if slices.Contains(q.Arms[:i], arm) {
 			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q more than once", arm)}
@@ -248,9 +255,9 @@ func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Tim
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
-// EndSession forgets the choices of a session. Later queries of the session choose anew, which gives the same arm if nothing
-// was learned meanwhile. Records of choices stay. Another learner over the same store that remembers a choice of the session
-// keeps it for at most Config.Refresh.
+// EndSession forgets the choices of a session. Later queries of the session choose anew, which
+// gives the same arm if nothing was learned meanwhile. Records of choices stay. Another learner
+// over the same store that remembers a choice of the session keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 	defer l.drop(session)
 	if l.cfg.Unrecorded || session == "" {
@@ -274,15 +281,16 @@ func (l *Learner) drop(session string) {
 	l.pointers.Drop(session)
 }
 
-// ended returns the batch that ends a session, whose record was read. If the id is not empty, it counts once.
+// ended returns the batch that ends a session, whose record was read. If the id is not empty, it
+// counts once.
 func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 	kept, err := sessions.Of(read)
 	next := sessionRow{ID: read.ID, Epoch: kept.Value.Epoch + 1, At: evidence.InstantOf(l.cfg.Now()).Time()}
 	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
 }
 
-// Refresh reads all segments in memory anew from the store. Call it after evidence was retracted, expunged or reset in the
-// store, or added by others.
+// Refresh reads all segments in memory anew from the store. Call it after evidence was retracted,
+// expunged or reset in the store, or added by others.
 func (l *Learner) Refresh(ctx context.Context) (err error) {
 	defer because(&err, "refresh")
 	return l.refreshAll(ctx, l.cfg.Now(), 0)
@@ -330,12 +338,15 @@ func (s *scratch) reset() {
 	s.Snapshot.Reset()
 }
 
-// raced reports whether a call that has failed with this error should be made again, as by [store.Do].
+// raced reports whether a call that has failed with this error should be made again, as by
+// [store.Do].
 func raced(err error) bool {
-	return (errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)) && !errors.As(err, new(*heed.SettingsError))
+	again := errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)
+	return again && !errors.As(err, new(*heed.SettingsError))
 }
 
-// repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing more than try.
+// repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing more
+// than try.
 func (l *Learner) repeat(ctx context.Context, try func() error) error {
 	err := try()
 	if !raced(err) {
@@ -344,9 +355,11 @@ func (l *Learner) repeat(ctx context.Context, try func() error) error {
 	return store.Do(ctx, l.cfg.Store, func(*store.Tx) error { return try() })
 }
 
-// choose takes the session's choice from its record, or makes one and records it. If several processes choose for one item at
-// the same time, one makes the choice and the others take it.
-func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, own *ownChoice, r *remembered) error {
+// choose takes the session's choice from its record, or makes one and records it. If several
+// processes choose for one item at the same time, one makes the choice and the others take it.
+func (l *Learner) choose(
+	ctx context.Context, q *Query, now time.Time, number uint64, own *ownChoice, r *remembered,
+) error {
 	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
 		return err
@@ -364,7 +377,8 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 
 // tryChoose makes one attempt to choose.
 func (l *Learner) tryChoose(
-	ctx context.Context, s *segment, q *Query, now time.Time, number uint64, own *ownChoice, scratch *scratch, r *remembered,
+	ctx context.Context, s *segment, q *Query, now time.Time, number uint64, own *ownChoice,
+	scratch *scratch, r *remembered,
 ) error {
 	scratch.reset()
 	scratch.cells = l.itemCells(s, q.Item, scratch.cells)
@@ -403,8 +417,8 @@ func (l *Learner) tryChoose(
 	return l.keep(ctx, q, scratch, last, r)
 }
 
-// recall takes over the choice that the session has made before, or reports false. Then it notes how many choices the session
-// has made for the item.
+// recall takes over the choice that the session has made before, or reports false. Then it notes
+// how many choices the session has made for the item.
 func (l *Learner) recall(
 	before *answer.Choice, epoch uint64, q *Query, own *ownChoice, now time.Time, r *remembered,
 ) bool {
@@ -444,8 +458,8 @@ func (l *Learner) isArm(arm ArmID) bool {
 	return ok
 }
 
-// keep commits the record of a choice, and its event. The record of the session's last choice for the item moves to the id of
-// that choice.
+// keep commits the record of a choice, and its event. The record of the session's last choice for
+// the item moves to the id of that choice.
 func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last keptChoice, r *remembered) error {
 	if l.cfg.Unrecorded && l.cfg.Topic == "" {
 		return nil
@@ -463,7 +477,8 @@ func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last kep
 			last.id = row.ID // it has no session
 		}
 		b.Records = append(scratch.records[:0], store.Record{
-			Ref: l.answers.Ref(last.id), Revision: last.revision, At: row.At, Keys: keys, Body: store.Of(&row.Answer),
+			Ref: l.answers.Ref(last.id), Revision: last.revision, At: row.At, Keys: keys,
+			Body: store.Of(&row.Answer),
 		})
 		if last.revision > 0 {
 			before, choice := *last.Answer, *last.Choice
@@ -478,7 +493,7 @@ func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last kep
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, scratch.batch[:]...)
 	if err == nil && !l.cfg.Unrecorded {
-		row.kept = keptChoice{Answer: &row.Answer, id: last.id, revision: receipts[0].Revision, place: row.kept.place}
+		row.kept.Answer, row.kept.id, row.kept.revision = &row.Answer, last.id, receipts[0].Revision
 		r.details.kept.Store(&row.kept)
 	}
 	return err
@@ -522,7 +537,8 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 	return d.choice()
 }
 
-// draw draws an arm and its parameters, with the randomness of the choice's number, its session or key, and its name in it.
+// draw draws an arm and its parameters, with the randomness of the choice's number, its session or
+// key, and its name in it.
 func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r *remembered) error {
 	key, name := cmp.Or(q.Session, q.Key), q.Item
 	if key != "" {
@@ -598,7 +614,8 @@ func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (set
 	return settings
 }
 
-// itemCells appends the cells of an item: its arms, what it was given if its pooling specialises, and how often it was reset.
+// itemCells appends the cells of an item: its arms, what it was given if its pooling specialises,
+// and how often it was reset.
 func (l *Learner) itemCells(s *segment, item string, cells []evidence.Cell) []evidence.Cell {
 	for i := range l.cfg.Arms {
 		cells = append(cells, s.space.arm(item, l.cfg.Arms[i].ID))
@@ -649,8 +666,8 @@ func (l *Learner) readItem(s *segment, item string, now time.Time, into *scratch
 	return resets
 }
 
-// Beliefs returns the belief about each arm of an item now, in the order of the arms. The query's session and permitted arms
-// are ignored.
+// Beliefs returns the belief about each arm of an item now, in the order of the arms. The query's
+// session and permitted arms are ignored.
 func (l *Learner) Beliefs(ctx context.Context, q Query) (_ []Belief, err error) {
 	defer because(&err, "beliefs")
 	if err := q.validate(); err != nil {

@@ -19,25 +19,30 @@ import (
 type Outcome struct {
 	// Choice is the one that is credited, as it was made in this process or read back from JSON.
 	Choice Choice
-	// ID tells the outcomes of one choice apart. Each counts once. Leave it "" if a choice has only one outcome. It must not
-	// begin with "heed:".
+	// ID tells the outcomes of one choice apart. Each counts once. Leave it "" if a choice has only
+	// one outcome. It must not begin with "heed:".
 	ID string
 	// Value is how good it was, from -1 (as bad as can be) to 1. 0 is neither good nor bad.
 	Value float64
-	// Confidence is the trust in the value, in (0, 1]. An outcome counts by its confidence over the scale of its segment, Σc²/Σc of the
-	// confidences of all its outcomes: equal confidences count as one each, and an unsure outcome counts less than the sure ones of
-	// the segment. Under [Copy], it counts by its confidence alone.
+	// Confidence is the trust in the value, in (0, 1]. An outcome counts by its confidence over the
+	// scale of its segment, Σc²/Σc of the confidences of all its outcomes: equal confidences count
+	// as one each, and an unsure outcome counts less than the sure ones of the segment. Under
+	// [Copy], it counts by its confidence alone.
 	Confidence float64
-	// Share is the part that this outcome has in what a choice was worth, in (0, 1], where several people say how one choice turned out:
-	// the outcomes of a choice whose shares add up to 1 count as one outcome. 0 means 1, all of it.
+	// Share is the part that this outcome has in what a choice was worth, in (0, 1], where several
+	// people say how one choice turned out: the outcomes of a choice whose shares add up to 1 count
+	// as one outcome. 0 means 1, all of it.
 	Share float64
-	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
+	// Channel and Source say how the outcome is known, and who caused it: see
+	// [evidence.Observation]. Both may be empty.
 	Channel string
 	Source  string
-	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero time means now.
+	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero
+	// time means now.
 	At time.Time
-	// Cost is what the choice cost, in a unit of the host's, from 0 to 1e15, Latency how long it took, and Tokens how many a model counted. They are kept
-	// in the choice's record, and change what is learned by [Config].Reward alone.
+	// Cost is what the choice cost, in a unit of the host's, from 0 to 1e15, Latency how long it
+	// took, and Tokens how many a model counted. They are kept in the choice's record, and change
+	// what is learned by [Config].Reward alone.
 	Cost    float64
 	Latency time.Duration
 	Tokens  int
@@ -55,10 +60,11 @@ const (
 	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence, or the learner is disabled
 )
 
-// Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a reward, (value+1)/2, once,
-// here. Observe returns when the store has it, in one commit with the choice's record. After an error other than a
-// [*heed.InputError] the same outcome may be observed again. It counts once. Bad input is a [*heed.InputError] and changes
-// nothing. A host that commits records of its own in the same commit uses [Learner.ObserveIn].
+// Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a
+// reward, (value+1)/2, once, here. Observe returns when the store has it, in one commit with the
+// choice's record. After an error other than a [*heed.InputError] the same outcome may be observed
+// again. It counts once. Bad input is a [*heed.InputError] and changes nothing. A host that commits
+// records of its own in the same commit uses [Learner.ObserveIn].
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{})
 	if err != nil {
@@ -67,8 +73,9 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	return dispositions[0], nil
 }
 
-// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. If ended is not empty it ends that
-// session with them, once for the id, which must not be empty then. If one outcome is not valid, none is counted.
+// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. If ended is
+// not empty it ends that session with them, once for the id, which must not be empty then. If one
+// outcome is not valid, none is counted.
 func (l *Learner) ObserveAll(ctx context.Context, outcomes []Outcome, id, ended string) ([]Disposition, error) {
 	var end ending
 	if ended != "" {
@@ -160,7 +167,8 @@ func (l *Learner) validateID(id string) error {
 	return nil
 }
 
-// validateTexts reports a text that a store can't keep. A choice that comes from outside may hold any.
+// validateTexts reports a text that a store can't keep. A choice that comes from outside may hold
+// any.
 func (o *Outcome) validateTexts() error {
 	c := &o.Choice
 	for _, p := range c.facts().Parameters {
@@ -181,8 +189,9 @@ func (l *Learner) evidenceID(o *Outcome) string {
 	return l.cfg.Name + ":" + string(choice) + ":" + o.ID
 }
 
-// batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items specialise after a number of sessions,
-// on how many the item was seen in. A silent session is none of them.
+// batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items
+// specialise after a number of sessions, on how many the item was seen in. A silent session is none
+// of them.
 func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
@@ -240,7 +249,8 @@ func (s *segment) expire() {
 	s.expired++
 }
 
-// specialize gives an item its copy of the segment's evidence. The copy is evidence of its own, under an id that counts once.
+// specialize gives an item its copy of the segment's evidence. The copy is evidence of its own,
+// under an id that counts once.
 func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
 	scratch := &scratch{cells: l.itemCells(s, item, nil)}
 	if err := l.read(ctx, s, now, scratch); err != nil {
@@ -274,7 +284,8 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	return err
 }
 
-// givenNothing is the weight of the mark that an item has specialised, where there was nothing to give. It changes no belief.
+// givenNothing is the weight of the mark that an item has specialised, where there was nothing to
+// give. It changes no belief.
 const givenNothing = 1e-9
 
 // give asks the model, which may be a host's, and panic.

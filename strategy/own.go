@@ -17,7 +17,8 @@ type ownChoice struct {
 	parameters []Setting // in the order of the arm's
 }
 
-// is reports whether a choice is of the same arm with the same parameters. Without a choice of the host's own, any is.
+// is reports whether a choice is of the same arm with the same parameters. Without a choice of the
+// host's own, any is.
 func (o *ownChoice) is(c *answer.Choice) bool {
 	if o == nil {
 		return true
@@ -29,19 +30,26 @@ func (o *ownChoice) into(c *answer.Choice) {
 	c.Arm, c.Parameters, c.Propensity = o.arm, o.parameters, o.propensity
 }
 
-// Record makes a choice of an arm that the host chose by itself, so that its outcomes are learned from: to observe before heed
-// chooses, or along with a rule of the host's. Such a choice counts as any other. Within a session, the same arm for the same
-// item is the same choice, and another arm replaces it. The query's permitted arms are ignored.
+// Record makes a choice of an arm that the host chose by itself, so that its outcomes are learned
+// from: to observe before heed chooses, or along with a rule of the host's. Such a choice counts as
+// any other. Within a session, the same arm for the same item is the same choice, and another arm
+// replaces it. The query's permitted arms are ignored.
 //
-// The propensity is the probability with which the host chose the arm, in (0, 1]; 0: unknown. It is what [Choice].Propensity
-// returns, and NaN if it is unknown. Parameters that are not given are not learned from. If the store fails, Record returns the
-// error and the choice, which is neither remembered nor recorded, but its outcome may be observed.
-func (l *Learner) Record(ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting) (Choice, error) {
+// The propensity is the probability with which the host chose the arm, in (0, 1]; 0: unknown. It is
+// what [Choice].Propensity returns, and NaN if it is unknown. Parameters that are not given are not
+// learned from. If the store fails, Record returns the error and the choice, which is neither
+// remembered nor recorded, but its outcome may be observed.
+func (l *Learner) Record(
+	ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting,
+) (Choice, error) {
 	return l.own(ctx, nil, q, arm, propensity, parameters)
 }
 
-// RecordIn does what [Learner.Record] does as a part of a step, and writes what [Learner.SelectIn] writes.
-func (l *Learner) RecordIn(tx *store.Tx, q Query, arm ArmID, propensity float64, parameters ...Setting) (Choice, error) {
+// RecordIn does what [Learner.Record] does as a part of a step, and writes what [Learner.SelectIn]
+// writes.
+func (l *Learner) RecordIn(
+	tx *store.Tx, q Query, arm ArmID, propensity float64, parameters ...Setting,
+) (Choice, error) {
 	return l.own(tx.Context(), tx, q, arm, propensity, parameters)
 }
 
@@ -77,7 +85,8 @@ func (l *Learner) own(
 	return d.choice(), err
 }
 
-// ownParameters checks what the host has chosen, and returns the parameters in the order of the arm's.
+// ownParameters checks what the host has chosen, and returns the parameters in the order of the
+// arm's.
 func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting, err error) {
 	at, ok := l.index[own.arm]
 	if !ok {

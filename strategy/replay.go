@@ -26,16 +26,19 @@ type effect struct {
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
-// Replay commits the events of this learner once more. From its log, in an empty store, it rebuilds the same beliefs and the
-// records of choices. Events that the store knows change nothing, so a log may be replayed in part, or again. Events of other
-// learners are passed over, unless a source was expunged. Replay returns how many events changed the evidence.
+// Replay commits the events of this learner once more. From its log, in an empty store, it rebuilds
+// the same beliefs and the records of choices. Events that the store knows change nothing, so a log
+// may be replayed in part, or again. Events of other learners are passed over, unless a source was
+// expunged. Replay returns how many events changed the evidence.
 //
-// A source that was expunged by [Learner.Reset] stays out, and so does an outcome that was taken back by [Learner.Retract]. A source also stays out
-// if the audit of this store has an entry for it whose action is "expunge": what it had caused until then is not counted. The log does not
-// know of anything else that was expunged, retracted or forgotten in the store: leave out of it what must not come back.
+// A source that was expunged by [Learner.Reset] stays out, and so does an outcome that was taken
+// back by [Learner.Retract]. A source also stays out if the audit of this store has an entry for it
+// whose action is "expunge": what it had caused until then is not counted. The log does not know of
+// anything else that was expunged, retracted or forgotten in the store: leave out of it what must
+// not come back.
 //
-// The log must be in order, and the store must remember its ids: see [memstore.Config]'s IDsFor. A payload that is not an
-// event ends the replay with a [*heed.InputError].
+// The log must be in order, and the store must remember its ids: see [memstore.Config]'s IDsFor. A
+// payload that is not an event ends the replay with a [*heed.InputError].
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
 func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
@@ -108,7 +111,8 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string
 	return changed, err
 }
 
-// effects returns what an event did to the evidence, without what expunged sources had caused. Of another learner's event it is what it expunged.
+// effects returns what an event did to the evidence, without what expunged sources had caused. Of
+// another learner's event it is what it expunged.
 func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Batch {
 	f := e.Effect
 	if f == nil {
@@ -136,8 +140,8 @@ func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Bat
 	return []store.Batch{b}
 }
 
-// replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing to write. A record that is
-// gone stays so.
+// replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing
+// to write. A record that is gone stays so.
 func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.Record, error) {
 	if l.cfg.Unrecorded || e.Choice == nil {
 		return nil, nil

@@ -17,8 +17,9 @@ import (
 // A segmentKey names a segment.
 type segmentKey struct{ category, context string }
 
-// A segment is the learner's memory of one segment. It is derived from the store, and read anew now and then. Its beliefs about items
-// are in its model: see [Model], and two_level.go for the default. A model gets its priors as a [Segment].
+// A segment is the learner's memory of one segment. It is derived from the store, and read anew now
+// and then. Its beliefs about items are in its model: see [Model], and two_level.go for the
+// default. A model gets its priors as a [Segment].
 type segment struct {
 	segmentKey
 	space space
@@ -35,7 +36,8 @@ type segment struct {
 	touched    map[touched]bool   // by outcomes since a load began; nil while there is none
 	own        map[string]bool    // items that outcomes came for of late; nil unless the model is of a sample
 
-	// observers has a token of each goroutine that adds evidence. The end of a load takes all tokens: see load.
+	// observers has a token of each goroutine that adds evidence. The end of a load takes all
+	// tokens: see load.
 	observers chan struct{}
 	loading   lock.Lock // of making the model anew
 }
@@ -87,7 +89,8 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 	return true, nil
 }
 
-// state reports whether there is a model, and whether it is fresh. After the clock was put back it is not.
+// state reports whether there is a model, and whether it is fresh. After the clock was put back it
+// is not.
 func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -116,7 +119,8 @@ func (s *segment) resetsOf(c *Choice) (n resets) {
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
-// read reads what is named in the scratch, in one round trip. It loads the segment if that is older than Config.Refresh.
+// read reads what is named in the scratch, in one round trip. It loads the segment if that is older
+// than Config.Refresh.
 func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scratch) error {
 	stale, err := l.stale(ctx, s, now)
 	switch {
@@ -158,7 +162,8 @@ func leading(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	return parts[:end]
 }
 
-// listed yields the parts of each cell, which a store lists one after the other. It uses the slice again.
+// listed yields the parts of each cell, which a store lists one after the other. It uses the slice
+// again.
 func listed(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, error] {
 	return func(yield func([]evidence.Part, error) bool) {
 		var parts []evidence.Part
@@ -189,8 +194,8 @@ func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.
 	return cells
 }
 
-// parameterBelief is the belief about one value of a parameter. All values start at the even prior. The scale is that of the weights
-// in the segment.
+// parameterBelief is the belief about one value of a parameter. All values start at the even prior.
+// The scale is that of the weights in the segment.
 func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant, scale float64) evidence.Beta {
 	return countsOf(l.cfg.Caps.Pool(parts, now), scale, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }

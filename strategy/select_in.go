@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Wants names what [Learner.SelectIn] reads for a query, so that a step reads it together with what else it needs. It names
-// nothing if this process remembers the session's choice.
+// Wants names what [Learner.SelectIn] reads for a query, so that a step reads it together with what
+// else it needs. It names nothing if this process remembers the session's choice.
 func (l *Learner) Wants(q Query) (w store.Wants) {
 	if l.cfg.Disabled || l.validateQuery(&q) != nil {
 		return w
@@ -32,16 +32,19 @@ func (l *Learner) Wants(q Query) (w store.Wants) {
 	return w
 }
 
-// SelectIn chooses an arm as a part of a step, for a host that keeps the choice in a record of an answer: see
-// [Learner.CreditIn]. It draws as [Learner.Select] does, and the rules for errors are the same. It writes no answer. If a
-// session chooses for an item for the first time, it writes a small record, by which all processes give the session one arm.
-// Without a session it writes nothing. With [Config].Topic it adds the choice's event.
+// SelectIn chooses an arm as a part of a step, for a host that keeps the choice in a record of an
+// answer: see [Learner.CreditIn]. It draws as [Learner.Select] does, and the rules for errors are
+// the same. It writes no answer. If a session chooses for an item for the first time, it writes a
+// small record, by which all processes give the session one arm. Without a session it writes
+// nothing. With [Config].Topic it adds the choice's event.
 func (l *Learner) SelectIn(tx *store.Tx, q Query) (Choice, error) {
 	return l.choice(tx.Context(), tx, q)
 }
 
 // pointed returns the choice that this process remembers of a session, if the choice is still good.
-func (l *Learner) pointed(q *Query, name string, own *ownChoice, now time.Time) (*remembered, bool) {
+func (l *Learner) pointed(
+	q *Query, name string, own *ownChoice, now time.Time,
+) (*remembered, bool) {
 	r, ok := l.pointers.Get(q.Session, name, now)
 	if !ok || !l.fresh(*r, q, own, now) {
 		return nil, false
@@ -76,7 +79,9 @@ func (l *Learner) rememberIn(tx *store.Tx, of Query, now time.Time, own *ownChoi
 }
 
 // chooseIn takes over the choice that a session's record points to, or makes one.
-func (l *Learner) chooseIn(tx *store.Tx, q *Query, name string, now time.Time, own *ownChoice, r *remembered) error {
+func (l *Learner) chooseIn(
+	tx *store.Tx, q *Query, name string, now time.Time, own *ownChoice, r *remembered,
+) error {
 	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
 		return err
@@ -119,7 +124,8 @@ func (l *Learner) chooseIn(tx *store.Tx, q *Query, name string, now time.Time, o
 	return err
 }
 
-// readIn reads what is named in the scratch as a part of a step. It loads the segment if that is older than Config.Refresh.
+// readIn reads what is named in the scratch as a part of a step. It loads the segment if that is
+// older than Config.Refresh.
 func (l *Learner) readIn(tx *store.Tx, s *segment, now time.Time, into *scratch) error {
 	if err := l.reload(tx.Context(), s, now); err != nil {
 		return err
@@ -137,8 +143,8 @@ func (l *Learner) reload(ctx context.Context, s *segment, now time.Time) error {
 	return l.load(ctx, s, now, &scratch{})
 }
 
-// BeliefsIn does what [Learner.Beliefs] does as a part of a step. What it reads is among what [Learner.Wants] names, unless this
-// process remembers the session's choice.
+// BeliefsIn does what [Learner.Beliefs] does as a part of a step. What it reads is among what
+// [Learner.Wants] names, unless this process remembers the session's choice.
 func (l *Learner) BeliefsIn(tx *store.Tx, q Query) (_ []Belief, err error) {
 	defer because(&err, "beliefs")
 	if err := q.validate(); err != nil {

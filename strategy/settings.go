@@ -18,7 +18,8 @@ import (
 // component begins the names of learners among all that has settings in a store.
 const component = "strategy/"
 
-// settings returns the learner's settings, to be kept in the store. They point into its configuration.
+// settings returns the learner's settings, to be kept in the store. They point into its
+// configuration.
 func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	c := &l.cfg
 	c.BySource = c.policy().ByOrigin
@@ -70,7 +71,8 @@ func (s *storedPooling) pooling() (Pooling, error) {
 	return nil, nil
 }
 
-// history is how many outcomes of a cell a store keeps by default. An outcome can be taken back as long as it is among them.
+// history is how many outcomes of a cell a store keeps by default. An outcome can be taken back as
+// long as it is among them.
 const history = 10_000
 
 // declare says how what a learner writes is kept.
@@ -85,7 +87,8 @@ func (l *Learner) declare(ctx context.Context) error {
 	return l.cfg.Store.Declare(ctx, kinds...)
 }
 
-// open reconciles the learner's settings with those of the store. refresh tells that Config.Refresh follows the half-life.
+// open reconciles the learner's settings with those of the store. refresh tells that Config.Refresh
+// follows the half-life.
 func (l *Learner) open(ctx context.Context, refresh bool) error {
 	if err := l.declare(ctx); err != nil {
 		return err
@@ -103,11 +106,12 @@ func (l *Learner) settle(refresh bool) {
 	l.policies = l.cfg.kept(l.kinds)
 }
 
-// Rebuild makes all sums of the learner of this name again from their history, under another half-life or without sources. It
-// stores the settings of this configuration, writes an entry in the audit, and returns the learner. Call it after a
-// [*heed.SettingsError] of [New]. If the store no longer has the whole history, the error is [evidence.ErrForgotten] and nothing
-// changes. Then [Learner.Reset] the segments under the stored settings, and call Rebuild again. Other processes that use the old
-// settings get a [*heed.SettingsError] from then on.
+// Rebuild makes all sums of the learner of this name again from their history, under another
+// half-life or without sources. It stores the settings of this configuration, writes an entry in
+// the audit, and returns the learner. Call it after a [*heed.SettingsError] of [New]. If the store
+// no longer has the whole history, the error is [evidence.ErrForgotten] and nothing changes. Then
+// [Learner.Reset] the segments under the stored settings, and call Rebuild again. Other processes
+// that use the old settings get a [*heed.SettingsError] from then on.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner, err error) {
 	defer because(&err, "rebuild")
 	l, err := build(cfg)
@@ -125,7 +129,8 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 		return err
 	}
 	own := l.settings(storePooling(l.cfg.Pooling))
-	// The settings are stored as they were before, if at all, so that the record is there to be changed.
+	// The settings are stored as they were before, if at all, so that the record is there to be
+	// changed.
 	l.settle(refresh)
 	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()
 	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
@@ -165,9 +170,10 @@ func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) 
 	return slices.Compact(cells), nil
 }
 
-// Open returns the learner of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
-// writes nothing, and the settings of cfg give way to the stored ones. A pooling of the host's own is not in the store, so that
-// of cfg is used. Without such a learner Open returns [heed.ErrNotFound].
+// Open returns the learner of cfg.Name with the settings that its host has left in the store, for a
+// tool beside the host. It writes nothing, and the settings of cfg give way to the stored ones. A
+// pooling of the host's own is not in the store, so that of cfg is used. Without such a learner
+// Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	defer because(&err, "open")
 	if cfg.Store == nil {

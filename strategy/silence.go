@@ -18,8 +18,9 @@ const silenceChannel = "silence"
 
 const silenceID = reserved + silenceChannel
 
-// silentParameter names the evidence of silence on one parameter of an arm. It has an id of its own, as many items share
-// the parameter, and the store may have forgotten it there while it still knows it on the arm.
+// silentParameter names the evidence of silence on one parameter of an arm. It has an id of its
+// own, as many items share the parameter, and the store may have forgotten it there while it still
+// knows it on the arm.
 func silentParameter(silence string, n int) string { return fmt.Sprintf("%s:%d", silence, n) }
 
 // silences returns the ids of the evidence that silence on a choice makes.
@@ -31,10 +32,12 @@ func (l *Learner) silences(c *Choice) []string {
 	return ids
 }
 
-// Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero. Pending choices of this learner
-// that are older than Config.Silence says expire, and segments in memory that are older than Config.Refresh are read anew. The
-// host calls it now and then, as [heed.Run] does. Several sweeps may run at the same time. The next sweep does what a failed
-// one could not do. A choice whose silence can't be counted, as the store has other policies, does not hold up others.
+// Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero.
+// Pending choices of this learner that are older than Config.Silence says expire, and segments in
+// memory that are older than Config.Refresh are read anew. The host calls it now and then, as
+// [heed.Run] does. Several sweeps may run at the same time. The next sweep does what a failed one
+// could not do. A choice whose silence can't be counted, as the store has other policies, does not
+// hold up others.
 func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	defer because(&err, "sweep")
 	if own := l.cfg.Now(); now.IsZero() || now.After(own) {
@@ -49,7 +52,8 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	return err
 }
 
-// expireChoices makes the choices expire that are due, the oldest first. It returns how many it did, and the first error.
+// expireChoices makes the choices expire that are due, the oldest first. It returns how many it
+// did, and the first error.
 func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, first error) {
 	if l.cfg.Unrecorded {
 		return 0, ctx.Err()
@@ -85,7 +89,8 @@ func (l *Learner) overdue(c *Choice, now time.Time) bool {
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*heed.SettingsError)) }
 
-// expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false if somebody was quicker.
+// expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false
+// if somebody was quicker.
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
 	row, choice, c := *kept.Answer, *kept.Choice, ChoiceOf(kept.Choice)
 	row.Choice, choice.Expired = &choice, true

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A Cache remembers values by group and name, each for a time to live and as many as it has room for, and those that are
-// being made. When it is full, a new value takes the place of the one that was not asked for longest, among those of the
-// shard that it goes to. A value is made once, however many callers ask for it at the same time. Cache is safe for
-// concurrent use.
+// A Cache remembers values by group and name, each for a time to live and as many as it has room
+// for, and those that are being made. When it is full, a new value takes the place of the one that
+// was not asked for longest, among those of the shard that it goes to. A value is made once,
+// however many callers ask for it at the same time. Cache is safe for concurrent use.
 type Cache[V any] struct {
 	seed   maphash.Seed
 	ttl    time.Duration
@@ -32,8 +32,8 @@ type shard[V any] struct {
 
 type key struct{ group, name string }
 
-// An entry is on the ring of its shard and on the chain of its group while it is kept. Its value does not change once it
-// is made.
+// An entry is on the ring of its shard and on the chain of its group while it is kept. Its value
+// does not change once it is made.
 type entry[V any] struct {
 	key            key
 	value          V
@@ -69,9 +69,10 @@ func (c *Cache[V]) shard(group string) *shard[V] {
 	return &c.shards[maphash.String(c.seed, group)%uint64(len(c.shards))]
 }
 
-// Do returns the value of a name in a group, and whether it was there. If it is not, or is past its time, or usable says
-// that it will not do, make makes it, given how many values the key has had before; other callers wait for that, or until
-// their context is done. A value that could not be made is not kept.
+// Do returns the value of a name in a group, and whether it was there. If it is not, or is past its
+// time, or usable says that it will not do, make makes it, given how many values the key has had
+// before; other callers wait for that, or until their context is done. A value that could not be
+// made is not kept.
 func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 	usable func(*V) bool, fill func(v *V, number uint64) error,
 ) (value *V, hit bool, err error) {
@@ -101,7 +102,8 @@ func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 	}
 }
 
-// Get returns the value of a name in a group if it is kept and not past its time. It waits for nothing.
+// Get returns the value of a name in a group if it is kept and not past its time. It waits for
+// nothing.
 func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	s := c.shard(group)
 	s.mu.Lock()
@@ -114,8 +116,8 @@ func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	return &e.value, true
 }
 
-// Put keeps a value that was made elsewhere, and replaces the value of the same name. It does nothing if [Cache.Do] is
-// making a value of this name.
+// Put keeps a value that was made elsewhere, and replaces the value of the same name. It does
+// nothing if [Cache.Do] is making a value of this name.
 func (c *Cache[V]) Put(group, name string, now time.Time, value V) {
 	s, k := c.shard(group), key{group, name}
 	s.mu.Lock()
@@ -190,7 +192,8 @@ func (s *shard[V]) add(e *entry[V]) {
 	s.link(e)
 }
 
-// evict removes the entry that was not used longest. One that is being made stays, as others wait for it.
+// evict removes the entry that was not used longest. One that is being made stays, as others wait
+// for it.
 func (s *shard[V]) evict() {
 	for e := s.recent.newer; e != &s.recent; e = e.newer {
 		if e.made {

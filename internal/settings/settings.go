@@ -1,4 +1,5 @@
-// Package settings keeps the settings of a component in its store, so that all that use the store agree on them.
+// Package settings keeps the settings of a component in its store, so that all that use the store
+// agree on them.
 package settings
 
 import (
@@ -19,13 +20,15 @@ import (
 // A Field is one setting of a component.
 type Field struct {
 	Name string
-	// Value points to the setting in the configuration in force, with defaults applied. JSON must keep it exactly.
+	// Value points to the setting in the configuration in force, with defaults applied. JSON must
+	// keep it exactly.
 	Value any
 	// Set tells that the host has set the field. A field that is not set is stored as not set.
 	Set bool
-	// Fixed tells that the setting changes what is stored. A host that sets another value than the stored one is refused; a
-	// host that does not set it gets the stored one, whatever the default is by now. A field that is not fixed applies when
-	// evidence is read: the host's is taken over, and the change is audited.
+	// Fixed tells that the setting changes what is stored. A host that sets another value than the
+	// stored one is refused; a host that does not set it gets the stored one, whatever the default
+	// is by now. A field that is not fixed applies when evidence is read: the host's is taken over,
+	// and the change is audited.
 	Fixed bool
 }
 
@@ -64,8 +67,9 @@ var kind = store.View[row]{
 	},
 }
 
-// Open keeps the component's settings in the store, where they are not there yet, and reconciles the two where they are:
-// see [Field]. It declares the kinds that it needs. A refusal is a [*heed.SettingsError].
+// Open keeps the component's settings in the store, where they are not there yet, and reconciles
+// the two where they are: see [Field]. It declares the kinds that it needs. A refusal is a
+// [*heed.SettingsError].
 func Open(ctx context.Context, st store.Store, now time.Time, c Component) error {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return err
@@ -124,8 +128,8 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 	return next, changes, nil
 }
 
-// Overwrite returns the record that makes these settings the stored ones, for the commit that rebuilds or resets what is
-// stored under the others. It declares the kinds that the commit needs.
+// Overwrite returns the record that makes these settings the stored ones, for the commit that
+// rebuilds or resets what is stored under the others. It declares the kinds that the commit needs.
 func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record, error) {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return store.Record{}, err
@@ -139,8 +143,9 @@ func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time
 	return kind.Record(next, kept.Revision), err
 }
 
-// Adopt sets each field to the value in the store, and changes nothing there. It is for a tool beside the application whose
-// settings these are. A component without settings in the store is [heed.ErrNotFound].
+// Adopt sets each field to the value in the store, and changes nothing there. It is for a tool
+// beside the application whose settings these are. A component without settings in the store is
+// [heed.ErrNotFound].
 func Adopt(ctx context.Context, st store.Store, c Component) error {
 	stored, err := Stored(ctx, st, c.Name)
 	if err != nil {

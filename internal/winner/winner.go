@@ -1,4 +1,5 @@
-// Package winner finds out which of several ways is the best: how to share the next tries, and when there is enough to stop.
+// Package winner finds out which of several ways is the best: how to share the next tries, and when
+// there is enough to stop.
 package winner
 
 import (
@@ -8,8 +9,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Record is what one way has shown: how much its outcomes weigh in all, and the sum of their rewards, each in [0, 1]. A weight is at
-// most 1.
+// A Record is what one way has shown: how much its outcomes weigh in all, and the sum of their
+// rewards, each in [0, 1]. A weight is at most 1.
 type Record struct {
 	Mass   float64 `json:"mass"`
 	Reward float64 `json:"reward"`
@@ -29,7 +30,8 @@ func (r Record) Mean() float64 {
 	return r.Reward / r.Mass
 }
 
-// most is the logarithm of the likelihood of the rewards, each mean weighed by Beta(½, ½) (Robbins 1970).
+// most is the logarithm of the likelihood of the rewards, each mean weighed by Beta(½, ½) (Robbins
+// 1970).
 func (r Record) most() float64 {
 	s, f := r.Reward, r.Mass-r.Reward
 	return lbeta(s+0.5, f+0.5) - math.Log(math.Pi) // B(½, ½) is π
@@ -65,11 +67,13 @@ func lbeta(a, b float64) float64 {
 	return x + y - z
 }
 
-// Against is the logarithm of the evidence against "the mean of r is by gap greater than that of other", at the two means that fit best.
+// Against is the logarithm of the evidence against "the mean of r is by gap greater than that of
+// other", at the two means that fit best.
 //
-// The evidence against a pair of means is the product of what most and loglik give of both. If the pair is right, it is above 1/δ at any time with a
-// probability of at most δ, however the tries are shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others in
-// [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
+// The evidence against a pair of means is the product of what most and loglik give of both. If the
+// pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries are
+// shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others
+// in [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
 func Against(r, other Record, gap float64) float64 {
 	low, high := max(0, gap), min(1, 1+gap) // of the mean of r
 	if !(low < high) {
@@ -90,8 +94,9 @@ func Against(r, other Record, gap float64) float64 {
 // enough is how much must speak against each of the others.
 func enough(ways int, miss float64) float64 { return math.Log(float64(max(ways-1, 1)) / miss) }
 
-// Gap returns the least and the greatest difference of the two means that the records allow. The number of ways widens these bounds: over all
-// pairs of the best way with another, and at all times, they are wrong with a probability of at most miss.
+// Gap returns the least and the greatest difference of the two means that the records allow. The
+// number of ways widens these bounds: over all pairs of the best way with another, and at all
+// times, they are wrong with a probability of at most miss.
 func Gap(r, other Record, ways int, miss float64) (low, high float64) {
 	wanted, middle := enough(ways, miss), r.Mean()-other.Mean()
 	return bound(r, other, middle, -1, wanted), bound(r, other, middle, 1, wanted)
@@ -109,8 +114,9 @@ func bound(r, other Record, middle, end, wanted float64) float64 {
 	return end
 }
 
-// Stop returns the way that is surely the best, or at most by indifference worse than the best. -1: there is none yet. Over all
-// times at which it is asked, it is wrong with a probability of at most miss.
+// Stop returns the way that is surely the best, or at most by indifference worse than the best. -1:
+// there is none yet. Over all times at which it is asked, it is wrong with a probability of at most
+// miss.
 func Stop(records []Record, miss, indifference float64) int {
 	best, wanted := 0, enough(len(records), miss)
 	for i, r := range records {
@@ -126,8 +132,9 @@ func Stop(records []Record, miss, indifference float64) int {
 	return best
 }
 
-// Shares returns with which probability each way is tried next, by top-two Thompson sampling (Russo 2016): the draw from the beliefs
-// that is the greatest, or, with the same probability, that of the first other way which is the greatest in a further draw.
+// Shares returns with which probability each way is tried next, by top-two Thompson sampling (Russo
+// 2016): the draw from the beliefs that is the greatest, or, with the same probability, that of the
+// first other way which is the greatest in a further draw.
 func Shares(records []Record) []float64 {
 	n := len(records)
 	if n == 1 {
@@ -159,7 +166,8 @@ func Shares(records []Record) []float64 {
 	return shares
 }
 
-// certain is the probability below which the other ways are told apart by the evidence against them.
+// certain is the probability below which the other ways are told apart by the evidence against
+// them.
 const certain = 1e-9
 
 // challenger is the way that least speaks against being as good as the leader.
@@ -176,8 +184,9 @@ func challenger(records []Record, leader int) int {
 	return at
 }
 
-// Refuted reports whether it is sure that some way is better than the one of the lead by more than indifference. Over all times at which
-// it is asked, it is wrong with a probability of at most miss.
+// Refuted reports whether it is sure that some way is better than the one of the lead by more than
+// indifference. Over all times at which it is asked, it is wrong with a probability of at most
+// miss.
 func Refuted(records []Record, lead int, miss, indifference float64) bool {
 	first, wanted := records[lead], enough(len(records), miss)
 	return slices.ContainsFunc(records, func(r Record) bool {
@@ -185,18 +194,21 @@ func Refuted(records []Record, lead int, miss, indifference float64) bool {
 	})
 }
 
-// Seen is what there was at a look: how many outcomes of all ways, and their sums, before any limits.
+// Seen is what there was at a look: how many outcomes of all ways, and their sums, before any
+// limits.
 type Seen struct {
 	Outcomes float64
 	Sums     []Record
 }
 
-// Due reports whether another look may tell more: outcomes have grown by a fiftieth, or some were taken back.
+// Due reports whether another look may tell more: outcomes have grown by a fiftieth, or some were
+// taken back.
 func (s Seen) Due(now Seen) bool {
 	return now.Outcomes >= s.Outcomes*1.02 || now.Outcomes < s.Outcomes || Lost(s.Sums, now.Sums)
 }
 
-// Lost reports whether outcomes were taken back: further ones only add to what each way gained, and to what it missed.
+// Lost reports whether outcomes were taken back: further ones only add to what each way gained, and
+// to what it missed.
 func Lost(before, now []Record) bool {
 	less := func(now, before float64) bool { return now < before-1e-9*max(1, before) }
 	if len(before) != len(now) {

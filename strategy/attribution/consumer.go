@@ -19,10 +19,16 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// Config configures a [Consumer]. Learner, Stream and DeadLetters must be set. Every other field has a default.
+// Config configures a [Consumer]. Learner or Answers, Stream and DeadLetters must be set. Every
+// other field has a default.
 type Config struct {
-	// Learner learns from what is read. It must record its choices, as the consumer finds them there.
+	// Learner learns from what is read, if it is used without package loop. It must record its
+	// choices, because the consumer finds them there.
 	Learner *strategy.Learner
+	// Answers records what is read as outcomes of answers, in place of Learner. Set it to the
+	// *loop.Agent that gave them: an outcome then ends the silence, counts for the heuristic and
+	// for the arm, and is listed with the answer.
+	Answers Answers
 	// Stream delivers the events, each with a [Report].
 	Stream stream.Source
 	// DeadLetters takes the events that can't be applied, each as a [DeadLetter].
@@ -45,6 +51,16 @@ type Config struct {
 	Drain time.Duration
 	// Observer is told of dead letters and hidden failures. The learner has one of its own, for what it counts.
 	Observer heed.Observer
+}
+
+// Answers records outcomes on the answers that they are about. A *loop.Agent does.
+type Answers interface {
+	// Attribute records an outcome of the answer of an id. If the id is empty, it is the answer
+	// that was given last in a session at the outcome's moment, for o.Choice.Item unless that is
+	// empty. Without such an answer the error is [heed.ErrNotFound].
+	Attribute(ctx context.Context, id, session string, o strategy.Outcome) (strategy.Disposition, error)
+	// EndSession forgets the choices of a session.
+	EndSession(ctx context.Context, session string) error
 }
 
 // A Hook is told what a [Consumer] has learned. It is the place for the detection of novelty. Either function may be nil. They
@@ -101,7 +117,9 @@ func New(cfg Config) (*Consumer, error) {
 	cfg.Workers, cfg.Attempts = cmp.Or(cfg.Workers, 1), cmp.Or(cfg.Attempts, 5)
 	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers))}
 	var found faults.List
-	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
+	c.learner = strategy.Config{Name: "answers", Now: time.Now} //nolint:forbidigo // of dead letters alone
+	found.Check(cfg.Learner != nil || cfg.Answers != nil, "Learner", nil, "must be set, or Answers")
+	found.Check(cfg.Learner == nil || cfg.Answers == nil, "Answers", nil, "must not be set together with Learner")
 	if cfg.Learner != nil {
 		c.learner = cfg.Learner.Config()
 		cfg.Router.MinConfidence = cmp.Or(cfg.Router.MinConfidence, c.learner.MinConfidence)
@@ -335,6 +353,9 @@ func (c *Consumer) apply(ctx context.Context, e stream.Event, n *news) error {
 	if err != nil {
 		return err
 	}
+	if c.cfg.Answers != nil {
+		return c.attribute(ctx, e, &report, n)
+	}
 	outcomes, unmatched, err := c.outcomesOf(ctx, e, &report)
 	if err != nil {
 		return err
@@ -362,6 +383,41 @@ func (c *Consumer) apply(ctx context.Context, e stream.Event, n *news) error {
 	})
 	n.ended = ended
 	return nil
+}
+
+// attribute records the outcomes of a report on the answers that they are about. Each is a commit: if one
+// fails, the report is read again, and those that were recorded are repetitions.
+func (c *Consumer) attribute(ctx context.Context, e stream.Event, r *Report, n *news) error {
+	n.outcomes = nil
+	signals := c.cfg.Router.balances(r.Signals)
+	for i := range r.Items {
+		worth := &r.Items[i]
+		o, ok, err := c.cfg.Router.route(worth, signals[worth.Session])
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		o.Choice.Item, o.ID, o.Source, o.At = worth.Item, fmt.Sprintf("%s/%d", e.ID, i), r.Source, e.At
+		did, err := c.cfg.Answers.Attribute(ctx, worth.Answer, worth.Session, o)
+		switch {
+		case errors.Is(err, heed.ErrNotFound):
+			c.count(func(n *Counts) { n.Unmatched++ })
+		case err != nil:
+			return err
+		case did == strategy.Applied:
+			n.outcomes = append(n.outcomes, o)
+			c.count(func(n *Counts) { n.Outcomes++ })
+		default:
+			c.count(func(n *Counts) { n.Duplicates++ })
+		}
+	}
+	if !r.Ended {
+		return nil
+	}
+	n.ended = r.Session
+	return c.cfg.Answers.EndSession(ctx, r.Session)
 }
 
 // outcomesOf returns the outcomes of a report, and how many of its worths are of no known choice.

@@ -19,22 +19,25 @@ import (
 
 // Config configures a [Race]. Learner must be set.
 type Config struct {
-	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife must be 0. With its Change, a change of
-	// an arm in use opens the race anew. Its Exploration must have a Bonus of 0, or of 1, as under Guarded: a race then gives each arm MinSamples
+	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife
+	// must be 0. With its Change, a change of an arm in use opens the race anew. Its Exploration
+	// must have a Bonus of 0, or of 1, as under Guarded: a race then gives each arm MinSamples
 	// outcomes first.
 	Learner *strategy.Learner
-	// Error is the probability with which a race may ever end with an arm that is worse than another by more than Indifference, in (0, ½). It
-	// holds for each time that the race is opened. 0 means 0.05.
+	// Error is the probability with which a race may ever end with an arm that is worse than
+	// another by more than Indifference, in (0, ½). It holds for each time that the race is opened.
+	// 0 means 0.05.
 	Error float64
-	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it, a race of two equally good arms
-	// never ends. 0 means 0.01.
+	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it,
+	// a race of two equally good arms never ends. 0 means 0.01.
 	Indifference float64
-	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each as often. A change for the better of an arm that is
-	// never chosen goes unnoticed. 0: none.
+	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each
+	// as often. A change for the better of an arm that is never chosen goes unnoticed. 0: none.
 	Explore float64
 }
 
-// A Race looks for the best arm of a learner, for each category, context and item by itself. Make one with [New].
+// A Race looks for the best arm of a learner, for each category, context and item by itself. Make
+// one with [New].
 //
 // It is safe for concurrent use by multiple goroutines.
 type Race struct {
@@ -121,8 +124,9 @@ var endings = store.View[ending]{
 	},
 }
 
-// Select chooses an arm: by the shares of the race, or the winner if it has ended. The rules of [strategy.Learner.Select] hold. If
-// the race can't be read, the learner chooses by itself, and the error reports why.
+// Select chooses an arm: by the shares of the race, or the winner if it has ended. The rules of
+// [strategy.Learner.Select] hold. If the race can't be read, the learner chooses by itself, and the
+// error reports why.
 func (r *Race) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 	if r.learner.Disabled || len(q.Shares) > 0 {
 		return r.cfg.Learner.Select(ctx, q)
@@ -144,8 +148,9 @@ func (r *Race) Wants(q strategy.Query) (w store.Wants) {
 	return w
 }
 
-// SelectIn does what [Race.Select] does as a part of a step. The rules of [strategy.Learner.SelectIn] hold. If the race ends or is
-// opened again, that is a part of the step as well.
+// SelectIn does what [Race.Select] does as a part of a step. The rules of
+// [strategy.Learner.SelectIn] hold. If the race ends or is opened again, that is a part of the step
+// as well.
 func (r *Race) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error) {
 	if r.learner.Disabled || len(q.Shares) > 0 {
 		return r.cfg.Learner.SelectIn(tx, q)
@@ -242,7 +247,8 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 	return s, nil
 }
 
-// settle ends the race if there is enough, and opens it again if its end no longer holds. A frozen query changes nothing.
+// settle ends the race if there is enough, and opens it again if its end no longer holds. A frozen
+// query changes nothing.
 func (r *Race) settle(tx *store.Tx, s *state) {
 	ended, holds := s.ended.Revision > 0, r.judge(s)
 	if s.over {
@@ -255,7 +261,8 @@ func (r *Race) settle(tx *store.Tx, s *state) {
 	r.put(tx, s, best, holds)
 }
 
-// judge finds out whether a race is over, and reports whether its end holds, if only by other settings.
+// judge finds out whether a race is over, and reports whether its end holds, if only by other
+// settings.
 func (r *Race) judge(s *state) (holds bool) {
 	s.over = false
 	if s.ended.Revision > 0 && r.holds(s) {
@@ -265,8 +272,8 @@ func (r *Race) judge(s *state) (holds bool) {
 	return false
 }
 
-// holds reports whether the end of a race still stands: for the same arms, on outcomes that were neither taken back nor reset, and where
-// it is not sure by now that another arm is better.
+// holds reports whether the end of a race still stands: for the same arms, on outcomes that were
+// neither taken back nor reset, and where it is not sure by now that another arm is better.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
 	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
@@ -284,8 +291,8 @@ func (r *Race) holds(s *state) bool {
 	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
 }
 
-// put adds the end of a race to a step, or that it is open again, with an entry in the audit. If an end holds by other settings, it
-// stays, and gets one more verdict.
+// put adds the end of a race to a step, or that it is open again, with an entry in the audit. If an
+// end holds by other settings, it stays, and gets one more verdict.
 func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	entry := store.AuditEntry{
@@ -325,7 +332,8 @@ func (r *Race) last(id string) (look, bool) {
 	return l, ok
 }
 
-// shares returns with which probability each of the permitted arms is chosen next. nil: the learner refuses the query.
+// shares returns with which probability each of the permitted arms is chosen next. nil: the learner
+// refuses the query.
 func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	all := len(permitted) == 0
 	var of []winner.Record

@@ -30,13 +30,16 @@ type Contestant struct {
 	Arm      strategy.ArmID `json:"arm"`
 	Outcomes uint64         `json:"outcomes"`
 	Mean     float64        `json:"mean"` // reward, in [0, 1]
-	// Low and High are the bounds of how much less than the leader's its expected reward is. A negative bound means that it may be greater. The bounds of all
-	// arms hold together, at all times, but for the error of the race. Of the leader they are 0, and so are all without a leader.
+	// Low and High are the bounds of how much less than the leader's its expected reward is. A
+	// negative bound means that it may be greater. The bounds of all arms hold together, at all
+	// times, but for the error of the race. Of the leader they are 0, and so are all without a
+	// leader.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Standing says how the race of a query's category, context and item stands. It ends the race if there is enough.
+// Standing says how the race of a query's category, context and item stands. It ends the race if
+// there is enough.
 func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error) {
 	s, err := r.stands(ctx, q)
 	if err != nil {
@@ -80,8 +83,8 @@ func (r *Race) standing(s *state) Standing {
 	return standing
 }
 
-// Winners returns how the races of a learner stand that have ended, the last first. It changes nothing, and needs no settings: each has those that its
-// race ended with.
+// Winners returns how the races of a learner stand that have ended, the last first. It changes
+// nothing, and needs no settings: each has those that its race ended with.
 func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, err error) {
 	cfg := learner.Config()
 	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {
@@ -105,7 +108,8 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 	return all, nil
 }
 
-// String says it in words: "b is best, with an error of at most 5 %, after 412 outcomes; a is worse by 0.02 to 0.11".
+// String says it in words: "b is best, with an error of at most 5 %, after 412 outcomes; a is worse
+// by 0.02 to 0.11".
 func (r Standing) String() string {
 	var b strings.Builder
 	switch {

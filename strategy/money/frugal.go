@@ -21,19 +21,23 @@ import (
 type Config struct {
 	// Learner has the arms. It learns quality alone: its Reward takes off no cost.
 	Learner *strategy.Learner
-	// Quality is the share of the best arm's mean reward that is good enough, in (0, 1]. 0 means 0.95.
+	// Quality is the share of the best arm's mean reward that is good enough, in (0, 1]. 0 means
+	// 0.95.
 	Quality float64
-	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of its last outcomes in the category and
-	// context, or else of its last outcomes anywhere. Until there is one, it counts as the dearest of those whose cost is known. Then the learner
-	// must keep records, and [New] reads them all.
+	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of
+	// its last outcomes in the category and context, or else of its last outcomes anywhere. Until
+	// there is one, it counts as the dearest of those whose cost is known. Then the learner must
+	// keep records, and [New] reads them all.
 	Costs map[strategy.ArmID]float64
-	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one that is chosen most, or whose cost is not known, each as often. Without it, a
-	// cheap arm whose first outcomes were bad is hardly chosen again. 0 means 0.02.
+	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the
+	// one that is chosen most, or whose cost is not known, each as often. Without it, a cheap arm
+	// whose first outcomes were bad is hardly chosen again. 0 means 0.02.
 	Explore float64
 }
 
-// A Frugal chooses the cheapest arm that is good enough for a category, context and item. It draws the quality of each arm from the learner's
-// beliefs, as Thompson sampling does, and takes the cheapest of those with enough of the best draw. Make one with [New].
+// A Frugal chooses the cheapest arm that is good enough for a category, context and item. It draws
+// the quality of each arm from the learner's beliefs, as Thompson sampling does, and takes the
+// cheapest of those with enough of the best draw. Make one with [New].
 //
 // It is safe for concurrent use by multiple goroutines.
 type Frugal struct {
@@ -91,15 +95,17 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes tell what an arm costs, and how many are read anew. With fewer than few, what was known before is not replaced.
-// Soon is how many choices are made before they are read again for an arm whose cost is unknown.
+// recent is how many outcomes tell what an arm costs, and how many are read anew. With fewer than
+// few, what was known before is not replaced. Soon is how many choices are made before they are
+// read again for an arm whose cost is unknown.
 const (
 	recent = 2000
 	few    = 20
 	soon   = 16
 )
 
-// refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not among them keeps its cost.
+// refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not
+// among them keeps its cost.
 func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	tallies := make(map[place][]tally)
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
@@ -182,8 +188,8 @@ func (f *Frugal) expenses(q *strategy.Query) []expense {
 	return expenses
 }
 
-// Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be read, the learner chooses by
-// itself, and the error reports why.
+// Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be
+// read, the learner chooses by itself, and the error reports why.
 func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
@@ -196,8 +202,8 @@ func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 // Wants names what [Frugal.SelectIn] reads for a query.
 func (f *Frugal) Wants(q strategy.Query) store.Wants { return f.cfg.Learner.Wants(q) }
 
-// SelectIn does what [Frugal.Select] does as a part of a step. The rules of [strategy.Learner.SelectIn] hold. Costs are read past
-// the step, now and then.
+// SelectIn does what [Frugal.Select] does as a part of a step. The rules of
+// [strategy.Learner.SelectIn] hold. Costs are read past the step, now and then.
 func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error) {
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.SelectIn(tx, q)
@@ -221,10 +227,12 @@ func (f *Frugal) share(ctx context.Context, q *strategy.Query, read func() ([]st
 	return nil
 }
 
-// draws is how many draws the shares are counted in. They are the probabilities of the choice, so they need not be finer.
+// draws is how many draws the shares are counted in. They are the probabilities of the choice, so
+// they need not be finer.
 const draws = 256
 
-// shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner refuses the query.
+// shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner
+// refuses the query.
 func (f *Frugal) shares(arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense) []float64 {
 	var of []int
 	for i := range f.learner.Arms {
@@ -265,7 +273,8 @@ func (f *Frugal) shares(arms []strategy.ArmID, beliefs []strategy.Belief, costs 
 	return shares
 }
 
-// explore gives arms that are cheaper than the one with the greatest share, or may be, their part of Explore.
+// explore gives arms that are cheaper than the one with the greatest share, or may be, their part
+// of Explore.
 func (f *Frugal) explore(shares []float64, cost func(int) expense) {
 	lead, most := 0, 0.
 	for n, share := range shares {

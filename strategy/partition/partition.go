@@ -21,22 +21,25 @@ import (
 
 // Config configures a [Partition]. Every field has a default.
 type Config struct {
-	// Store keeps the cells, for other processes and after a restart. nil: they end with the process.
+	// Store keeps the cells, for other processes and after a restart. nil: they end with the
+	// process.
 	Store store.Store
-	// Name tells partitions apart that share a store, and begins the names of items. "" means "partition".
+	// Name tells partitions apart that share a store, and begins the names of items. "" means
+	// "partition".
 	Name string
-	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors of another model need a new
-	// partition, or [Partition.Fit].
+	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors
+	// of another model need a new partition, or [Partition.Fit].
 	Embed heed.Embedder
-	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten vectors until then. 0 means 30. If there are
-	// more already, they stay until Fit.
+	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten
+	// vectors until then. 0 means 30. If there are more already, they stay until Fit.
 	Clusters int
 	// Frozen keeps [Partition.Sweep] from learning. Only Fit and Import then change the cells.
 	Frozen bool
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Seed gives the key of all that is drawn. New uses it once. nil means a key that is always the same.
+	// Seed gives the key of all that is drawn. New uses it once. nil means a key that is always the
+	// same.
 	Seed rand.Source
 }
 
@@ -83,8 +86,8 @@ func contained(embed heed.Embedder) heed.Embedder {
 	}
 }
 
-// A Partition says to which cell a text or a vector belongs. Make one with [New]. It starts no goroutine and needs no closing. It is safe for
-// concurrent use by multiple goroutines.
+// A Partition says to which cell a text or a vector belongs. Make one with [New]. It starts no
+// goroutine and needs no closing. It is safe for concurrent use by multiple goroutines.
 type Partition struct {
 	cfg   Config
 	key   [2]uint64
@@ -96,8 +99,8 @@ type Partition struct {
 	changing sync.Mutex // held while the cells are changed, where there is no store
 }
 
-// New returns a partition with the cells that the store has, or all faults of the configuration, joined: each is a
-// [*heed.ConfigError].
+// New returns a partition with the cells that the store has, or all faults of the configuration,
+// joined: each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Partition, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -118,10 +121,11 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 // Version returns the number of the version of the cells: 0 before there are any.
 func (p *Partition) Version() uint64 { return p.state.Load().version }
 
-// Item returns the item of a text: the name of its cell, as "partition:7". It is "" before there are cells, so that all texts are one item. It
-// does not read the store.
+// Item returns the item of a text: the name of its cell, as "partition:7". It is "" before there
+// are cells, so that all texts are one item. It does not read the store.
 //
-// An error is the embedder's. Vectors that are zero, not finite, or of another length than those of the cells are one, too.
+// An error is the embedder's. Vectors that are zero, not finite, or of another length than those of
+// the cells are one, too.
 func (p *Partition) Item(ctx context.Context, text string) (string, error) {
 	vectors, err := p.cfg.Embed(ctx, []string{text})
 	if err != nil {
@@ -131,8 +135,8 @@ func (p *Partition) Item(ctx context.Context, text string) (string, error) {
 	return item, wrap("item", err)
 }
 
-// Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of another length than those of the cells
-// is a [*heed.InputError].
+// Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of
+// another length than those of the cells is a [*heed.InputError].
 func (p *Partition) Of(vector []float32) (string, error) {
 	v, ok := unit(vector)
 	if !ok || len(v) > maxNumbers {
@@ -172,11 +176,12 @@ func (p *Partition) Fit(ctx context.Context, texts []string) error {
 	return p.FitVectors(ctx, vectors)
 }
 
-// FitVectors makes the cells anew from vectors, at least ten. Of more than 256 for each cell it uses a random sample. With the same seed and the same
-// vectors the cells are the same.
+// FitVectors makes the cells anew from vectors, at least ten. Of more than 256 for each cell it
+// uses a random sample. With the same seed and the same vectors the cells are the same.
 //
-// A new cell takes the name of an old one if more than half of the vectors that are in either are in both. Its item then keeps its evidence. All
-// other cells have new names, and their items begin with what the learner's pooling says of items without evidence.
+// A new cell takes the name of an old one if more than half of the vectors that are in either are
+// in both. Its item then keeps its evidence. All other cells have new names, and their items begin
+// with what the learner's pooling says of items without evidence.
 //
 // Vectors that are too few, not finite, zero or of different lengths are a [*heed.InputError].
 func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
@@ -204,8 +209,8 @@ func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
 	return wrap("fit", err)
 }
 
-// name gives each cell the id of the old one that has the most in common with it, where that is more than half of both together. No
-// two can have that with one.
+// name gives each cell the id of the old one that has the most in common with it, where that is
+// more than half of both together. No two can have that with one.
 func name(points [][]float32, before, next *state) {
 	known := before.numbers() == next.numbers()
 	type pair struct{ before, next int }
@@ -234,10 +239,11 @@ func name(points [][]float32, before, next *state) {
 	}
 }
 
-// Sweep reads the cells that other processes have made, and learns from the vectors that [Partition.Item] and [Partition.Of] have seen since: at
-// most 1,000, which are in memory only. Fewer than 32 wait. Cells move towards the vectors that are nearest to them, the less the more they
-// have seen. New ones begin where vectors are far from all cells, until there are Config.Clusters. It implements
-// [heed.Sweeper].
+// Sweep reads the cells that other processes have made, and learns from the vectors that
+// [Partition.Item] and [Partition.Of] have seen since: at most 1,000, which are in memory only.
+// Fewer than 32 wait. Cells move towards the vectors that are nearest to them, the less the more
+// they have seen. New ones begin where vectors are far from all cells, until there are
+// Config.Clusters. It implements [heed.Sweeper].
 func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return wrap("sweep", err)
@@ -318,8 +324,8 @@ func (p *Partition) take(s *state) {
 	}
 }
 
-// change makes a new version of the cells from the current one. If another process was quicker, it starts again. If to returns
-// nil, nothing changes.
+// change makes a new version of the cells from the current one. If another process was quicker, it
+// starts again. If to returns nil, nothing changes.
 func (p *Partition) change(ctx context.Context, at time.Time, to func(now *state) (*state, error)) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
