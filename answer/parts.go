@@ -64,7 +64,7 @@ func (a *Answer) Parts() (all []Part) {
 			if s.How == Expected {
 				value = float64(s.sign())
 			}
-			add(s, value, 1, 1)
+			add(s, value, cmp.Or(s.Sure, 1), 1)
 			left = 0
 		}
 	}

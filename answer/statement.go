@@ -93,8 +93,8 @@ type Statement struct {
 	Kept []Credit `json:"kept,omitempty"`
 
 	// ID is set by package strategy for an outcome, and by package learning for a signal that the host
-	// made. Statements with different IDs do not replace each other. Sure is the confidence of such an
-	// outcome times its share, in (0, 1].
+	// made. Statements with different IDs do not replace each other. Sure is the confidence of an
+	// outcome, times its share if package strategy was told it by itself, in (0, 1]; 0 means 1.
 	ID   string  `json:"id,omitempty"`
 	Sure float64 `json:"sure,omitempty"`
 }

@@ -113,9 +113,11 @@ type Outcome struct {
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's: see [Config].Price.
 	Cost   float64
-	Source string            // who reports it; may be empty
-	Kind   answer.SourceKind // of the source: a person, or an instrument such as CI; may be empty
-	At     time.Time         // the zero time means now
+	Source string // who reports it; may be empty
+	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.
+	Confidence float64
+	Kind       answer.SourceKind // of the source: a person, or an instrument such as CI; may be empty
+	At         time.Time         // the zero time means now
 }
 
 // value returns how good it was, and whether that is known.
@@ -148,6 +150,9 @@ func (o *Outcome) validate() error {
 		return &heed.InputError{Field: "Duration", Reason: "must not be negative"}
 	case !(o.Cost >= 0 && o.Cost <= evidence.MaxWeight):
 		return &heed.InputError{Field: "Cost", Reason: "must be in [0, 1e6]"}
+	}
+	if !(o.Confidence >= 0 && o.Confidence <= 1) {
+		return &heed.InputError{Field: "Confidence", Reason: "must be in (0, 1], or 0 for 1"}
 	}
 	if !o.Kind.Valid() {
 		return &heed.InputError{Field: "Kind", Reason: "must be person, instrument or empty"}

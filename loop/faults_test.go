@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // A workshop is an agent over a store that fails when it is told to, with two answers: "h" is a heuristic's, "m" the model's.
@@ -123,6 +124,10 @@ func fallibles() []fallible {
 		{"Tool", "", func(w *workshop) error { return second(w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Err: broken})) }},
 		{"Outcome", "heuristic", func(w *workshop) error { return w.Outcome(ctx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
 		{"Outcome", "task", func(w *workshop) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
+		{"Attribute", "", func(w *workshop) error {
+			return second(w.Attribute(ctx, "m", "", strategy.Outcome{Value: 0.5, Confidence: 0.8, At: w.clock.Now()}))
+		}},
+		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {
 			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."}))
 		}},

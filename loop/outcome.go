@@ -3,11 +3,16 @@ package loop
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 )
 
 // channelOutcome is the channel of a reported outcome.
@@ -57,13 +62,71 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	value, _ := o.value()
 	s := answer.Statement{
 		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(), Withdrawn: o.Withdraw,
-		Value: max(value-a.cfg.Price*o.Cost, -1), At: o.At, Success: o.Success,
+		Value: max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence, Sure: o.Confidence, At: o.At, Success: o.Success,
 	}
 	if o.Cost > 0 {
 		s.Spent = &answer.Spent{Cost: o.Cost}
 	}
 	return a.say(tx, r, s)
 }
+
+// Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers: see
+// there for which answer is meant.
+func (a *Agent) Attribute(ctx context.Context, id, session string, o strategy.Outcome) (did strategy.Disposition, err error) {
+	if id == "" {
+		if id, err = a.answered(ctx, session, o.Choice.Item, o.At); err != nil {
+			return "", wrap("attribute", err)
+		}
+	}
+	outcome := Outcome{Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, Kind: answer.Instrument, At: o.At, Cost: o.Cost}
+	if err := a.completeOutcome(&outcome); err != nil || a.frozen.Load() {
+		return strategy.Dropped, wrap("attribute", err)
+	}
+	err = a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
+		before := r.Numbers
+		err := a.outcomeIn(tx, r, &outcome)
+		if did = strategy.Duplicate; r.Numbers > before {
+			did = strategy.Applied
+		}
+		return err
+	})
+	return did, wrap("attribute", err)
+}
+
+// answered returns the answer that a session was given last at a moment, for an item unless that is empty.
+func (a *Agent) answered(ctx context.Context, session, item string, at time.Time) (id string, err error) {
+	q := store.Query{Keys: []string{answers.Session(session)}}
+	if !at.IsZero() {
+		q.Until = at.Add(evidence.MaxSkew + time.Microsecond) // because clocks differ
+	}
+	for row, err := range a.answers.Find(ctx, a.cfg.Store, q) {
+		if err != nil {
+			return "", err
+		}
+		r := &row.Value
+		if r.Session != session || r.Reply == nil || len(r.Undoes) > 0 || item != "" && (r.Choice == nil || r.Choice.Item != item) {
+			continue
+		}
+		if id = r.ID; at.IsZero() || !r.At.After(at) {
+			break
+		}
+	}
+	if id == "" {
+		return "", ErrNoAnswer
+	}
+	return id, nil
+}
+
+// EndSession has the arms chosen again for what comes next in a session.
+func (a *Agent) EndSession(ctx context.Context, session string) error {
+	learner := a.Strategy()
+	if learner == nil {
+		return nil
+	}
+	return wrap("end session", learner.EndSession(ctx, session))
+}
+
+var _ attribution.Answers = (*Agent)(nil)
 
 // followed credits the ways of working that the answer to a task follows, with the first outcome that says whether it succeeded.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
