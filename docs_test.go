@@ -204,10 +204,12 @@ func imported(code string, packages map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	own := declaredNames(file)
 	var paths []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if name, ok := selector.X.(*ast.Ident); ok && packages[name.Name] != "" {
+			name, ok := selector.X.(*ast.Ident)
+			if ok && packages[name.Name] != "" && !own[name.Name] {
 				paths = append(paths, packages[name.Name])
 			}
 		}
@@ -219,6 +221,35 @@ func imported(code string, packages map[string]string) (string, error) {
 		fmt.Fprintf(&b, "import %q\n", path)
 	}
 	return b.String(), nil
+}
+
+// declaredNames returns the names that a file declares. A variable called answer hides package
+// answer, so such a block can't use the package.
+func declaredNames(file *ast.File) map[string]bool {
+	names := make(map[string]bool)
+	add := func(idents ...*ast.Ident) {
+		for _, ident := range idents {
+			names[ident.Name] = true
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if ident, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					add(ident)
+				}
+			}
+		case *ast.ValueSpec:
+			add(n.Names...)
+		case *ast.FuncType:
+			for _, parameter := range n.Params.List {
+				add(parameter.Names...)
+			}
+		}
+		return true
+	})
+	return names
 }
 
 // packages returns the paths of the packages that blocks may name, by their names.
