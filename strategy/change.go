@@ -14,17 +14,19 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// ChangeTest tests whether an arm's rewards for an item have changed. It uses the outcomes in the store's history; without history,
-// no change is ever found. After a change, outcomes from before it no longer count for any arm of the item, so all arms are tried
-// again. The store's audit log says so.
+// ChangeTest tests whether an arm's rewards for an item have changed. It uses the outcomes in the
+// store's history; without history, no change is ever found. After a change, outcomes from before
+// it no longer count for any arm of the item, so all arms are tried again. The store's audit log
+// says so.
 //
-// For each place at which the outcomes can be cut in two, the test compares their probability with one rate and with two. It is
-// the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard
-// and Seznec 2022), which also bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
-// evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
+// For each place at which the outcomes can be cut in two, the test compares their probability with
+// one rate and with two. It is the generalised likelihood ratio for Bernoulli rewards with the
+// threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also bounds
+// other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose evidence
+// fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
-	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never changes, in (0, 0.5]. 0.001 is a
-	// good value. 0: no test.
+	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never
+	// changes, in (0, 0.5]. 0.001 is a good value. 0: no test.
 	FalseAlarms float64
 	// Every is how many outcomes of an item's arm lie between two tests. 0 means 5.
 	Every int
@@ -77,7 +79,8 @@ func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
 	return at, found
 }
 
-// divergence is the Kullback-Leibler divergence of a Bernoulli variable with rate q from one with rate p.
+// divergence is the Kullback-Leibler divergence of a Bernoulli variable with rate q from one with
+// rate p.
 func divergence(p, q float64) float64 {
 	var d float64
 	if p > 0 {

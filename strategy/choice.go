@@ -34,7 +34,7 @@ func newChoiceID() (id ChoiceID) {
 type Query struct {
 	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it
 	// first, even if another query has another category or context. An empty session remembers
-	// nothing: every query is a session of its own.
+	// nothing: every query is a new session.
 	Session string
 	// Key keys the randomness of the draws if Session is empty, for example with the id of an
 	// event. Queries of one key and item then draw the same as long as the beliefs stay the same,
@@ -199,14 +199,14 @@ const (
 )
 
 // Propensity returns the probability with which the arm was chosen, given what was believed, as
-// off-policy evaluation needs it. Plain beliefs without a bonus have that of [evidence.ProbBest],
-// and so has an item without evidence of its own. That of others is integrated, and is never 0:
-// over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record]
-// has what the host has told, and NaN if that was nothing. A choice without its draws, as later
-// events have it, has NaN. Package offpolicy refuses NaN.
+// off-policy evaluation needs it. Plain beliefs without a bonus have the one of
+// [evidence.ProbBest], and so has an item without its own evidence. All others are integrated, and
+// are never 0: over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of
+// [Learner.Record] has what the host has told, and NaN if that was nothing. A choice without its
+// draws, as later events have it, has NaN. Package offpolicy refuses NaN.
 //
 // A propensity is counted over draws like the choice's own, always the same ones, if the Level of
-// an arm has a shape below 0.01 or above 1e6, or an Alpha below ¼ beside successes, or if Strength
+// an arm has a shape below 0.01 or above 1e6, or an Alpha below ¼ with successes, or if Strength
 // times Sharpness is so great that counting is faster. It then has a standard error of at most
 // 0.0028 for 64 arms, and 0.011 for 1,000, and is at least half a draw.
 //

@@ -313,7 +313,7 @@ func (l *Learner) results(a *answer.Answer) (results []Result) {
 	return results
 }
 
-// maxOutcomes bounds the outcomes that a record has beside the last, and those that were taken
+// maxOutcomes bounds the outcomes that a record has besides the last, and those that were taken
 // back.
 const maxOutcomes = 16
 

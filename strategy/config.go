@@ -58,7 +58,7 @@ type Config struct {
 	// Latency, say. Records keep the Value. nil means the Value. It must be safe for concurrent
 	// use. Package money has one with prices.
 	Reward func(Outcome) float64
-	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are
+	// Disabled makes every choice one of the default arm, and learns nothing: outcomes are
 	// [Dropped].
 	Disabled bool
 	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or
@@ -83,17 +83,17 @@ type Config struct {
 	// topic, in the same commit as what it tells of. "heed.strategy" is a good one. [stream.Relay]
 	// sends them.
 	Topic string
-	// Refresh is after how long a segment in memory is read anew from the store. Until then
+	// Refresh is after how long a segment in memory is read again from the store. Until then
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
 	// outcomes are always seen at once. 0 means 10 minutes, or a sixteenth of the half-life if that
 	// is less. The first choice of a large segment reads a small sample of its items, which is read
-	// anew after a tenth of this.
+	// again after a tenth of this.
 	Refresh time.Duration
 
 	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses
-	// outcomes that lie ahead of its own.
+	// outcomes that lie ahead of the store's clock.
 	Now func() time.Time
 	// Seed gives the key for the randomness of choices. Only New uses it. With the same key, a
 	// session's choice for an item is the same whatever else was chosen before, on any goroutine.

@@ -8,13 +8,16 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// Copy is the [Pooling] of the Adaptive Strategies design. An item follows its segment for a number of sessions. Then it takes a
-// copy of the segment's evidence, without its own outcomes, and goes its own way. Weights count as they are.
+// Copy is the [Pooling] of the Adaptive Strategies design. An item follows its segment for a number
+// of sessions. Then it takes a copy of the segment's evidence, without its own outcomes, and goes
+// its own way. Weights count as they are.
 //
-// The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective outcomes, is at least
-// MinConfidence. Where others have shown nothing by then, it goes its own way without a copy, for good. If its evidence fades, it returns to the segment. A copy has no source: expunging a source from the store does
-// not undo it, but [Learner.Reset] does. Where items differ, Copy learns late, as thousands of copied observations outweigh an
-// item's own. [TwoLevel] is the default.
+// The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective
+// outcomes, is at least MinConfidence. Where others have shown nothing by then, it goes its own way
+// without a copy, for good. If its evidence fades, it returns to the segment. A copy has no source:
+// expunging a source from the store does not undo it, but [Learner.Reset] does. Where items differ,
+// Copy learns late, as thousands of copied observations outweigh an item's own. [TwoLevel] is the
+// default.
 //
 // The zero Copy is ready to use. It is immutable.
 type Copy struct {
@@ -94,7 +97,8 @@ func (m *copied) specialized(item Item) bool {
 	return item.Given != nil && m.confidence(item) >= m.minConfidence
 }
 
-// Independence implements [Model]. It is 0 or 1, as nothing that the segment learns reaches an item with a copy.
+// Independence implements [Model]. It is 0 or 1, as nothing that the segment learns reaches an item
+// with a copy.
 func (m *copied) Independence(item Item) float64 {
 	if m.specialized(item) {
 		return 1
@@ -111,10 +115,12 @@ func (m *copied) Give(item Item, given []evidence.Sums) {
 	}
 }
 
-// rounding bounds what rounding leaves of a sum from which all its parts were taken, as a part of it.
+// rounding bounds what rounding leaves of a sum from which all its parts were taken, as a part of
+// it.
 const rounding = 1e-9
 
-// confidence is the confidence in an item's own evidence, in [0, 1): one minus an uncertainty of 1/(1+√n) after n outcomes.
+// confidence is the confidence in an item's own evidence, in [0, 1): one minus an uncertainty of
+// 1/(1+√n) after n outcomes.
 func (m *copied) confidence(item Item) float64 {
 	var own evidence.Sums
 	for _, arm := range item.Arms {

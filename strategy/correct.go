@@ -15,7 +15,7 @@ import (
 // evidence on the arm and its parameters, and from the choice's record, in one commit with an entry
 // in the audit. A choice without another outcome is pending again, or expired if
 // Config.Silence.After is over; that does not count as silence. If the pooling is a [Specializer],
-// the session still counts among those of the item. The actor and the reason are for the audit, and
+// the session still counts for the item. The actor and the reason are for the audit, and
 // may be empty.
 //
 // The ids stay known: the outcomes do not count if they are delivered again. To retract them again
@@ -33,11 +33,11 @@ func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, re
 	return err
 }
 
-// Revise puts outcomes in the place of others of the same choice, those of these ids, in one
+// Revise puts outcomes in the place of others of the same choice, named by their ids, in one
 // commit: a ticket that was resolved is open again. The rules of [Learner.Observe] hold for the new
-// outcomes, whose ids must be others, and those of [Learner.Retract] for the old ones. If all new
-// ones are [Dropped], the old ones are taken back all the same. If the first one that counts is a
-// [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the
+// outcomes, whose ids must be others, and the rules of [Learner.Retract] for the old ones. If all
+// new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
+// a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the
 // outcomes are observed.
 func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string) (did []Disposition, err error) {
 	defer because(&err, "revise")
@@ -158,7 +158,7 @@ func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, e
 		return err
 	})
 	if err == nil || !refused(err) {
-		s.expire() // the next use reads it anew
+		s.expire() // the next use reads it again
 	}
 	return duplicate, err
 }

@@ -22,7 +22,7 @@ type credit struct {
 	kept    keptChoice // the record of the choice; Revision 0: there is none
 
 	before   []evidence.Part        // of the arm's cell, where it was read
-	known    bool                   // whether to use before: evidence was taken away meanwhile, or may not count
+	known    bool                   // whether to use before: evidence was taken away, or may not count
 	withdraw []string               // the silence to take back
 	made     []evidence.Observation // the first is on the arm, and all have the id of the batch or one of their own
 	parts    []evidence.Part        // of their cells, after the commit
@@ -88,7 +88,7 @@ func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, d
 	}
 }
 
-// apply commits and tells the memory of the segments. No load ends meanwhile.
+// apply commits and tells the memory of the segments. No load ends before it returns.
 func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, end ending, dispositions []Disposition) error {
 	all := make([]*segment, len(credits))
 	for i := range credits {
@@ -408,7 +408,7 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 		was, ok = l.poolWithout(after, observations, at)
 	}
 	loaded := s.loaded
-	s.loaded = time.Time{} // it is made anew if an observation from before a restart changed nothing, or the model panics or drifts
+	s.loaded = time.Time{} // the model is made again if an observation from before a restart changed nothing, or the model panics or drifts
 	if !ok {
 		return
 	}

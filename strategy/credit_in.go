@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit records
-// of its own together with an outcome. The disposition is final when [store.Do] has returned.
+// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit its own
+// records together with an outcome. The disposition is final when [store.Do] has returned.
 func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error) {
 	defer because(&err, "observe")
 	now, did := l.cfg.Now(), new(Disposition)

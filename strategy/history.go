@@ -60,8 +60,8 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 // at the given time or before. If there is none, it is the first one made at most
 // [evidence.MaxSkew] later, as clocks differ. So the same question finds the same choice, even if
 // heed has chosen again since. The zero time finds the last choice of all. Give the time at which
-// the event happened, and not that of its delivery: otherwise a second delivery may find another
-// choice. The item may be empty, as in a [Query]. Without such a choice, and with
+// the event happened, and not the time of its delivery: otherwise a second delivery may find
+// another choice. The item may be empty, as in a [Query]. Without such a choice, and with
 // Config.Unrecorded, the error is [heed.ErrNotFound].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
@@ -89,8 +89,8 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 
 // FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in
 // which the session chose without an item: the choice made last at most. It is for an event that
-// names a session alone, as that of a ticket. Without any choice, and with Config.Unrecorded, the
-// error is [heed.ErrNotFound].
+// names a session alone, for example of a ticket. Without any choice, and with Config.Unrecorded,
+// the error is [heed.ErrNotFound].
 func (l *Learner) FindSession(ctx context.Context, session string, at time.Time) (found []ChoiceRecord, err error) {
 	defer because(&err, "find session")
 	if session == "" {

@@ -125,26 +125,26 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // be read, or the choice can't be recorded before the context is done, Select returns the error and
 // a choice of the default arm, or of the first permitted one. A host may go on with it: it is
 // neither remembered nor recorded, but its outcome may be observed.
-func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) { return l.choice(ctx, nil, q) }
+func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) { return l.choice(ctx, nil, &q) }
 
 // choice chooses an arm, as a part of a step if there is one.
-func (l *Learner) choice(ctx context.Context, tx *store.Tx, q Query) (Choice, error) {
+func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
 	}
-	err := l.validateQuery(&q)
+	err := l.validateQuery(q)
 	if err != nil {
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	}
 	now := l.cfg.Now()
 	if l.cfg.Disabled {
-		return l.fallBack(&q, now), nil
+		return l.fallBack(q, now), nil
 	}
 	var c Choice
 	if tx == nil {
-		c, err = l.remember(ctx, &q, now, nil)
+		c, err = l.remember(ctx, q, now, nil)
 	} else {
-		c, err = l.rememberIn(tx, q, now, nil)
+		c, err = l.rememberIn(tx, *q, now, nil)
 	}
 	switch {
 	case err == nil:
@@ -152,7 +152,7 @@ func (l *Learner) choice(ctx context.Context, tx *store.Tx, q Query) (Choice, er
 	case isInputError(err):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	default:
-		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, because %w", err)
+		return l.fallBack(q, now), fmt.Errorf("strategy: select: the default arm, because %w", err)
 	}
 }
 
@@ -255,8 +255,8 @@ func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Tim
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
-// EndSession forgets the choices of a session. Later queries of the session choose anew, which
-// gives the same arm if nothing was learned meanwhile. Records of choices stay. Another learner
+// EndSession forgets the choices of a session. Later queries of the session choose again, which
+// gives the same arm if nothing was learned since. Records of choices stay. Another learner
 // over the same store that remembers a choice of the session keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 	defer l.drop(session)
@@ -289,7 +289,7 @@ func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
 }
 
-// Refresh reads all segments in memory anew from the store. Call it after evidence was retracted,
+// Refresh reads all segments in memory again from the store. Call it after evidence was retracted,
 // expunged or reset in the store, or added by others.
 func (l *Learner) Refresh(ctx context.Context) (err error) {
 	defer because(&err, "refresh")

@@ -17,10 +17,12 @@ type touched struct {
 	arm  int
 }
 
-// load makes the model anew from the store. The caller holds the lock for that. It also reads what is named in the scratch.
+// load makes the model anew from the store. The caller holds the lock for that. It also reads what
+// is named in the scratch.
 //
-// Outcomes are counted meanwhile: each tells the old model, and leaves a note of its cell. The cells with a note are read again. Only for
-// the last of them does load keep new outcomes waiting, so that the new model misses none.
+// Outcomes are counted meanwhile: each tells the old model, and leaves a note of its cell. The
+// cells with a note are read again. Only for the last of them does load keep new outcomes waiting,
+// so that the new model misses none.
 func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
 	expired := s.beginLoad()
 	defer s.endLoad()
@@ -58,15 +60,17 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 	return nil
 }
 
-// sampleItems is about how many items of a segment are read where a store can draw a sample of them, and the pooling learns from each only
-// how its items spread. The first load asks for half as many, as a choice waits for it, and its model lasts a tenth as long.
+// sampleItems is about how many items of a segment are read where a store can draw a sample of
+// them, and the pooling learns from each only how its items spread. The first load asks for half as
+// many, as a choice waits for it, and its model lasts a tenth as long.
 const (
 	sampleItems = 10_000
 	firstPart   = 2
 	firstLasts  = 10
 )
 
-// loadSome reads what the items of a segment have shown, or a sample of them and the items that this learner observed of late.
+// loadSome reads what the items of a segment have shown, or a sample of them and the items that
+// this learner observed of late.
 func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant) (f found, err error) {
 	sample, list := &sampling.Sample{Most: l.sampleItems}, ctx
 	switch l.cfg.Pooling.(type) {
@@ -122,7 +126,8 @@ func (s *segment) notes(item string, arm, most int) {
 	s.own[item] = true
 }
 
-// A load catches up with the outcomes at most catchUps times, or until fewTouched cells are left, before it keeps outcomes waiting.
+// A load catches up with the outcomes at most catchUps times, or until fewTouched cells are left,
+// before it keeps outcomes waiting.
 const (
 	catchUps   = 8
 	fewTouched = 32
@@ -135,7 +140,8 @@ func (s *segment) known() bool {
 	return s.model != nil
 }
 
-// beginLoad has outcomes note the cells that they touch. It returns how often the segment was expired until then.
+// beginLoad has outcomes note the cells that they touch. It returns how often the segment was
+// expired until then.
 func (s *segment) beginLoad() (expired uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +206,8 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	}
 }
 
-// install puts what was read in the place of the segment's memory. The next use makes it anew if the model has drifted, or the segment
-// was expired meanwhile.
+// install puts what was read in the place of the segment's memory. The next use makes it anew if
+// the model has drifted, or the segment was expired meanwhile.
 func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, read *scratch) {
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	parameters := make([]evidence.Sampler, len(l.values))

@@ -37,7 +37,7 @@ type Outcome struct {
 	// [evidence.Observation]. Both may be empty.
 	Channel string
 	Source  string
-	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero
+	// At is when it came about: no earlier than the choice less [evidence.MaxSkew]. The zero
 	// time means now.
 	At time.Time
 	// Cost is what the choice cost, in a unit of the host's, from 0 to 1e15, Latency how long it
@@ -64,7 +64,7 @@ const (
 // reward, (value+1)/2, once, here. Observe returns when the store has it, in one commit with the
 // choice's record. After an error other than a [*heed.InputError] the same outcome may be observed
 // again. It counts once. Bad input is a [*heed.InputError] and changes nothing. A host that commits
-// records of its own in the same commit uses [Learner.ObserveIn].
+// its own records in the same commit uses [Learner.ObserveIn].
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{})
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 	c := &o.Choice
 	session := c.Session
 	if session == "" {
-		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
+		session = c.ID.String() // a choice without a session is one session, however many outcomes it has
 	}
 	return evidence.Observation{
 		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session), Cell: s.space.sessions(c.Item),
@@ -249,7 +249,7 @@ func (s *segment) expire() {
 	s.expired++
 }
 
-// specialize gives an item its copy of the segment's evidence. The copy is evidence of its own,
+// specialize gives an item its copy of the segment's evidence. The copy is new evidence,
 // under an id that counts once.
 func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
 	scratch := &scratch{cells: l.itemCells(s, item, nil)}

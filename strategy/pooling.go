@@ -5,25 +5,29 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// A Pooling says how much items share. It works out the beliefs about an item's arms from the evidence of the item and of the
-// other items of its segment. [TwoLevel], [Copy] and [Alone] come with the package. Package strategytest has the suite for others. A
-// Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
+// A Pooling says how much items share. It works out the beliefs about an item's arms from the
+// evidence of the item and of the other items of its segment. [TwoLevel], [Copy] and [Alone] come
+// with the package. Package strategytest has the suite for others. A Pooling must be safe for
+// concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
-	// Model returns the model of a segment with these items. It must not depend on their order, nor keep them.
+	// Model returns the model of a segment with these items. It must not depend on their order, nor
+	// keep them.
 	Model(segment Segment, items []Item) Model
 }
 
 // A Segment is what a model knows of its arms before any evidence. A model must not change it.
 type Segment struct {
 	Priors []evidence.Beta // the cold start of each arm
-	// LeastWeight is the least weight of an outcome that the learner accepts. The scale of the weights is at least that.
+	// LeastWeight is the least weight of an outcome that the learner accepts. The scale of the
+	// weights is at least that.
 	LeastWeight float64
 }
 
 // An Item is what is known of one item in one segment.
 type Item struct {
 	Arms []evidence.Sums // the sums of its own outcomes, by arm
-	// Given is what the segment gave it when it specialised, by arm. nil: it has not. See [Specializer].
+	// Given is what the segment gave it when it specialised, by arm. nil: it has not. See
+	// [Specializer].
 	Given []evidence.Sums
 }
 
@@ -37,23 +41,26 @@ func (i Item) seen() bool {
 	return false
 }
 
-// A Model is what a pooling holds of one segment in memory. The learner makes it anew from the items' evidence now and then, and
-// updates it in between. Update is called by one goroutine at a time, and never while another method is running. Many goroutines
-// may call the other methods at the same time.
+// A Model is what a pooling holds of one segment in memory. The learner makes it anew from the
+// items' evidence now and then, and updates it in between. Update is called by one goroutine at a
+// time, and never while another method is running. Many goroutines may call the other methods at
+// the same time.
 type Model interface {
-	// Update tells that an item's evidence on an arm changed. It should cost the same however many items there are. It reports
-	// whether the model has drifted from what it would be if it were made anew. The learner then makes it anew.
+	// Update tells that an item's evidence on an arm changed. It should cost the same however many
+	// items there are. It reports whether the model has drifted from what it would be if it were
+	// made anew. The learner then makes it anew.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)
-	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it come from its segment, and at 1 from
-	// its own evidence. From ½ on it is called specialised.
+	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it come
+	// from its segment, and at 1 from its own evidence. From ½ on it is called specialised.
 	Independence(item Item) float64
 }
 
-// A Specializer is a [Pooling] whose items take a copy of their segment's evidence after a number of sessions. Its models must be
-// a [Giver]. The learner asks for the copy once, and stores it with the item. It counts the distinct sessions in which an outcome of
-// the item was observed, but only while its pooling is a Specializer: each outcome then writes twice as much. So if a learner had
+// A Specializer is a [Pooling] whose items take a copy of their segment's evidence after a number
+// of sessions. Its models must be a [Giver]. The learner asks for the copy once, and stores it with
+// the item. It counts the distinct sessions in which an outcome of the item was observed, but only
+// while its pooling is a Specializer: each outcome then writes twice as much. So if a learner had
 // another pooling before, each item begins with no sessions, however many outcomes it has.
 type Specializer interface {
 	Pooling
@@ -73,15 +80,16 @@ type Belief = evidence.Belief
 // counts are effective numbers of successes and failures.
 type counts struct{ successes, failures float64 }
 
-// countsOf returns the numbers of outcomes, each counted by its weight on this scale, and as many times as it tells more than a yes
-// or no.
+// countsOf returns the numbers of outcomes, each counted by its weight on this scale, and as many
+// times as it tells more than a yes or no.
 func countsOf(s evidence.Sums, scale, dispersion float64) counts {
 	n, mean := max(s.Mass, 0)/scale*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
 }
 
-// scaleOf returns the scale of the weights in some sums, Σw²/Σw: the weight of a mean unit of evidence. Where all weights are equal
-// it is that weight, and each outcome counts as one. leastWeight is the least weight that is accepted.
+// scaleOf returns the scale of the weights in some sums, Σw²/Σw: the weight of a mean unit of
+// evidence. Where all weights are equal it is that weight, and each outcome counts as one.
+// leastWeight is the least weight that is accepted.
 func scaleOf(s evidence.Sums, leastWeight float64) float64 {
 	if s.Mass <= 0 || s.Squares <= 0 {
 		return 1
@@ -106,8 +114,9 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
-// Alone is the [Pooling] in which each item learns on its own, from the cold start. Only the measure of how much a reward tells is
-// shared. It is right for bandits without items. It is immutable.
+// Alone is the [Pooling] in which each item learns on its own, from the cold start. Only the
+// measure of how much a reward tells is shared. It is right for bandits without items. It is
+// immutable.
 type Alone struct{}
 
 // Model implements [Pooling].

@@ -10,8 +10,9 @@ import (
 	"github.com/heedhq/heed/internal/curves"
 )
 
-// bestOf returns the probability that the sample of one of the draws is the greatest: the integral of its density times the
-// distribution functions of the others. It reports false where it can't tell, and the draws must be counted.
+// bestOf returns the probability that the sample of one of the draws is the greatest: the integral
+// of its density times the distribution functions of the others. It reports false where it can't
+// tell, and the draws must be counted.
 func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 	all := make([]sampled, len(draws))
 	for i := range draws {
@@ -57,7 +58,8 @@ func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 // top is the logit from which on a rate is 1 as a float64.
 const top = 37.4
 
-// equal returns the probability that an arm whose rate is 1 has the greatest sample. Of equals the first has it.
+// equal returns the probability that an arm whose rate is 1 has the greatest sample. Of equals the
+// first has it.
 func equal(all []sampled, chosen int) float64 {
 	product := 1.
 	for i := range all {
@@ -103,9 +105,10 @@ func (p point) plus(x float64) point {
 	return point{math.Log(x / (1 - x)), math.Log(x), math.Log1p(-x)}
 }
 
-// A sampled is the distribution of the sample of an arm: max(own, mean) for a level, the item's mean at the level, and an own rate around
-// that mean. It is integrated in panels. At first the coordinate is the logit of the level, whose mean the sample is at least. Panels beyond
-// the greatest mean have the logit of the rate as their coordinate.
+// A sampled is the distribution of the sample of an arm: max(own, mean) for a level, the item's
+// mean at the level, and an own rate around that mean. It is integrated in panels. At first the
+// coordinate is the logit of the level, whose mean the sample is at least. Panels beyond the
+// greatest mean have the logit of the rate as their coordinate.
 type sampled struct {
 	strength, successes, failures float64
 	total                         float64 // of these three
@@ -135,8 +138,9 @@ type levelNode struct {
 	weight      float64 // of the level: its density, times half of the panel's length
 }
 
-// The shapes of a level are at least least, and leastBeside if the arm had a success: below it, many levels are so small that the means are equal
-// as float64. No shape is above mostShape. An arm of more than mostPanels panels is faster to count.
+// The shapes of a level are at least least, and leastBeside if the arm had a success: below it,
+// many levels are so small that the means are equal as float64. No shape is above mostShape. An arm
+// of more than mostPanels panels is faster to count.
 const (
 	least, leastBeside, mostShape = 0.01, 0.25, 1e6
 	mostPanels                    = 128
@@ -373,7 +377,8 @@ func (p *sampledPanel) unit(own float64) float64 {
 	return min(max((2*own-p.from-p.to)/(p.to-p.from), -1), 1)
 }
 
-// below returns the distribution function. Each call asks for a rate at or above that of the call before, except for rounding.
+// below returns the distribution function. Each call asks for a rate at or above that of the call
+// before, except for rounding.
 func (s *sampled) below(p point) float64 {
 	last := len(s.panels) - 1
 	for s.next < last && p.logit > s.panels[s.next].end {

@@ -42,7 +42,7 @@ type effect struct {
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
 func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
-	defer l.expireAll() // the next use reads it anew
+	defer l.expireAll() // the next use reads it again
 	out, err := l.expungedSources(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("strategy: replay: %w", err)
@@ -95,7 +95,7 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string
 	}
 	err = l.repeat(ctx, func() error {
 		batches := did
-		// The record is a batch of its own: the evidence may be known already, and the record not.
+		// The record is a separate batch: the evidence may be known already, and the record not.
 		if record, err := l.replayedRecord(ctx, &e); err != nil {
 			return err
 		} else if record != nil {

@@ -15,20 +15,24 @@ type Reset struct {
 	// Category and Context name the segment.
 	Category string
 	Context  string
-	// Item is the one item to forget. Empty: the whole segment, with what was learned about parameters.
+	// Item is the one item to forget. Empty: the whole segment, with what was learned about
+	// parameters.
 	Item string
-	// Source, if it is not empty, names a source to forget in place of a segment: all evidence that it caused, in the whole store, as
-	// by store.Batch.Expunge. Category, Context and Item must then be empty. The log of events has the reset: see [Learner.Replay].
+	// Source, if it is not empty, names a source to forget in place of a segment: all evidence that
+	// it caused, in the whole store, as by store.Batch.Expunge. Category, Context and Item must
+	// then be empty. The log of events has the reset: see [Learner.Replay].
 	Source string
-	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's audit log.
+	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's
+	// audit log.
 	Actor  string
 	Reason string
 }
 
-// Reset forgets what was learned of a segment, or of one of its items, and writes that into the store's audit log. A segment
-// begins anew from the cold start, and an item from its segment. Outcomes that had been counted do not count again if they are
-// delivered again. Choices that running sessions remember stay as they are. If there is nothing to forget, Reset returns [heed.ErrNotFound] and
-// changes nothing, as the name of the category may be mistyped.
+// Reset forgets what was learned of a segment, or of one of its items, and writes that into the
+// store's audit log. A segment begins anew from the cold start, and an item from its segment.
+// Outcomes that had been counted do not count again if they are delivered again. Choices that
+// running sessions remember stay as they are. If there is nothing to forget, Reset returns
+// [heed.ErrNotFound] and changes nothing, as the name of the category may be mistyped.
 func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
 	if err := r.validate(); err != nil {
@@ -95,8 +99,8 @@ func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 	return heed.ErrNotFound
 }
 
-// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets. It reports
-// false if it was done before.
+// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the
+// count of resets. It reports false if it was done before.
 func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor, action string) (bool, error) {
 	b.Parts = true
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}

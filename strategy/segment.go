@@ -17,8 +17,8 @@ import (
 // A segmentKey names a segment.
 type segmentKey struct{ category, context string }
 
-// A segment is the learner's memory of one segment. It is derived from the store, and read anew now
-// and then. Its beliefs about items are in its model: see [Model], and two_level.go for the
+// A segment is the learner's memory of one segment. It is derived from the store, and read again
+// now and then. Its beliefs about items are in its model: see [Model], and two_level.go for the
 // default. A model gets its priors as a [Segment].
 type segment struct {
 	segmentKey
@@ -39,7 +39,7 @@ type segment struct {
 	// observers has a token of each goroutine that adds evidence. The end of a load takes all
 	// tokens: see load.
 	observers chan struct{}
-	loading   lock.Lock // of making the model anew
+	loading   lock.Lock // of making the model again
 }
 
 // maxObservers is how many goroutines may add evidence to a segment at a time.
@@ -73,7 +73,7 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 	case fresh:
 		return false, nil
 	case loaded:
-		// One makes it anew; the others go on with what there is.
+		// One makes it again; the others go on with what there is.
 		if !s.loading.TryLock() {
 			return false, nil
 		}
@@ -195,7 +195,7 @@ func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.
 }
 
 // parameterBelief is the belief about one value of a parameter. All values start at the even prior.
-// The scale is that of the weights in the segment.
+// The scale is the one of the weights in the segment.
 func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant, scale float64) evidence.Beta {
 	return countsOf(l.cfg.Caps.Pool(parts, now), scale, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }

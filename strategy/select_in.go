@@ -38,7 +38,7 @@ func (l *Learner) Wants(q Query) (w store.Wants) {
 // small record, by which all processes give the session one arm. Without a session it writes
 // nothing. With [Config].Topic it adds the choice's event.
 func (l *Learner) SelectIn(tx *store.Tx, q Query) (Choice, error) {
-	return l.choice(tx.Context(), tx, q)
+	return l.choice(tx.Context(), tx, &q)
 }
 
 // pointed returns the choice that this process remembers of a session, if the choice is still good.

@@ -87,7 +87,7 @@ func (l *Learner) declare(ctx context.Context) error {
 	return l.cfg.Store.Declare(ctx, kinds...)
 }
 
-// open reconciles the learner's settings with those of the store. refresh tells that Config.Refresh
+// open reconciles the learner's settings with the stored ones. refresh tells that Config.Refresh
 // follows the half-life.
 func (l *Learner) open(ctx context.Context, refresh bool) error {
 	if err := l.declare(ctx); err != nil {
@@ -171,9 +171,9 @@ func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) 
 }
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a
-// tool beside the host. It writes nothing, and the settings of cfg give way to the stored ones. A
-// pooling of the host's own is not in the store, so that of cfg is used. Without such a learner
-// Open returns [heed.ErrNotFound].
+// tool other than the host. It writes nothing, and the settings of cfg give way to the stored ones.
+// A pooling that the host has made is not in the store, so cfg.Pooling is used. Without such a
+// learner Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	defer because(&err, "open")
 	if cfg.Store == nil {

@@ -34,7 +34,7 @@ func (l *Learner) silences(c *Choice) []string {
 
 // Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero.
 // Pending choices of this learner that are older than Config.Silence says expire, and segments in
-// memory that are older than Config.Refresh are read anew. The host calls it now and then, as
+// memory that are older than Config.Refresh are read again. The host calls it now and then, as
 // [heed.Run] does. Several sweeps may run at the same time. The next sweep does what a failed one
 // could not do. A choice whose silence can't be counted, as the store has other policies, does not
 // hold up others.

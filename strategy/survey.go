@@ -27,7 +27,8 @@ type Distribution struct {
 	Updated    time.Time         `json:"updated"`            // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
-	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of one.
+	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of
+	// one.
 	Standings []Standing `json:"-"`
 }
 
@@ -77,8 +78,8 @@ func (l *Learner) armReports(m Model, item Item, counts []uint64) (reports []Arm
 	return reports, reports[best].Arm
 }
 
-// Distributions returns what is believed in each segment that has outcomes, in the order of their names in the store. The loop
-// may end early. After an error it ends.
+// Distributions returns what is believed in each segment that has outcomes, in the order of their
+// names in the store. The loop may end early. After an error it ends.
 func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, error] {
 	return func(yield func(Distribution, error) bool) {
 		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
@@ -101,7 +102,8 @@ func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, err
 	}
 }
 
-// Distribution returns what is believed in one segment, or [heed.ErrNotFound] if it has no outcomes.
+// Distribution returns what is believed in one segment, or [heed.ErrNotFound] if it has no
+// outcomes.
 func (l *Learner) Distribution(ctx context.Context, category, context string) (d Distribution, err error) {
 	defer because(&err, "distribution")
 	return l.distribution(ctx, Query{Category: category, Context: context})
@@ -154,7 +156,8 @@ func (l *Learner) countSessions(ctx context.Context, f *found, d *Distribution) 
 	return nil
 }
 
-// survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if that is nothing.
+// survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if
+// that is nothing.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	if err := q.validate(); err != nil {
 		return f, err
@@ -220,12 +223,13 @@ type ItemReport struct {
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
 	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen; 0 unless the pooling is a [Specializer]
-	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it gives none.
+	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it
+	// gives none.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 }
 
-// Item returns what is believed of one item, or [heed.ErrNotFound] if it has no outcomes. The query's session and permitted
-// arms are ignored.
+// Item returns what is believed of one item, or [heed.ErrNotFound] if it has no outcomes. The
+// query's session and permitted arms are ignored.
 func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
 	defer because(&err, "item")
 	f, err := l.survey(ctx, q)
@@ -279,7 +283,8 @@ type ChoiceStatus struct {
 	Events int `json:"events_24h"`
 }
 
-// Status sums up what is believed in all segments, and counts the records of choices. It reads all of them.
+// Status sums up what is believed in all segments, and counts the records of choices. It reads all
+// of them.
 func (l *Learner) Status(ctx context.Context) (Status, error) {
 	s := Status{Learner: l.cfg.Name, Enabled: !l.cfg.Disabled}
 	for d, err := range l.Distributions(ctx) {

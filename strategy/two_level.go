@@ -13,20 +13,23 @@ import (
 // leastShape keeps a drawn level of exactly 0 or 1 a distribution.
 const leastShape = 1e-9
 
-// TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items lie
-// around it. If they lie close, all learn from one. If they lie far apart, each goes its own way. How close they lie, the
-// strength, is learned from the items, for each arm by itself where arms differ in that. There is no threshold and no copy.
+// TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in
+// the segment, and items lie around it. If they lie close, all learn from one. If they lie far
+// apart, each goes its own way. How close they lie, the strength, is learned from the items, for
+// each arm by itself where arms differ in that. There is no threshold and no copy.
 //
-// A choice draws the level of each arm, and then the item's own rate given that level. The second draw explores less than a plain
-// one: the evidence counts Sharpness times, and a rate below the mean is replaced by the mean (both in Chapelle and Li 2011). The
-// segment explores, where all items share the cost. The item mostly uses what is known. An item without evidence of its own draws
-// only the levels.
+// A choice draws the level of each arm, and then the item's own rate given that level. The second
+// draw explores less than a plain one: the evidence counts Sharpness times, and a rate below the
+// mean is replaced by the mean (both in Chapelle and Li 2011). The segment explores, where all
+// items share the cost. The item mostly uses what is known. An item without evidence of its own
+// draws only the levels.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
-	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0 means 2. It counts up to three times as
-	// often while the item is new and others explore: Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the
-	// segment's outcomes is other items'.
+	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100.
+	// 0 means 2. It counts up to three times as often while the item is new and others explore:
+	// Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the segment's
+	// outcomes is other items'.
 	Sharpness float64
 }
 
@@ -42,12 +45,13 @@ func (TwoLevel) String() string { return "two-level" }
 // strengths are the candidates for how many observations the segment's level is worth to an item.
 var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 
-// twoLevel holds, for each candidate strength s, the sums of the segment under that strength. An item with n observations counts
-// for n(s+1)/(s+n), so at most for s+1. An update exchanges one item's share in these sums. The candidates are weighed by their
-// predictions: the probability, under each, of every outcome of an item that was seen on that arm before.
+// twoLevel holds, for each candidate strength s, the sums of the segment under that strength. An
+// item with n observations counts for n(s+1)/(s+n), so at most for s+1. An update exchanges one
+// item's share in these sums. The candidates are weighed by their predictions: the probability,
+// under each, of every outcome of an item that was seen on that arm before.
 //
-// All sums use the dispersion of the rewards and the scale of the weights when the model was made. When these change, the model has
-// drifted.
+// All sums use the dispersion of the rewards and the scale of the weights when the model was made.
+// When these change, the model has drifted.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
@@ -118,7 +122,8 @@ func (m *twoLevel) countsOf(s evidence.Sums) counts {
 	return countsOf(s, m.scale, m.dispersion)
 }
 
-// Believe implements [Model]. An item without evidence of its own is its segment: its choices are those of the levels.
+// Believe implements [Model]. An item without evidence of its own is its segment: its choices are
+// those of the levels.
 func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	copy(beliefs, m.levels)
 	if !item.seen() {
@@ -134,8 +139,8 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 }
 
-// novelty is how many times more an item's evidence counts in draws of its rates because the item is new. Other items explore in its place, so
-// it goes by their share of the segment's evidence.
+// novelty is how many times more an item's evidence counts in draws of its rates because the item
+// is new. Other items explore in its place, so it goes by their share of the segment's evidence.
 func (m *twoLevel) novelty(item Item) float64 {
 	mass, n := 0., 0.
 	for _, arm := range item.Arms {
@@ -155,8 +160,8 @@ const (
 	novelFor    = 10
 )
 
-// Independence implements [Model]. It is the weight of the item's own outcomes against the segment's level, n/(s+n), of the arm
-// with the most.
+// Independence implements [Model]. It is the weight of the item's own outcomes against the
+// segment's level, n/(s+n), of the arm with the most.
 func (m *twoLevel) Independence(item Item) float64 {
 	most := 0.
 	for i, arm := range item.Arms {
@@ -189,7 +194,8 @@ func (m *twoLevel) level(candidate, arm int) float64 {
 	return alpha / (alpha + prior.Beta + c.failures)
 }
 
-// predicted weighs the candidates by the probability of new outcomes of an item that was seen on the arm before.
+// predicted weighs the candidates by the probability of new outcomes of an item that was seen on
+// the arm before.
 func (m *twoLevel) predicted(arm int, old, now counts) {
 	n := old.total()
 	successes, failures := now.successes-old.successes, now.failures-old.failures
@@ -209,8 +215,8 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 	}
 }
 
-// A standpoint is what the likelihood of all items on an arm has in common under a candidate: the shapes of the items' rates, and the part
-// of the likelihood that does not depend on the item.
+// A standpoint is what the likelihood of all items on an arm has in common under a candidate: the
+// shapes of the items' rates, and the part of the likelihood that does not depend on the item.
 type standpoint struct{ alpha, beta, log float64 }
 
 // standpoints returns the standpoint of each candidate, by arm.
@@ -226,8 +232,9 @@ func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
 	return all
 }
 
-// judge weighs the candidates by the probability of all outcomes of an item on an arm, in any order: the Beta-binomial likelihood
-// at the segment's level. predicted comes to the same if the level is known beforehand.
+// judge weighs the candidates by the probability of all outcomes of an item on an arm, in any
+// order: the Beta-binomial likelihood at the segment's level. predicted comes to the same if the
+// level is known beforehand.
 func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts) {
 	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
@@ -239,8 +246,9 @@ func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts) {
 	}
 }
 
-// allow allows for what is not known of the levels. judge took each for its mean, where the likelihood was to be averaged over all
-// levels: by Laplace's method that is the likelihood there, times the level's standard deviation.
+// allow allows for what is not known of the levels. judge took each for its mean, where the
+// likelihood was to be averaged over all levels: by Laplace's method that is the likelihood there,
+// times the level's standard deviation.
 func (m *twoLevel) allow() {
 	for j := range m.candidates {
 		for i, prior := range m.segment.Priors {
@@ -273,9 +281,10 @@ func (m *twoLevel) weighOwn(arm int) {
 	m.own[arm] = weigh(&logs)
 }
 
-// refresh works out how well each arm's strength is known, and its level. Either all arms have one strength, or each has its own: items may
-// differ in how well a small model does, while a large one does well on all. One strength is the likelier of the two beforehand: see
-// apartOdds. The outcomes say how probable each is now, and so how much it counts.
+// refresh works out how well each arm's strength is known, and its level. Either all arms have one
+// strength, or each has its own: items may differ in how well a small model does, while a large one
+// does well on all. One strength is the likelier of the two beforehand: see apartOdds. The outcomes
+// say how probable each is now, and so how much it counts.
 func (m *twoLevel) refresh() {
 	var logs [len(strengths)]float64
 	for j := range m.candidates {
@@ -304,8 +313,9 @@ func (m *twoLevel) refresh() {
 // finer is how many strengths are weighed from one candidate to the next.
 const finer = 4
 
-// between has, for each strength that is weighed after a candidate, the coefficients by which the logarithms of four candidates give
-// its own: Lagrange's cubic. The first row is for the first two candidates, the second for those in the middle, the third for the last.
+// between has, for each strength that is weighed after a candidate, the coefficients by which the
+// logarithms of four candidates give its own: Lagrange's cubic. The first row is for the first two
+// candidates, the second for those in the middle, the third for the last.
 var between = func() (rows [3][finer][4]float64) {
 	for row := range rows {
 		for k := range rows[row] {
@@ -346,7 +356,8 @@ type weighed struct {
 	log     float64 // of the probability of what was seen, over all strengths
 }
 
-// weigh weighs the candidates by the logarithms of their probabilities. They lie far apart, so the logarithms are interpolated.
+// weigh weighs the candidates by the logarithms of their probabilities. They lie far apart, so the
+// logarithms are interpolated.
 func weigh(at *[len(strengths)]float64) (all weighed) {
 	const last = len(strengths) - 1
 	var logs [len(logStrengths)]float64
@@ -383,5 +394,6 @@ func weigh(at *[len(strengths)]float64) (all weighed) {
 	return all
 }
 
-// within is the variance of the logarithm of a strength around the one that is nearest of those that are weighed.
+// within is the variance of the logarithm of a strength around the one that is nearest of those
+// that are weighed.
 const within = 1.15 * 1.15 / finer / finer / 12

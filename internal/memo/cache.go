@@ -11,7 +11,7 @@ import (
 
 // A Cache remembers values by group and name, each for a time to live and as many as it has room
 // for, and those that are being made. When it is full, a new value takes the place of the one that
-// was not asked for longest, among those of the shard that it goes to. A value is made once,
+// was not asked for longest, among the values of the shard that it goes to. A value is made once,
 // however many callers ask for it at the same time. Cache is safe for concurrent use.
 type Cache[V any] struct {
 	seed   maphash.Seed

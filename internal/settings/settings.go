@@ -144,7 +144,7 @@ func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time
 }
 
 // Adopt sets each field to the value in the store, and changes nothing there. It is for a tool
-// beside the application whose settings these are. A component without settings in the store is
+// other than the application whose settings these are. A component without settings in the store is
 // [heed.ErrNotFound].
 func Adopt(ctx context.Context, st store.Store, c Component) error {
 	stored, err := Stored(ctx, st, c.Name)

@@ -58,7 +58,8 @@ func (b *bench) race(cfg best.Config, of strategy.Config) *best.Race {
 	return r
 }
 
-// play has a race choose n times, and tells its learner what came of it. It returns how often each arm was chosen.
+// play has a race choose n times, and tells its learner what came of it. It returns how often each
+// arm was chosen.
 func (b *bench) play(r *best.Race, n int) map[strategy.ArmID]int {
 	counts := make(map[strategy.ArmID]int)
 	for range n {
@@ -316,7 +317,8 @@ func TestWithoutTheStore(t *testing.T) {
 	assert.ErrorAs(t, err, &fault)
 }
 
-// ended plays a race over a and b, where a always succeeds and b never, until it is over. It returns the choices of a.
+// ended plays a race over a and b, where a always succeeds and b never, until it is over. It
+// returns the choices of a.
 func (b *bench) ended(r *best.Race) (mine []strategy.Choice) {
 	for range 60 {
 		b.now = b.now.Add(time.Second)
@@ -432,7 +434,8 @@ func TestOtherSettingsJudgeOnce(t *testing.T) {
 	assert.NotContains(t, b.actions(), "strategy.reopen")
 }
 
-// TestARaceInSteps ends in the step that has enough, as a part of its commit, and not while it is frozen.
+// TestARaceInSteps ends in the step that has enough, as a part of its commit, and not while it is
+// frozen.
 func TestARaceInSteps(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
 	r := b.race(best.Config{}, strategy.Config{})

@@ -1,7 +1,10 @@
-// Package best finds the arm of a learner that is the best, with a stated error, and uses it from then on.
+// Package best finds the arm of a learner that is the best, with a stated error, and uses it from
+// then on.
 //
-// A Race chooses among a [strategy.Learner]'s arms by top-two sampling: half of the choices go to the arm that seems best, and the
-// other half to the one that may yet be better. It stops as soon as every other arm is surely worse, or at most by an indifference
-// better. The rule holds at all times together: to look after each outcome costs nothing. Outcomes go to the learner as always. They may come
-// late or never, and from several processes. All that a Race knows is in the learner's store.
+// A Race chooses among a [strategy.Learner]'s arms by top-two sampling: half of the choices go to
+// the arm that seems best, and the other half to the one that may yet be better. It stops as soon
+// as every other arm is surely worse, or at most by an indifference better. The rule holds at all
+// times together: to look after each outcome costs nothing. Outcomes go to the learner as always.
+// They may come late or never, and from several processes. All that a Race knows is in the
+// learner's store.
 package best

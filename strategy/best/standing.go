@@ -32,7 +32,7 @@ type Contestant struct {
 	Mean     float64        `json:"mean"` // reward, in [0, 1]
 	// Low and High are the bounds of how much less than the leader's its expected reward is. A
 	// negative bound means that it may be greater. The bounds of all arms hold together, at all
-	// times, but for the error of the race. Of the leader they are 0, and so are all without a
+	// times, except for the error of the race. Of the leader they are 0, and so are all without a
 	// leader.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

@@ -95,7 +95,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes tell what an arm costs, and how many are read anew. With fewer than
+// recent is how many outcomes tell what an arm costs, and how many are read again. With fewer than
 // few, what was known before is not replaced. Soon is how many choices are made before they are
 // read again for an arm whose cost is unknown.
 const (

@@ -124,8 +124,8 @@ func (p *Partition) Version() uint64 { return p.state.Load().version }
 // Item returns the item of a text: the name of its cell, as "partition:7". It is "" before there
 // are cells, so that all texts are one item. It does not read the store.
 //
-// An error is the embedder's. Vectors that are zero, not finite, or of another length than those of
-// the cells are one, too.
+// An error is the embedder's. Vectors that are zero, not finite, or of another length than the
+// vectors of the cells are one, too.
 func (p *Partition) Item(ctx context.Context, text string) (string, error) {
 	vectors, err := p.cfg.Embed(ctx, []string{text})
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Partition) Item(ctx context.Context, text string) (string, error) {
 }
 
 // Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of
-// another length than those of the cells is a [*heed.InputError].
+// another length than the cells' vectors is a [*heed.InputError].
 func (p *Partition) Of(vector []float32) (string, error) {
 	v, ok := unit(vector)
 	if !ok || len(v) > maxNumbers {
@@ -167,7 +167,7 @@ func (p *Partition) remember(v []float32) {
 	}
 }
 
-// Fit makes the cells anew from texts: see [Partition.FitVectors].
+// Fit makes new cells from texts: see [Partition.FitVectors].
 func (p *Partition) Fit(ctx context.Context, texts []string) error {
 	vectors, err := p.cfg.Embed(ctx, texts)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *Partition) Fit(ctx context.Context, texts []string) error {
 	return p.FitVectors(ctx, vectors)
 }
 
-// FitVectors makes the cells anew from vectors, at least ten. Of more than 256 for each cell it
+// FitVectors makes new cells from vectors, at least ten. Of more than 256 for each cell it
 // uses a random sample. With the same seed and the same vectors the cells are the same.
 //
 // A new cell takes the name of an old one if more than half of the vectors that are in either are
@@ -313,7 +313,7 @@ func (p *Partition) read(ctx context.Context) (store.Row[row], error) {
 	return kept, nil
 }
 
-// take replaces the cells by those of a newer version.
+// take replaces the cells by the cells of a newer version.
 func (p *Partition) take(s *state) {
 	next := s.named(p.cfg.Name)
 	for {
