@@ -114,6 +114,8 @@ func TestLearned(t *testing.T) {
 	assert.Contains(t, plain(w.get("/way", "id", "tests-first")), "helpful")
 	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "the arm large was chosen for ticket")
 	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "Asked: the disk is full")
+	assert.Regexp(t, `thumb by ann .*: \+1\.00, counts 0\.50`, plain(w.get("/answer", "id", "event59")))
+	assert.Regexp(t, `outcome.* \+1\.00, counts 0\.50`, plain(w.get("/answer", "id", "event59")))
 	assert.Contains(t, plain(heuristic), "Answers by itself")
 	c, err := w.agent.Correct(t.Context(), "event59", loop.Correction{Reviewer: "lee", Text: "Name the server."})
 	require.NoError(t, err)

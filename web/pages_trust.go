@@ -232,18 +232,19 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 	d := answersData{Late: after != ""}
 	last := ""
 	view := records.View(h.cfg.Name + ".answer")
-	for kept, err := range view.Find(ctx, h.cfg.Store, store.Query{After: after, Limit: perPage + 1}) {
+	for kept, err := range view.Find(ctx, h.cfg.Store, store.Query{After: after}) {
 		if err != nil {
 			return title, nil, err
+		}
+		if kept.Value.Reply == nil { // package learning or strategy was used past the agent
+			continue
 		}
 		if len(d.Rows) == perPage {
 			d.Next = address(h.link("/answers", "after", last))
 			break
 		}
 		last = kept.Place
-		if kept.Value.Reply != nil { // else it is a choice that the host made past the agent
-			d.Rows = append(d.Rows, asked{answerRow: answerRowOf(&kept.Value)})
-		}
+		d.Rows = append(d.Rows, asked{answerRow: answerRowOf(&kept.Value)})
 	}
 	return title, d, h.questions(ctx, d.Rows)
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
 )
 
 // explainable returns a store in which an agent has given two answers, one of a heuristic and one of its model.
@@ -38,7 +41,7 @@ func explainable(t *testing.T, name string) (file string) {
 	})
 	require.NoError(t, err)
 	for id, text := range map[string]string{"disk": "the disk of a server is full", "light": "the light is on"} {
-		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: text, Person: "ann", At: start})
+		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: text, Item: "office", Person: "ann", At: start})
 		require.NoError(t, err)
 		require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: "ann", Value: -1, At: start}))
 	}
@@ -68,6 +71,7 @@ func TestExplain(t *testing.T) {
 				return
 			}
 			assert.Equal(t, by.out, call{args: args(response)}.run(t).out)
+			assert.Contains(t, by.out, " by ann 2026-", "who judged it")
 			model := call{args: args("light")}.run(t)
 			require.Zero(t, model.code, model.err)
 			assert.Contains(t, model.out, "brief")
@@ -94,6 +98,47 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, none.err, `there is no answer "desk": did you mean "disk"?`)
 		})
 	}
+}
+
+// TestAgentsStore has the commands that look at one part read an agent's store: the part's records are the agent's answers.
+func TestAgentsStore(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "support"} {
+		t.Run(cmp.Or(name, "default"), func(t *testing.T) {
+			t.Parallel()
+			file := explainable(t, name)
+			of := func(args ...string) []string { return append([]string{"--db", file, "--now", asOf}, args...) }
+			choices := read[[]entry](t, of("strategy", "history", "office")...)
+			require.Len(t, choices, 1, "the model answered once")
+			assert.Equal(t, strategy.ArmID("brief"), choices[0].Arm)
+			assert.NotEmpty(t, choices[0].Choice, "it is a record, and no sum of evidence")
+			assert.Equal(t, strategy.Observed, choices[0].Stage)
+			require.NotNil(t, choices[0].Result)
+			assert.Equal(t, "ann", choices[0].Result.Source)
+			assert.InDelta(t, -1, *choices[0].Mean, 1e-9)
+			assert.Empty(t, read[[]entry](t, of("strategy", "history", "office", "--stage", "pending")...))
+			status := read[[]strategy.Status](t, of("strategy", "status")...)
+			require.Len(t, status, 1)
+			require.NotNil(t, status[0].Choices)
+
+			assert.Equal(t, uint64(1), read[confidence](t, of("confidence", "rotate")...).Fires)
+			doctor := call{args: of("doctor")}.run(t)
+			require.Zero(t, doctor.code, doctor.out+doctor.err)
+			kind := cmp.Or(name, "loop") + ".answer"
+			statement(t, file, "UPDATE heed_record SET body = '[7]' WHERE kind = '"+kind+"'"+sealed)
+			doctor = call{args: of("doctor")}.run(t)
+			assert.Equal(t, 2, strings.Count(doctor.out, "of "+kind+" is damaged"), doctor.out)
+		})
+	}
+}
+
+// A module or learner that is used alone has answers, too, but it is no agent.
+func TestAnswersOfNoAgent(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	r := call{args: []string{"--db", db, "explain", "event-0"}}.run(t)
+	assert.Equal(t, failed, r.code)
+	assert.Contains(t, r.err, "no host has opened an agent")
 }
 
 // Where several agents have a store, the command names them. The start of an id is enough where one answer has it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,9 @@ import (
 type replayCommand struct {
 	Files  []string `arg:"" name:"file" help:"The log, or the files of one benchmark."`
 	Format string   `placeholder:"FORMAT" help:"log, routerbench, llmrouterbench or routellm. Without it, the beginning of the file tells."`
-	Name   string   `default:"strategy" help:"The name of the learner that is written."`
+	Agent  string   `default:"loop" placeholder:"NAME" help:"The agent that goes on from the store: its loop.Config.Name."`
+	Name   string   `placeholder:"NAME" help:"The name of the learner that is written, if it is not the agent's default."`
+	Alone  bool     `help:"No agent goes on from the store: the host uses package strategy alone."`
 	DryRun bool     `help:"Write no store, even if --db or HEED_DB names one."`
 }
 
@@ -93,7 +96,7 @@ func (cmd *replayCommand) Run(s *session) error {
 		if report.Wrote, err = cmd.write(s, table, now); err != nil {
 			return err
 		}
-		report.Learner = cmd.Name
+		report.Learner = cmd.learner()
 	}
 	return s.answer(report, report.print)
 }
@@ -127,16 +130,14 @@ type student struct {
 }
 
 // newStudent returns a learner with the arms of a table. It keeps sources apart, as package loop does by default, so that an agent opens its store.
-func newStudent(ctx context.Context, name string, arms []string, now time.Time, recorded bool) (*student, error) {
+func newStudent(ctx context.Context, cfg strategy.Config, arms []string, now time.Time) (_ *student, err error) {
 	st := &student{now: now}
-	var err error
 	if st.store, err = memstore.New(memstore.Config{Now: func() time.Time { return now }}); err != nil {
 		return nil, err
 	}
-	cfg := strategy.Config{
-		Name: name, Store: st.store, BySource: true, Unrecorded: !recorded, Now: func() time.Time { return st.now }, Seed: rand.NewPCG(1, 2),
-		Refresh: 100 * 365 * 24 * time.Hour, // nobody else writes
-	}
+	cfg.Store, cfg.BySource, cfg.Seed = st.store, true, rand.NewPCG(1, 2)
+	cfg.Now = func() time.Time { return st.now }
+	cfg.Refresh = 100 * 365 * 24 * time.Hour // no other process writes
 	for _, arm := range arms {
 		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: strategy.ArmID(arm)})
 	}
@@ -203,9 +204,29 @@ func divide(ctx context.Context, table *past.File, cfg partition.Config) (int, e
 	return len(texts), nil
 }
 
+// learner returns the name of the learner that is written.
+func (cmd *replayCommand) learner() string {
+	if cmd.Name != "" || cmd.Alone || cmd.Agent == defaultAgent {
+		return cmp.Or(cmd.Name, "strategy")
+	}
+	return cmd.Agent + ".strategy"
+}
+
+// answers returns the kind of the records of the choices. "" means the learner's own kind.
+func (cmd *replayCommand) answers() string {
+	if cmd.Alone {
+		return ""
+	}
+	return cmd.Agent + answerKind
+}
+
 // write fills an empty store with what is learned from all requests.
 func (cmd *replayCommand) write(s *session, table *past.File, now time.Time) (string, error) {
-	st, err := newStudent(s.ctx, cmd.Name, table.Arms, now, table.Format == past.Log) // in a benchmark nobody has chosen
+	cfg := strategy.Config{
+		Name: cmd.learner(), Answers: cmd.answers(),
+		Unrecorded: table.Format != past.Log, // in a benchmark nothing was chosen
+	}
+	st, err := newStudent(s.ctx, cfg, table.Arms, now)
 	if err != nil {
 		return "", err
 	}
@@ -268,7 +289,7 @@ func (cmd *replayCommand) estimate(ctx context.Context, table *past.File, now ti
 	switch {
 	case whole && len(table.Arms) > 1:
 		r.Propensities = "none"
-		return r, r.play(ctx, cmd.Name, table, now)
+		return r, r.play(ctx, table, now)
 	case table.Format != past.Log && len(table.Arms) == 1:
 		return nil, fmt.Errorf("all outcomes are of %s: give the files of the other arms as well, for the same requests", show(table.Arms[0]))
 	case table.Format != past.Log:
@@ -278,5 +299,5 @@ func (cmd *replayCommand) estimate(ctx context.Context, table *past.File, now ti
 	default:
 		r.Propensities = "counted"
 	}
-	return r, r.weigh(ctx, cmd.Name, table, now)
+	return r, r.weigh(ctx, table, now)
 }

@@ -20,7 +20,7 @@ const replayLevel = 0.9
 const asHeed = "heed"
 
 // play has heed choose in a table that knows what each arm would have earned, and compares it with each arm and with the best of every request.
-func (r *replayReport) play(ctx context.Context, name string, table *past.File, now time.Time) error {
+func (r *replayReport) play(ctx context.Context, table *past.File, now time.Time) error {
 	r.Judged = len(table.Requests)
 	n := float64(r.Judged)
 	costs := anyCost(table)
@@ -45,7 +45,7 @@ func (r *replayReport) play(ctx context.Context, name string, table *past.File, 
 	}
 	for run := range runs {
 		order := rand.New(rand.NewPCG(uint64(run), 1)).Perm(len(table.Requests))
-		st, err := newStudent(ctx, name, table.Arms, now, false)
+		st, err := newStudent(ctx, strategy.Config{Unrecorded: true}, table.Arms, now)
 		if err != nil {
 			return err
 		}
@@ -85,14 +85,14 @@ func anyCost(table *past.File) bool {
 
 // weigh estimates from a log what other policies would have earned in its second half. heed learns from the first half, and then uses the arm with the
 // greatest mean.
-func (r *replayReport) weigh(ctx context.Context, name string, table *past.File, now time.Time) error {
+func (r *replayReport) weigh(ctx context.Context, table *past.File, now time.Time) error {
 	log := r.logged(table)
 	costs := anyCost(table)
 	if len(log) < 4 { // nothing to estimate from
 		r.Policies, r.Judged = append(r.Policies, asItWas(log, costs)), len(log)
 		return nil
 	}
-	st, err := newStudent(ctx, name, table.Arms, now, false)
+	st, err := newStudent(ctx, strategy.Config{Unrecorded: true}, table.Arms, now)
 	if err != nil {
 		return err
 	}

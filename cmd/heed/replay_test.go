@@ -92,6 +92,17 @@ func TestReplay(t *testing.T) {
 	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")
 	assert.Zero(t, call{args: []string{"--db", db, "replay", file, "--dry-run"}}.run(t).code)
 
+	alone := filepath.Join(t.TempDir(), "alone.db")
+	kinds := func(file string) (names []string) {
+		for _, kind := range read[diagnosis](t, "--db", file, "doctor").Records {
+			names = append(names, kind.Kind)
+		}
+		return names
+	}
+	require.Zero(t, call{args: []string{"--db", alone, "replay", file, "--alone"}}.run(t).code)
+	assert.Contains(t, kinds(alone), "strategy.answer")
+	assert.Contains(t, kinds(db), "loop.answer", "an agent goes on from it")
+
 	counted := call{args: []string{"replay", requests(t, false)}}.run(t)
 	assert.Contains(t, counted.out, "Propensities are not known.")
 }
@@ -117,8 +128,11 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	for _, name := range []string{"", "bot"} {
 		place := db + name
-		learner := strings.TrimPrefix(name+".strategy", ".")
-		r := call{args: []string{"--db", place, "replay", file, "--name", learner}}.run(t)
+		args := []string{"--db", place, "replay", file}
+		if name != "" {
+			args = append(args, "--agent", name)
+		}
+		r := call{args: args}.run(t)
 		require.Zero(t, r.code, r.err)
 		saved := call{args: []string{"--db", place, "strategy", "saved"}}.run(t)
 		assert.Contains(t, saved.out, "120 choices cost ", saved.err)

@@ -168,7 +168,7 @@ var parts = map[string]string{
 	"traces-one":         "answer: Hello, Ann.",
 	"traces-model": "not shown: greet-by-name: the answer says the same (similarity 1.000)\n\nsystem prompt\n\nYou are an assistant.\n\n" +
 		"Answer the event in one or two sentences. Say what to do, or that there is nothing to do.\n\nprompt\n\n" +
-		"Event [microphone]: hello, who is there?\n\nHow should I respond?\n",
+		"Event [source]: hello, who is there?\n\nHow should I respond?\n",
 }
 
 func TestTables(t *testing.T) {
