@@ -54,6 +54,7 @@ type Account struct {
 	Channel string
 	Known   bool
 	// Statements are everything that was stated or observed about the answer, each with its source.
+	// What was withdrawn is left out, and so is silence if a source stated something before its end.
 	Statements []Statement
 }
 
@@ -140,8 +141,10 @@ func rulesOf(r *answer.Answer) []string {
 	return r.Prompt.Rules
 }
 
-// statementsOf returns every statement about an answer.
+// statementsOf returns every statement about an answer. Withdrawn statements are left out, and so is
+// silence if a source stated something before the silence was over.
 func statementsOf(r *answer.Answer) (all []Statement) {
+	var silence []Statement
 	for _, p := range r.Parts() {
 		switch {
 		case r.Reply.Spare || len(r.Undoes) > 0:
@@ -153,12 +156,47 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 				}
 			}
 		}
-		if p.How == answer.Silence {
-			p.Source = ""
+		s := Statement{
+			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value,
+			Confidence: p.Share * p.Trust,
 		}
-		all = append(all, Statement{
-			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value, Confidence: p.Share * p.Trust,
-		})
+		if p.How == answer.Silence {
+			s.Source = ""
+			silence = append(silence, s)
+			continue
+		}
+		all = append(all, s)
+	}
+	all = append(all, setAside(r)...)
+	for _, s := range silence {
+		if !slices.ContainsFunc(all, func(o Statement) bool { return !o.At.After(s.At) }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// setAside returns the statements that have no part at all in what the answer is worth: outcomes
+// other than the latest, and undos other than the first.
+func setAside(r *answer.Answer) (all []Statement) {
+	parts := r.Parts()
+	for i := range r.Statements {
+		s := &r.Statements[i]
+		reported := s.How == answer.Outcome && !s.Withdrawn
+		if !reported && s.How != answer.Undo || s.Of != r.Heuristic() || s.Forgotten() {
+			continue
+		}
+		has := func(p answer.Part) bool {
+			return p.How == s.How && p.Source == s.By && p.At.Equal(s.At)
+		}
+		if slices.ContainsFunc(parts, has) {
+			continue
+		}
+		other := Statement{Channel: s.Channel, Source: s.By, Kind: s.Kind, At: s.At, Value: s.Value}
+		if s.How == answer.Undo {
+			other.Channel, other.Value = string(answer.Undo), -1
+		}
+		all = append(all, other)
 	}
 	return all
 }
