@@ -34,7 +34,7 @@
 // # In parts
 //
 // [Decider.Decide] does everything. A host whose framework calls the model itself, or that stores
-// the answer with records of its own, uses the parts of one Decider instead:
+// the answer with its own records, uses the parts of one Decider instead:
 //
 //   - [Decider.Trusted] returns the answer of a trusted heuristic, if there is one.
 //   - [Decider.Ask] returns what to ask a model, as a value.

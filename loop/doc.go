@@ -15,15 +15,21 @@
 //	[Agent.Hear]: a later message       the same, where its text takes the answer back or passes it over
 //	silence, seen by [Agent.Sweep]      the same, a little
 //	[Agent.Outcome]: what came of it    the same, and which ways of working are shown again or warned of
-//	[Agent.Correct]: a reviewer's words rules, once other people have approved them
+//	[Agent.Correct]: a reviewer's words as by a thumb of -1; rules, once other people approve them
 //
 // # A framework that calls the model
 //
-// [Agent.Prepare] says what to ask which model. It may also have the answer already. [Agent.Answered] takes what the model said.
-// [Agent.Answer] is the two around [Config].Model.
+// [Agent.Prepare] returns what to ask which model. It may also have the answer already.
+// [Agent.Answered] records what the model answered. [Agent.Answer] does both, and calls
+// [Config].Model in between.
 //
 // # What is stored
 //
-// All that an agent knows is in its store. So a reaction may come in another process than the answer, or after a crash. A
-// record of the kind "loop.answer" says what was in each answer. The agent keeps only copies in memory of what is stored.
+// All that an agent knows is in its store. So a reaction may come in another process than the
+// answer, or after a crash. Each answer is one record of the kind "loop.answer", an answer.Answer:
+// how the event was answered, what was chosen and shown, and every statement about it since. The
+// agent keeps only copies in memory of what is stored.
+//
+// A call that changes an answer is one commit. [Agent.ReactIn] and [Agent.OutcomeIn] let a host
+// commit its own records with it: see store.Do.
 package loop

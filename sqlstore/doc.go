@@ -18,15 +18,17 @@
 //
 // Everything that a method has acknowledged survives a crash of the process, and with [SQLite], or PostgreSQL as it is set up
 // by default, a power cut too: see [Dialect]. A commit is one transaction. Sums are added to and never read, changed and
-// written back, so any number of processes add to one cell and no outcome is lost. [Store.CommitTx] makes a commit a part of
-// a transaction of the host's own.
+// written back, so any number of processes add to one cell and no outcome is lost. [Store.CommitTx]
+// makes a commit a part of the host's transaction. A commit whose reply was lost is
+// heed.ErrOutcomeUnknown; store.Do repeats it.
 //
 // Reads of evidence may be from memory, for as long as Config.Stale says. A store sees its own commits at once.
 //
 // # Housekeeping
 //
 // Nothing runs by itself. The host calls [Store.Sweep], or has heed.Run do so; whatever is past its time stays until then.
-// [Store.Dump] and [Store.Load] bring everything to another store of whatever kind.
+// [Store.Dump] and [Store.Load] bring everything to another store of whatever kind. Tables and
+// dumps of an earlier layout are refused.
 //
 // The file docs/stores.md of the module has all of this with the tests that show it.
 package sqlstore

@@ -13,11 +13,15 @@
 // kind of a task and the kind of a session. Within a segment there are items, and a [Pooling] says
 // how much they share.
 //
-// Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself,
-// and is all that is needed to credit it later. Each choice is also kept as a [ChoiceRecord], so
-// that an outcome which comes a day later finds it by session and item. Choices whose outcome never
-// comes expire: see [Silence]. Evidence fades with Config.HalfLife. A [ChangeTest] test finds
-// changes of the arms that are in use.
+// Within a session an item keeps the arm that was chosen first. A [Choice] has all that is needed
+// to credit it later. Each choice is also kept in the record of an answer, an answer.Answer. So an
+// outcome that comes a day later finds it by session and item, as a [ChoiceRecord]. Choices whose
+// outcome never comes expire: see [Silence]. Evidence fades with Config.HalfLife. A [ChangeTest]
+// finds changes of the arms that are in use.
+//
+// A host that keeps more in the same commit uses store.Do with the methods that end in "In", such
+// as [Learner.SelectIn] and [Learner.ObserveIn]. [Learner.CreditIn] credits an arm with what the
+// statements about an answer are worth.
 //
 // What happens to a learner can be put into its store's outbox as a [LearnerEvent], in the same
 // commit as the evidence.
