@@ -1,15 +1,15 @@
-// Package answer has the record of one answer: the event, how it was answered, what was chosen and shown, and every
-// statement that was made about it since. It also has the rules that turn those statements into evidence. All of it is plain
-// data and pure functions: the package has no store.
+// Package answer has the record of one answer: the event, how it was answered, what was chosen and
+// shown, and every statement that was made about it since. It also has the rules that turn those
+// statements into evidence. All of it is plain data and pure functions: the package has no store.
 //
 // # Statements
 //
-// A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported an
-// outcome, a message took it back, the user went on without a word, or silence passed. [Answer.Say]
-// adds one. The latest statement of one source holds, by its channel and target, in whatever order
-// statements arrive. A statement about the whole answer replaces statements about a part of it, and
-// the reverse. A judgement of value 0, and an outcome with Withdrawn set, take back what their
-// source stated before.
+// A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported
+// an outcome, a message took it back, the user went on without a word, or silence passed.
+// [Answer.Say] adds one. The latest statement of one source holds, by its channel and target, in
+// whatever order statements arrive. A statement about the whole answer replaces statements about a
+// part of it, and the reverse. A judgement of value 0, and an outcome with Withdrawn set, take back
+// what their source stated before.
 //
 // The order of arrival matters in these cases only:
 //
@@ -24,8 +24,8 @@
 //
 // # What counts for a heuristic
 //
-// [Answer.Reception] collects the statements about the heuristic that answered (or about the model), and says which of
-// them count:
+// [Answer.Reception] collects the statements about the heuristic that answered (or about the
+// model), and says which of them count:
 //
 //	known of the answer                    implicit signal that counts       received
 //	nothing                                none                              unknown
@@ -37,13 +37,14 @@
 //	a failure or an ignore                 the strongest negative one        badly
 //	an expected success                    the success                       well
 //
-// Judgements count each for themselves. Beside them at most one implicit signal counts. An ignore and silence give way to an
-// expected success, silence gives way to everything else that was observed. An undo is a command, and nothing sets it aside.
+// Judgements count each for themselves. Beside them at most one implicit signal counts. An ignore
+// and silence give way to an expected success, silence gives way to everything else that was
+// observed. An undo is a command, and nothing sets it aside.
 //
 // # What counts for the arm
 //
-// [Answer.Parts] divides one whole observation among the statements, so that an answer counts once for the arm that was
-// chosen, however many people react:
+// [Answer.Parts] divides one whole observation among the statements, so that an answer counts once
+// for the arm that was chosen, however many people react:
 //
 //	known of the answer                    shares
 //	an undo                                all of it
@@ -53,8 +54,8 @@
 //	an ignore                              all of it, as -0.5 with confidence 0.5
 //	silence                                all of it, as +0.8 with confidence 0.3
 //
-// A statement in a higher row sets aside those in lower rows. Each person has a part by the greatest weight of their
-// judgements; within it, their judgements count by their weights.
+// A statement in a higher row sets aside those in lower rows. Each person has a part by the
+// greatest weight of their judgements; within it, their judgements count by their weights.
 //
 // # What counts for ways of working
 //
@@ -67,9 +68,9 @@ import (
 	"time"
 )
 
-// An Answer is the record of one answer. Package loop fills all of it. A package that is used alone fills its part and leaves
-// the rest empty. Slices and maps of an Answer that came from a store must not be changed in place; the methods of Answer
-// replace them.
+// An Answer is the record of one answer. Package loop fills all of it. A package that is used alone
+// fills its part and leaves the rest empty. Slices and maps of an Answer that came from a store
+// must not be changed in place; the methods of Answer replace them.
 //
 // An Answer must not be used concurrently.
 type Answer struct {
@@ -78,8 +79,8 @@ type Answer struct {
 	// At is when the event happened, or when the arm was chosen.
 	At time.Time `json:"at"`
 
-	// Tenant separates organisations that share a store. Person asked, in Session, about something in Domain. Stream is where
-	// the next message shows whether the answer was passed over.
+	// Tenant separates organisations that share a store. Person asked, in Session, about something
+	// in Domain. Stream is where the next message shows whether the answer was passed over.
 	Tenant  string `json:"tenant,omitempty"`
 	Person  string `json:"person,omitempty"`
 	Session string `json:"session,omitempty"`
@@ -91,12 +92,14 @@ type Answer struct {
 	Choice *Choice `json:"choice,omitempty"`
 	// Fires are the heuristics that answered, and the model if it did. In the loop there is one.
 	Fires []Fire `json:"fires,omitempty"`
-	// Undoes are the answers that the event's text took back. If there are any, this answer earns nothing.
+	// Undoes are the answers that the event's text took back. If there are any, this answer earns
+	// nothing.
 	Undoes []string `json:"undoes,omitempty"`
 
 	// Numbers is the number of the last statement.
 	Numbers uint64 `json:"numbers,omitempty"`
-	// Statements are all that is known about the quality of the answer, the oldest first by the order of arrival.
+	// Statements are all that is known about the quality of the answer, the oldest first by the
+	// order of arrival.
 	Statements []Statement `json:"statements,omitempty"`
 }
 
@@ -112,7 +115,8 @@ type Reply struct {
 	Believed  float64 `json:"believed,omitempty"`  // the confidence that it had
 	Task      string  `json:"task,omitempty"`
 	About     string  `json:"about,omitempty"` // the task in words
-	// Reinforced is a heuristic that the model's answer agrees with, and that earns the praise of it.
+	// Reinforced is a heuristic that the model's answer agrees with, and that earns the praise of
+	// it.
 	Reinforced string   `json:"reinforced,omitempty"`
 	Followed   []string `json:"followed,omitempty"` // the ways of working that the answer follows
 	Spent      Spent    `json:"spent,omitzero"`
@@ -144,8 +148,8 @@ type Spent struct {
 	Tokens  int           `json:"tokens,omitempty"`
 }
 
-// A Fire is one heuristic that answered, or the model. Package learning keeps here what it waits for and what of the answer
-// it has counted.
+// A Fire is one heuristic that answered, or the model. Package learning keeps here what it waits
+// for and what of the answer it has counted.
 type Fire struct {
 	Heuristic  string       `json:"heuristic,omitempty"` // empty if the model answered
 	Domain     string       `json:"domain,omitempty"`    // of the heuristic
@@ -165,7 +169,8 @@ type Fire struct {
 	Counted    Counted      `json:"counted,omitzero"`
 }
 
-// Counted is what of a fire is in the evidence, beside what its statements have in [Statement].Credit.
+// Counted is what of a fire is in the evidence, beside what its statements have in
+// [Statement].Credit.
 type Counted struct {
 	N        int               `json:"n,omitempty"`        // how often it has changed; it is part of the observations' ids
 	Implicit How               `json:"implicit,omitempty"` // the implicit signal that counts
@@ -188,8 +193,8 @@ type Credit struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The caller may change what it points
-// to after [Answer.OwnFires].
+// Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The
+// caller may change what it points to after [Answer.OwnFires].
 func (a *Answer) Fire(heuristic string) *Fire {
 	for i := range a.Fires {
 		if a.Fires[i].Heuristic == heuristic {
@@ -253,7 +258,8 @@ func (a *Answer) People() (names []string) {
 	return names
 }
 
-// Caused are the paths to the names of people in a record, for the declaration of a kind of records.
+// Caused are the paths to the names of people in a record, for the declaration of a kind of
+// records.
 func Caused() []string {
 	return []string{
 		"person", "statements.*.by", "statements.*.credit.source", "statements.*.kept.*.source",

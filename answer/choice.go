@@ -12,7 +12,8 @@ import (
 // An ArmID names an arm: one of the ways of answering that package strategy chooses among.
 type ArmID string
 
-// A Choice is an arm that was chosen, with what was believed then. Package strategy keeps here how far the arm was credited.
+// A Choice is an arm that was chosen, with what was believed then. Package strategy keeps here how
+// far the arm was credited.
 type Choice struct {
 	ID       uuid.UUID `json:"id"`
 	Learner  string    `json:"learner"`
@@ -29,12 +30,14 @@ type Choice struct {
 	Fallback bool `json:"fallback,omitempty"`
 	// IgnoreSilence reports that silence is no approval of the arm.
 	IgnoreSilence bool `json:"ignore_silence,omitempty"`
-	// Propensity is the probability of a choice that the host made, in (0, 1]. 0 means unknown: then the draws have it.
+	// Propensity is the probability of a choice that the host made, in (0, 1]. 0 means unknown:
+	// then the draws have it.
 	Propensity float64 `json:"propensity,omitempty"`
 	// Resets count how often the segment and the item had been reset.
 	Resets [2]uint64 `json:"resets,omitzero"`
 
-	// Told is the number of the last credit. Credits are the observations of the arm that follow from the statements.
+	// Told is the number of the last credit. Credits are the observations of the arm that follow
+	// from the statements.
 	Told    uint64      `json:"told,omitempty"`
 	Credits []ArmCredit `json:"credits,omitempty"`
 
@@ -53,7 +56,8 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was chosen.
+// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was
+// chosen.
 type Draw struct {
 	Arm    ArmID           `json:"arm"`
 	Sample float64         `json:"sample"`          // with the bonus
@@ -69,7 +73,8 @@ type ArmCredit struct {
 	Trust  float64
 	Share  float64
 	Cost   float64
-	// Dropped reports that the outcome was too unsure to count, so that there is nothing to take back.
+	// Dropped reports that the outcome was too unsure to count, so that there is nothing to take
+	// back.
 	Dropped bool
 }
 

@@ -350,8 +350,8 @@ func (f *earlierFacts) agreement(agrees, independent bool, agreement,
 	}
 }
 
-// hear is a statement that reaches the heuristic's record. Outcomes that were reported reached it as
-// judgements on a channel of their own, and a withdrawal as one of value 0.
+// hear is a statement that reaches the heuristic's record. Outcomes that were reported reached it
+// as judgements on a channel of their own, and a withdrawal as one of value 0.
 func (f *earlierFacts) hear(s answer.Statement) {
 	first := func(at **earlierSignal) {
 		if *at == nil {

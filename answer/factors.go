@@ -14,16 +14,16 @@ import (
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
 // leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns.
 type Factors struct {
-	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's path,
-	// "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
+	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's
+	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
 	Channels, Paths map[string]float64
 	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time
 	// does not matter.
 	HalfLife time.Duration
-	// Calibration makes a person's rare judgements weigh more than the common ones, because a person
-	// who always complains, or never, reveals little by it. It is how many judgements a person is
-	// assumed to have made before the first one, half of them positive, in [0, 1e6]; 10 is a good
-	// value. 0: all judgements weigh alike.
+	// Calibration makes a person's rare judgements weigh more than the common ones, because a
+	// person who always complains, or never, reveals little by it. It is how many judgements a
+	// person is assumed to have made before the first one, half of them positive, in [0, 1e6]; 10
+	// is a good value. 0: all judgements weigh alike.
 	Calibration float64
 }
 

@@ -50,8 +50,8 @@ func TestFactors(t *testing.T) {
 	}
 }
 
-// rates has a person judge many answers and returns the mean weights of praise and of blame, over the
-// second half.
+// rates has a person judge many answers and returns the mean weights of praise and of blame, over
+// the second half.
 func rates(share, strength float64) (praise, blame float64) {
 	f := answer.Factors{Calibration: strength}
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -11,19 +11,22 @@ import (
 
 // A Part is a statement as far as it counts for the arm.
 type Part struct {
-	Of      string // names the statement; two statements of one source that replace each other differ
-	How     How
-	Channel string // of a judgement or outcome; an implicit signal has its How, and Expected has "outcome"
+	// names the statement; two statements of one source that replace each other differ
+	Of  string
+	How How
+	// of a judgement or outcome; an implicit signal has its How, and Expected has "outcome"
+	Channel string
 	Source  string
 	Kind    SourceKind
 	At      time.Time
 	Value   float64 // how good the answer was, in [-1, 1]
 	Trust   float64 // in the value, in (0, 1]
-	Share   float64 // of all that the answer is worth, in [0, 1]; 0: another statement sets it aside
+	// of all that the answer is worth, in [0, 1]; 0: another statement sets it aside
+	Share float64
 }
 
-// What implicit signals are worth for an arm. Silence counts about a quarter of a thumb: its value times its trust. Outcomes
-// with a trust below 0.3 do not count by default.
+// What implicit signals are worth for an arm. Silence counts about a quarter of a thumb: its value
+// times its trust. Outcomes with a trust below 0.3 do not count by default.
 const (
 	ignoredValue = -0.5
 	ignoredTrust = 0.5
@@ -136,8 +139,8 @@ func (a *Answer) known() (k known) {
 	return k
 }
 
-// partsOf returns the part of each judgement in all judgements. A person has a part by the greatest weight of their judgements,
-// which share it by their weights.
+// partsOf returns the part of each judgement in all judgements. A person has a part by the greatest
+// weight of their judgements, which share it by their weights.
 func partsOf(judged []*Statement) []float64 {
 	type sum struct{ most, all float64 }
 	people := make(map[string]sum)
@@ -146,7 +149,8 @@ func partsOf(judged []*Statement) []float64 {
 		people[s.By] = sum{max(p.most, s.weight()), p.all + s.weight()}
 	}
 	var all float64
-	for _, name := range slices.Sorted(maps.Keys(people)) { // in one order, so that the sum is the same again
+	// in one order, so that the sum is the same again
+	for _, name := range slices.Sorted(maps.Keys(people)) {
 		all += people[name].most
 	}
 	parts := make([]float64, len(judged))
@@ -157,9 +161,9 @@ func partsOf(judged []*Statement) []float64 {
 	return parts
 }
 
-// Worth returns what the answer was worth, in [-1, 1], by which channels that is known, and whether anything is. The channel is
-// the one with the greatest part. Several with equal parts are in the order of their names, joined by commas. An answer that
-// took another one back is worth nothing.
+// Worth returns what the answer was worth, in [-1, 1], by which channels that is known, and whether
+// anything is. The channel is the one with the greatest part. Several with equal parts are in the
+// order of their names, joined by commas. An answer that took another one back is worth nothing.
 func (a *Answer) Worth() (value float64, channel string, known bool) {
 	if len(a.Undoes) > 0 {
 		return 0, "", false
@@ -183,8 +187,8 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 	return min(max(value, -1), 1), strings.Join(channels, ", "), known
 }
 
-// ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a fallback answered, the
-// failure counts, and no statement about the fallback's answer.
+// ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a
+// fallback answered, the failure counts, and no statement about the fallback's answer.
 func (a *Answer) ForArm() (parts []Part) {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:

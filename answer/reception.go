@@ -1,7 +1,7 @@
 package answer
 
-// A Reception is all that is known of how a heuristic's answer was received, or the model's. It follows from the statements
-// alone, so their order does not matter.
+// A Reception is all that is known of how a heuristic's answer was received, or the model's. It
+// follows from the statements alone, so their order does not matter.
 type Reception struct {
 	Praise, Complaint Sum // judgements and outcomes that hold
 	// The implicit signals; nil if there was none. Undo is the first one.
@@ -67,7 +67,8 @@ func (r *Reception) Of(how How) *Statement {
 	return nil
 }
 
-// sign is 1 for a positive signal, -1 for a negative one, and 0 for one that is worth nothing, or if there is none.
+// sign is 1 for a positive signal, -1 for a negative one, and 0 for one that is worth nothing, or
+// if there is none.
 func (s *Statement) sign() int {
 	switch {
 	case s == nil || s.Worth == 0:
@@ -90,8 +91,8 @@ func (r *Reception) Known() bool {
 	return r.Observed() || r.Silence != nil || r.Praise.N+r.Complaint.N > 0
 }
 
-// Implicit returns the implicit signal that counts, "" if none does: see the table of the package. If independent, judgements
-// change nothing, as the Learning Strategy Interface design has it.
+// Implicit returns the implicit signal that counts, "" if none does: see the table of the package.
+// If independent, judgements change nothing, as the Learning Strategy Interface design has it.
 func (r *Reception) Implicit(independent bool) (how How) {
 	praised, blamed := r.Praise.N > 0 && !independent, r.Complaint.N > 0 && !independent
 	for _, h := range implicit {
@@ -119,7 +120,8 @@ func (r *Reception) Implicit(independent bool) (how How) {
 	return ""
 }
 
-// Fate returns how the answer was received: 1 well, -1 badly, and 0 if that is not known or people disagree.
+// Fate returns how the answer was received: 1 well, -1 badly, and 0 if that is not known or people
+// disagree.
 func (r *Reception) Fate(independent bool) int {
 	sign := r.Sign(r.Implicit(independent))
 	praised, blamed := r.Praise.N > 0, r.Complaint.N > 0
@@ -137,10 +139,11 @@ func (r *Reception) Fate(independent bool) int {
 	}
 }
 
-// Agreement returns what an answer of the model is worth for a heuristic that was compared with it and that the model had not
-// seen. Negative worth speaks against the heuristic. An accepted answer is worth agreement for a heuristic that agrees. An
-// accepted or rejected answer is worth disagreement against one that does not, so that nobody helps a heuristic by complaints
-// about what others say.
+// Agreement returns what an answer of the model is worth for a heuristic that was compared with it
+// and that the model had not seen. Negative worth speaks against the heuristic. An accepted answer
+// is worth agreement for a heuristic that agrees. An accepted or rejected answer is worth
+// disagreement against one that does not, so that nobody helps a heuristic by complaints about what
+// others say.
 func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
 	how := r.Implicit(independent)
 	fate, sign := r.Fate(independent), r.Sign(how)

@@ -119,8 +119,8 @@ func TestSums(t *testing.T) {
 	assert.InDelta(t, 0.5*2+1, r.Complaint.Share, 1e-12)
 }
 
-// A forgotten person's judgement does not count. Their undo goes on being known, without its source:
-// the observation it made is gone from the evidence, and nothing takes its place.
+// A forgotten person's judgement does not count. Their undo goes on being known, without its
+// source: the observation it made is gone from the evidence, and nothing takes its place.
 func TestAForgottenReception(t *testing.T) {
 	a := said(judged("ann", 1, 1), undo("ann", 2), outcome("ann", 1, 3), silent())
 	forget(a, "ann")

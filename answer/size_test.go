@@ -16,7 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// crowded is the record of an answer of a heuristic that 100 people judged, each with what it counted.
+// crowded is the record of an answer of a heuristic that 100 people judged, each with what it
+// counted.
 func crowded(t testing.TB) *answer.Answer {
 	choice := uuid.MustParse("0196d3a2-7c1e-7b52-9f0a-5d2c4be81f37")
 	belief := evidence.Belief{
@@ -69,7 +70,8 @@ func crowded(t testing.TB) *answer.Answer {
 	return a
 }
 
-// A record that everybody has judged stays small, because it is read and written for every judgement.
+// A record that everybody has judged stays small, because it is read and written for every
+// judgement.
 func TestSizeOfARecord(t *testing.T) {
 	a := crowded(t)
 	size := func(v any) int {
@@ -84,8 +86,8 @@ func TestSizeOfARecord(t *testing.T) {
 	assert.Equal(t, *a, deep(t, a))
 }
 
-// A credit that shares its statement's moment and channel leaves them out, and has them again when it
-// is read. One that differs keeps its own, also if that is empty.
+// A credit that shares its statement's moment and channel leaves them out, and has them again when
+// it is read. One that differs keeps its own, also if that is empty.
 func TestACreditIsKeptAsJSON(t *testing.T) {
 	for name, c := range map[string]answer.Credit{
 		"the same":  {ID: "o", Cell: "said", Channel: "thumbs", At: at(1), Weight: 0.8},

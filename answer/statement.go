@@ -41,8 +41,8 @@ func (k SourceKind) Valid() bool { return k == Unknown || k == Person || k == In
 // A How says how a statement came about.
 type How string
 
-// The ways in which statements come about. A judgement and an outcome are stated; the others are observed, and are called
-// implicit signals.
+// The ways in which statements come about. A judgement and an outcome are stated; the others are
+// observed, and are called implicit signals.
 const (
 	Judged   How = ""         // a person judged the answer
 	Outcome  How = "outcome"  // a source reported what came of the answer
@@ -67,8 +67,8 @@ type Statement struct {
 	Target  Target     `json:"target,omitempty"`
 	// Of is the heuristic that it is about. "" means the model's answer.
 	Of string `json:"of,omitempty"`
-	// Value is how good the answer was, in [-1, 1], and Weight multiplies what it counts, in [0, 1e6]; 0 means 1. Value 0
-	// withdraws a judgement.
+	// Value is how good the answer was, in [-1, 1], and Weight multiplies what it counts, in [0,
+	// 1e6]; 0 means 1. Value 0 withdraws a judgement.
 	Value  float64 `json:"value,omitempty"`
 	Weight float64 `json:"weight,omitempty"`
 	// Scale and Score are set in place of Value where a judgement is a mark.
@@ -82,19 +82,20 @@ type Statement struct {
 	Success *bool  `json:"success,omitempty"`
 	Spent   *Spent `json:"spent,omitempty"` // of an outcome
 
-	// Worth is what the strategy of package learning makes of it: the magnitude, negative if it speaks against the heuristic.
+	// Worth is what the strategy of package learning makes of it: the magnitude, negative if it
+	// speaks against the heuristic.
 	Worth float64 `json:"worth,omitempty"`
 	// About is the target of the strategy's signal, if it differs from Target.
 	About Target `json:"about,omitempty"`
 	// Credit is the observation that it made in the heuristic's evidence. nil: none.
 	Credit *Credit `json:"credit,omitempty"`
-	// Kept are the observations of statements that this one replaced while the heuristic was locked, or
-	// had another wording. They still count, until the source states something else.
+	// Kept are the observations of statements that this one replaced while the heuristic was
+	// locked, or had another wording. They still count, until the source states something else.
 	Kept []Credit `json:"kept,omitempty"`
 
-	// ID is set by package strategy for an outcome, and by package learning for a signal that the host
-	// made. Statements with different IDs do not replace each other. Sure is the confidence of an
-	// outcome, times its share if package strategy was told it by itself, in (0, 1]; 0 means 1.
+	// ID is set by package strategy for an outcome, and by package learning for a signal that the
+	// host made. Statements with different IDs do not replace each other. Sure is the confidence of
+	// an outcome, times its share if package strategy was told it by itself, in (0, 1]; 0 means 1.
 	ID   string  `json:"id,omitempty"`
 	Sure float64 `json:"sure,omitempty"`
 }
@@ -105,8 +106,8 @@ func (s *Statement) Forgotten() bool { return s.Named && s.By == "" }
 // weight returns the weight, 1 if none is set.
 func (s *Statement) weight() float64 { return cmp.Or(s.Weight, 1) }
 
-// Scored returns the value of a mark on a scale of as many points, evenly spaced over [-1, 1]: of five marks, 1 is -1, 3 is 0
-// and 5 is 1.
+// Scored returns the value of a mark on a scale of as many points, evenly spaced over [-1, 1]: of
+// five marks, 1 is -1, 3 is 0 and 5 is 1.
 func Scored(mark, points int) float64 { return 2*float64(mark-1)/float64(points-1) - 1 }
 
 // points returns the highest mark of a scale, 0 for no scale.
@@ -129,7 +130,8 @@ func (s *Statement) value() float64 {
 	return s.Value
 }
 
-// fraction returns how much of a full judgement this is: 1 for a thumb and for the highest and lowest mark.
+// fraction returns how much of a full judgement this is: 1 for a thumb and for the highest and
+// lowest mark.
 func (s *Statement) fraction() float64 {
 	x := s.value()
 	return max(x, -x) * s.weight()
@@ -199,9 +201,9 @@ const (
 	Refused  Effect = "refused"  // there is no room, or the answer was taken back already
 )
 
-// Say adds a statement, and returns it as it is on the record: a new one, or for Repeated the one that is there. It also returns
-// the statements that had to go: those that this one replaces, and one that made room. The caller takes back what they had
-// counted.
+// Say adds a statement, and returns it as it is on the record: a new one, or for Repeated the one
+// that is there. It also returns the statements that had to go: those that this one replaces, and
+// one that made room. The caller takes back what they had counted.
 func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect) {
 	s.Named = s.By != ""
 	for i := range a.Statements {
@@ -269,9 +271,10 @@ func (s *Statement) same(o *Statement) bool {
 
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// room returns the place of the statement that has to go to make room for another one, -1 if there is room, and false if there is
-// none. A withdrawn statement goes first, and then the oldest one of the source with the most statements, so that nobody takes
-// the places of others. A statement that counts never goes for one that takes back nothing.
+// room returns the place of the statement that has to go to make room for another one, -1 if there
+// is room, and false if there is none. A withdrawn statement goes first, and then the oldest one of
+// the source with the most statements, so that nobody takes the places of others. A statement that
+// counts never goes for one that takes back nothing.
 func room(all []Statement, s *Statement) (place int, ok bool) {
 	if s.How == Undo {
 		n := 0
@@ -333,7 +336,8 @@ func (a *Answer) UndoneBy(heuristic, person string) bool {
 }
 
 // Success returns whether the task of the answer succeeded, and whether that is known. The first
-// reported outcome decides that has Success set, is not withdrawn, and whose source is not forgotten.
+// reported outcome decides that has Success set, is not withdrawn, and whose source is not
+// forgotten.
 func (a *Answer) Success() (success, known bool) {
 	for i := range a.Statements {
 		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn && !s.Forgotten() {

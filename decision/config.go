@@ -27,22 +27,22 @@ const maxCandidates = 5
 
 // Config configures a [Decider]. Every field has a default.
 type Config struct {
-	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted enough
-	// answers, else the model. With [AlwaysLLM] heuristics are shown to the model and never answer. ""
-	// means [HeuristicFirst].
+	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted
+	// enough answers, else the model. With [AlwaysLLM] heuristics are shown to the model and never
+	// answer. "" means [HeuristicFirst].
 	Strategy string
 
 	// LLM answers where no heuristic does. nil: there is no model.
 	LLM LLM
 	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default
-	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds no
-	// answer.
+	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds
+	// no answer.
 	Store store.Store
 	// HashTexts stores hashes in place of what happened, the answer and the prompt.
 	HashTexts bool
-	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It
-	// must be safe for concurrent use. nil changes nothing. It does not change what the model is sent,
-	// nor the result. An [Extractor] works with the changed texts.
+	// Redact changes each text of a trace before it is stored, to leave out what must not be kept.
+	// It must be safe for concurrent use. nil changes nothing. It does not change what the model is
+	// sent, nor the result. An [Extractor] works with the changed texts.
 	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and
@@ -58,23 +58,23 @@ type Config struct {
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
 	// its own. Goals of a request replace them.
 	Goals map[string][]string
-	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means "You
-	// are an assistant.", or nothing where Prompts.System is set.
+	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means
+	// "You are an assistant.", or nothing where Prompts.System is set.
 	Persona string
 	// Prompts are the texts around what is shown to the model.
 	Prompts Prompts
-	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means 2,000.
-	// Other texts are cut at [prompt.DefaultMax].
+	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means
+	// 2,000. Other texts are cut at [prompt.DefaultMax].
 	MaxText int
 
-	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0,
-	// 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then compared
-	// with them: see [Result].Compared. This is how a heuristic earns its first trust. nil means 1. At
-	// 0 all are shown and none is compared.
+	// Withhold is the probability that a prompt withholds the candidates below the threshold, in
+	// [0, 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then
+	// compared with them: see [Result].Compared. This is how a heuristic earns its first trust. nil
+	// means 1. At 0 all are shown and none is compared.
 	Withhold *float64
 
-	// Prediction says how the model is asked for the probability that its answer succeeds. The default
-	// is not to ask.
+	// Prediction says how the model is asked for the probability that its answer succeeds. The
+	// default is not to ask.
 	Prediction PredictionMode
 	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted
 	// number outside of [0, 1] is taken as ½.
@@ -91,9 +91,9 @@ type Config struct {
 	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
 	Temperature *float64
 
-	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared and
-	// Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set a
-	// [heed.Embedder], or [SameMeaning]. NoSimilarity compares nothing.
+	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared
+	// and Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set
+	// a [heed.Embedder], or [SameMeaning]. NoSimilarity compares nothing.
 	Similarity   heed.Similarity
 	NoSimilarity bool
 	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means
@@ -110,8 +110,8 @@ type Config struct {
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
-	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a similarity
-	// ([heed.Failed]).
+	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a
+	// similarity ([heed.Failed]).
 	Observer heed.Observer
 }
 
@@ -139,8 +139,8 @@ func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCa
 //	<Question>
 type Prompts struct {
 	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins
-	// with what happened, and does not name the source. Its lines stay: in a fence if other parts of
-	// the prompt are beside it, or if it reads like one of them.
+	// with what happened, and does not name the source. Its lines stay: in a fence if other parts
+	// of the prompt are beside it, or if it reads like one of them.
 	Bare bool
 	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
 	// briefing follows, and the goals under GoalsHeading.

@@ -51,30 +51,30 @@ type Result struct {
 	Reason Reason
 	// Text is the answer: the heuristic's action, or the model's text.
 	Text string
-	// Cut says that the model's text ends too early, at [Config].MaxTokens or where the model can hold
-	// no more. The text is an answer all the same, but it is compared with no candidate.
+	// Cut says that the model's text ends too early, at [Config].MaxTokens or where the model can
+	// hold no more. The text is an answer all the same, but it is compared with no candidate.
 	Cut bool
-	// ResponseID names the answer; a [Reaction] refers to it. It is empty without an answer, and for
-	// an answer whose trace could not be stored.
+	// ResponseID names the answer; a [Reaction] refers to it. It is empty without an answer, and
+	// for an answer whose trace could not be stored.
 	ResponseID string
 	// MatchedID is the heuristic that matched the event best, whether it answered or not. On the
 	// model's path it is the first candidate. It is empty without an answer.
 	MatchedID string
-	// CreditID is the heuristic that answered, and so earns the reactions. It is empty on every path
-	// but [Heuristic]: a heuristic that was only considered earns neither praise nor blame.
+	// CreditID is the heuristic that answered, and so earns the reactions. It is empty on every
+	// path but [Heuristic]: a heuristic that was only considered earns neither praise nor blame.
 	CreditID string
-	// Prediction is what is expected of the answer. Both numbers are the heuristic's confidence where
-	// a heuristic answered. It is nil where the model answered and was not asked for a prediction: see
-	// [Config].Prediction.
+	// Prediction is what is expected of the answer. Both numbers are the heuristic's confidence
+	// where a heuristic answered. It is nil where the model answered and was not asked for a
+	// prediction: see [Config].Prediction.
 	Prediction *Prediction
 	// PredictionFault says what was wrong with the model's prediction.
 	PredictionFault string
-	// Thoughts are what the model told of its thinking. They are in no other field, in no trace and in
-	// no comparison.
+	// Thoughts are what the model told of its thinking. They are in no other field, in no trace and
+	// in no comparison.
 	Thoughts string
 	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no
-	// model was asked. A conversation that the host puts before it is not in it, but for package loop,
-	// whose Answer sets Prompt with Event.History.
+	// model was asked. A conversation that the host puts before it is not in it, but for package
+	// loop, whose Answer sets Prompt with Event.History.
 	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
@@ -83,16 +83,16 @@ type Result struct {
 	Tier    Tier
 	// ShownIDs are the heuristics in the prompt, in the prompt's order.
 	ShownIDs []string
-	// Convergence are the candidates that say what the model said, the most similar first. They earn
-	// nothing by it.
+	// Convergence are the candidates that say what the model said, the most similar first. They
+	// earn nothing by it.
 	Convergence []Convergence
-	// Compared are the candidates that were withheld from the prompt, in the request's order, beside
-	// the model's answer. As the model did not know them, agreement is evidence: pass them on to
-	// package learning. One agrees if its similarity is at least [Config].SimilarityThreshold. See
-	// [Config].Withhold.
+	// Compared are the candidates that were withheld from the prompt, in the request's order,
+	// beside the model's answer. As the model did not know them, agreement is evidence: pass them
+	// on to package learning. One agrees if its similarity is at least
+	// [Config].SimilarityThreshold. See [Config].Withhold.
 	Compared []answer.Comparison
-	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all the
-	// same. So they are not in Compared.
+	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all
+	// the same. So they are not in Compared.
 	Told []string
 	// LLM is the name of the model, as it told.
 	LLM string
@@ -159,12 +159,12 @@ type LLMRequest struct {
 type LLMResponse struct {
 	Text string
 	// Thoughts are what the model told of its thinking, where the provider tells it apart from the
-	// answer. Thoughts within Text, in tags as <think>, need not be told apart: whoever asks the model
-	// does that.
+	// answer. Thoughts within Text, in tags as <think>, need not be told apart: whoever asks the
+	// model does that.
 	Thoughts string
 	Model    string // the model that answered
-	// Cut says that Text ends too early: at the request's MaxTokens, or because the model can hold no
-	// more. Of a request for JSON it is no answer.
+	// Cut says that Text ends too early: at the request's MaxTokens, or because the model can hold
+	// no more. Of a request for JSON it is no answer.
 	Cut bool
 	// Tokens as counted by the provider. 0 where it does not tell.
 	InputTokens, OutputTokens int

@@ -84,8 +84,8 @@ func ExampleDecider_Feedback() {
 	// oven: -1 weighs 0.5, holds, replaces 1
 }
 
-// Ask returns the prompt as a value, and a framework asks its own model. Reply makes a result of the
-// answer that is already there.
+// Ask returns the prompt as a value, and a framework asks its own model. Reply makes a result of
+// the answer that is already there.
 func ExampleDecider_Reply() {
 	ctx := context.Background()
 	decider, err := decision.New(ctx, decision.Config{Prompts: decision.Prompts{Bare: true}})

@@ -31,23 +31,24 @@ type Variant struct {
 
 // ExperimentConfig configures an [Experiment].
 type ExperimentConfig struct {
-	// Name tells experiments apart: each splits in its own way, and counts its own outcomes. "" means
-	// "experiment".
+	// Name tells experiments apart: each splits in its own way, and counts its own outcomes. ""
+	// means "experiment".
 	Name string
 	// Variants are at least two. The first one is the control.
 	Variants []Variant
-	// Shadow has the control answer every request. The others decide about it afterwards, and only the
-	// report shows it. Give them no store, so that there are no traces of answers that nobody sees.
+	// Shadow has the control answer every request. The others decide about it afterwards, and only
+	// the report shows it. Give them no store, so that there are no traces of answers that nobody
+	// sees.
 	Shadow bool
-	// MaxShadows is how many decisions in shadow run at a time. Further ones are skipped, and counted.
-	// 0 means 4.
+	// MaxShadows is how many decisions in shadow run at a time. Further ones are skipped, and
+	// counted. 0 means 4.
 	MaxShadows int
 	// ShadowTimeout bounds a decision in shadow. 0 means a minute.
 	ShadowTimeout time.Duration
-	// Key splits requests: those of one key go to one variant. nil means by EventID. Return the user
-	// or the session if one person must not meet several variants. A request whose key is empty is a
-	// [*heed.InputError] of the field EventID, or Key, as all of them would meet one variant. In
-	// shadow there is no split.
+	// Key splits requests: those of one key go to one variant. nil means by EventID. Return the
+	// user or the session if one person must not meet several variants. A request whose key is
+	// empty is a [*heed.InputError] of the field EventID, or Key, as all of them would meet one
+	// variant. In shadow there is no split.
 	Key func(Request) string
 	// Store keeps the outcomes, in cells of the kind "experiment.outcome" with the name of the
 	// experiment as scope, and a record of each, of the kind "decision.outcome", so that it can be
@@ -56,22 +57,23 @@ type ExperimentConfig struct {
 	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the
 	// model. A cost that is not finite counts as an error and as 0.
 	Cost func(Result) float64
-	// There is enough to decide by when each variant has MinOutcomes, by weight, and either the best
-	// variant is the best with at least Probability, in (½, 1), or choosing it costs at most Loss, in
-	// (0, 1), of success on average. 0 means 100, 0.95 and 0.005.
+	// There is enough to decide by when each variant has MinOutcomes, by weight, and either the
+	// best variant is the best with at least Probability, in (½, 1), or choosing it costs at most
+	// Loss, in (0, 1), of success on average. 0 means 100, 0.95 and 0.005.
 	MinOutcomes, Probability, Loss float64
 	// Error, if it is not 0, makes a race of the experiment: requests go to the variant that seems
-	// best, and to the one that may yet be better, in place of the Shares. There is enough to decide
-	// by when every other variant is surely worse, or better by at most Indifference of success. From
-	// then on all requests go to the winner. Error is the probability with which that is ever wrong,
-	// in (0, ½), however often one looks. A key may move to another variant as the shares change.
-	// While the store can't be read, the Shares hold, and the Observer is told. It can't be had in
-	// Shadow. Indifference 0 means 0.01.
+	// best, and to the one that may yet be better, in place of the Shares. There is enough to
+	// decide by when every other variant is surely worse, or better by at most Indifference of
+	// success. From then on all requests go to the winner. Error is the probability with which that
+	// is ever wrong, in (0, ½), however often one looks. A key may move to another variant as the
+	// shares change. While the store can't be read, the Shares hold, and the Observer is told. It
+	// can't be had in Shadow. Indifference 0 means 0.01.
 	Error, Indifference float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Observer is told of each outcome ([heed.Counted], with the variant as its subject), of repeated
-	// ones ([heed.Duplicate]), and of failures in shadow and of reading the race ([heed.Failed]).
+	// Observer is told of each outcome ([heed.Counted], with the variant as its subject), of
+	// repeated ones ([heed.Duplicate]), and of failures in shadow and of reading the race
+	// ([heed.Failed]).
 	Observer heed.Observer
 }
 

@@ -16,8 +16,8 @@ type ExperimentReport struct {
 	Variants []VariantReport // in the order of the configuration
 	Best     string          // the variant that is most probably the best
 	// Enough says that there is enough to decide by: see [ExperimentConfig]. Why is then
-	// "probability", or "loss" if a better variant is possible but would gain too little to matter, or
-	// "winner" with an Error.
+	// "probability", or "loss" if a better variant is possible but would gain too little to matter,
+	// or "winner" with an Error.
 	Enough bool
 	Why    string
 }
@@ -41,12 +41,13 @@ type VariantReport struct {
 	Success  evidence.Beta // the belief about its rate of success, from an even prior
 	ProbBest float64       // the probability that it is the best of all
 	// ProbBetter is the probability that it is better than the control. Lift is its rate less the
-	// control's, with the interval that has 95 % of the probability. For the control they are ½ and 0.
+	// control's, with the interval that has 95 % of the probability. For the control they are ½ and
+	// 0.
 	ProbBetter        float64
 	Lift              float64
 	LiftLow, LiftHigh float64
-	// Loss is the success that choosing it costs, on average over the belief: how much better the best
-	// variant is.
+	// Loss is the success that choosing it costs, on average over the belief: how much better the
+	// best variant is.
 	Loss float64
 }
 

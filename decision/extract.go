@@ -27,10 +27,11 @@ type ExtractorConfig struct {
 	LLM LLM
 	// Store has the traces of the strategies, with texts that are not hashed. It must be set.
 	Store store.Store
-	// Nearest returns the heuristic that is most like one with this condition and message, of whatever
-	// confidence, and their similarity in [0, 1]. An empty id says that there is none. A heuristic
-	// with the same condition and contrary advice must not count as similar, as it would earn the
-	// praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a duplicate.
+	// Nearest returns the heuristic that is most like one with this condition and message, of
+	// whatever confidence, and their similarity in [0, 1]. An empty id says that there is none. A
+	// heuristic with the same condition and contrary advice must not count as similar, as it would
+	// earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a
+	// duplicate.
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
 	// Duplicate is the least similarity of two heuristics that are the same, in (0, 1]. 0 means 0.75.
 	Duplicate float64
@@ -48,8 +49,8 @@ type ExtractorConfig struct {
 	MaxTokens   int
 	// Now is the clock of what Observer is told. nil means time.Now.
 	Now func() time.Time
-	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as a
-	// refusal.
+	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as
+	// a refusal.
 	Observer heed.Observer
 }
 

@@ -60,7 +60,8 @@ func TestFeedback(t *testing.T) {
 	assert.Equal(t, "Ann", on.By)
 }
 
-// A bad answer of the model blames no heuristic: neither those that it was shown, nor the best match.
+// A bad answer of the model blames no heuristic: neither those that it was shown, nor the best
+// match.
 func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
 	d := answered(t, &clock{})
 	for _, value := range []float64{-1, 1, 0.3} {

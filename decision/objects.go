@@ -63,7 +63,8 @@ func findObjects(text string, names ...string) (found []*object, malformed bool)
 		return nil, true
 	}
 	text, _ = thoughts.Split(text)
-	_ = json.Unmarshal([]byte(strings.TrimSpace(text)), &text) // changes the text only if it is a JSON string
+	// changes the text only if it is a JSON string
+	_ = json.Unmarshal([]byte(strings.TrimSpace(text)), &text)
 	r := reader{text: text}
 	for {
 		next := strings.IndexByte(r.text[r.at:], '{')

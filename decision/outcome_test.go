@@ -173,7 +173,8 @@ func TestObserveIn(t *testing.T) {
 	require.ErrorAs(t, in(decision.ExperimentOutcome{Variant: "c", ID: "1"}, nil), new(*heed.InputError))
 }
 
-// An outcome whose record has been dropped is still taken back, as long as the store keeps its history.
+// An outcome whose record has been dropped is still taken back, as long as the store keeps its
+// history.
 func TestObserveInTakesAnOutcomeWithoutARecordBack(t *testing.T) {
 	limits := map[string]store.Limits{"decision.outcome": {Most: 1}}
 	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, Limits: limits})

@@ -21,8 +21,8 @@ type ReevaluateConfig struct {
 	Similarity heed.Similarity
 	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75.
 	Threshold float64
-	// PerTier is how many heuristics are drawn from each tier of confidence: below 0.4, up to 0.7, and
-	// above. All 0 mean 5 each.
+	// PerTier is how many heuristics are drawn from each tier of confidence: below 0.4, up to 0.7,
+	// and above. All 0 mean 5 each.
 	PerTier [3]int
 	// Seed draws them, during the call only. nil means a random one.
 	Seed rand.Source

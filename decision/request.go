@@ -14,8 +14,8 @@ import (
 type Request struct {
 	EventID string // package learning knows the answer by it; empty where nothing is learned
 	Text    string // what happened
-	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and signs,
-	// and not as one line.
+	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and
+	// signs, and not as one line.
 	Code   bool
 	Source string // who caused the event
 	Domain string // what it is about; goals may be given by domain
@@ -32,23 +32,24 @@ type Request struct {
 	Goals []string
 	// System replaces Config.Persona and Prompts.System for this event. "" means those.
 	System string
-	// Briefing is what else the model has to know, such as rules and warnings. It follows the system
-	// prompt and precedes the goals, unchanged but for blanks around it. Pass text from outside
-	// through package prompt first; feedback.Rules and patterns.Plan have done so.
+	// Briefing is what else the model has to know, such as rules and warnings. It follows the
+	// system prompt and precedes the goals, unchanged but for blanks around it. Pass text from
+	// outside through package prompt first; feedback.Rules and patterns.Plan have done so.
 	Briefing string
-	// Told has the other texts that the model is given, such as the conversation before. heed's prompt
-	// does not have them. A candidate that says the same as one of them is not compared with the
-	// answer.
+	// Told has the other texts that the model is given, such as the conversation before. heed's
+	// prompt does not have them. A candidate that says the same as one of them is not compared with
+	// the answer.
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See
 	// [BiasThreshold].
 	Biases map[string]float64
-	// AskModel keeps heuristics from answering, for example because the user asked for another answer.
-	// The prompt shows all candidates for which there is room, and none is compared with the answer.
+	// AskModel keeps heuristics from answering, for example because the user asked for another
+	// answer. The prompt shows all candidates for which there is room, and none is compared with
+	// the answer.
 	AskModel bool
-	// ShowNone keeps all candidates out of the prompt. Those below the threshold are compared with the
-	// answer all the same: see [Config].Withhold. Set it together with AskModel to have the model
-	// answer as if there were no heuristics.
+	// ShowNone keeps all candidates out of the prompt. Those below the threshold are compared with
+	// the answer all the same: see [Config].Withhold. Set it together with AskModel to have the
+	// model answer as if there were no heuristics.
 	ShowNone bool
 	// Variant is the variant of an experiment. [Experiment] sets it.
 	Variant string

@@ -25,7 +25,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A world is a store that can fail, with an answer of a heuristic, one of the model, and an outcome.
+// A world is a store that can fail, with an answer of a heuristic, one of the model, and an
+// outcome.
 type world struct {
 	c  *clock
 	st *failing.Store

@@ -23,8 +23,8 @@ type Trace struct {
 	Source     string // who caused the event
 	Domain     string
 	Path       Path // Heuristic or Model
-	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB,
-	// as [Config].Redact left them. If Hashed is set, all texts are hashes.
+	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16
+	// KiB, as [Config].Redact left them. If Hashed is set, all texts are hashes.
 	Text, Response string
 	Hashed         bool
 	MatchedID      string // the heuristic that matched best
@@ -38,8 +38,8 @@ type Trace struct {
 	// forgotten. They are empty for a heuristic's answer.
 	System string `json:",omitempty"`
 	Prompt string `json:",omitempty"`
-	// Turns is how many texts of the conversation the model got with the prompt: see [Request].Told.
-	// They are not kept.
+	// Turns is how many texts of the conversation the model got with the prompt: see
+	// [Request].Told. They are not kept.
 	Turns   int    `json:",omitempty"`
 	Variant string // of the experiment that the event was part of
 	Cut     bool   `json:",omitempty"` // as in the result

@@ -12,11 +12,12 @@ type Urgency struct {
 	// Reduction lowers the threshold of the most urgent event by this much, in [0, 1]. A heuristic
 	// needs a confidence of clamp(threshold + bias - urgency·Reduction, 0.30, 0.95).
 	Reduction float64
-	// Salience names dimensions of salience. The greatest of their values, clamped to [0, 1], is the
-	// urgency of a request without one. nil means "urgency".
+	// Salience names dimensions of salience. The greatest of their values, clamped to [0, 1], is
+	// the urgency of a request without one. nil means "urgency".
 	Salience []string
-	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1. Less
-	// urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked at.
+	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1.
+	// Less urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked
+	// at.
 	Immediate, Soon float64
 	// Similarity and Confidence are the least values of the one candidate that may answer an event
 	// that is not urgent. 0 means 0.9.
@@ -34,8 +35,8 @@ const (
 	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by
 	// similarity, or by confidence where no candidate has a similarity.
 	Soon Tier = "soon"
-	// NotUrgent is for the model. A candidate answers only if it has the similarity and the confidence
-	// of [Urgency], and no other candidate has both.
+	// NotUrgent is for the model. A candidate answers only if it has the similarity and the
+	// confidence of [Urgency], and no other candidate has both.
 	NotUrgent Tier = "not_urgent"
 )
 

@@ -5,18 +5,21 @@ import (
 	"slices"
 )
 
-// A Belief is what is believed of the rate at which one arm succeeds for one item. In the simplest case that is its Level alone.
-// If Strength is positive, the Level is the rate of the whole segment, and the item's rate lies around it:
-// Beta(s·m + Successes, s·(1-m) + Failures) for strength s and level m. It is immutable.
+// A Belief is what is believed of the rate at which one arm succeeds for one item. In the simplest
+// case that is its Level alone. If Strength is positive, the Level is the rate of the whole
+// segment, and the item's rate lies around it: Beta(s·m + Successes, s·(1-m) + Failures) for
+// strength s and level m. It is immutable.
 type Belief struct {
 	Level     Beta    `json:"level"`
 	Strength  float64 `json:"strength,omitempty"`
 	Successes float64 `json:"successes,omitempty"`
 	Failures  float64 `json:"failures,omitempty"`
-	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A draw below the mean is replaced
-	// by the mean. 0: the item's own rate is not drawn, and its mean at the drawn level is used.
+	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A
+	// draw below the mean is replaced by the mean. 0: the item's own rate is not drawn, and its
+	// mean at the drawn level is used.
 	Sharpness float64 `json:"sharpness,omitempty"`
-	// Doubt is the standard deviation of the logarithm of Strength. Draws treat the strength as known. Intervals do not.
+	// Doubt is the standard deviation of the logarithm of Strength. Draws treat the strength as
+	// known. Intervals do not.
 	Doubt float64 `json:"doubt,omitempty"`
 
 	level *Sampler // of Level, where it is kept; it does not change
@@ -32,9 +35,10 @@ func (b Belief) Keep() Belief {
 // Mean returns the expected reward of the arm for the item.
 func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
-// Interval returns the bounds between which the arm's rate lies with a probability of level, with equal tails. If the Level is
-// not the whole belief they are quantiles of 4,096 draws, always the same ones. Each has a strength of its own by Doubt: before any
-// evidence, all values of 1/√Strength count alike. For a level outside of (0, 1) they are NaN.
+// Interval returns the bounds between which the arm's rate lies with a probability of level, with
+// equal tails. If the Level is not the whole belief they are quantiles of 4,096 draws, always the
+// same ones. Each has a strength of its own by Doubt: before any evidence, all values of
+// 1/√Strength count alike. For a level outside of (0, 1) they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)

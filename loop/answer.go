@@ -82,8 +82,9 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))
 }
 
-// Answered records the answer of a model that the framework asked by a plan that is not ready, and begins to wait for what becomes
-// of the answer. The answer of one event counts once, however often it is reported.
+// Answered records the answer of a model that the framework asked by a plan that is not ready, and
+// begins to wait for what becomes of the answer. The answer of one event counts once, however often
+// it is reported.
 func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	switch {
 	case p.Event.ID == "":
@@ -181,11 +182,12 @@ func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) 
 	return given, err
 }
 
-// keepTimeout bounds the commit of an answer. The caller's context does not end it, because the answer is there and should be kept.
+// keepTimeout bounds the commit of an answer. The caller's context does not end it, because the
+// answer is there and should be kept.
 const keepTimeout = 5 * time.Second
 
-// keep records the answer of a model in one commit: its record, its trace and what waits for its fate. If the event was answered
-// meanwhile, the plan gets that answer, and keep reports true.
+// keep records the answer of a model in one commit: its record, its trace and what waits for its
+// fate. If the event was answered meanwhile, the plan gets that answer, and keep reports true.
 func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	if ctx.Done() != nil {
 		var cancel context.CancelFunc
@@ -249,7 +251,8 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 // maxCompared is how many comparisons package learning takes.
 const maxCompared = 64
 
-// silenceWindow is the time without a reaction after which silence counts, if the agent has no heuristics.
+// silenceWindow is the time without a reaction after which silence counts, if the agent has no
+// heuristics.
 const silenceWindow = 30 * time.Second
 
 // recordOf returns the record of an answer.
@@ -275,7 +278,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	}
 	if !a.cfg.Decision.HashTexts {
 		reply.Text, reply.About = res.Text, e.Text
-		if err := a.redact(&reply.Text, &reply.About); err != nil { // whole, because a part of a secret does not look like one
+		// whole, because a part of a secret does not look like one
+		if err := a.redact(&reply.Text, &reply.About); err != nil {
 			return r, err
 		}
 		reply.About = beginning(reply.About)
@@ -284,7 +288,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	return r, nil
 }
 
-// promptOf returns what the model was shown and what was withheld from it, nil if there is nothing to say.
+// promptOf returns what the model was shown and what was withheld from it, nil if there is nothing
+// to say.
 func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	shown := &answer.Prompt{
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Told: slices.Clone(res.Told), Overruled: p.overruled,

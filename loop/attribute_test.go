@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/strategy/attribution"
 )
 
-// An outcome from a stream is a statement about its answer: it ends the silence, counts for the arm and
-// for the heuristic, once, and is listed with its source.
+// An outcome from a stream is a statement about its answer: it ends the silence, counts for the arm
+// and for the heuristic, once, and is listed with its source.
 func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 	for name, cfg := range map[string]loop.Config{
 		"of an arm":      {Arms: []loop.Arm{{ID: "only"}}},

@@ -221,7 +221,8 @@ func TestAnUndoIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// A thumb can be changed as long as its answer is kept, whatever else the store forgets, and not after that.
+// A thumb can be changed as long as its answer is kept, whatever else the store forgets, and not
+// after that.
 func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Keep: 24 * time.Hour, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},

@@ -26,8 +26,8 @@ func shortened(text string) bool {
 	return len(text) > prompt.DefaultMax && prompt.Line(text, 0) != prompt.Line(text, len(text))
 }
 
-// brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them. ctx is
-// the caller's; the step's reads are bounded by the budget.
+// brief puts together what the model is told: rules, what went well and badly, and notes, in the
+// way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
 func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
 	p.item = f.item
 	if err := p.late(ctx, f.late[2], "item"); err != nil {
@@ -131,7 +131,8 @@ const (
 	maxErrorRunes = 6_000
 )
 
-// errorsOf returns the query for the errors that tools gave in earlier attempts at the task of an event.
+// errorsOf returns the query for the errors that tools gave in earlier attempts at the task of an
+// event.
 func errorsOf(e *Event) patterns.HistoryQuery {
 	return patterns.HistoryQuery{About: e.Task, Limit: maxErrors}
 }
@@ -192,8 +193,8 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 	return pass(tx.Context(), a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) { return c.Select(ctx, q) })
 }
 
-// unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the first one if there is no other model than the arms'.
-// Nothing is learned of it.
+// unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the
+// first one if there is no other model than the arms'. Nothing is learned of it.
 func (a *Agent) unchosen() Arm {
 	arms := a.arms()
 	for _, arm := range arms {
@@ -221,7 +222,8 @@ func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 	}
 }
 
-// asAlways takes the arm that answers without heed, if the host named one, so that what it is worth is learned.
+// asAlways takes the arm that answers without heed, if the host named one, so that what it is worth
+// is learned.
 func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
 	always := a.cfg.Strategy.Default
 	learner := a.Strategy()

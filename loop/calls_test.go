@@ -80,8 +80,8 @@ func (c *counting) row(call string) string {
 	return row
 }
 
-// TestWhatACallReadsAndWrites compares the table of docs/stores.md with what is counted. `go test ./loop -run WhatACall -update`
-// writes it.
+// TestWhatACallReadsAndWrites compares the table of docs/stores.md with what is counted. `go test
+// ./loop -run WhatACall -update` writes it.
 func TestWhatACallReadsAndWrites(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now})

@@ -115,8 +115,9 @@ type Config struct {
 	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in free text. nil means Similarity.
 	//
-	// Learning, Decision, Strategy, Patterns and Feedback are the configurations of the parts. Store, Now, Observer and
-	// Name are set here where they are not set there. So are the model, the seed and the arms.
+	// Learning, Decision, Strategy, Patterns and Feedback are the configurations of the parts.
+	// Store, Now, Observer and Name are set here where they are not set there. So are the model,
+	// the seed and the arms.
 	Learning learning.Config
 	Decision decision.Config
 	Strategy strategy.Config

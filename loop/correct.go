@@ -16,13 +16,15 @@ import (
 
 // A Correction is what a reviewer writes about an answer.
 type Correction struct {
-	// ID names the correction, which counts once. If empty, the answer, the reviewer and the text name it.
+	// ID names the correction, which counts once. If empty, the answer, the reviewer and the text
+	// name it.
 	ID       string
 	Reviewer string
-	// Decision is what the reviewer decided. If empty, it is [feedback.ApprovedWithChanges] if there is a text, and else
-	// [feedback.Approved].
+	// Decision is what the reviewer decided. If empty, it is [feedback.ApprovedWithChanges] if
+	// there is a text, and else [feedback.Approved].
 	Decision feedback.Decision
-	// Text states in a sentence what was wrong, or what was right and should be repeated. Comment is further explanation.
+	// Text states in a sentence what was wrong, or what was right and should be repeated. Comment
+	// is further explanation.
 	Text, Comment string
 	Severity      string // as in [feedback.Feedback]
 	Tags          []string
@@ -32,12 +34,14 @@ type Correction struct {
 // gate is where corrections of the loop are made.
 const gate = "loop"
 
-// Correct records a reviewer's correction. Corrections that mean the same become a proposal, which other people approve as a
-// rule: see [Agent.Feedback]. Correct returns the correction with its Proposal, the id of the pending proposal that it supports,
-// or "". Without feedback, the error is a [*heed.ConfigError].
+// Correct records a reviewer's correction. Corrections that mean the same become a proposal, which
+// other people approve as a rule: see [Agent.Feedback]. Correct returns the correction with its
+// Proposal, the id of the pending proposal that it supports, or "". Without feedback, the error is
+// a [*heed.ConfigError].
 //
-// A correction is also the reviewer's complaint about the answer, like a [Reaction] of -1: it ends the silence, and counts against
-// the heuristic or the arm. Both are one commit. A later reaction of the same person replaces the complaint.
+// A correction is also the reviewer's complaint about the answer, like a [Reaction] of -1: it ends
+// the silence, and counts against the heuristic or the arm. Both are one commit. A later reaction
+// of the same person replaces the complaint.
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)

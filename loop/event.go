@@ -116,8 +116,9 @@ type Outcome struct {
 	Source string // who reports it; may be empty
 	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.
 	Confidence float64
-	Kind       answer.SourceKind // of the source: a person, or an instrument such as CI; may be empty
-	At         time.Time         // the zero time means now
+	// of the source: a person, or an instrument such as CI; may be empty
+	Kind answer.SourceKind
+	At   time.Time // the zero time means now
 }
 
 // value returns how good it was, and whether that is known.

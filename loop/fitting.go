@@ -11,7 +11,8 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// A fitting is what fits an event among the heuristics and notes, for text that has to be compared with them only once.
+// A fitting is what fits an event among the heuristics and notes, for text that has to be compared
+// with them only once.
 type fitting struct {
 	books      *books
 	heuristics []match[learning.Heuristic]
@@ -21,8 +22,9 @@ type fitting struct {
 	took       time.Duration // for comparing
 }
 
-// fitting compares an event with the heuristics and notes that this process holds, before anything is read. The host's similarity
-// and embedder have half of the budget of time for that, so that the other half stays for rules and the rest.
+// fitting compares an event with the heuristics and notes that this process holds, before anything
+// is read. The host's similarity and embedder have half of the budget of time for that, so that the
+// other half stays for rules and the rest.
 func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
 	defer cancel()
@@ -72,7 +74,8 @@ func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	return item, overdue(ctx, err)
 }
 
-// overdue adds the context's error if a function of the host's has failed after its end with another error.
+// overdue adds the context's error if a function of the host's has failed after its end with
+// another error.
 func overdue(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -80,7 +83,8 @@ func overdue(ctx context.Context, err error) error {
 	return err
 }
 
-// maxCalls is how many calls of a function of the host's run at a time, abandoned ones included until they return.
+// maxCalls is how many calls of a function of the host's run at a time, abandoned ones included
+// until they return.
 const maxCalls = 64
 
 // pass calls a function of the host's, and gives it up when the context ends.

@@ -11,9 +11,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Hear interprets a later message of a session that is not to be answered. It may take an answer back, show how it turned out,
-// or pass it over. [Agent.Answer] and [Agent.Prepare] do so with their own event. The message's session, person and stream
-// select the answers that it can be about. Hear returns what it changed.
+// Hear interprets a later message of a session that is not to be answered. It may take an answer
+// back, show how it turned out, or pass it over. [Agent.Answer] and [Agent.Prepare] do so with
+// their own event. The message's session, person and stream select the answers that it can be
+// about. Hear returns what it changed.
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
 	if a.frozen.Load() || a.learning == nil {
 		return nil, nil
@@ -35,8 +36,8 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 	return changesOf(changes), wrap("hear", errors.Join(err, failed))
 }
 
-// heard counts what a message means, credits the arms of the answers that it changes, and returns what changed and which answers
-// were taken back.
+// heard counts what a message means, credits the arms of the answers that it changes, and returns
+// what changed and which answers were taken back.
 func (a *Agent) heard(tx *store.Tx, h *learning.Hearing, stands *error) (changes []*learning.Change, undone []string, err error) {
 	rows, changes, err := h.In(tx)
 	if err != nil {
@@ -79,7 +80,8 @@ func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
 	})
 }
 
-// undoneQuery finds the answers that an event's text has taken back already, by a plan before this one.
+// undoneQuery finds the answers that an event's text has taken back already, by a plan before this
+// one.
 func (a *Agent) undoneQuery(e *Event) store.Query {
 	return store.Query{Kind: a.answers.Name, Keys: []string{answers.UndoneBy(e.ID)}}
 }

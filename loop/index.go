@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A shelf keeps copies of the heuristics and notes, so that an event is compared with them without reading them all. One small read
-// tells whether they changed.
+// A shelf keeps copies of the heuristics and notes, so that an event is compared with them without
+// reading them all. One small read tells whether they changed.
 type shelf struct {
 	mu   sync.Mutex
 	held *books
@@ -33,7 +33,8 @@ type books struct {
 type index[T any] struct {
 	all   []T
 	texts []string
-	// Where the similarity is by trigrams: how many each text has, and in which texts each trigram is.
+	// Where the similarity is by trigrams: how many each text has, and in which texts each trigram
+	// is.
 	sizes []int
 	posts map[uint64][]int32
 }
@@ -60,7 +61,8 @@ func (x *index[T]) add(it T, about string, lexical bool) {
 	}
 }
 
-// like returns the things whose texts are like one, the most similar first. most bounds their number.
+// like returns the things whose texts are like one, the most similar first. most bounds their
+// number.
 func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, least float64, most int) ([]match[T], error) {
 	if x == nil || len(x.all) == 0 {
 		return nil, nil
@@ -96,7 +98,8 @@ func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (
 	return similarities, overdue(ctx, err)
 }
 
-// byTrigrams returns what [heed.Trigrams] does, without comparing texts that have nothing in common.
+// byTrigrams returns what [heed.Trigrams] does, without comparing texts that have nothing in
+// common.
 func (x *index[T]) byTrigrams(one string) []float64 {
 	mine := text.Trigrams(one)
 	similarities := make([]float64, len(x.all))
@@ -113,7 +116,8 @@ func (x *index[T]) byTrigrams(one string) []float64 {
 	return similarities
 }
 
-// remembering lets an embedder embed each text once. A call of the host's function is given up when its context ends.
+// remembering lets an embedder embed each text once. A call of the host's function is given up when
+// its context ends.
 func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	const most, batch = 10_000, 100
 	switch s := s.(type) {
@@ -126,7 +130,8 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	}
 }
 
-// booksIn returns the heuristics and notes as the store has them. It reads only what has changed since this process read it.
+// booksIn returns the heuristics and notes as the store has them. It reads only what has changed
+// since this process read it.
 func (a *Agent) booksIn(tx *store.Tx) (*books, error) {
 	version, err := tx.Get(a.notes.Ref(""))
 	if err != nil {
@@ -225,8 +230,9 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 	return found[:min(len(found), most)], nil
 }
 
-// candidatesIn returns the heuristics that fit an event, the best first, each with its trust of now. A heuristic that has lost half of its
-// first trust is no candidate, as the model might believe it. Before that, its agreement may still speak for it.
+// candidatesIn returns the heuristics that fit an event, the best first, each with its trust of
+// now. A heuristic that has lost half of its first trust is no candidate, as the model might
+// believe it. Before that, its agreement may still speak for it.
 func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -256,7 +262,8 @@ func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([
 	return decision.Rank(trusted, a.closeness()), nil
 }
 
-// nearest returns the heuristic with the most similar action among those whose condition is like one.
+// nearest returns the heuristic with the most similar action among those whose condition is like
+// one.
 func (a *Agent) nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
 	b, err := a.booksIn(store.Reading(ctx, a.cfg.Store))
 	if err != nil {

@@ -41,9 +41,10 @@ func (e *LessonError) Error() string {
 
 const maxLessons = 16 << 20
 
-// ReadLessons reads lessons from JSON or TOML. The lists are "heuristics" with id, domain, pack, condition, action and initial;
-// "notes" with id, domain, category, topic and text; and "arms" with id, weight, model, system and tools. The model of an arm is a
-// name in [Config].Models. "only" is [Lessons].Only. In TOML:
+// ReadLessons reads lessons from JSON or TOML. The lists are "heuristics" with id, domain, pack,
+// condition, action and initial; "notes" with id, domain, category, topic and text; and "arms" with
+// id, weight, model, system and tools. The model of an arm is a name in [Config].Models. "only" is
+// [Lessons].Only. In TOML:
 //
 //	only = true
 //
@@ -61,7 +62,8 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 	return l, nil
 }
 
-// readLessons reads lessons, or returns all their faults. knows says whether there is a model of a name; nil: any may be.
+// readLessons reads lessons, or returns all their faults. knows says whether there is a model of a
+// name; nil: any may be.
 func readLessons(r io.Reader, knows func(model string) bool) (Lessons, []error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {

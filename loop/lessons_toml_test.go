@@ -108,7 +108,8 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 	assert.ErrorContains(t, err, "16 MiB")
 }
 
-// The faults of a configuration's file are told together, each with the file, its line and its field.
+// The faults of a configuration's file are told together, each with the file, its line and its
+// field.
 func TestFaultsNameTheirFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.toml")
 	for text, want := range map[string]string{

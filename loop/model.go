@@ -15,7 +15,8 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A call is the model of one answer: a chain of models, which are told the conversation so far and may give the answer in pieces.
+// A call is the model of one answer: a chain of models, which are told the conversation so far and
+// may give the answer in pieces.
 type call struct {
 	models  chain
 	history []Turn

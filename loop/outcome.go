@@ -18,9 +18,10 @@ import (
 // channelOutcome is the channel of a reported outcome.
 const channelOutcome = "outcome"
 
-// Outcome records what came of an answer. It counts for the heuristic that answered, for the arm, and for the ways of working
-// that the answer to a task follows. A later outcome of the same source, by its At, replaces it, except for the ways of working.
-// The arm is credited with the latest outcome of all sources. If people reacted to the answer as well, the arm's worth is the
+// Outcome records what came of an answer. It counts for the heuristic that answered, for the arm,
+// and for the ways of working that the answer to a task follows. A later outcome of the same
+// source, by its At, replaces it, except for the ways of working. The arm is credited with the
+// latest outcome of all sources. If people reacted to the answer as well, the arm's worth is the
 // mean of their reactions and the outcome.
 func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
@@ -70,8 +71,8 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	return a.say(tx, r, s)
 }
 
-// Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers: see
-// there for which answer is meant.
+// Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers:
+// see there for which answer is meant.
 func (a *Agent) Attribute(ctx context.Context, id, session string, o strategy.Outcome) (did strategy.Disposition, err error) {
 	if id == "" {
 		if id, err = a.answered(ctx, session, o.Choice.Item, o.At); err != nil {
@@ -93,7 +94,8 @@ func (a *Agent) Attribute(ctx context.Context, id, session string, o strategy.Ou
 	return did, wrap("attribute", err)
 }
 
-// answered returns the answer that a session was given last at a moment, for an item unless that is empty.
+// answered returns the answer that a session was given last at a moment, for an item unless that is
+// empty.
 func (a *Agent) answered(ctx context.Context, session, item string, at time.Time) (id string, err error) {
 	q := store.Query{Keys: []string{answers.Session(session)}}
 	if !at.IsZero() {
@@ -128,7 +130,8 @@ func (a *Agent) EndSession(ctx context.Context, session string) error {
 
 var _ attribution.Answers = (*Agent)(nil)
 
-// followed credits the ways of working that the answer to a task follows, with the first outcome that says whether it succeeded.
+// followed credits the ways of working that the answer to a task follows, with the first outcome
+// that says whether it succeeded.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	if a.patterns == nil || r.Task() == "" || o.Success == nil {
 		return nil

@@ -22,17 +22,18 @@ import (
 // A Plan is how to answer an event. It is for one answer. Use it in the process that made it.
 type Plan struct {
 	Event Event // with its ID and At filled in
-	// Ready reports that the answer is there: Text. A heuristic gave it, or the event was answered before. Ask no model, and
-	// don't call [Agent.Answered].
+	// Ready reports that the answer is there: Text. A heuristic gave it, or the event was answered
+	// before. Ask no model, and don't call [Agent.Answered].
 	Ready  bool
 	Text   string
 	Result decision.Result // of an answer that is ready
 
-	// Arm is the way of answering that was chosen, and Choice its record. Without arms, Arm has no ID and Choice is nil.
+	// Arm is the way of answering that was chosen, and Choice its record. Without arms, Arm has no
+	// ID and Choice is nil.
 	Arm    Arm
 	Choice *strategy.Choice
-	// System is what to add to the system prompt. Prompt is what to ask the model in place of the event's text: it has the
-	// text, and the heuristics that may help.
+	// System is what to add to the system prompt. Prompt is what to ask the model in place of the
+	// event's text: it has the text, and the heuristics that may help.
 	System, Prompt string
 
 	Candidates []decision.Candidate // the heuristics that fit, the best first
@@ -43,13 +44,16 @@ type Plan struct {
 	Contents   map[string]string    // the texts of those ways of working, by their ids
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
-	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
-	// Command reports that the event's text asks to undo an earlier answer. If Undone is empty, nothing was undone: the answer had
-	// been undone already, it was older than the undo window, or the event has no session and no person. Without Learning, or
-	// while the agent is frozen, it is false.
+	// the answers that the event's text took back. If there are any, this answer earns nothing
+	Undone []string
+	// Command reports that the event's text asks to undo an earlier answer. If Undone is empty,
+	// nothing was undone: the answer had been undone already, it was older than the undo window, or
+	// the event has no session and no person. Without Learning, or while the agent is frozen, it is
+	// false.
 	Command bool
-	// Violations are the rules that an answer breaks which is ready, as in [Answer].Violations. A heuristic does not answer if it
-	// would break one, so these are of an answer that was given before.
+	// Violations are the rules that an answer breaks which is ready, as in [Answer].Violations. A
+	// heuristic does not answer if it would break one, so these are of an answer that was given
+	// before.
 	Violations []feedback.Violation
 	Would      string // with [Config].Shadow: the heuristic that would have answered, or ""
 
@@ -66,20 +70,22 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What names the part that was left out: "candidates", "heuristic", "rules", "rule", "patterns", "errors", "error" (of a
-	// tool, in the same task), "notes", "note", "item" (the cell of the text) or "arm"; or the end of the "event", or of a turn of
-	// its "history".
+	// What names the part that was left out: "candidates", "heuristic", "rules", "rule",
+	// "patterns", "errors", "error" (of a tool, in the same task), "notes", "note", "item" (the
+	// cell of the text) or "arm"; or the end of the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it
-	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic or note that the prompt shows means
-	// the end of a text of more than [prompt.DefaultMax] characters. Of a heuristic, it may also be "rule" and the id of an active rule that
+	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic
+	// or note that the prompt shows means the end of a text of more than [prompt.DefaultMax]
+	// characters. Of a heuristic, it may also be "rule" and the id of an active rule that
 	// contradicts it, or whose check its answer does not pass.
 	Why string
 }
 
-// Prepare returns how to answer an event. It first interprets the event's text as [Agent.Hear] does. A trusted heuristic answers
-// at once, and its answer is stored, unless an active rule is against it. Otherwise the plan has what to ask the model, and
-// [Agent.Answered] records the model's answer.
+// Prepare returns how to answer an event. It first interprets the event's text as [Agent.Hear]
+// does. A trusted heuristic answers at once, and its answer is stored, unless an active rule is
+// against it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the
+// model's answer.
 //
 // Bad input is a [*heed.InputError]. After any other error, call it again.
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
@@ -123,8 +129,9 @@ func (a *Agent) complete(e *Event) error {
 	return limits.CheckTime("At", e.At, a.cfg.Now())
 }
 
-// prepare makes a plan without its prompt. It is one step: what it reads is one read, and there is a commit only if the event's
-// text changes earlier answers, a session's arm is chosen, or a heuristic answers.
+// prepare makes a plan without its prompt. It is one step: what it reads is one read, and there is
+// a commit only if the event's text changes earlier answers, a session's arm is chosen, or a
+// heuristic answers.
 func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err := e.validate(); err != nil {
 		return p, err
@@ -274,7 +281,8 @@ func (p *Plan) late(ctx context.Context, err error, what string) error {
 	return err
 }
 
-// byHeuristic lets a heuristic answer that is trusted, unless a rule is against it. Its answer is a part of the step.
+// byHeuristic lets a heuristic answer that is trusted, unless a rule is against it. Its answer is a
+// part of the step.
 func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel {
 		res, trusted := a.decider.Trusted(a.request(p))
@@ -301,7 +309,8 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 	return nil
 }
 
-// against returns an active rule that contradicts what a heuristic would answer, or whose check the answer does not pass, or "".
+// against returns an active rule that contradicts what a heuristic would answer, or whose check the
+// answer does not pass, or "".
 func (a *Agent) against(tx *store.Tx, action string) (rule string, err error) {
 	if a.feedback == nil {
 		return "", nil

@@ -15,13 +15,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// React records what a person makes of an answer, such as a thumb or a score. One commit has the record of the answer, the
-// trust in the heuristic that answered, and the evidence on the arm. A host that wants its own records in the same commit uses
-// [Agent.ReactIn].
+// React records what a person makes of an answer, such as a thumb or a score. One commit has the
+// record of the answer, the trust in the heuristic that answered, and the evidence on the arm. A
+// host that wants its own records in the same commit uses [Agent.ReactIn].
 //
-// An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError]. If the store's history no longer has what the arm was
-// credited with before, that goes on counting, all else of the call counts, and the error is [evidence.ErrForgotten]. The same
-// is true of [Agent.Undo] and [Agent.Outcome].
+// An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError]. If the store's history no
+// longer has what the arm was credited with before, that goes on counting, all else of the call
+// counts, and the error is [evidence.ErrForgotten]. The same is true of [Agent.Undo] and
+// [Agent.Outcome].
 func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	s, err := a.reaction(id, r)
 	if err != nil || a.frozen.Load() {
@@ -44,8 +45,8 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	return wrap("react", cmp.Or(err, stands))
 }
 
-// ReactIn does what [Agent.React] does as a part of the caller's step, but writes no heuristic from praise. The step commits the
-// host's own records together with the reaction.
+// ReactIn does what [Agent.React] does as a part of the caller's step, but writes no heuristic from
+// praise. The step commits the host's own records together with the reaction.
 func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
 	s, err := a.reaction(id, r)
 	if err != nil || a.frozen.Load() {
@@ -69,7 +70,8 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 	return s, cmp.Or(checkID(id), s.Validate(), limits.CheckTime("At", r.At, a.cfg.Now()))
 }
 
-// reactIn puts a reaction on the record, and backs the heuristic that says the same as the model did.
+// reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
+// did.
 func (a *Agent) reactIn(tx *store.Tx, r *answer.Answer, s answer.Statement) (answer.Effect, error) {
 	s.Of = r.Heuristic()
 	numbers := r.Numbers
@@ -86,8 +88,8 @@ func (a *Agent) reactIn(tx *store.Tx, r *answer.Answer, s answer.Statement) (ans
 	return effect, nil
 }
 
-// back gives the praise of the model's answer to the heuristic that says the same. If the reaction is no praise any more, that is
-// withdrawn.
+// back gives the praise of the model's answer to the heuristic that says the same. If the reaction
+// is no praise any more, that is withdrawn.
 func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.Statement) error {
 	s.Of, s.Value = heuristic, max(s.Value, 0)
 	if a.learning == nil {
@@ -129,8 +131,8 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 	})
 }
 
-// Undo takes an answer back: a person used a button or a command. Person may be empty. It can come as long as the answer is
-// kept.
+// Undo takes an answer back: a person used a button or a command. Person may be empty. It can come
+// as long as the answer is kept.
 func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	if err := evidence.CheckText("person", person); err != nil || a.frozen.Load() {
 		return wrap("undo", err)

@@ -16,7 +16,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// ErrNoAnswer reports that no answer has this id, or that it is not kept any more. It is a [heed.ErrNotFound].
+// ErrNoAnswer reports that no answer has this id, or that it is not kept any more. It is a
+// [heed.ErrNotFound].
 var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
 
 func checkID(id string) error {
@@ -38,8 +39,9 @@ func (a *Agent) read(ctx context.Context, id string) (answer.Answer, error) {
 	return row.Value, err
 }
 
-// Find returns the id of the newest answer of a session, for an outcome that has the session alone, such as the outcome of a
-// ticket. Answers that took another one back are left out. Without any answer, the error is [ErrNoAnswer].
+// Find returns the id of the newest answer of a session, for an outcome that has the session alone,
+// such as the outcome of a ticket. Answers that took another one back are left out. Without any
+// answer, the error is [ErrNoAnswer].
 func (a *Agent) Find(ctx context.Context, session string) (id string, err error) {
 	if session == "" {
 		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
@@ -64,7 +66,8 @@ func (a *Agent) in(tx *store.Tx, id string) (store.Row[answer.Answer], error) {
 	return row, err
 }
 
-// change runs a step that changes the record of an answer, and credits the arm with what the record then has.
+// change runs a step that changes the record of an answer, and credits the arm with what the record
+// then has.
 func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -73,7 +76,8 @@ func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *ans
 	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		return a.changeIn(tx, id, &stands, func(r *answer.Answer) error { return edit(tx, r) })
 	})
-	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, ErrNoAnswer) { // the store has forgotten what is to be replaced
+	// the store has forgotten what is to be replaced
+	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, ErrNoAnswer) {
 		err = fmt.Errorf("the statement before: %w", evidence.ErrForgotten)
 	}
 	return cmp.Or(err, stands)
@@ -93,7 +97,8 @@ func (a *Agent) changeIn(tx *store.Tx, id string, stands *error, edit func(*answ
 	return a.settle(tx, row, before, stands)
 }
 
-// wantOf names what a statement about an answer may need to read: the heuristics that the answer concerns.
+// wantOf names what a statement about an answer may need to read: the heuristics that the answer
+// concerns.
 func (a *Agent) wantOf(tx *store.Tx, r *answer.Answer) {
 	if a.learning != nil {
 		tx.Want(a.learning.Wants(heuristicsOf(r)...))
@@ -121,8 +126,9 @@ func heuristicsOf(r *answer.Answer) (ids []string) {
 	return ids
 }
 
-// settle credits the arm of an answer and puts its record. If something can't be replaced in the arm's evidence, it goes on counting:
-// when the step has been committed, stands is set to an error that names it, and the observer is told.
+// settle credits the arm of an answer and puts its record. If something can't be replaced in the
+// arm's evidence, it goes on counting: when the step has been committed, stands is set to an error
+// that names it, and the observer is told.
 func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], before []answer.Part, stands *error) error {
 	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
@@ -131,8 +137,9 @@ func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], before []answ
 	return nil
 }
 
-// credit brings the arm's evidence in line with what the record of an answer has. before is what counted before the step: if
-// that is the same, an arm that is not configured any more is not looked at again.
+// credit brings the arm's evidence in line with what the record of an answer has. before is what
+// counted before the step: if that is the same, an arm that is not configured any more is not
+// looked at again.
 func (a *Agent) credit(tx *store.Tx, r *answer.Answer, before []answer.Part, stands *error) error {
 	learner := a.Strategy()
 	if learner == nil || r.Choice == nil || a.frozen.Load() {
@@ -168,7 +175,8 @@ func own(r *answer.Answer) *answer.Reply {
 	return r.Reply
 }
 
-// say puts a statement on the record of an answer, and counts it for the heuristic. of is the heuristic that it is about.
+// say puts a statement on the record of an answer, and counts it for the heuristic. of is the
+// heuristic that it is about.
 func (a *Agent) say(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 	if a.learning != nil {
 		_, err := a.learning.JudgeIn(tx, r, s)

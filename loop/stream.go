@@ -113,9 +113,10 @@ func (p *pipe) fault() error {
 	return p.failed
 }
 
-// Spoken returns two functions for an answer that a framework streams. write takes each piece of it, and gives to what is not a
-// thought of the model in tags, such as <think>. It may hold text back. Call end after the last piece. Thoughts that lack their opening
-// tag are known too late. [Agent.Answered] takes all thoughts out.
+// Spoken returns two functions for an answer that a framework streams. write takes each piece of
+// it, and gives to what is not a thought of the model in tags, such as <think>. It may hold text
+// back. Call end after the last piece. Thoughts that lack their opening tag are known too late.
+// [Agent.Answered] takes all thoughts out.
 //
 // Both must not be used concurrently.
 func Spoken(to func(text string)) (write func(piece string), end func()) {

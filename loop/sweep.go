@@ -13,8 +13,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due at now: it counts silence, and sweeps the parts and the store. It implements [heed.Sweeper]. If a part
-// fails, Sweep goes on with the others, and returns the errors, joined.
+// Sweep does what is due at now: it counts silence, and sweeps the parts and the store. It
+// implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns the
+// errors, joined.
 func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
@@ -41,7 +42,8 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 // sweepStep is how many answers one step of a sweep reads.
 const sweepStep = 64
 
-// silence counts silence about the answers that waited long enough, and closes those that no message can change any more.
+// silence counts silence about the answers that waited long enough, and closes those that no
+// message can change any more.
 func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	var errs []error
 	for _, q := range []store.Query{
@@ -81,8 +83,8 @@ func (a *Agent) due(r *answer.Answer, now time.Time) bool {
 	return false
 }
 
-// silent takes answers whose time is over through one step. If that fails, each has a step of its own, so that one does not hold
-// up the others.
+// silent takes answers whose time is over through one step. If that fails, each has a step of its
+// own, so that one does not hold up the others.
 func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 	if len(ids) == 0 {
 		return nil
@@ -151,6 +153,6 @@ func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
 	return nil
 }
 
-// Run calls [Agent.Sweep] every minute until the context ends, and reevaluates heuristics: see [Config].Reevaluate. The host runs
-// it on a goroutine. It returns as [heed.Run] does.
+// Run calls [Agent.Sweep] every minute until the context ends, and reevaluates heuristics: see
+// [Config].Reevaluate. The host runs it on a goroutine. It returns as [heed.Run] does.
 func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a, sleep{a}) }

@@ -11,14 +11,15 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Tool checks a call of a tool against the rules before it is made, if r.Before is set, and returns the rules that the call
-// breaks: see [feedback.Check]. The caller decides what to do then.
+// Tool checks a call of a tool against the rules before it is made, if r.Before is set, and returns
+// the rules that the call breaks: see [feedback.Check]. The caller decides what to do then.
 //
-// Otherwise it records the result of a tool that was called while an event was answered. An error counts once for its task: the
-// prompt of the next event of that task has the newest 20, and the task's score falls. Output of a tool is never taken for a
-// person's words, and is not kept.
+// Otherwise it records the result of a tool that was called while an event was answered. An error
+// counts once for its task: the prompt of the next event of that task has the newest 20, and the
+// task's score falls. Output of a tool is never taken for a person's words, and is not kept.
 //
-// The id is the event's, which need not have its answer yet. Then r.Task names the task that an error belongs to.
+// The id is the event's, which need not have its answer yet. Then r.Task names the task that an
+// error belongs to.
 func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.Violation, error) {
 	if err := checkID(id); err != nil {
 		return nil, wrap("tool", err)

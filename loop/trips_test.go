@@ -36,7 +36,8 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 	return ""
 }
 
-// Prepare makes one call of the store, which reads all that it needs, and another one for a session's first choice.
+// Prepare makes one call of the store, which reads all that it needs, and another one for a
+// session's first choice.
 func TestPrepareIsOneCallOfTheStore(t *testing.T) {
 	counted := &failing.Store{Store: new(memstore.Store)}
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})

@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// BenchmarkDo compares a step with the Read and the Commit that it makes: a record is read with a cell,
-// and written with an observation.
+// BenchmarkDo compares a step with the Read and the Commit that it makes: a record is read with a
+// cell, and written with an observation.
 func BenchmarkDo(b *testing.B) {
 	cells, refs := []evidence.Cell{cell}, []store.Ref{numbers.Ref("a")}
 	b.Run("read and commit", func(b *testing.B) {

@@ -67,8 +67,8 @@ func ExampleView() {
 	// T-2 10:00:00
 }
 
-// closeTicket is a step over two kinds of records. It takes the Tx first, so that others can have it in
-// a step of theirs. It is safe to repeat: a ticket that is closed is not counted again.
+// closeTicket is a step over two kinds of records. It takes the Tx first, so that others can have
+// it in a step of theirs. It is safe to repeat: a ticket that is closed is not counted again.
 func closeTicket(tx *store.Tx, id, agent string) error {
 	tally := store.IDOf(agent)
 	tx.Want(store.Wants{Refs: []store.Ref{tickets.Ref(id), tallies.Ref(tally)}}) // one round trip

@@ -45,8 +45,8 @@ const (
 	// MaxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey],
 	// though lower case may be longer.
 	MaxKey = 1600
-	// MaxBody is the bytes of a body as JSON. A trace has about 200 KiB, and an event of 256 KiB has
-	// 350 KiB as base64.
+	// MaxBody is the bytes of a body as JSON. A trace has about 200 KiB, and an event of 256 KiB
+	// has 350 KiB as base64.
 	MaxBody = 4 << 20
 )
 

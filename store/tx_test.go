@@ -449,7 +449,8 @@ func TestStepsAgreeWithAnOracle(t *testing.T) {
 			require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
 				w.run(tx, content())
 				tx.Then(func(r store.Receipt, _ error) {
-					for _, ref := range r.Left { // another writer was there before a record that is written once
+					// another writer was there before a record that is written once
+					for _, ref := range r.Left {
 						w.touched[ref.ID] = false
 					}
 				})

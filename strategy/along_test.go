@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// The host's record is in the commit of an outcome, also if the outcome is a duplicate. If the commit fails, it is in none.
+// The host's record is in the commit of an outcome, also if the outcome is a duplicate. If the
+// commit fails, it is in none.
 func TestCommittedAlong(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
 	host := store.Ref{Kind: "host", ID: "x"}

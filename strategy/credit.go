@@ -21,8 +21,9 @@ type credit struct {
 	segment *segment
 	kept    keptChoice // the record of the choice; Revision 0: there is none
 
-	before   []evidence.Part        // of the arm's cell, where it was read
-	known    bool                   // whether to use before: evidence was taken away, or may not count
+	before []evidence.Part // of the arm's cell, where it was read
+	// whether to use before: evidence was taken away, or may not count
+	known    bool
 	withdraw []string               // the silence to take back
 	made     []evidence.Observation // the first is on the arm, and all have the id of the batch or one of their own
 	parts    []evidence.Part        // of their cells, after the commit
@@ -151,7 +152,8 @@ func (l *Learner) commitAgain(
 func expire(credits []credit, err error) {
 	for i := range credits {
 		if !refused(err) {
-			credits[i].segment.expire() // the reply may be lost, and the outcome counted all the same
+			// the reply may be lost, and the outcome counted all the same
+			credits[i].segment.expire()
 		}
 	}
 }
@@ -408,7 +410,9 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 		was, ok = l.poolWithout(after, observations, at)
 	}
 	loaded := s.loaded
-	s.loaded = time.Time{} // the model is made again if an observation from before a restart changed nothing, or the model panics or drifts
+	// the model is made again if an observation from before a restart changed nothing, or the model
+	// panics or drifts
+	s.loaded = time.Time{}
 	if !ok {
 		return
 	}

@@ -250,7 +250,8 @@ func (l *Learner) outcomeOf(a *answer.Answer, p *answer.Part) Outcome {
 		Cost: reportedCost(a),
 	}
 	if o.At.Before(a.Choice.At) {
-		o.At = a.Choice.At // an event may be reported long after it happened, and its arm be chosen then
+		// an event may be reported long after it happened, and its arm be chosen then
+		o.At = a.Choice.At
 	}
 	if a.Reply != nil {
 		took := a.Reply.Spent

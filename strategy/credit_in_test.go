@@ -80,7 +80,8 @@ func (h *host) about(do func(*answer.Answer)) error { return h.change("e", do) }
 
 func says(s answer.Statement) func(*answer.Answer) { return func(a *answer.Answer) { a.Say(s) } }
 
-// oracle returns the means of a learner that has observed what counts for the arm, and nothing else.
+// oracle returns the means of a learner that has observed what counts for the arm, and nothing
+// else.
 func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
 	c := &clock{}
 	c.Advance(24 * time.Hour)
@@ -98,8 +99,9 @@ func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
 	return means(t, l, strategy.Query{Item: "i", Category: "c"})
 }
 
-// TestCreditsAreWhatCountsForTheArm after statements of all kinds in a random order: a learner that has observed only what counts at
-// the end believes the same, whether it reads the store again or not.
+// TestCreditsAreWhatCountsForTheArm after statements of all kinds in a random order: a learner that
+// has observed only what counts at the end believes the same, whether it reads the store again or
+// not.
 func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 	costly := func(o strategy.Outcome) float64 { return max(o.Value-o.Cost/20, -1) }
 	for name, cfg := range map[string]strategy.Config{
@@ -335,7 +337,8 @@ func TestHistoryOfAnswers(t *testing.T) {
 	require.Len(t, found(strategy.Expired), 1)
 }
 
-// BenchmarkCreditIn credits an answer on which many people react one after the other. Each reaction changes the share of all.
+// BenchmarkCreditIn credits an answer on which many people react one after the other. Each reaction
+// changes the share of all.
 func BenchmarkCreditIn(b *testing.B) {
 	for _, people := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint("people=", people), func(b *testing.B) {

@@ -214,7 +214,8 @@ func ExampleLearner_Reset() {
 	// ann: strategy.reset release notes: it was reworded
 }
 
-// A host commits a record of its own together with an outcome. If the ticket was changed by somebody else, the step runs again.
+// A host commits a record of its own together with an outcome. If the ticket was changed by
+// somebody else, the step runs again.
 func ExampleLearner_ObserveIn() {
 	ctx := context.Background()
 	clock := newExampleClock()

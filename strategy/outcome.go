@@ -219,7 +219,8 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 	c := &o.Choice
 	session := c.Session
 	if session == "" {
-		session = c.ID.String() // a choice without a session is one session, however many outcomes it has
+		// a choice without a session is one session, however many outcomes it has
+		session = c.ID.String()
 	}
 	return evidence.Observation{
 		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session), Cell: s.space.sessions(c.Item),

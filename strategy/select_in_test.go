@@ -27,7 +27,8 @@ func chooseIn(t testing.TB, l *strategy.Learner, q strategy.Query) (c strategy.C
 	return c, runs
 }
 
-// TestOneSessionHasOneArm for eight processes at the same time, each with another key, which would draw another arm.
+// TestOneSessionHasOneArm for eight processes at the same time, each with another key, which would
+// draw another arm.
 func TestOneSessionHasOneArm(t *testing.T) {
 	cfg := withFixtures(t, strategy.Config{Answers: "host.answer"})
 	learners := make([]*strategy.Learner, 8)
@@ -104,7 +105,8 @@ func TestTripsOfSteps(t *testing.T) {
 	trips(1, 1, strategy.Query{Item: "i", Session: "s"})
 }
 
-// A session's choice lasts until the session ends, the time is over, or the arm is no longer permitted.
+// A session's choice lasts until the session ends, the time is over, or the arm is no longer
+// permitted.
 func TestASessionsChoiceInSteps(t *testing.T) {
 	for _, unrecorded := range []bool{false, true} {
 		c := &clock{}

@@ -1,4 +1,5 @@
-// Package answers says how answers are kept as records: under which id, how long, and by which keys they are found.
+// Package answers says how answers are kept as records: under which id, how long, and by which keys
+// they are found.
 package answers
 
 import (
@@ -23,7 +24,8 @@ func View(kind string) store.View[answer.Answer] {
 
 // The keys by which answers are found.
 const (
-	// Due finds answers whose silence is still to be counted, and Late those that a late message can still change.
+	// Due finds answers whose silence is still to be counted, and Late those that a late message
+	// can still change.
 	Due  = "wait=due"
 	Late = "wait=late"
 )
@@ -40,7 +42,8 @@ func Tenant(tenant string) string { return store.Key("tenant", tenant) }
 // Pending finds the choices of a learner that is used alone, as long as they have no outcome.
 func Pending(learner string) string { return store.Key("pending", learner) }
 
-// OpenSession finds the open answers of a session that can be taken back, OpenTo those that were shown to a person.
+// OpenSession finds the open answers of a session that can be taken back, OpenTo those that were
+// shown to a person.
 func OpenSession(id string) string { return store.Key("open-session", id) }
 
 // OpenTo finds the open answers that were shown to a person and can be taken back.
@@ -61,7 +64,8 @@ func ID(event string) string { return store.IDOf(event) }
 // Alone reports whether the record is a choice of package strategy, which is used alone.
 func Alone(a *answer.Answer) bool { return a.Choice != nil && a.Reply == nil && len(a.Fires) == 0 }
 
-// InSession returns the name by which a session remembers a choice: its item, or its segment. No item has a NUL.
+// InSession returns the name by which a session remembers a choice: its item, or its segment. No
+// item has a NUL.
 func InSession(item, category, context string) string {
 	if item != "" {
 		return item

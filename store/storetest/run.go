@@ -27,8 +27,8 @@ type Subject struct {
 	New func(Options) (store.Store, error)
 	// Reopen closes a store and opens again what it has kept. nil means that the store keeps nothing.
 	Reopen func(store.Store, Options) (store.Store, error)
-	// Another opens a second handle of what a store has, such as another process would have. Both are
-	// used from then on. nil means that a store has one handle.
+	// Another opens a second handle of what a store has, such as another process would have. Both
+	// are used from then on. nil means that a store has one handle.
 	Another func(store.Store, Options) (store.Store, error)
 }
 

@@ -385,8 +385,8 @@ func (c *Consumer) apply(ctx context.Context, e stream.Event, n *news) error {
 	return nil
 }
 
-// attribute records the outcomes of a report on the answers that they are about. Each is a commit: if one
-// fails, the report is read again, and those that were recorded are repetitions.
+// attribute records the outcomes of a report on the answers that they are about. Each is a commit:
+// if one fails, the report is read again, and those that were recorded are repetitions.
 func (c *Consumer) attribute(ctx context.Context, e stream.Event, r *Report, n *news) error {
 	n.outcomes = nil
 	signals := c.cfg.Router.balances(r.Signals)

@@ -37,8 +37,8 @@ type Report struct {
 type Worth struct {
 	Item    string `json:"item"`
 	Session string `json:"session,omitempty"` // empty: the report's
-	// Answer is the id of the answer that is meant, where a *loop.Agent gave it. Empty: the last one
-	// of the session.
+	// Answer is the id of the answer that is meant, where a *loop.Agent gave it. Empty: the last
+	// one of the session.
 	Answer    string `json:"answer_id,omitempty"`
 	Activated bool   `json:"was_activated"` // whether the item was used at all. If not, the value is ignored
 	// Value is what the item was worth in this session, in [-1, 1]. It must not be an average over the item's life. That would count old
