@@ -85,7 +85,9 @@ func TestTheGateIsTheApplications(t *testing.T) {
 		if gate.Outsiders == 2 {
 			approver = "maria"
 		}
-		_, err = service.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: approver, Reason: "yes", Hash: p.Hash()})
+		_, err = service.Rules().Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Actor: approver, Reason: "yes", Hash: p.Hash(),
+		})
 		require.NoError(t, err)
 		return []string{"--db", file, "rules", "approve", p.ID, "--hash", p.Hash(), "--yes", "--reason", "I saw it too"}
 	}

@@ -28,8 +28,8 @@ type answering struct {
 	now  func() time.Time
 }
 
-// The names of an agent's kinds of records end so. Modules and learners that are used alone have answers as well, but
-// only agents have lessons.
+// The ends of the names of an agent's kinds of records. A module or learner that is used alone has
+// answers as well, but only agents have lessons.
 const (
 	answerKind = ".answer"
 	lessonKind = ".lesson"

@@ -41,7 +41,8 @@ func explainable(t *testing.T, name string) (file string) {
 	})
 	require.NoError(t, err)
 	for id, text := range map[string]string{"disk": "the disk of a server is full", "light": "the light is on"} {
-		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: text, Item: "office", Person: "ann", At: start})
+		e := loop.Event{ID: id, Text: text, Item: "office", Person: "ann", At: start}
+		_, err := agent.Answer(ctx, e)
 		require.NoError(t, err)
 		require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: "ann", Value: -1, At: start}))
 	}
@@ -100,14 +101,17 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAgentsStore has the commands that look at one part read an agent's store: the part's records are the agent's answers.
+// TestAgentsStore calls the commands that look at one part on the store of an agent. The part's
+// records are the agent's answers.
 func TestAgentsStore(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "support"} {
 		t.Run(cmp.Or(name, "default"), func(t *testing.T) {
 			t.Parallel()
 			file := explainable(t, name)
-			of := func(args ...string) []string { return append([]string{"--db", file, "--now", asOf}, args...) }
+			of := func(args ...string) []string {
+				return append([]string{"--db", file, "--now", asOf}, args...)
+			}
 			choices := read[[]entry](t, of("strategy", "history", "office")...)
 			require.Len(t, choices, 1, "the model answered once")
 			assert.Equal(t, strategy.ArmID("brief"), choices[0].Arm)
@@ -116,7 +120,8 @@ func TestAgentsStore(t *testing.T) {
 			require.NotNil(t, choices[0].Result)
 			assert.Equal(t, "ann", choices[0].Result.Source)
 			assert.InDelta(t, -1, *choices[0].Mean, 1e-9)
-			assert.Empty(t, read[[]entry](t, of("strategy", "history", "office", "--stage", "pending")...))
+			pending := of("strategy", "history", "office", "--stage", "pending")
+			assert.Empty(t, read[[]entry](t, pending...))
 			status := read[[]strategy.Status](t, of("strategy", "status")...)
 			require.Len(t, status, 1)
 			require.NotNil(t, status[0].Choices)
@@ -132,7 +137,7 @@ func TestAgentsStore(t *testing.T) {
 	}
 }
 
-// A module or learner that is used alone has answers, too, but it is no agent.
+// TestAnswersOfNoAgent: a module or learner that is used alone has answers, but is no agent.
 func TestAnswersOfNoAgent(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)

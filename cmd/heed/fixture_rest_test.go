@@ -74,7 +74,8 @@ func (w *world) reviews() {
 		require.NoError(w.t, err)
 		if text[0] == 'A' {
 			_, err = service.Rules().Review(ctx, feedback.Review{
-				Proposal: p.ID, Decision: feedback.Approved, Actor: "maria", Reason: "we lost one in May", Hash: p.Draft.Hash(),
+				Proposal: p.ID, Decision: feedback.Approved,
+				Actor: "maria", Reason: "we lost one in May", Hash: p.Draft.Hash(),
 			})
 			require.NoError(w.t, err)
 		}

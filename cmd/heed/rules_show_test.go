@@ -58,7 +58,9 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	assert.Empty(t, read[[]ruleLine](t, of("list", "--status", "waiting")...))
 	shown := call{args: of("show", first.ID)}.run(t).out
 	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 other than ann, bob or cleo\n")
-	_, err = service.Rules().Review(ctx, feedback.Review{Proposal: first.ID, Actor: "maria", Reason: "a hook does it", Decision: feedback.Rejected})
+	_, err = service.Rules().Review(ctx, feedback.Review{
+		Proposal: first.ID, Decision: feedback.Rejected, Actor: "maria", Reason: "a hook does it",
+	})
 	require.NoError(t, err)
 	for _, person := range []string{"ann", "bob", "cleo", "dora"} {
 		corrects(person)
