@@ -132,12 +132,15 @@ func TestRunWithoutEvent(t *testing.T) {
 	assert.Equal(t, event.InvocationID, adk.ID(event))
 	works := true
 	require.NoError(t, r.learner.Outcome(t.Context(), adk.ID(event), loop.Outcome{Success: &works}))
+	choices := 0
 	for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
+		choices++
 		require.NoError(t, err)
 		assert.Equal(t, "s1", record.Choice.Session)
 		require.NotNil(t, record.Result)
 		assert.Equal(t, 12, record.Result.Tokens)
 	}
+	assert.Equal(t, 1, choices)
 }
 
 // TestMessageWithoutText is left alone.

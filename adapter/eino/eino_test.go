@@ -165,13 +165,16 @@ func TestTokensAndTime(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, eino.ID(answer))
 		require.NoError(t, r.learner.React(t.Context(), eino.ID(answer), loop.Reaction{Value: 1}))
+		choices := 0
 		for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
+			choices++
 			require.NoError(t, err)
 			assert.Equal(t, "s1", record.Choice.Session)
 			require.NotNil(t, record.Result)
 			assert.Equal(t, 20, record.Result.Tokens)
 			assert.Equal(t, 2*time.Second, record.Result.Latency)
 		}
+		assert.Equal(t, 1, choices)
 	}
 }
 

@@ -72,12 +72,15 @@ func TestEvaluator(t *testing.T) {
 		}}, nil
 	}
 	require.NoError(t, evaluated(t.Context(), g, heeding, judge, response))
+	choices := 0
 	for record, err := range learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
+		choices++
 		require.NoError(t, err)
 		require.NotNil(t, record.Result)
 		assert.Equal(t, 0.75, record.Result.Value)
 		assert.Equal(t, "helpful", record.Result.Source)
 	}
+	assert.Equal(t, 1, choices)
 	results, err := heeding.Evaluator("helpful", judge, nil)(t.Context(), &ai.EvaluatorCallbackRequest{
 		Input: ai.Example{TestCaseId: "of a data set", Output: "Look."},
 	})

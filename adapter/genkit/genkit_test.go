@@ -119,13 +119,16 @@ func TestTokensAndTime(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, genkit.ID(response))
 	require.NoError(t, r.learner.React(t.Context(), genkit.ID(response), loop.Reaction{Value: 1}))
+	choices := 0
 	for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
+		choices++
 		require.NoError(t, err)
 		assert.Equal(t, "s1", record.Choice.Session)
 		require.NotNil(t, record.Result)
 		assert.Equal(t, 20, record.Result.Tokens)
 		assert.Equal(t, 2*time.Second, record.Result.Latency)
 	}
+	assert.Equal(t, 1, choices)
 }
 
 // TestCut has an answer that ends at its most tokens.
