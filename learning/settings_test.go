@@ -95,7 +95,8 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 // A tool sees what the host sees, and changes nothing by looking.
 func TestOpen(t *testing.T) {
 	cfg := learning.Config{
-		Name: "mine", Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay, Diminish: 0.1,
+		Name: "mine", Answers: "desk.answer", Initial: 0.4, Strength: 3,
+		Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay, Diminish: 0.1,
 		System: learning.Constraints{FeedbackWeight: 0.5}, Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
 	}
 	f := newFixture(t, cfg, "h")
@@ -107,6 +108,8 @@ func TestOpen(t *testing.T) {
 	m, err := learning.Open(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
 	require.NoError(t, err)
 	assert.Equal(t, f.Config().Caps, m.Config().Caps)
+	answers := m.Answers()
+	assert.Equal(t, "desk.answer", answers.Name)
 	for _, id := range []string{"h", "p"} {
 		want, err := f.Explain(ctx, id)
 		require.NoError(t, err)

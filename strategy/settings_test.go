@@ -133,7 +133,7 @@ func TestOpen(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3}, strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
 		c := &clock{}
 		cfg := withFixtures(t, strategy.Config{
-			Now: c.Now, Name: "models", Pooling: pooling, Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
+			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling, Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
 			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
 			Arms: injection.Arms(injection.Config{}),
 		})
@@ -154,6 +154,13 @@ func TestOpen(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 		assert.Equal(t, host.Config().Arms, tool.Config().Arms)
+		choices := 0
+		for r, err := range tool.History(ctx, strategy.ChoiceFilter{Item: "i"}) {
+			require.NoError(t, err)
+			assert.Equal(t, injection.Subagent, r.Choice.Arm)
+			choices++
+		}
+		assert.Equal(t, 5, choices, "the records are where the host's settings say")
 
 		names, err := strategy.Names(ctx, cfg.Store)
 		require.NoError(t, err)
