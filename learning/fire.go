@@ -182,6 +182,9 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 			return err
 		}
 	}
+	if a.At.IsZero() {
+		a.At = f.At
+	}
 	a.Person, a.Session = cmp.Or(a.Person, f.Person), cmp.Or(a.Session, f.Session)
 	a.Stream = cmp.Or(a.Stream, f.Stream)
 	a.Fires = append(slices.Clip(a.Fires), w)
