@@ -84,8 +84,8 @@ type Taker struct{ cfg Config }
 
 // rated is what is known of an answer.
 type rated struct {
-	ID     string    `json:"id"`   // of the source and the answer
-	At     time.Time `json:"at"`   // of the outcome
+	ID     string    `json:"id"` // of the source and the answer
+	At     time.Time `json:"at"` // of the outcome
 	Grades []counted `json:"grades"`
 }
 
@@ -202,16 +202,19 @@ func (of *Meaning) worth(r *Grade) (float64, error) {
 	return 2*(*r.Value-of.Worst)/(of.Best-of.Worst) - 1, nil
 }
 
-// score counts a grade, in one step with the outcome of the answer. Each outcome is later than the outcome before, so that it
-// replaces that one.
-func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (taken Taken, err error) {
+// score counts a grade, in one step with the outcome of the answer. Each outcome is later than the
+// outcome before, because the agent keeps the latest.
+func (t *Taker) score(
+	ctx context.Context, r *Grade, worth, weight float64,
+) (taken Taken, err error) {
 	now := t.cfg.Now()
 	at := r.At
 	if at.IsZero() || at.After(now) {
 		at = now
 	}
 	grade := counted{
-		ID: store.IDOf(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond),
+		ID: store.IDOf(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight,
+		At: at.UTC().Truncate(time.Microsecond),
 	}
 	err = store.Do(ctx, t.cfg.Agent.Store(), func(tx *store.Tx) error {
 		kept, err := ratedAnswers.In(tx, store.IDOf(t.cfg.Source, r.Answer))
@@ -224,7 +227,9 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (tak
 		taken, kept.Value.ID = Learned, kept.ID
 		ratedAnswers.Put(tx, kept.Value, kept.Revision)
 		mean := kept.Value.mean()
-		return t.cfg.Agent.OutcomeIn(tx, r.Answer, loop.Outcome{Reward: &mean, Source: t.cfg.Source, At: kept.Value.At})
+		return t.cfg.Agent.OutcomeIn(tx, r.Answer, loop.Outcome{
+			Reward: &mean, Source: t.cfg.Source, At: kept.Value.At,
+		})
 	})
 	switch {
 	case errors.Is(err, loop.ErrNoAnswer):

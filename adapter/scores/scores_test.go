@@ -57,7 +57,8 @@ func answer(t require.TestingT, agent *loop.Agent, id string) {
 }
 
 func newTaker(t require.TestingT, agent *loop.Agent) *scores.Taker {
-	taker, err := scores.New(context.Background(), scores.Config{Agent: agent, Meanings: ranges, Now: clock})
+	cfg := scores.Config{Agent: agent, Meanings: ranges, Now: clock}
+	taker, err := scores.New(context.Background(), cfg)
 	require.NoError(t, err)
 	return taker
 }
@@ -283,7 +284,8 @@ func TestARefusedScore(t *testing.T) {
 	now := start
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "a")
-	taker, err := scores.New(t.Context(), scores.Config{Agent: agent, Meanings: ranges, Now: func() time.Time { return now }})
+	cfg := scores.Config{Agent: agent, Meanings: ranges, Now: func() time.Time { return now }}
+	taker, err := scores.New(t.Context(), cfg)
 	require.NoError(t, err)
 	now = start.Add(3 * time.Hour)
 	_, err = taker.Take(t.Context(), scores.Grade{ID: "1", Answer: "a", Name: "helpful", Value: of(0), At: start.Add(-time.Minute)})

@@ -156,7 +156,7 @@ func TestLangSmith(t *testing.T) {
 	got.Faults = nil
 	assert.Equal(t, scores.Polled{Learned: 2}, got)
 	assert.InDelta(t, 1, worth(t, agent, "one"), 1e-9)
-	assert.InDelta(t, (-0.5-1)/2, worth(t, agent, "two"), 1e-9, "half of it is the complaint of the correction")
+	assert.InDelta(t, (-0.5-1)/2, worth(t, agent, "two"), 1e-9, "the correction is a complaint")
 	require.Len(t, heard(t, agent), 1)
 	assert.Equal(t, "It left out the server.", heard(t, agent)[0].Summary)
 	assert.Equal(t, "Restart db-1.", heard(t, agent)[0].Comment)

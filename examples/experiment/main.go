@@ -83,7 +83,8 @@ func try(ctx context.Context, st store.Store, events int) (decision.ExperimentRe
 	}
 	population := users{rand.New(rand.NewPCG(7, uint64(before)))}
 	for event := 0; err == nil && event < events && !report.Enough; event++ {
-		if err = ask(ctx, experiment, traces, population, event); err == nil && (event%100 == 99 || event == events-1) {
+		err = ask(ctx, experiment, traces, population, event)
+		if err == nil && (event%100 == 99 || event == events-1) {
 			report, err = experiment.Report(ctx)
 		}
 	}
@@ -110,9 +111,11 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 	})
 }
 
-// ask has one user ask, and gives the experiment the outcome that follows from the user's reaction. Traces finds
-// the answers of all variants, because they are in one store.
-func ask(ctx context.Context, experiment *decision.Experiment, traces *decision.Decider, population users, event int) error {
+// ask has one user ask, and gives the experiment the outcome that follows from the user's reaction.
+// Any Decider finds the answers of all variants, because they are in one store.
+func ask(
+	ctx context.Context, experiment *decision.Experiment, traces *decision.Decider, population users, event int,
+) error {
 	user := fmt.Sprint("user ", event%500)
 	result, err := experiment.Decide(ctx, decision.Request{
 		EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.",
@@ -122,12 +125,14 @@ func ask(ctx context.Context, experiment *decision.Experiment, traces *decision.
 		return err
 	}
 	credit, err := traces.Feedback(ctx, decision.Reaction{
-		ResponseID: result.ResponseID, Person: user, Channel: "user_explicit", Value: population.react(result),
+		ResponseID: result.ResponseID, Person: user, Channel: "user_explicit",
+		Value: population.react(result),
 	})
 	if err != nil {
 		return err
 	}
 	return experiment.Observe(ctx, decision.ExperimentOutcome{
-		Variant: credit.Variant, ID: result.ResponseID, Reward: (credit.Statement.Value + 1) / 2, Source: user,
+		Variant: credit.Variant, ID: result.ResponseID, Source: user,
+		Reward: (credit.Statement.Value + 1) / 2,
 	})
 }

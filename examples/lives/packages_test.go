@@ -81,7 +81,9 @@ func (p *packages) answers(e *event) (bool, error) {
 	}
 	r := decision.Request{
 		EventID: p.event(), Text: "The service hangs.",
-		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "The service hangs.", Action: action, Confidence: confidence}},
+		Candidates: []decision.Candidate{{
+			HeuristicID: "h", Condition: "The service hangs.", Action: action, Confidence: confidence,
+		}},
 	}
 	result, trusted := p.decide.Trusted(r)
 	if !trusted {
@@ -98,7 +100,9 @@ func (p *packages) answers(e *event) (bool, error) {
 }
 
 // fire records an answer and its trace in one commit.
-func (p *packages) fire(ctx context.Context, r decision.Request, result decision.Result, person string) error {
+func (p *packages) fire(
+	ctx context.Context, r decision.Request, result decision.Result, person string,
+) error {
 	shown := answer.Answer{ID: r.EventID, At: p.now, Person: person, Session: r.EventID}
 	view := p.learning.Answers()
 	return store.Do(ctx, p.store, func(tx *store.Tx) error {
@@ -106,7 +110,9 @@ func (p *packages) fire(ctx context.Context, r decision.Request, result decision
 		if err := p.decide.TraceIn(tx, r, &result); err != nil {
 			return err
 		}
-		err := p.learning.FireIn(tx, &made, learning.Fire{HeuristicID: result.CreditID, Compared: result.Compared})
+		err := p.learning.FireIn(tx, &made, learning.Fire{
+			HeuristicID: result.CreditID, Compared: result.Compared,
+		})
 		view.Put(tx, made, 0)
 		return err
 	})
@@ -116,7 +122,8 @@ func (p *packages) hears(e *event, said float64) error {
 	ctx := context.Background()
 	if said != 0 {
 		j := learning.Judgement{
-			EventID: p.event(), Person: fmt.Sprint("person ", e.person), Value: said, At: p.now.Add(5 * time.Second),
+			EventID: p.event(), Person: fmt.Sprint("person ", e.person), Value: said,
+			At: p.now.Add(5 * time.Second),
 		}
 		if p.path == decision.Heuristic {
 			j.HeuristicID = "h"

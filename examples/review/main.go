@@ -123,7 +123,8 @@ func approve(ctx context.Context, rules *feedback.Rules) error {
 		}
 		for _, approver := range []string{"ann", "bob", "cleo"} {
 			p, err = rules.Review(ctx, feedback.Review{
-				Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+				Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: approver,
+				Reason: "seen it too",
 			})
 			if err != nil {
 				return err
@@ -143,7 +144,8 @@ func contradict(ctx context.Context, rules *feedback.Rules) error {
 		return err
 	}
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
+		Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: "mallory",
+		Reason: "of course",
 	})
 	var own *feedback.RefusedError
 	if !errors.As(err, &own) {

@@ -20,7 +20,8 @@ func Approve(t *testing.T, agent *loop.Agent, check feedback.Check) string {
 			t.Fatal(err)
 		}
 		_, err = rules.Review(t.Context(), feedback.Review{
-			Proposal: proposal.ID, Decision: feedback.Approved, Actor: lead, Reason: "it does", Hash: proposal.Hash(),
+			Proposal: proposal.ID, Decision: feedback.Approved, Actor: lead, Reason: "it does",
+			Hash: proposal.Hash(),
 		})
 	}
 	if err != nil {

@@ -326,7 +326,8 @@ func (f *fixture) results() (results []strategy.HistoryEntry) {
 	for d, err := range learner.Distributions(background) {
 		f.must("Distributions", err)
 		for _, s := range d.Standings {
-			all, err := learner.Outcomes(background, strategy.Query{Item: s.Item, Category: d.Category, Context: d.Context}, 0)
+			q := strategy.Query{Item: s.Item, Category: d.Category, Context: d.Context}
+			all, err := learner.Outcomes(background, q, 0)
 			f.must("Outcomes", err)
 			results = append(results, all...)
 		}

@@ -89,7 +89,8 @@ var Leads = [2]string{"lead-ann", "lead-bob"}
 // Review is what a lead makes of a proposed rule: what they want, and why.
 func (w *World) Review(lead string, p feedback.Proposal) feedback.Review {
 	r := feedback.Review{
-		Proposal: p.ID, Decision: feedback.Approved, Actor: lead, Reason: "it was missing more than once", Hash: p.Hash(),
+		Proposal: p.ID, Decision: feedback.Approved, Actor: lead,
+		Reason: "it was missing more than once", Hash: p.Hash(),
 	}
 	for _, m := range Mistakes() {
 		if !m.Wanted && strings.Contains(p.Text, m.Word) {
