@@ -78,12 +78,15 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	own := cfg.Store
 	cfg.Store = keeper{own, cfg.kept()}
 	a := &Agent{
-		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name),
+		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
+		lessons:  lessonsOf(cfg.Name),
 		editions: editionsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
 	a.similar = a.remembering(cfg.Similarity)
 	a.frozen.Store(cfg.Frozen)
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
+	if err := cfg.Store.Declare(
+		ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind,
+	); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {
@@ -208,7 +211,8 @@ func (a *Agent) open(ctx context.Context) error {
 	var err error
 	if cfg.has(Learning) {
 		l := cfg.Learning
-		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources, cfg.kind()
+		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources,
+			cfg.kind()
 		share(cfg, &l.Store, &l.Now, &l.Observer)
 		if a.learning, err = learning.New(ctx, l); err != nil {
 			return err

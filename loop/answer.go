@@ -51,7 +51,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	m := a.model(p.Arm)
 	if len(m.models) == 0 {
 		p.Result = decision.Result{Path: decision.Rejected, Reason: decision.LLMUnavailable}
-		a.decider.Notify(ctx, p.Result, p.Event.At)
+		a.decider.Notify(ctx, p.Result, a.cfg.Now())
 		return p.answer(), nil
 	}
 	c := &call{models: m, history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText)}
@@ -105,10 +105,12 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 }
 
 // conclude records what a model has answered.
-func (a *Agent) conclude(ctx context.Context, p *Plan, r decision.Request, res decision.Result) (Answer, error) {
+func (a *Agent) conclude(
+	ctx context.Context, p *Plan, r decision.Request, res decision.Result,
+) (Answer, error) {
 	began := p.began
-	if began.IsZero() {
-		began = p.Event.At
+	if began.IsZero() { // the framework asked the model
+		began = a.cfg.Now().Add(-p.took)
 	}
 	var err error
 	p.Text, p.Result = res.Text, res
@@ -259,10 +261,12 @@ const silenceWindow = 30 * time.Second
 func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err error) {
 	e := &p.Event
 	reply := &answer.Reply{
-		Path: string(res.Path), Response: res.ResponseID, Cut: res.Cut, Heuristic: res.CreditID, Threshold: res.Threshold, Task: e.Task,
+		Path: string(res.Path), Response: res.ResponseID, Cut: res.Cut, Heuristic: res.CreditID,
+		Threshold: res.Threshold, Task: e.Task,
 	}
 	r = answer.Answer{
-		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Tenant: e.Tenant, Person: e.Person, Session: e.Session, Domain: e.Domain,
+		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Tenant: e.Tenant, Person: e.Person,
+		Session: e.Session, Domain: e.Domain,
 		Stream: e.Stream, Reply: reply, Prompt: promptOf(p, res), Undoes: slices.Clone(p.Undone),
 	}
 	if p.Choice != nil && len(p.Undone) == 0 && res.Path != decision.Heuristic {
@@ -292,13 +296,15 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 // to say.
 func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	shown := &answer.Prompt{
-		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Told: slices.Clone(res.Told), Overruled: p.overruled,
+		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared),
+		Told: slices.Clone(res.Told), Overruled: p.overruled,
 		Rules: slices.Clone(p.Rules), Ways: slices.Clone(p.Ways), Warnings: slices.Clone(p.Warnings),
 	}
 	for _, n := range p.Notes {
 		shown.Notes = append(shown.Notes, n.ID)
 	}
-	lists := len(shown.Shown) + len(shown.Told) + len(shown.Rules) + len(shown.Notes) + len(shown.Ways) + len(shown.Warnings)
+	lists := len(shown.Shown) + len(shown.Told) + len(shown.Rules) + len(shown.Notes) +
+		len(shown.Ways) + len(shown.Warnings)
 	if lists+len(shown.Compared)+len(shown.Overruled) == 0 {
 		return nil
 	}
@@ -333,7 +339,8 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	}
 	spent := p.spentOn(&p.Result, a.cfg.Now())
 	_, err := learner.Observe(ctx, strategy.Outcome{
-		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error", At: maxTime(p.Event.At, p.Choice.At),
+		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
+		At:   maxTime(p.Event.At, p.Choice.At),
 		Cost: spent.Cost, Latency: spent.Latency, Tokens: spent.Tokens,
 	})
 	return err

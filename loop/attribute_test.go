@@ -28,7 +28,9 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 				Answers: w.Agent, Stream: reports, DeadLetters: new(memstore.Stream),
 			})
 			require.NoError(t, err)
-			given := w.answer(loop.Event{ID: "e", Text: full, Domain: "d", Item: "i", Session: "s", Person: "ann"})
+			given := w.answer(loop.Event{
+				ID: "e", Text: full, Domain: "d", Item: "i", Session: "s", Person: "ann",
+			})
 			before := 0.
 			if cfg.Arms == nil {
 				before = w.confidence("rotate")
@@ -52,7 +54,8 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, consumer.Handle(ctx, unknown))
 			counts := consumer.Counts()
-			assert.EqualValues(t, []uint64{1, 3, 1}, []uint64{counts.Outcomes, counts.Duplicates, counts.Unmatched})
+			assert.EqualValues(t, []uint64{1, 3, 1},
+				[]uint64{counts.Outcomes, counts.Duplicates, counts.Unmatched})
 
 			w.clock.Advance(time.Minute)
 			require.NoError(t, w.Sweep(ctx, time.Time{}))

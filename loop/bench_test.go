@@ -62,7 +62,10 @@ func library(tb testing.TB, cfg loop.Config) *loop.Agent {
 			})
 			require.NoError(tb, err)
 			for _, actor := range []string{"bob", "cid"} {
-				_, err := rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash(), Override: overrides(p)})
+				_, err := rules.Review(ctx, feedback.Review{
+					Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash(),
+					Override: overrides(p),
+				})
 				require.NoError(tb, err)
 			}
 		}

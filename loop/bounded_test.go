@@ -225,7 +225,8 @@ func TestAnUndoIsAskedForOnce(t *testing.T) {
 // after that.
 func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Keep: 24 * time.Hour, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Keep:    24 * time.Hour,
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	clock := w.clock
 	w.answer(loop.Event{ID: "e", Text: full})

@@ -190,7 +190,9 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 	if own, ok := c.(stepChooser); ok {
 		return own.SelectIn(tx, q)
 	}
-	return pass(tx.Context(), a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) { return c.Select(ctx, q) })
+	return pass(tx.Context(), a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) {
+		return c.Select(ctx, q)
+	})
 }
 
 // unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the
@@ -202,7 +204,8 @@ func (a *Agent) unchosen() Arm {
 			return arm
 		}
 	}
-	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 && len(a.model(Arm{}).models) == 0 {
+	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 &&
+		len(a.model(Arm{}).models) == 0 {
 		return arms[i]
 	}
 	return Arm{}
@@ -242,7 +245,8 @@ func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
 func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
-		Session: e.Session, Key: e.ID, Tenant: e.Tenant, Item: cmp.Or(e.Item, p.item), Category: e.Domain, Context: e.Context,
+		Session: e.Session, Key: e.ID, Tenant: e.Tenant, Item: cmp.Or(e.Item, p.item),
+		Category: e.Domain, Context: e.Context,
 	}
 	if q.Item == "" && len(notes) > 0 {
 		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
@@ -258,7 +262,9 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 		return nil
 	}
 	if brief := p.Arm.Brief; brief != nil {
-		text, err := pass(ctx, a, "Arm.Brief", func(ctx context.Context) (string, error) { return brief(ctx, p.Event, slices.Clone(notes)) })
+		text, err := pass(ctx, a, "Arm.Brief", func(ctx context.Context) (string, error) {
+			return brief(ctx, p.Event, slices.Clone(notes))
+		})
 		if err == nil && p.add("notes", text) {
 			p.Notes = notes
 		}

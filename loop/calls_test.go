@@ -35,7 +35,10 @@ type counting struct {
 	takenBack    int
 }
 
-func (c *counting) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (c *counting) Read(
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
+) error {
 	c.mu.Lock()
 	c.reads++
 	c.mu.Unlock()
@@ -75,7 +78,8 @@ func (c *counting) row(call string) string {
 		}
 		kinds = append(kinds, text)
 	}
-	row := fmt.Sprintf("| %s | %d | %d | %s | %d | %d |", call, c.reads, c.commits, strings.Join(kinds, ", "), c.observations, c.takenBack)
+	row := fmt.Sprintf("| %s | %d | %d | %s | %d | %d |",
+		call, c.reads, c.commits, strings.Join(kinds, ", "), c.observations, c.takenBack)
 	c.reads, c.commits, c.records, c.observations, c.takenBack = 0, 0, nil, 0, 0
 	return row
 }
@@ -101,7 +105,8 @@ func TestWhatACallReadsAndWrites(t *testing.T) {
 	old, after, ok := strings.Cut(rest, ends)
 	require.True(t, ok, "docs/stores.md has no %q", ends)
 	if *update {
-		require.NoError(t, os.WriteFile("../docs/stores.md", []byte(before+begins+table+ends+after), 0o600))
+		require.NoError(t, os.WriteFile("../docs/stores.md", []byte(before+begins+table+ends+after),
+			0o600))
 		return
 	}
 	assert.Equal(t, table, old, "run go test ./loop -run WhatACall -update")
@@ -126,19 +131,31 @@ func callsOf(t *testing.T, w *world, c *counting) string {
 	}
 	count("`Answer`, by the model", said("m1"))
 	count("`Answer`, the first of a session", func() error {
-		_, err := w.Answer(ctx, loop.Event{ID: "s1", Text: full, Item: "disk", Person: "ann", Session: "s"})
+		_, err := w.Answer(ctx, loop.Event{
+			ID: "s1", Text: full, Item: "disk", Person: "ann", Session: "s",
+		})
 		return err
 	})
 	count("`Answer`, a further one of the session", func() error {
-		_, err := w.Answer(ctx, loop.Event{ID: "s2", Text: full, Item: "disk", Person: "ann", Session: "s"})
+		_, err := w.Answer(ctx, loop.Event{
+			ID: "s2", Text: full, Item: "disk", Person: "ann", Session: "s",
+		})
 		return err
 	})
-	count("`React`", func() error { return w.React(ctx, "m1", loop.Reaction{Person: "ann", Value: 1}) })
-	count("`React`, by somebody else", func() error { return w.React(ctx, "m1", loop.Reaction{Person: "bob", Value: -1}) })
-	count("`Outcome` after that", func() error { return w.Outcome(ctx, "m1", loop.Outcome{Success: new(bool), Source: "ci"}) })
+	count("`React`", func() error {
+		return w.React(ctx, "m1", loop.Reaction{Person: "ann", Value: 1})
+	})
+	count("`React`, by somebody else", func() error {
+		return w.React(ctx, "m1", loop.Reaction{Person: "bob", Value: -1})
+	})
+	count("`Outcome` after that", func() error {
+		return w.Outcome(ctx, "m1", loop.Outcome{Success: new(bool), Source: "ci"})
+	})
 	count("`Undo`", func() error { return w.Undo(ctx, "s1", "ann") })
 	count("`Correct`", func() error {
-		_, err := w.Correct(ctx, "s2", loop.Correction{Reviewer: "cid", Text: "Look at the disk first."})
+		_, err := w.Correct(ctx, "s2", loop.Correction{
+			Reviewer: "cid", Text: "Look at the disk first.",
+		})
 		return err
 	})
 	h := trusted(rotating)
@@ -155,8 +172,12 @@ func callsOf(t *testing.T, w *world, c *counting) string {
 		}
 	}
 	count("`Answer`, by a heuristic", heuristic("h1"))
-	count("`React` on it", func() error { return w.React(ctx, "h1", loop.Reaction{Person: "ann", Value: 1}) })
-	count("`Outcome` after that", func() error { return w.Outcome(ctx, "h1", loop.Outcome{Success: new(bool), Source: "ci"}) })
+	count("`React` on it", func() error {
+		return w.React(ctx, "h1", loop.Reaction{Person: "ann", Value: 1})
+	})
+	count("`Outcome` after that", func() error {
+		return w.Outcome(ctx, "h1", loop.Outcome{Success: new(bool), Source: "ci"})
+	})
 	require.NoError(t, heuristic("h2")())
 	c.row("")
 	count("`Undo` of another", func() error { return w.Undo(ctx, "h2", "ann") })

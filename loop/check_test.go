@@ -21,7 +21,9 @@ func (w *world) enforce(text string, c feedback.Check) {
 	})
 	require.NoError(w.t, err)
 	for _, who := range []string{"cleo", "dan"} {
-		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: who, Reason: "right"})
+		_, err = rules.Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: who, Reason: "right",
+		})
 		require.NoError(w.t, err)
 	}
 }

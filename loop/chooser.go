@@ -40,7 +40,9 @@ func (a *Agent) arms() []Arm {
 }
 
 // chooser returns who chooses the arms of a learner.
-func (c *Config) chooser(ctx context.Context, learner *strategy.Learner) (chooser Chooser, err error) {
+func (c *Config) chooser(
+	ctx context.Context, learner *strategy.Learner,
+) (chooser Chooser, err error) {
 	if c.Choose == nil {
 		return learner, nil
 	}
@@ -57,7 +59,8 @@ func (c *Config) chooser(ctx context.Context, learner *strategy.Learner) (choose
 // spentOn returns what the model's answer to a plan took.
 func (p *Plan) spentOn(res *decision.Result, now time.Time) answer.Spent {
 	s := answer.Spent{
-		Cost:    (float64(res.InputTokens)*p.Arm.InputPrice + float64(res.OutputTokens)*p.Arm.OutputPrice) / 1e6,
+		Cost: (float64(res.InputTokens)*p.Arm.InputPrice +
+			float64(res.OutputTokens)*p.Arm.OutputPrice) / 1e6,
 		Latency: p.took, Tokens: res.InputTokens + res.OutputTokens,
 	}
 	if !p.began.IsZero() {

@@ -131,7 +131,9 @@ func TestAChooserInTrouble(t *testing.T) {
 		Arms: twoArms,
 		Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
 			learner = l
-			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) { return how(ctx, q) }), nil
+			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+				return how(ctx, q)
+			}), nil
 		},
 		Observer: func(_ context.Context, n heed.Notice) {
 			if f, ok := n.(heed.Failed); ok {
@@ -148,7 +150,9 @@ func TestAChooserInTrouble(t *testing.T) {
 	assert.NotEmpty(t, answer.Plan.Arm.ID)
 	require.Len(t, told, 1)
 	require.ErrorIs(t, told[0], away)
-	how = func(context.Context, strategy.Query) (strategy.Choice, error) { return strategy.Choice{}, away }
+	how = func(context.Context, strategy.Query) (strategy.Choice, error) {
+		return strategy.Choice{}, away
+	}
 	_, err = w.Answer(ctx, loop.Event{Text: full})
 	require.ErrorIs(t, err, away)
 	how = func(context.Context, strategy.Query) (strategy.Choice, error) { panic("oh") }

@@ -85,8 +85,9 @@ func (a *Agent) feedbackOf(r *answer.Answer, c Correction) feedback.Feedback {
 	}
 	f := feedback.Feedback{
 		ID:   cmp.Or(c.ID, "loop:"+store.IDOf(a.cfg.Name, r.ID, c.Reviewer, c.Text)),
-		Gate: gate, Agent: a.cfg.Name, Task: r.ID, Decision: cmp.Or(c.Decision, decided), Reviewer: c.Reviewer,
-		Summary: c.Text, Comment: c.Comment, Severity: c.Severity, Tags: slices.Clone(c.Tags), At: c.At,
+		Gate: gate, Agent: a.cfg.Name, Task: r.ID, Decision: cmp.Or(c.Decision, decided),
+		Reviewer: c.Reviewer,
+		Summary:  c.Text, Comment: c.Comment, Severity: c.Severity, Tags: slices.Clone(c.Tags), At: c.At,
 	}
 	if r.Prompt != nil {
 		f.Rules = r.Prompt.Rules
@@ -110,6 +111,7 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 		at = r.At
 	}
 	return a.say(tx, r, answer.Statement{
-		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(), Value: -1, At: at,
+		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(),
+		Value: -1, At: at,
 	})
 }

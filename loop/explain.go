@@ -82,14 +82,17 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		return Account{}, err
 	}
 	account := Account{
-		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At, Heuristic: r.Reply.Heuristic,
-		Needed: r.Reply.Threshold, Believed: r.Reply.Believed, Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
+		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At,
+		Heuristic: r.Reply.Heuristic,
+		Needed:    r.Reply.Threshold, Believed: r.Reply.Believed, Spare: r.Reply.Spare, Undid: r.Undoes,
+		Statements: statementsOf(&r),
 	}
 	for _, id := range r.Reply.Followed {
 		account.Followed = append(account.Followed, patterns.PatternID(id))
 	}
 	if p := r.Prompt; p != nil {
-		account.Notes, account.Ways, account.Warnings, account.Shown = p.Notes, p.Ways, p.Warnings, p.Shown
+		account.Notes, account.Ways, account.Warnings, account.Shown = p.Notes, p.Ways, p.Warnings,
+			p.Shown
 		account.Compared, account.Overruled, account.Told = p.Compared, p.Overruled, p.Told
 	}
 	if r.Choice != nil {

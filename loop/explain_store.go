@@ -16,7 +16,8 @@ import (
 // left in the store, and writes nothing. Of cfg, only Store, Name and Now count. An unknown answer
 // is [ErrNoAnswer].
 func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
-	account, err := explain(ctx, Config{Store: cfg.Store, Name: cfg.Name, Now: cfg.Now}.withDefaults(), id)
+	account, err := explain(ctx,
+		Config{Store: cfg.Store, Name: cfg.Name, Now: cfg.Now}.withDefaults(), id)
 	return account, wrap("explain", err)
 }
 
@@ -29,16 +30,22 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 		return Account{}, err
 	}
 	err := adopt(&a.learning, func() (*learning.Module, error) {
-		return learning.Open(ctx, learning.Config{Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Now})
+		return learning.Open(ctx, learning.Config{
+			Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Now,
+		})
 	})
 	if err == nil {
 		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
-			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now})
+			return strategy.Open(ctx, strategy.Config{
+				Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now,
+			})
 		})
 	}
 	if err == nil {
 		err = adopt(&a.patterns, func() (*patterns.Recorder, error) {
-			return patterns.Open(ctx, patterns.Config{Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Now})
+			return patterns.Open(ctx, patterns.Config{
+				Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Now,
+			})
 		})
 	}
 	if err == nil {

@@ -125,7 +125,9 @@ func fallibles() []fallible {
 		{"Outcome", "heuristic", func(w *workshop) error { return w.Outcome(ctx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
 		{"Outcome", "task", func(w *workshop) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
 		{"Attribute", "", func(w *workshop) error {
-			return second(w.Attribute(ctx, "m", "", strategy.Outcome{Value: 0.5, Confidence: 0.8, At: w.clock.Now()}))
+			return second(w.Attribute(ctx, "m", "", strategy.Outcome{
+				Value: 0.5, Confidence: 0.8, At: w.clock.Now(),
+			}))
 		}},
 		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {

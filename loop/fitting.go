@@ -42,10 +42,12 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
 	if a.learning != nil {
-		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Fit, considered)
+		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Fit,
+			considered)
 	}
 	if !a.cfg.Shadow {
-		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit, a.cfg.Budget.Notes)
+		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit,
+			a.cfg.Budget.Notes)
 	}
 	f.took = time.Since(began) //nolint:forbidigo // likewise
 	return f
@@ -88,7 +90,9 @@ func overdue(ctx context.Context, err error) error {
 const maxCalls = 64
 
 // pass calls a function of the host's, and gives it up when the context ends.
-func pass[T any](ctx context.Context, a *Agent, who string, f func(context.Context) (T, error)) (T, error) {
+func pass[T any](
+	ctx context.Context, a *Agent, who string, f func(context.Context) (T, error),
+) (T, error) {
 	return host.Pass(ctx, a.gate(who, maxCalls), who, f)
 }
 
@@ -108,6 +112,8 @@ func (b bounded) Similar(ctx context.Context, text string, others []string) ([]f
 // embeds returns an embedder that gives up a call of the host's when the context ends.
 func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
 	return func(ctx context.Context, texts []string) ([][]float32, error) {
-		return pass(ctx, a, "the embedder", func(ctx context.Context) ([][]float32, error) { return e(ctx, texts) })
+		return pass(ctx, a, "the embedder", func(ctx context.Context) ([][]float32, error) {
+			return e(ctx, texts)
+		})
 	}
 }

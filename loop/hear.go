@@ -38,7 +38,9 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 
 // heard counts what a message means, credits the arms of the answers that it changes, and returns
 // what changed and which answers were taken back.
-func (a *Agent) heard(tx *store.Tx, h *learning.Hearing, stands *error) (changes []*learning.Change, undone []string, err error) {
+func (a *Agent) heard(
+	tx *store.Tx, h *learning.Hearing, stands *error,
+) (changes []*learning.Change, undone []string, err error) {
 	rows, changes, err := h.In(tx)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +58,8 @@ func (a *Agent) heard(tx *store.Tx, h *learning.Hearing, stands *error) (changes
 // undoneBy returns the answers that changes take back.
 func undoneBy(changes []*learning.Change) (ids []string) {
 	for _, c := range changes {
-		if s := &c.Signal; s.Channel == learning.ChannelUndo && s.EventID != "" && !slices.Contains(ids, s.EventID) {
+		if s := &c.Signal; s.Channel == learning.ChannelUndo && s.EventID != "" &&
+			!slices.Contains(ids, s.EventID) {
 			ids = append(ids, s.EventID)
 		}
 	}

@@ -63,7 +63,9 @@ func (x *index[T]) add(it T, about string, lexical bool) {
 
 // like returns the things whose texts are like one, the most similar first. most bounds their
 // number.
-func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, least float64, most int) ([]match[T], error) {
+func (x *index[T]) like(
+	ctx context.Context, s heed.Similarity, one string, least float64, most int,
+) ([]match[T], error) {
 	if x == nil || len(x.all) == 0 {
 		return nil, nil
 	}
@@ -87,7 +89,9 @@ func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, leas
 	return found, nil
 }
 
-func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (similarities []float64, err error) {
+func (x *index[T]) similar(
+	ctx context.Context, s heed.Similarity, one string,
+) (similarities []float64, err error) {
 	if x.posts != nil {
 		return x.byTrigrams(one), ctx.Err()
 	}
@@ -216,7 +220,10 @@ func (a *Agent) closeness() float64 {
 }
 
 // inDomain returns what is like a text among the things of a domain and those of none.
-func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64, most int) ([]match[T], error) {
+func inDomain[T any](
+	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
+	most int,
+) ([]match[T], error) {
 	found, err := by[domain].like(ctx, a.similar, one, least, most)
 	if err != nil || domain == "" {
 		return found, err
@@ -226,14 +233,18 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 		return found, err
 	}
 	found = append(found, general...)
-	slices.SortStableFunc(found, func(a, b match[T]) int { return cmp.Compare(b.similarity, a.similarity) })
+	slices.SortStableFunc(found, func(a, b match[T]) int {
+		return cmp.Compare(b.similarity, a.similarity)
+	})
 	return found[:min(len(found), most)], nil
 }
 
 // candidatesIn returns the heuristics that fit an event, the best first, each with its trust of
 // now. A heuristic that has lost half of its first trust is no candidate, as the model might
 // believe it. Before that, its agreement may still speak for it.
-func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
+func (a *Agent) candidatesIn(
+	tx *store.Tx, found []match[learning.Heuristic],
+) ([]decision.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -256,7 +267,8 @@ func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([
 			continue
 		}
 		trusted = append(trusted, decision.Candidate{
-			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence, Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.AnswerFit,
+			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence,
+			Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.AnswerFit,
 		})
 	}
 	return decision.Rank(trusted, a.closeness()), nil
@@ -264,7 +276,9 @@ func (a *Agent) candidatesIn(tx *store.Tx, found []match[learning.Heuristic]) ([
 
 // nearest returns the heuristic with the most similar action among those whose condition is like
 // one.
-func (a *Agent) nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
+func (a *Agent) nearest(
+	ctx context.Context, condition, message string,
+) (id string, similarity float64, err error) {
 	b, err := a.booksIn(store.Reading(ctx, a.cfg.Store))
 	if err != nil {
 		return "", 0, err

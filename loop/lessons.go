@@ -305,7 +305,9 @@ func (a *Agent) takeOut(ctx context.Context, m missing) error {
 		case err != nil:
 			return err
 		case m.note.Revision > 0:
-			_, err := a.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+			_, err := a.cfg.Store.Commit(ctx, store.Batch{
+				Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)},
+			})
 			return err
 		case m.heuristic.Action == "":
 			return nil
@@ -376,7 +378,8 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 		return nil
 	}
 	s := cfg.Strategy
-	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources, cfg.kind()
+	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources,
+		cfg.kind()
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

@@ -84,7 +84,8 @@ func readLessons(r io.Reader, knows func(model string) bool) (Lessons, []error) 
 		}
 	}
 	for i, arm := range l.Arms {
-		if field := fmt.Sprintf("arms[%d].model", i); arm.ModelName != "" && knows != nil && !knows(arm.ModelName) {
+		if field := fmt.Sprintf("arms[%d].model", i); arm.ModelName != "" && knows != nil &&
+			!knows(arm.ModelName) {
 			f.fault(field, "must be in Config.Models")
 		}
 	}
@@ -242,16 +243,19 @@ func (f *file) lessons() (l Lessons) {
 			switch list {
 			case "heuristics":
 				l.Heuristics = append(l.Heuristics, learning.Heuristic{
-					ID: t.text("id"), Domain: t.text("domain"), Pack: t.text("pack"), Condition: t.text("condition"),
-					Action: t.text("action"), Initial: t.number("initial"),
+					ID: t.text("id"), Domain: t.text("domain"), Pack: t.text("pack"),
+					Condition: t.text("condition"),
+					Action:    t.text("action"), Initial: t.number("initial"),
 				})
 			case "notes":
 				l.Notes = append(l.Notes, Note{
-					ID: t.text("id"), Domain: t.text("domain"), Category: t.text("category"), Topic: t.text("topic"), Text: t.text("text"),
+					ID: t.text("id"), Domain: t.text("domain"), Category: t.text("category"),
+					Topic: t.text("topic"), Text: t.text("text"),
 				})
 			case "arms":
 				l.Arms = append(l.Arms, Arm{
-					ID: t.text("id"), Weight: t.number("weight"), ModelName: t.text("model"), System: t.text("system"), Tools: t.texts("tools"),
+					ID: t.text("id"), Weight: t.number("weight"), ModelName: t.text("model"),
+					System: t.text("system"), Tools: t.texts("tools"),
 				})
 			}
 			t.rest()

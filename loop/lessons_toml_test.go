@@ -54,10 +54,13 @@ const lessonsJSON = `{
 func TestLessonsAreReadFromFiles(t *testing.T) {
 	want := loop.Lessons{
 		Heuristics: []learning.Heuristic{{
-			ID: "rotate", Domain: "alerts", Pack: "ops", Condition: "the disk is full", Action: "Rotate\n[[notes]] is no table here", Initial: 0.4,
+			ID: "rotate", Domain: "alerts", Pack: "ops", Condition: "the disk is full",
+			Action: "Rotate\n[[notes]] is no table here", Initial: 0.4,
 		}},
 		Notes: []loop.Note{{ID: "room", Category: "places", Topic: "disk", Text: "Room 3."}},
-		Arms:  []loop.Arm{{ID: "small", Weight: 2, ModelName: "mini", System: "Be brief.", Tools: []string{"search"}}},
+		Arms: []loop.Arm{{
+			ID: "small", Weight: 2, ModelName: "mini", System: "Be brief.", Tools: []string{"search"},
+		}},
 	}
 	for name, text := range map[string]string{"TOML": lessonsTOML, "JSON": lessonsJSON} {
 		t.Run(name, func(t *testing.T) {
@@ -74,19 +77,41 @@ func TestLessonsAreReadFromFiles(t *testing.T) {
 // Each fault names its line and its field, and all are told together.
 func TestFaultsInFilesOfLessons(t *testing.T) {
 	for text, want := range map[string][]string{
-		"[[heuristics]]\nid = 3\ncondition = \"c\"\naction = \"a\"\nweigth = 1":    {"2 heuristics[0].id must be a text", "5 heuristics[0].weigth is not known"},
-		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {"5 notes[1].id is that of an earlier lesson"},
-		"[[notes]]\nid = \"a\"\n":                                                {"1 notes[0].text must not be empty"},
-		"[[heuristics]]\naction = \"a\"\nid = \"x\"":                             {"1 heuristics[0].condition must not be empty"},
-		"{\"notes\": [{\"id\": \"a\", \"text\": \"one\",\n\"text\": \"two\"}]}":  {"2 notes[0].text is there twice"},
-		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}":      {"2 notes is there twice"},
-		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]":                   {"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts"},
-		"[[rules]]\nid = \"a\"\nx = 1":                                           {"1 rules is not known: lessons are heuristics, notes and arms"},
-		"notes = 3":                                                              {"1 notes must be a list of tables"},
-		"[[notes]]\nid =":                                                        {"2  "},
-		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {"4 notes[1].id must be a text", "3 notes[0].text must not be empty"},
-		"{\n \"notes\": [3]}":                                                    {"2 notes must be a list of tables"},
-		"{\n \"notes\": [\n}":                                                    {"3  "},
+		"[[heuristics]]\nid = 3\ncondition = \"c\"\naction = \"a\"\nweigth = 1": {
+			"2 heuristics[0].id must be a text", "5 heuristics[0].weigth is not known",
+		},
+		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {
+			"5 notes[1].id is that of an earlier lesson",
+		},
+		"[[notes]]\nid = \"a\"\n": {
+			"1 notes[0].text must not be empty",
+		},
+		"[[heuristics]]\naction = \"a\"\nid = \"x\"": {
+			"1 heuristics[0].condition must not be empty",
+		},
+		"{\"notes\": [{\"id\": \"a\", \"text\": \"one\",\n\"text\": \"two\"}]}": {
+			"2 notes[0].text is there twice",
+		},
+		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}": {
+			"2 notes is there twice",
+		},
+		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]": {
+			"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts",
+		},
+		"[[rules]]\nid = \"a\"\nx = 1": {
+			"1 rules is not known: lessons are heuristics, notes and arms",
+		},
+		"notes = 3": {
+			"1 notes must be a list of tables",
+		},
+		"[[notes]]\nid =": {"2  "},
+		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {
+			"4 notes[1].id must be a text", "3 notes[0].text must not be empty",
+		},
+		"{\n \"notes\": [3]}": {
+			"2 notes must be a list of tables",
+		},
+		"{\n \"notes\": [\n}": {"3  "},
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := loop.ReadLessons(strings.NewReader(text))
@@ -102,7 +127,9 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 			assert.Equal(t, want, got, err.Error())
 		})
 	}
-	_, err := loop.ReadLessons(strings.NewReader("[[heuristics]]\ninitial = -1\n[[arms]]\nid = \"a\"\nweight = -1"))
+	_, err := loop.ReadLessons(
+		strings.NewReader("[[heuristics]]\ninitial = -1\n[[arms]]\nid = \"a\"\nweight = -1"),
+	)
 	assert.Len(t, faultsOf(err), 3, "two faults of a lesson, and one of another")
 	_, err = loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
 	assert.ErrorContains(t, err, "16 MiB")
@@ -119,7 +146,9 @@ func TestFaultsNameTheirFile(t *testing.T) {
 		`{"notes": [{"id": "a", "text": "b\u0000"}]}`: "loop: FILE: line 1: notes[0].text: must be valid UTF-8 without NUL",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := loop.New(ctx, loop.Config{LessonsFile: file, Models: map[string]decision.LLM{"mini": &mouth{}}})
+		_, err := loop.New(ctx, loop.Config{
+			LessonsFile: file, Models: map[string]decision.LLM{"mini": &mouth{}},
+		})
 		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
 		assert.Equal(t, file, faultsOf(err)[0].File)
 	}

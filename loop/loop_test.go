@@ -229,7 +229,10 @@ func TestACorrectionBecomesARuleThatThePromptHas(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, plan.System, text, "nobody has approved it")
 	for _, lead := range []string{"dan", "eve"} {
-		_, err := w.Feedback().Rules().Review(ctx, feedback.Review{Proposal: pending[0].ID, Decision: feedback.Approved, Actor: lead, Reason: "right", Hash: pending[0].Hash()})
+		_, err := w.Feedback().Rules().Review(ctx, feedback.Review{
+			Proposal: pending[0].ID, Decision: feedback.Approved, Actor: lead, Reason: "right",
+			Hash: pending[0].Hash(),
+		})
 		require.NoError(t, err)
 	}
 	answer := w.answer(loop.Event{Text: "Why?"})

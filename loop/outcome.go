@@ -27,7 +27,9 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
 		return wrap("outcome", err)
 	}
-	return wrap("outcome", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error { return a.outcomeIn(tx, r, &o) }))
+	return wrap("outcome", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
+		return a.outcomeIn(tx, r, &o)
+	}))
 }
 
 // OutcomeIn does what [Agent.Outcome] does as a part of the caller's step.
@@ -35,7 +37,9 @@ func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
 		return wrap("outcome", err)
 	}
-	return wrap("outcome", a.changeIn(tx, id, new(error), func(r *answer.Answer) error { return a.outcomeIn(tx, r, &o) }))
+	return wrap("outcome", a.changeIn(tx, id, new(error), func(r *answer.Answer) error {
+		return a.outcomeIn(tx, r, &o)
+	}))
 }
 
 // completeOutcome gives an outcome its time and its text as it may be stored.
@@ -62,8 +66,10 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	}
 	value, _ := o.value()
 	s := answer.Statement{
-		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(), Withdrawn: o.Withdraw,
-		Value: max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence, Sure: o.Confidence, At: o.At, Success: o.Success,
+		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(),
+		Withdrawn: o.Withdraw,
+		Value:     max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence, Sure: o.Confidence, At: o.At,
+		Success: o.Success,
 	}
 	if o.Cost > 0 {
 		s.Spent = &answer.Spent{Cost: o.Cost}
@@ -73,13 +79,18 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 
 // Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers:
 // see there for which answer is meant.
-func (a *Agent) Attribute(ctx context.Context, id, session string, o strategy.Outcome) (did strategy.Disposition, err error) {
+func (a *Agent) Attribute(
+	ctx context.Context, id, session string, o strategy.Outcome,
+) (did strategy.Disposition, err error) {
 	if id == "" {
 		if id, err = a.answered(ctx, session, o.Choice.Item, o.At); err != nil {
 			return "", wrap("attribute", err)
 		}
 	}
-	outcome := Outcome{Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, Kind: answer.Instrument, At: o.At, Cost: o.Cost}
+	outcome := Outcome{
+		Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, Kind: answer.Instrument, At: o.At,
+		Cost: o.Cost,
+	}
 	if err := a.completeOutcome(&outcome); err != nil || a.frozen.Load() {
 		return strategy.Dropped, wrap("attribute", err)
 	}
@@ -96,7 +107,9 @@ func (a *Agent) Attribute(ctx context.Context, id, session string, o strategy.Ou
 
 // answered returns the answer that a session was given last at a moment, for an item unless that is
 // empty.
-func (a *Agent) answered(ctx context.Context, session, item string, at time.Time) (id string, err error) {
+func (a *Agent) answered(
+	ctx context.Context, session, item string, at time.Time,
+) (id string, err error) {
 	q := store.Query{Keys: []string{answers.Session(session)}}
 	if !at.IsZero() {
 		q.Until = at.Add(evidence.MaxSkew + time.Microsecond) // because clocks differ
@@ -106,7 +119,8 @@ func (a *Agent) answered(ctx context.Context, session, item string, at time.Time
 			return "", err
 		}
 		r := &row.Value
-		if r.Session != session || r.Reply == nil || len(r.Undoes) > 0 || item != "" && (r.Choice == nil || r.Choice.Item != item) {
+		if r.Session != session || r.Reply == nil || len(r.Undoes) > 0 ||
+			item != "" && (r.Choice == nil || r.Choice.Item != item) {
 			continue
 		}
 		if id = r.ID; at.IsZero() || !r.At.After(at) {
@@ -141,9 +155,11 @@ func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 		ways[i] = patterns.PatternID(id)
 	}
 	_, err := a.patterns.RecordIn(tx, patterns.Outcome{
-		ID: store.IDOf("outcome", a.cfg.Name, r.ID), Task: r.Task(), Description: r.Reply.About, Patterns: ways,
-		Duration: o.Duration, Errors: o.Errors, Retries: o.Retries, Success: *o.Success, FailureMode: o.Failure,
-		Source: o.Source, At: o.At,
+		ID: store.IDOf("outcome", a.cfg.Name, r.ID), Task: r.Task(), Description: r.Reply.About,
+		Patterns: ways,
+		Duration: o.Duration, Errors: o.Errors, Retries: o.Retries, Success: *o.Success,
+		FailureMode: o.Failure,
+		Source:      o.Source, At: o.At,
 	})
 	return err
 }

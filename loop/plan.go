@@ -139,6 +139,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err := a.complete(&e); err != nil {
 		return p, err
 	}
+	began := a.cfg.Now()
 	f := a.fitting(ctx, &e)
 	h, err := a.hearing(&e)
 	if err != nil {
@@ -171,7 +172,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		return p, err
 	}
 	if p.Heard = changesOf(changes); p.Ready && !done {
-		a.decider.Notify(ctx, p.Result, e.At)
+		a.decider.Notify(ctx, p.Result, began)
 	}
 	return p, failed
 }
@@ -207,7 +208,9 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 }
 
 // hearIn counts what the event's own text means for earlier answers.
-func (a *Agent) hearIn(tx *store.Tx, p *Plan, h *learning.Hearing) (changes []*learning.Change, err error) {
+func (a *Agent) hearIn(
+	tx *store.Tx, p *Plan, h *learning.Hearing,
+) (changes []*learning.Change, err error) {
 	e := &p.Event
 	if h == nil {
 		return nil, nil
@@ -267,14 +270,16 @@ func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 		p.Rules = slices.Clone(r.Prompt.Rules)
 	}
 	p.Result = decision.Result{
-		Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, ResponseID: r.Reply.Response,
-		CreditID: r.Reply.Heuristic, Threshold: r.Reply.Threshold,
+		Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut,
+		ResponseID: r.Reply.Response,
+		CreditID:   r.Reply.Heuristic, Threshold: r.Reply.Threshold,
 	}
 }
 
 // late notes that a part was not there in time. Other errors stay.
 func (p *Plan) late(ctx context.Context, err error, what string) error {
-	if err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy)) {
+	if err != nil && ctx.Err() == nil &&
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy)) {
 		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "time"})
 		return nil
 	}
@@ -315,7 +320,9 @@ func (a *Agent) against(tx *store.Tx, action string) (rule string, err error) {
 	if a.feedback == nil {
 		return "", nil
 	}
-	found, err := a.feedback.Rules().CheckIn(tx, feedback.Checked{Agent: a.cfg.Name, Text: action, Words: true})
+	found, err := a.feedback.Rules().CheckIn(tx, feedback.Checked{
+		Agent: a.cfg.Name, Text: action, Words: true,
+	})
 	if len(found) > 0 {
 		rule = found[0].Rule
 	}

@@ -39,7 +39,8 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	if errors.Is(err, errStands) { // for the arm; all else counts
 		stands, err = err, nil
 	}
-	if err == nil && effect == answer.Holds && r.Value > 0 && before.Reply.Path == string(decision.Model) && before.Reply.Reinforced == "" {
+	if err == nil && effect == answer.Holds && r.Value > 0 &&
+		before.Reply.Path == string(decision.Model) && before.Reply.Reinforced == "" {
 		err = a.extract(ctx, &before, s)
 	}
 	return wrap("react", cmp.Or(err, stands))
@@ -65,7 +66,8 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 		r.At = a.cfg.Now()
 	}
 	s := answer.Statement{
-		By: r.Person, Kind: answer.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: r.Weight, At: r.At,
+		By: r.Person, Kind: answer.Person, Channel: r.Channel, Target: r.Target, Value: r.Value,
+		Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), s.Validate(), limits.CheckTime("At", r.At, a.cfg.Now()))
 }
@@ -140,13 +142,16 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	now := a.cfg.Now()
 	return wrap("undo", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		if a.learning != nil {
-			_, err := a.learning.UndoIn(tx, r, learning.Undo{EventID: id, Person: person, Session: r.Session, At: now})
+			_, err := a.learning.UndoIn(tx, r, learning.Undo{
+				EventID: id, Person: person, Session: r.Session, At: now,
+			})
 			if !errors.Is(err, heed.ErrNotFound) {
 				return err
 			}
 		}
 		r.Say(answer.Statement{
-			How: answer.Undo, By: cmp.Or(person, r.Person), Kind: answer.Person, Channel: learning.ChannelUndo, Of: r.Heuristic(), At: now,
+			How: answer.Undo, By: cmp.Or(person, r.Person), Kind: answer.Person,
+			Channel: learning.ChannelUndo, Of: r.Heuristic(), At: now,
 			Value: -1, Worth: -1,
 		})
 		return nil

@@ -46,7 +46,9 @@ func (a *Agent) Find(ctx context.Context, session string) (id string, err error)
 	if session == "" {
 		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
 	}
-	for row, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{answers.Session(session)}}) {
+	for row, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{
+		Keys: []string{answers.Session(session)},
+	}) {
 		if err != nil {
 			return "", wrap("find", err)
 		}
@@ -68,7 +70,9 @@ func (a *Agent) in(tx *store.Tx, id string) (store.Row[answer.Answer], error) {
 
 // change runs a step that changes the record of an answer, and credits the arm with what the record
 // then has.
-func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error) error {
+func (a *Agent) change(
+	ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error,
+) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
@@ -84,7 +88,9 @@ func (a *Agent) change(ctx context.Context, id string, edit func(*store.Tx, *ans
 }
 
 // changeIn is change as a part of a step.
-func (a *Agent) changeIn(tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error) error {
+func (a *Agent) changeIn(
+	tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error,
+) error {
 	row, err := a.in(tx, id)
 	if err != nil {
 		return err
@@ -129,7 +135,9 @@ func heuristicsOf(r *answer.Answer) (ids []string) {
 // settle credits the arm of an answer and puts its record. If something can't be replaced in the
 // arm's evidence, it goes on counting: when the step has been committed, stands is set to an error
 // that names it, and the observer is told.
-func (a *Agent) settle(tx *store.Tx, row store.Row[answer.Answer], before []answer.Part, stands *error) error {
+func (a *Agent) settle(
+	tx *store.Tx, row store.Row[answer.Answer], before []answer.Part, stands *error,
+) error {
 	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
 	}

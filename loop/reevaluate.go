@@ -23,7 +23,8 @@ type sleep struct{ a *Agent }
 // Sweep implements [heed.Sweeper].
 func (s sleep) Sweep(ctx context.Context, now time.Time) error {
 	a := s.a
-	if a.cfg.Reevaluate == 0 || a.learning == nil || len(a.model(Arm{}).models) == 0 || a.frozen.Load() {
+	if a.cfg.Reevaluate == 0 || a.learning == nil || len(a.model(Arm{}).models) == 0 ||
+		a.frozen.Load() {
 		return nil
 	}
 	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
@@ -46,7 +47,9 @@ func (a *Agent) claim(ctx context.Context, now time.Time) (bool, error) {
 	if kept.Revision > 0 && now.Sub(kept.Value.At) < a.cfg.Reevaluate {
 		return false, nil
 	}
-	_, err = a.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{a.editions.Record(edition{id, now}, kept.Revision)}})
+	_, err = a.cfg.Store.Commit(ctx, store.Batch{
+		Records: []store.Record{a.editions.Record(edition{id, now}, kept.Revision)},
+	})
 	if errors.Is(err, heed.ErrConflict) { // somebody was quicker
 		return false, nil
 	}
@@ -76,7 +79,8 @@ func (a *Agent) reevaluate(ctx context.Context, now time.Time) error {
 	}
 	d := a.decider.Config()
 	found, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{
-		Strategy: unheard{a.decider, a.model(Arm{})}, Similarity: d.Similarity, Threshold: d.SimilarityThreshold, Seed: a.dice(now),
+		Strategy: unheard{a.decider, a.model(Arm{})}, Similarity: d.Similarity,
+		Threshold: d.SimilarityThreshold, Seed: a.dice(now),
 	}, all)
 	errs := []error{err}
 	for _, r := range found {

@@ -369,9 +369,11 @@ func ends(t *testing.T, id string, all []saying) map[string][]string {
 // on the heuristics, and in the same account.
 func TestStatementsInEveryOrder(t *testing.T) {
 	for name, all := range map[string][]saying{
-		"a later thumb":            {thumbOf("bob", 1, 1), thumbOf("bob", -1, 2), thumbOf("cid", 1, 1)},
-		"repeated":                 {thumbOf("bob", 1, 1), thumbOf("bob", 1, 1), thumbOf("cid", -1, 2)},
-		"withdrawn":                {thumbOf("bob", 1, 1), thumbOf("bob", 0, 2), thumbOf("cid", -0.5, 1)},
+		"a later thumb": {thumbOf("bob", 1, 1), thumbOf("bob", -1, 2), thumbOf("cid", 1, 1)},
+		"repeated":      {thumbOf("bob", 1, 1), thumbOf("bob", 1, 1), thumbOf("cid", -1, 2)},
+		"withdrawn": {
+			thumbOf("bob", 1, 1), thumbOf("bob", 0, 2), thumbOf("cid", -0.5, 1),
+		},
 		"withdrawn before silence": {thumbOf("bob", -1, 1), thumbOf("bob", 0, 2), sweeping},
 		"stated once more": {
 			thumbOf("bob", -1, 1), thumbOf("bob", 0, 2), thumbOf("bob", 1, 3), sweeping,

@@ -86,7 +86,9 @@ func approve(t *testing.T, w *world, d feedback.Draft) {
 	p, err := rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "kim", Reason: "r"})
 	require.NoError(t, err)
 	for _, actor := range []string{"lee", "max"} {
-		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: actor, Reason: "r"})
+		_, err = rules.Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: actor, Reason: "r",
+		})
 		require.NoError(t, err)
 	}
 }

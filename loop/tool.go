@@ -26,7 +26,9 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 	}
 	if r.Before {
 		if r.Name == "" {
-			return nil, wrap("tool", &heed.InputError{Field: "Name", Reason: "must not be empty, before a call"})
+			return nil, wrap("tool", &heed.InputError{
+				Field: "Name", Reason: "must not be empty, before a call",
+			})
 		}
 		call := store.IDOf(id, cmp.Or(r.ID, store.IDOf(r.Input)))
 		violations, err := a.violations(ctx, feedback.Checked{ID: call, Tool: r.Name, Text: r.Input})

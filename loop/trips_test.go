@@ -22,7 +22,10 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 	p, err := f.Rules().Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, AllAgents: true}, Actor: "ann", Reason: "r"})
 	require.NoError(t, err)
 	for _, actor := range []string{"bob", "cid"} {
-		_, err := f.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash(), Override: overrides(p)})
+		_, err := f.Rules().Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash(),
+			Override: overrides(p),
+		})
 		require.NoError(t, err)
 	}
 	rules, err := f.Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive})

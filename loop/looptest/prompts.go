@@ -41,7 +41,8 @@ func (f *fixture) enact(id string) {
 			break
 		}
 		_, err = rules.Review(background, feedback.Review{
-			Proposal: id, Decision: feedback.Approved, Actor: lead, Reason: "it is right", Hash: proposal.Hash(),
+			Proposal: id, Decision: feedback.Approved, Actor: lead, Reason: "it is right",
+			Hash: proposal.Hash(),
 		})
 		f.must("Review", err)
 	}
@@ -132,7 +133,8 @@ func onlyApproved(f *fixture) {
 	rules := f.agent.Feedback().Rules()
 	approved := f.approve(ruleText)
 	_, err := rules.Review(background, feedback.Review{
-		Proposal: f.propose(refused), Decision: feedback.Rejected, Actor: "lead-1", Reason: "it is wrong",
+		Proposal: f.propose(refused), Decision: feedback.Rejected, Actor: "lead-1",
+		Reason: "it is wrong",
 	})
 	f.must("Review", err)
 	f.propose(waiting)
