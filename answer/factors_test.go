@@ -14,13 +14,18 @@ import (
 
 func TestFactors(t *testing.T) {
 	given := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	after := func(d time.Duration) answer.Statement { return answer.Statement{Value: 1, At: given.Add(d)} }
-	by := func(channel string) answer.Statement { return answer.Statement{Channel: channel, Value: 1, At: given} }
+	after := func(d time.Duration) answer.Statement {
+		return answer.Statement{Value: 1, At: given.Add(d)}
+	}
+	by := func(channel string) answer.Statement {
+		return answer.Statement{Channel: channel, Value: 1, At: given}
+	}
 	channels := answer.Factors{Channels: map[string]float64{"dev": 0.4, "noise": 0}}
 	paths := answer.Factors{Paths: map[string]float64{"llm": 0.5}}
 	hour := answer.Factors{HalfLife: time.Hour}
 	all := answer.Factors{
-		Channels: map[string]float64{"dev": 0.4}, Paths: map[string]float64{"heuristic": 2}, HalfLife: time.Hour,
+		Channels: map[string]float64{"dev": 0.4}, Paths: map[string]float64{"heuristic": 2},
+		HalfLife: time.Hour,
 	}
 	for name, tt := range map[string]struct {
 		f    answer.Factors
@@ -28,9 +33,12 @@ func TestFactors(t *testing.T) {
 		path string
 		want float64
 	}{
-		"none":                   {answer.Factors{}, after(time.Hour), "heuristic", 1},
-		"its own weight":         {channels, answer.Statement{Channel: "dev", Value: 1, Weight: 0.5, At: given}, "llm", 0.2},
-		"at most the greatest":   {answer.Factors{Paths: map[string]float64{"llm": 10}}, answer.Statement{Weight: 1e6}, "llm", 1e6},
+		"none": {answer.Factors{}, after(time.Hour), "heuristic", 1},
+		"its own weight": {
+			channels, answer.Statement{Channel: "dev", Value: 1, Weight: 0.5, At: given}, "llm", 0.2,
+		},
+		"at most the greatest": {answer.Factors{Paths: map[string]float64{"llm": 10}},
+			answer.Statement{Weight: 1e6}, "llm", 1e6},
 		"by channel":             {channels, by("dev"), "heuristic", 0.4},
 		"another channel":        {channels, by("user_explicit"), "heuristic", 1},
 		"a channel that is mute": {channels, by("noise"), "heuristic", 0},
@@ -96,16 +104,19 @@ func TestCalibration(t *testing.T) {
 		return f.Weight(s, "llm", time.Time{}, positive, negative)
 	}
 	assert.Equal(t, 1., weight(answer.Statement{Value: -1}, 0, 0), "nothing is known of the person")
-	assert.InDelta(t, 0.5/(6./11), weight(answer.Statement{Value: -1}, 0, 1), 1e-12, "one complaint before")
+	assert.InDelta(t, 0.5/(6./11), weight(answer.Statement{Value: -1}, 0, 1), 1e-12,
+		"one complaint before")
 	assert.InDelta(t, 0.5/(5./11), weight(answer.Statement{Value: 1}, 0, 1), 1e-12)
 	assert.Equal(t, 1., weight(answer.Statement{Value: 0}, 0, 9), "neither praise nor blame")
 	one := answer.Statement{Scale: "dev", Score: 1}
-	assert.Equal(t, weight(answer.Statement{Value: -1}, 3, 5), weight(one, 3, 5), "a mark counts by its value")
+	assert.Equal(t, weight(answer.Statement{Value: -1}, 3, 5), weight(one, 3, 5),
+		"a mark counts by its value")
 }
 
 func TestFactorsAreChecked(t *testing.T) {
 	f := answer.Factors{
-		Channels: map[string]float64{"a": -1}, Paths: map[string]float64{"b": 1}, HalfLife: -1, Calibration: -1,
+		Channels: map[string]float64{"a": -1}, Paths: map[string]float64{"b": 1}, HalfLife: -1,
+		Calibration: -1,
 	}
 	var fields []string
 	for fault := range heed.ConfigErrors(f.Validate()) {

@@ -29,7 +29,8 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(text, []byte(`{"statements":[{"by":"ann","how":"outcome","withdrawn":true}]}`))
 	}
 	for _, text := range []string{
-		`null`, `{"statements":[{}]}`, `{"statements":[{"how":"dreamt","worth":-1},{"how":"dreamt","named":true}]}`,
+		`null`, `{"statements":[{}]}`,
+		`{"statements":[{"how":"dreamt","worth":-1},{"how":"dreamt","named":true}]}`,
 		`{"statements":[{"value":1,"weight":5e-324},{"by":"a","value":1,"weight":5e-324,"channel":"x"}]}`,
 		`{"statements":[{"value":1,"weight":1.7e308},{"by":"a","value":1,"weight":1.7e308}]}`,
 		`{"statements":[{"n":18446744073709551615,"how":"outcome"}],"numbers":18446744073709551615}`,

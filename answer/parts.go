@@ -42,7 +42,8 @@ func (a *Answer) Parts() (all []Part) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {
 		all = append(all, Part{
-			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.armChannel(), Source: s.By, Kind: s.Kind, At: s.At,
+			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.armChannel(),
+			Source: s.By, Kind: s.Kind, At: s.At,
 			Value: value, Trust: trust, Share: left * share,
 		})
 	}

@@ -84,7 +84,9 @@ func (s *Statement) sign() int {
 func (r *Reception) Sign(how How) int { return r.Of(how).sign() }
 
 // Observed reports whether something other than silence was observed.
-func (r *Reception) Observed() bool { return r.Undo != nil || r.Expected != nil || r.Ignored != nil }
+func (r *Reception) Observed() bool {
+	return r.Undo != nil || r.Expected != nil || r.Ignored != nil
+}
 
 // Known reports whether there is any statement.
 func (r *Reception) Known() bool {

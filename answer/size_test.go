@@ -25,14 +25,17 @@ func crowded(t testing.TB) *answer.Answer {
 		Strength: 8.7654321098765432, Successes: 4.3210987654321098, Failures: 1.2345678901234567,
 	}
 	a := &answer.Answer{
-		ID: "evt_01HZX3J8Q9R7T6V5W4Y2A1B0CD", At: start, Tenant: "acme-support-eu", Person: "maria.gonzalez@example.com",
+		ID: "evt_01HZX3J8Q9R7T6V5W4Y2A1B0CD", At: start, Tenant: "acme-support-eu",
+		Person:  "maria.gonzalez@example.com",
 		Session: "ticket-4711-maria", Domain: "customer-support", Stream: "ticket-4711-maria",
 		Reply: &answer.Reply{
 			Path: "heuristic", Heuristic: "refund-within-30-days", Threshold: 0.7, Believed: 0.8123456789,
-			Text: "You can return it within 30 days. I have sent the label to your address.", Task: "refund",
+			Text: "You can return it within 30 days. I have sent the label to your address.",
+			Task: "refund",
 		},
 		Choice: &answer.Choice{
-			ID: choice, Learner: "support", Arm: "brief", Session: "ticket-4711-maria", Item: "refund", At: start,
+			ID: choice, Learner: "support", Arm: "brief", Session: "ticket-4711-maria", Item: "refund",
+			At: start,
 			Draws: []answer.Draw{
 				{Arm: "brief", Sample: 0.8123456789012345, Belief: belief},
 				{Arm: "thorough", Sample: 0.7123456789012345, Belief: belief},
@@ -40,8 +43,9 @@ func crowded(t testing.TB) *answer.Answer {
 			},
 		},
 		Fires: []answer.Fire{{
-			Heuristic: "refund-within-30-days", Domain: "customer-support", Path: "heuristic", Shown: start,
-			Undo: start.Add(10 * time.Minute), Silence: start.Add(30 * time.Second), Closed: true,
+			Heuristic: "refund-within-30-days", Domain: "customer-support", Path: "heuristic",
+			Shown: start,
+			Undo:  start.Add(10 * time.Minute), Silence: start.Add(30 * time.Second), Closed: true,
 		}},
 	}
 	for i := range answer.MaxStated {
@@ -49,7 +53,8 @@ func crowded(t testing.TB) *answer.Answer {
 		value := []float64{1, 1, -1, 0.5}[i%4]
 		on, _, effect := a.Say(answer.Statement{
 			By: fmt.Sprintf("firstname.lastname%d@example.com", i), Kind: answer.Person,
-			Channel: "user_explicit", Of: a.Reply.Heuristic, Value: value, Worth: thumb * value, At: moment,
+			Channel: "user_explicit", Of: a.Reply.Heuristic, Value: value, Worth: thumb * value,
+			At: moment,
 		})
 		require.Equal(t, answer.Holds, effect)
 		a.Edit(on.N, func(s *answer.Statement) {

@@ -264,7 +264,8 @@ func (s *Statement) from(o *Statement) bool { return s.By == o.By && s.Named == 
 
 // same reports whether a statement repeats another one.
 func (s *Statement) same(o *Statement) bool {
-	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target && s.value() == o.value() && s.Scale == o.Scale &&
+	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target &&
+		s.value() == o.value() && s.Scale == o.Scale &&
 		s.weight() == o.weight() && s.Withdrawn == o.Withdrawn &&
 		equal(s.Success, o.Success) && equal(s.Spent, o.Spent)
 }
@@ -340,7 +341,8 @@ func (a *Answer) UndoneBy(heuristic, person string) bool {
 // forgotten.
 func (a *Answer) Success() (success, known bool) {
 	for i := range a.Statements {
-		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn && !s.Forgotten() {
+		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn &&
+			!s.Forgotten() {
 			return *s.Success, true
 		}
 	}
