@@ -54,7 +54,9 @@ func TestCommittedAlong(t *testing.T) {
 			}
 			before := means(t, l, q)
 			failure := errors.New("no")
-			_, err := with(store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: strings.Repeat("x", 2000)}}}})
+			_, err := with(store.Batch{
+				Records: []store.Record{{Ref: store.Ref{Kind: strings.Repeat("x", 2000)}}},
+			})
 			require.Error(t, err)
 			require.ErrorIs(t, store.Do(ctx, st, func(tx *store.Tx) error {
 				_, err := l.ObserveIn(tx, tt.o)
@@ -62,7 +64,9 @@ func TestCommittedAlong(t *testing.T) {
 			}), failure)
 			assert.Equal(t, before, means(t, l, q))
 			assert.False(t, there())
-			got, err := with(store.Batch{Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}}})
+			got, err := with(store.Batch{
+				Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}},
+			})
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got)
 			assert.True(t, there())

@@ -65,7 +65,9 @@ func (r *Result) statement() answer.Statement {
 
 // resultOf returns the outcome that a statement of a record is.
 func resultOf(s *answer.Statement) Result {
-	r := Result{ID: s.ID, Value: s.Value, Confidence: s.Sure, Channel: s.Channel, Source: s.By, At: s.At}
+	r := Result{
+		ID: s.ID, Value: s.Value, Confidence: s.Sure, Channel: s.Channel, Source: s.By, At: s.At,
+	}
 	if s.Spent != nil {
 		r.Cost, r.Latency, r.Tokens = s.Spent.Cost, s.Spent.Latency, s.Spent.Tokens
 	}
@@ -176,7 +178,8 @@ func (k *keptChoice) keys(a *answer.Answer, pending string) []string {
 // write returns an answer as a record that replaces the one that was read.
 func (l *Learner) write(k *keptChoice, a *answer.Answer) store.Record {
 	return store.Record{
-		Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending), Body: store.Of(a),
+		Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending),
+		Body: store.Of(a),
 	}
 }
 
@@ -253,7 +256,9 @@ type sessionRow struct {
 
 // sessions are the records of sessions. One is kept for longer than the choices that it ends.
 var sessions = store.View[sessionRow]{
-	Kind:  store.Kind{Name: "strategy.session", Limits: store.Limits{For: answers.Kept + 24*time.Hour}},
+	Kind: store.Kind{
+		Name: "strategy.session", Limits: store.Limits{For: answers.Kept + 24*time.Hour},
+	},
 	Place: func(r sessionRow) (id string, at time.Time, keys []string) { return r.ID, r.At, nil },
 }
 

@@ -200,7 +200,8 @@ func (c Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
-	found.Check(c.Answers == answersKind(c.Name) || evidence.CheckText("", c.Answers) == nil, "Answers", c.Answers, "must be text that a store can keep")
+	found.Check(c.Answers == answersKind(c.Name) || evidence.CheckText("", c.Answers) == nil,
+		"Answers", c.Answers, "must be text that a store can keep")
 	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
 	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
 	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")

@@ -21,7 +21,9 @@ import (
 // The ids stay known: the outcomes do not count if they are delivered again. To retract them again
 // changes nothing. An outcome that was never counted is [heed.ErrNotFound]. If the store's history
 // no longer has one, the error is [evidence.ErrForgotten]. Both change nothing.
-func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, reason string) (err error) {
+func (l *Learner) Retract(
+	ctx context.Context, c Choice, ids []string, actor, reason string,
+) (err error) {
 	defer because(&err, "retract")
 	if len(ids) == 0 {
 		return &heed.InputError{Field: "ids", Reason: "must not be empty"}
@@ -39,7 +41,9 @@ func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, re
 // new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
 // a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the
 // outcomes are observed.
-func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string) (did []Disposition, err error) {
+func (l *Learner) Revise(
+	ctx context.Context, ids []string, outcomes []Outcome, actor string,
+) (did []Disposition, err error) {
 	defer because(&err, "revise")
 	now := l.cfg.Now()
 	outcomes = slices.Clone(outcomes)
@@ -163,7 +167,9 @@ func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, e
 	return duplicate, err
 }
 
-func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction) (duplicate bool, err error) {
+func (l *Learner) tryRetract(
+	ctx context.Context, s *segment, r *retraction,
+) (duplicate bool, err error) {
 	kept, err := l.recordOf(ctx, r.choice)
 	if err != nil {
 		return false, err
@@ -198,7 +204,9 @@ func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction) (du
 	case receipts[0].Duplicate:
 		return true, nil
 	case row != kept.Answer:
-		r.choice.remember(keptChoice{Answer: row, id: kept.id, revision: receipts[0].Revision, place: kept.place})
+		r.choice.remember(keptChoice{
+			Answer: row, id: kept.id, revision: receipts[0].Revision, place: kept.place,
+		})
 	}
 	return false, nil
 }

@@ -223,7 +223,9 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 			c.sampled--
 		}
 		if rows[i] != nil && !receipts[i].Duplicate {
-			c.Choice.remember(keptChoice{Answer: rows[i], id: c.kept.id, revision: receipts[i].Revision, place: c.kept.place})
+			c.Choice.remember(keptChoice{
+				Answer: rows[i], id: c.kept.id, revision: receipts[i].Revision, place: c.kept.place,
+			})
 		}
 	}
 	return receipts[:len(credits)], nil
@@ -272,7 +274,9 @@ func settledRows(credits []credit) []*answer.Answer {
 
 // batches returns a batch for each credit, and what to withdraw before them, as only the first
 // batch may take evidence away.
-func (l *Learner) batches(credits []credit, rows []*answer.Answer) (batches []store.Batch, withdraw []string, err error) {
+func (l *Learner) batches(
+	credits []credit, rows []*answer.Answer,
+) (batches []store.Batch, withdraw []string, err error) {
 	more := 0
 	if len(credits) > 1 {
 		more = 2 // what is withdrawn, and the end of the session
@@ -355,7 +359,8 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 			return session, err
 		}
 		rest = rest[places:]
-		if c.kept.revision > 0 && c.kept.Choice.Silent || c.kept.revision == 0 && l.overdue(&c.Choice, now) {
+		if c.kept.revision > 0 && c.kept.Choice.Silent ||
+			c.kept.revision == 0 && l.overdue(&c.Choice, now) {
 			c.withdraw, c.known = l.silences(&c.Choice), true
 		}
 	}

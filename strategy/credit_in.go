@@ -71,7 +71,8 @@ func (l *Learner) readIntoStep(tx *store.Tx, c *credit, now time.Time) (err erro
 		if c.kept, err = l.among(&c.Choice, read); err != nil {
 			return err
 		}
-		if known := c.kept.revision > 0; known && c.kept.Choice.Silent || !known && l.overdue(&c.Choice, now) {
+		if known := c.kept.revision > 0; known && c.kept.Choice.Silent ||
+			!known && l.overdue(&c.Choice, now) {
 			c.withdraw = l.silences(&c.Choice)
 		}
 	}
@@ -185,7 +186,9 @@ type creditPlan struct {
 }
 
 // cell returns the cell of the arm.
-func (p *creditPlan) cell() evidence.Cell { return p.segment.space.arm(p.choice.Item, p.choice.Arm) }
+func (p *creditPlan) cell() evidence.Cell {
+	return p.segment.space.arm(p.choice.Item, p.choice.Arm)
+}
 
 // plan compares what counts for the arm of an answer with the credits that it had.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
@@ -217,7 +220,8 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	for _, was := range before {
 		if !was.Dropped {
 			p.gone = append(p.gone, Result{
-				ID: creditID(a, was.Number), Value: was.Value, Confidence: was.Trust * was.Share, At: a.Choice.At,
+				ID: creditID(a, was.Number), Value: was.Value, Confidence: was.Trust * was.Share,
+				At:   a.Choice.At,
 				Cost: was.Cost,
 			})
 		}
@@ -228,7 +232,9 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 // withoutNext leaves out what would be observed.
 func (p *creditPlan) withoutNext() {
 	first := p.told - uint64(len(p.next))
-	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool { return c.Number > first })
+	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool {
+		return c.Number > first
+	})
 	p.next, p.counts, p.revises = nil, nil, false
 }
 
@@ -246,7 +252,8 @@ func (p *creditPlan) apply(a *answer.Answer) {
 // because its value is weighed against that.
 func (l *Learner) outcomeOf(a *answer.Answer, p *answer.Part) Outcome {
 	o := Outcome{
-		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source, At: p.At,
+		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source,
+		At:   p.At,
 		Cost: reportedCost(a),
 	}
 	if o.At.Before(a.Choice.At) {
@@ -357,7 +364,8 @@ func (c *crediting) before(a *answer.Answer) *answer.Choice {
 
 // fails notes that the arm of an answer can't be credited.
 func (c *crediting) fails(a *answer.Answer) {
-	c.failed = append(c.failed, fmt.Errorf("credit the arm %s of %s: %w", a.Choice.Arm, a.ID, errNoArm))
+	c.failed = append(c.failed, fmt.Errorf("credit the arm %s of %s: %w",
+		a.Choice.Arm, a.ID, errNoArm))
 }
 
 // plan notes how the credits of an answer change in the step.
@@ -400,7 +408,8 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 			return err
 		})
 		tx.Again(func(err error) bool {
-			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) && l.doubts.add(c.gone)
+			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) &&
+				l.doubts.add(c.gone)
 		})
 		tx.Then(func(r store.Receipt, err error) { l.credited(tx.Context(), c, r, err) })
 		return c
@@ -447,7 +456,8 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 	known := make(map[evidence.Cell]bool)
 	for _, one := range c.credits {
 		cell := one.cell()
-		if fewer[cell] -= one.sampled; len(one.withdraw) > 0 && !slices.Contains(r.Kept, one.withdraw[0]) {
+		if fewer[cell] -= one.sampled; len(one.withdraw) > 0 &&
+			!slices.Contains(r.Kept, one.withdraw[0]) {
 			fewer[cell]++
 			one.sampled--
 		}

@@ -62,7 +62,9 @@ func (h *host) answer(event string, q strategy.Query) strategy.Choice {
 		}
 		h.view.Put(tx, answer.Answer{
 			ID: event, At: h.clock.Now(), Session: q.Session, Choice: c.Record(),
-			Reply: &answer.Reply{Path: "llm", Spent: answer.Spent{Cost: 2, Latency: time.Second, Tokens: 7}},
+			Reply: &answer.Reply{
+				Path: "llm", Spent: answer.Spent{Cost: 2, Latency: time.Second, Tokens: 7},
+			},
 		}, 0)
 		return nil
 	}))
@@ -90,7 +92,8 @@ func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
 	for i := range all {
 		for n, p := range all[i].ForArm() {
 			_, err := l.Observe(ctx, strategy.Outcome{
-				Choice: strategy.ChoiceOf(all[i].Choice), ID: fmt.Sprint(i, " ", n), Value: p.Value, Confidence: p.Trust, Share: p.Share,
+				Choice: strategy.ChoiceOf(all[i].Choice), ID: fmt.Sprint(i, " ", n), Value: p.Value,
+				Confidence: p.Trust, Share: p.Share,
 				Channel: p.Channel, Source: p.Source, At: p.At, Cost: 2, Latency: time.Second, Tokens: 7,
 			})
 			require.NoError(t, err)
@@ -105,8 +108,10 @@ func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
 func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 	costly := func(o strategy.Outcome) float64 { return max(o.Value-o.Cost/20, -1) }
 	for name, cfg := range map[string]strategy.Config{
-		"two levels": {}, "alone": {Pooling: strategy.Alone{}}, "capped": {Caps: evidence.Caps{SourceMass: 1}},
-		"costs": {Reward: costly}, "changes": {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
+		"two levels": {}, "alone": {Pooling: strategy.Alone{}},
+		"capped":     {Caps: evidence.Caps{SourceMass: 1}},
+		"costs":      {Reward: costly},
+		"changes":    {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
 		"unrecorded": {Unrecorded: true}, "events": {Topic: "t"},
 	} {
 		for seed := range uint64(8) {
@@ -119,12 +124,16 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 				}
 				for range 40 {
 					h.clock.Advance(time.Minute)
-					event, s := fmt.Sprint(rng.IntN(3)), answer.Statement{By: fmt.Sprint("p", rng.IntN(3)), At: h.clock.Now()}
+					event, s := fmt.Sprint(rng.IntN(3)), answer.Statement{
+						By: fmt.Sprint("p", rng.IntN(3)), At: h.clock.Now(),
+					}
 					switch rng.IntN(7) {
 					case 0, 1:
-						s.Value, s.Weight, s.Channel = float64(rng.IntN(5)-2)/2, float64(1+rng.IntN(3)), fmt.Sprint("c", rng.IntN(2))
+						s.Value, s.Weight, s.Channel = float64(rng.IntN(5)-2)/2, float64(1+rng.IntN(3)),
+							fmt.Sprint("c", rng.IntN(2))
 					case 2:
-						s.How, s.Value, s.Withdrawn, s.Spent = answer.Outcome, rng.Float64(), rng.IntN(3) == 0, &answer.Spent{Cost: 0}
+						s.How, s.Value, s.Withdrawn, s.Spent = answer.Outcome, rng.Float64(), rng.IntN(3) == 0,
+							&answer.Spent{Cost: 0}
 					case 3:
 						s.How, s.Value = answer.Undo, -1
 					case 4:
@@ -173,13 +182,15 @@ func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
 		actions = append(actions, e.Action+" "+e.Actor)
 		assert.Equal(t, c.ID.String(), e.Details["choice"])
 	}
-	assert.Equal(t, []string{"strategy.retract bob", "strategy.revise ann", "strategy.revise bob"}, actions)
+	assert.Equal(t, []string{"strategy.retract bob", "strategy.revise ann", "strategy.revise bob"},
+		actions)
 	var types []string
 	for _, e := range outbox(t, h.Config().Store) {
 		types = append(types, string(e.ID[:8]))
 	}
 	slices.Sort(types)
-	assert.Equal(t, []string{"observed", "observed", "observed", "observed", "retracte", "retracte", "retracte", "retracte", "selected"}, types)
+	assert.Equal(t, []string{"observed", "observed", "observed", "observed", "retracte", "retracte",
+		"retracte", "retracte", "selected"}, types)
 	other := newLearner(t, strategy.Config{})
 	changed, err := other.Replay(ctx, logOf(outbox(t, h.Config().Store)))
 	require.NoError(t, err)
@@ -212,7 +223,8 @@ func TestAForgottenCreditStands(t *testing.T) {
 		assert.Equal(t, credits, h.read("e").Choice.Credits)
 	}
 	assert.Len(t, h.read("e").Statements, 2, "the statement itself is kept")
-	require.NoError(t, h.change("f", says(answer.Statement{By: "ann", Value: -1, At: start.Add(1)})), "what is there is replaced")
+	require.NoError(t, h.change("f", says(answer.Statement{By: "ann", Value: -1, At: start.Add(1)})),
+		"what is there is replaced")
 	assert.Less(t, means(t, h.Learner, q)[0], before[0])
 }
 
@@ -278,12 +290,17 @@ func TestWhatIsNotCredited(t *testing.T) {
 	h.answer("e", q)
 	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
 	cfg := h.Config()
-	h.Learner = newLearner(t, strategy.Config{Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"), Name: "other"})
+	h.Learner = newLearner(t, strategy.Config{
+		Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"), Name: "other",
+	})
 	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: 1, At: start})))
 	assert.Len(t, h.read("e").Choice.Credits, 1, "another learner leaves it alone")
-	h.Learner = newLearner(t, strategy.Config{Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c")})
+	h.Learner = newLearner(t, strategy.Config{
+		Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"),
+	})
 	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: -1, At: start.Add(1)})))
-	assert.Empty(t, h.read("e").Choice.Credits, "what no longer holds is taken back, and nothing new is counted")
+	assert.Empty(t, h.read("e").Choice.Credits,
+		"what no longer holds is taken back, and nothing new is counted")
 	assert.Zero(t, massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
 
 	h = newHost(t, strategy.Config{})
@@ -293,7 +310,8 @@ func TestWhatIsNotCredited(t *testing.T) {
 		reply.Spare, a.Reply = true, &reply
 		a.Say(answer.Statement{By: "ann", Value: 1, At: start})
 	}))
-	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0, "the arm's model failed, and a fallback was praised")
+	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0,
+		"the arm's model failed, and a fallback was praised")
 	h = newHost(t, strategy.Config{Reward: func(strategy.Outcome) float64 { panic("no") }})
 	h.answer("e", q)
 	require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
@@ -317,18 +335,23 @@ func TestHistoryOfAnswers(t *testing.T) {
 	assert.Empty(t, found(strategy.Observed))
 	assert.Equal(t, c.ID, found("")[0].Choice.ID)
 	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
-	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: -1, At: start.Add(time.Second)})))
+	require.NoError(t, h.about(says(answer.Statement{
+		By: "bob", Value: -1, At: start.Add(time.Second),
+	})))
 	all := found(strategy.Observed)
 	require.Len(t, all, 1)
 	r := all[0]
 	assert.Equal(t, &strategy.Result{
-		ID: "e/3", Value: -1, Confidence: 0.5, Source: "bob", At: start.Add(time.Second), Cost: 2, Latency: time.Second, Tokens: 7,
+		ID: "e/3", Value: -1, Confidence: 0.5, Source: "bob", At: start.Add(time.Second), Cost: 2,
+		Latency: time.Second, Tokens: 7,
 	}, r.Result)
 	assert.Equal(t, []any{0., 1., 2}, []any{r.Mean, r.Mass, r.Reports})
 	again, err := h.Find(ctx, "s", "i", h.clock.Now())
 	require.NoError(t, err)
 	assert.Equal(t, r.Result, again.Result)
-	_, err = h.Observe(ctx, strategy.Outcome{Choice: again.Choice, ID: "host's", Value: 1, Confidence: 1})
+	_, err = h.Observe(ctx, strategy.Outcome{
+		Choice: again.Choice, ID: "host's", Value: 1, Confidence: 1,
+	})
 	require.NoError(t, err)
 	assert.Len(t, h.read("e").Statements, 2, "the answer's record is the host's")
 	h.answer("f", q)

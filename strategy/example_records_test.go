@@ -241,7 +241,9 @@ func ExampleLearner_ObserveIn() {
 				return err
 			}
 			tickets.Put(tx, ticket{"7", "resolved"}, row.Revision)
-			did, err = learner.ObserveIn(tx, strategy.Outcome{Choice: choice, ID: "resolved", Value: 1, Confidence: 1})
+			did, err = learner.ObserveIn(tx, strategy.Outcome{
+				Choice: choice, ID: "resolved", Value: 1, Confidence: 1,
+			})
 			return err
 		})
 		fmt.Println(*did, err)

@@ -142,7 +142,9 @@ func (w *workshop) judgeIn(people int) (string, error) {
 		}
 		a := row.Value
 		if row.Revision == 0 {
-			a = answer.Answer{ID: "e", At: w.fresh.At, Choice: w.fresh.Record(), Reply: &answer.Reply{Path: "llm"}}
+			a = answer.Answer{
+				ID: "e", At: w.fresh.At, Choice: w.fresh.Record(), Reply: &answer.Reply{Path: "llm"},
+			}
 		}
 		a.Say(answer.Statement{By: fmt.Sprint("person ", people), Value: 1, At: w.clock.Now()})
 		if stands, err = w.CreditIn(tx, &a); err == nil {
@@ -187,7 +189,9 @@ func (w *workshop) state() string {
 			}
 		}
 	}
-	for _, kind := range []string{"strategy.answer", "strategy.session", "heed.audit", "stream.outbox"} {
+	for _, kind := range []string{
+		"strategy.answer", "strategy.session", "heed.audit", "stream.outbox",
+	} {
 		for r, err := range w.kept.Find(ctx, store.Query{Kind: kind, Oldest: true}) {
 			require.NoError(w.t, err)
 			text, err := r.Body.JSON()

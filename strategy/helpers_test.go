@@ -290,7 +290,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // revise puts one outcome in the place of another, by its source.
 func revise(l interface {
-	Revise(ctx context.Context, ids []string, outcomes []strategy.Outcome, actor string) ([]strategy.Disposition, error)
+	Revise(
+		ctx context.Context, ids []string, outcomes []strategy.Outcome, actor string,
+	) ([]strategy.Disposition, error)
 }, id string, o strategy.Outcome) (strategy.Disposition, error) {
 	did, err := l.Revise(ctx, []string{id}, []strategy.Outcome{o}, o.Source)
 	if err != nil {

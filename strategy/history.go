@@ -49,7 +49,8 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 			if err == nil && (c == nil || c.Learner != l.cfg.Name || !f.passes(&row.Value)) {
 				continue
 			}
-			if !yield(keptChoice{Answer: &row.Value, id: row.ID, revision: row.Revision}, err) || err != nil {
+			if !yield(keptChoice{Answer: &row.Value, id: row.ID, revision: row.Revision}, err) ||
+				err != nil {
 				return
 			}
 		}

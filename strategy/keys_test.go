@@ -94,7 +94,9 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Arms": {set: func(c *cfg) { c.Arms = plain("x") }, observe: func(l *strategy.Learner, _ *clock) any {
 			return len(means(t, l, item))
 		}, without: 4, with: 1},
-		"Answers": {set: func(c *cfg) { c.Answers = "n" }, observe: func(l *strategy.Learner, _ *clock) any {
+		"Answers": {set: func(c *cfg) {
+			c.Answers = "n"
+		}, observe: func(l *strategy.Learner, _ *clock) any {
 			choose(t, l, item)
 			n := 0
 			for _, err := range l.Config().Store.Find(ctx, store.Query{Kind: "n"}) {

@@ -125,7 +125,9 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // be read, or the choice can't be recorded before the context is done, Select returns the error and
 // a choice of the default arm, or of the first permitted one. A host may go on with it: it is
 // neither remembered nor recorded, but its outcome may be observed.
-func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) { return l.choice(ctx, nil, &q) }
+func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
+	return l.choice(ctx, nil, &q)
+}
 
 // choice chooses an arm, as a part of a step if there is one.
 func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
@@ -285,7 +287,9 @@ func (l *Learner) drop(session string) {
 // counts once.
 func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 	kept, err := sessions.Of(read)
-	next := sessionRow{ID: read.ID, Epoch: kept.Value.Epoch + 1, At: evidence.InstantOf(l.cfg.Now()).Time()}
+	next := sessionRow{
+		ID: read.ID, Epoch: kept.Value.Epoch + 1, At: evidence.InstantOf(l.cfg.Now()).Time(),
+	}
 	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
 }
 
@@ -437,7 +441,8 @@ func (l *Learner) recall(
 
 // drawItem draws an arm from what was read of an item, or takes the host's.
 func (l *Learner) drawItem(
-	s *segment, q *Query, number uint64, own *ownChoice, now time.Time, scratch *scratch, r *remembered,
+	s *segment, q *Query, number uint64, own *ownChoice, now time.Time, scratch *scratch,
+	r *remembered,
 ) error {
 	if q.Session != "" && !l.cfg.Unrecorded {
 		number = r.made.Number
@@ -460,7 +465,9 @@ func (l *Learner) isArm(arm ArmID) bool {
 
 // keep commits the record of a choice, and its event. The record of the session's last choice for
 // the item moves to the id of that choice.
-func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last keptChoice, r *remembered) error {
+func (l *Learner) keep(
+	ctx context.Context, q *Query, scratch *scratch, last keptChoice, r *remembered,
+) error {
 	if l.cfg.Unrecorded && l.cfg.Topic == "" {
 		return nil
 	}
@@ -502,14 +509,17 @@ func (l *Learner) keep(ctx context.Context, q *Query, scratch *scratch, last kep
 // emitSelected puts the event of a choice into a batch.
 func (l *Learner) emitSelected(b *store.Batch, r *remembered) error {
 	c := r.choice()
-	return l.emit(b, LearnerEvent{ID: selected + ":" + c.ID.String(), Type: selected, At: c.At, Choice: &c})
+	return l.emit(b, LearnerEvent{
+		ID: selected + ":" + c.ID.String(), Type: selected, At: c.At, Choice: &c,
+	})
 }
 
 // begin fills in what a choice has of its query.
 func (l *Learner) begin(q *Query, now time.Time, d *details) {
 	d.made = answer.Choice{
-		ID: l.cfg.NewID(), Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
-		At: evidence.InstantOf(now).Time(),
+		ID: l.cfg.NewID(), Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Category: q.Category,
+		Context: q.Context,
+		At:      evidence.InstantOf(now).Time(),
 	}
 }
 

@@ -53,7 +53,9 @@ func (l *Learner) pointed(
 }
 
 // rememberIn returns the choice that the session remembers, or makes one, as a part of a step.
-func (l *Learner) rememberIn(tx *store.Tx, of Query, now time.Time, own *ownChoice) (Choice, error) {
+func (l *Learner) rememberIn(
+	tx *store.Tx, of Query, now time.Time, own *ownChoice,
+) (Choice, error) {
 	q, r, name := &of, &remembered{}, ""
 	if q.Session != "" {
 		name = answers.InSession(q.Item, q.Category, q.Context)

@@ -66,7 +66,8 @@ func TestOneSessionHasOneArm(t *testing.T) {
 // A step draws what Select draws, by the session or by the key.
 func TestAStepDrawsTheSame(t *testing.T) {
 	for _, q := range []strategy.Query{
-		{Session: "s", Item: "i"}, {Session: "s", Category: "c"}, {Key: "k", Item: "i"}, {Key: "k"}, {Session: "s", Key: "k", Item: "i"},
+		{Session: "s", Item: "i"}, {Session: "s", Category: "c"}, {Key: "k", Item: "i"}, {Key: "k"},
+		{Session: "s", Key: "k", Item: "i"},
 	} {
 		alone, step := newLearner(t, strategy.Config{}), newLearner(t, strategy.Config{})
 		got, _ := chooseIn(t, step, q)
@@ -91,7 +92,8 @@ func TestTripsOfSteps(t *testing.T) {
 		t.Helper()
 		st.Fail(0, false)
 		chooseIn(t, l, q)
-		assert.Equal(t, []int{read, commit, read + commit}, []int{st.Calls("Read"), st.Calls("Commit"), st.Calls()})
+		assert.Equal(t, []int{read, commit, read + commit},
+			[]int{st.Calls("Read"), st.Calls("Commit"), st.Calls()})
 	}
 	trips(1, 0, strategy.Query{Item: "i"})
 	trips(1, 0, strategy.Query{Item: "i", Key: "k"})
@@ -119,7 +121,9 @@ func TestASessionsChoiceInSteps(t *testing.T) {
 		c.Advance(1)
 		second, _ := chooseIn(t, l, q)
 		assert.NotEqual(t, first.ID, second.ID)
-		q.Arms = slices.DeleteFunc([]strategy.ArmID{"a", "b", "c", "d"}, func(arm strategy.ArmID) bool { return arm == second.Arm })
+		q.Arms = slices.DeleteFunc([]strategy.ArmID{"a", "b", "c", "d"}, func(arm strategy.ArmID) bool {
+			return arm == second.Arm
+		})
 		third, _ := chooseIn(t, l, q)
 		assert.NotEqual(t, second.Arm, third.Arm)
 		require.NoError(t, l.EndSession(ctx, "s"))
@@ -162,8 +166,9 @@ func TestAFrozenQueryChangesNothing(t *testing.T) {
 func TestStepsRefuseBadQueries(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	for field, q := range map[string]strategy.Query{
-		"Arms": {Arms: []strategy.ArmID{"a", "b", "a"}, Shares: []float64{0.4, 0.2, 0.4}}, "Session": {Session: "\xff"},
-		"Key": {Key: "\xff"}, "Tenant": {Tenant: "\xff"}, "Shares": {Shares: []float64{1}},
+		"Arms":    {Arms: []strategy.ArmID{"a", "b", "a"}, Shares: []float64{0.4, 0.2, 0.4}},
+		"Session": {Session: "\xff"},
+		"Key":     {Key: "\xff"}, "Tenant": {Tenant: "\xff"}, "Shares": {Shares: []float64{1}},
 	} {
 		_, err := l.Select(ctx, q)
 		assertInputError(t, err, field)
@@ -178,7 +183,9 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 func TestChoicesOfATenant(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	for n := range 6 {
-		choose(t, l, strategy.Query{Item: "i", Tenant: fmt.Sprint("tenant ", n%3), Session: fmt.Sprint(n)})
+		choose(t, l, strategy.Query{
+			Item: "i", Tenant: fmt.Sprint("tenant ", n%3), Session: fmt.Sprint(n),
+		})
 	}
 	n := 0
 	for r, err := range l.History(ctx, strategy.ChoiceFilter{Tenant: "tenant 1"}) {

@@ -133,7 +133,8 @@ func TestOpen(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3}, strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
 		c := &clock{}
 		cfg := withFixtures(t, strategy.Config{
-			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling, Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
+			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling,
+			Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
 			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
 			Arms: injection.Arms(injection.Config{}),
 		})

@@ -59,7 +59,8 @@ func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, firs
 		return 0, ctx.Err()
 	}
 	q := store.Query{
-		Kind: l.answers.Name, Keys: []string{l.pending}, Until: now.Add(-l.cfg.Silence.After), Oldest: true,
+		Kind: l.answers.Name, Keys: []string{l.pending}, Until: now.Add(-l.cfg.Silence.After),
+		Oldest: true,
 	}
 	for r, err := range l.cfg.Store.Find(ctx, q) {
 		var kept keptChoice
@@ -96,7 +97,8 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	row.Choice, choice.Expired = &choice, true
 	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	// A choice whose outcome was taken back has not been silent.
-	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(choice.Taken) == 0
+	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 &&
+		len(choice.Taken) == 0
 	var s *segment
 	var o Outcome
 	var b store.Batch

@@ -218,7 +218,9 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 // everyText is all text in the records and parts of a store, in lower case, payloads decoded.
 func everyText(t testing.TB, st store.Store) string {
 	var all []string
-	for _, kind := range []string{"strategy.answer", "strategy.session", "heed.audit", "heed.settings", "stream.outbox"} {
+	for _, kind := range []string{
+		"strategy.answer", "strategy.session", "heed.audit", "heed.settings", "stream.outbox",
+	} {
 		for r, err := range st.Find(ctx, store.Query{Kind: kind}) {
 			require.NoError(t, err)
 			text, err := r.Body.JSON()

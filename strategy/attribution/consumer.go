@@ -58,7 +58,9 @@ type Answers interface {
 	// Attribute records an outcome of the answer of an id. If the id is empty, it is the answer
 	// that was given last in a session at the outcome's moment, for o.Choice.Item unless that is
 	// empty. Without such an answer the error is [heed.ErrNotFound].
-	Attribute(ctx context.Context, id, session string, o strategy.Outcome) (strategy.Disposition, error)
+	Attribute(
+		ctx context.Context, id, session string, o strategy.Outcome,
+	) (strategy.Disposition, error)
 	// EndSession forgets the choices of a session.
 	EndSession(ctx context.Context, session string) error
 }
@@ -119,7 +121,8 @@ func New(cfg Config) (*Consumer, error) {
 	var found faults.List
 	c.learner = strategy.Config{Name: "answers", Now: time.Now} //nolint:forbidigo // of dead letters alone
 	found.Check(cfg.Learner != nil || cfg.Answers != nil, "Learner", nil, "must be set, or Answers")
-	found.Check(cfg.Learner == nil || cfg.Answers == nil, "Answers", nil, "must not be set together with Learner")
+	found.Check(cfg.Learner == nil || cfg.Answers == nil, "Answers", nil,
+		"must not be set together with Learner")
 	if cfg.Learner != nil {
 		c.learner = cfg.Learner.Config()
 		cfg.Router.MinConfidence = cmp.Or(cfg.Router.MinConfidence, c.learner.MinConfidence)

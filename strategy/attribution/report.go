@@ -87,7 +87,9 @@ func decode(event stream.Event) (r Report, err error) {
 		if w.Activated && !(w.Value >= -1 && w.Value <= 1) {
 			return r, &heed.InputError{Field: field + "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", w.Value)}
 		}
-		texts = append(texts, [2]string{field + "session", w.Session}, [2]string{field + "item", w.Item},
+		texts = append(texts, [2]string{field + "session", w.Session}, [2]string{
+			field + "item", w.Item,
+		},
 			[2]string{field + "answer_id", w.Answer})
 	}
 	for _, text := range texts {

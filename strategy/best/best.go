@@ -219,7 +219,8 @@ func (r *Race) wants(q *strategy.Query) (w store.Wants) {
 func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 	l, w := &r.learner, r.wants(&q)
 	s = state{
-		id: w.Refs[0].ID, query: q, records: make([]winner.Record, len(l.Arms)), counts: make([]uint64, len(l.Arms)),
+		id: w.Refs[0].ID, query: q, records: make([]winner.Record, len(l.Arms)),
+		counts: make([]uint64, len(l.Arms)),
 	}
 	var read store.Snapshot
 	if err := tx.Read(&read, w.Cells, w.Refs); err != nil {
@@ -306,8 +307,9 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 		s.ended = store.Row[ending]{ID: s.id}
 	} else {
 		e := ending{
-			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context, Item: s.query.Item,
-			Arm: r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
+			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context,
+			Item: s.query.Item,
+			Arm:  r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
 			verdict: verdict{r.cfg.Error, r.cfg.Indifference, s.outcomes, now},
 		}
 		if was := &before.Value; holds && was.Arm == e.Arm {

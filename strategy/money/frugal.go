@@ -194,7 +194,9 @@ func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
 	}
-	err := f.share(ctx, &q, func() ([]strategy.Belief, error) { return f.cfg.Learner.Beliefs(ctx, q) })
+	err := f.share(ctx, &q, func() ([]strategy.Belief, error) {
+		return f.cfg.Learner.Beliefs(ctx, q)
+	})
 	c, failed := f.cfg.Learner.Select(ctx, q)
 	return c, errors.Join(failed, err)
 }
@@ -208,13 +210,17 @@ func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, erro
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.SelectIn(tx, q)
 	}
-	err := f.share(tx.Context(), &q, func() ([]strategy.Belief, error) { return f.cfg.Learner.BeliefsIn(tx, q) })
+	err := f.share(tx.Context(), &q, func() ([]strategy.Belief, error) {
+		return f.cfg.Learner.BeliefsIn(tx, q)
+	})
 	c, failed := f.cfg.Learner.SelectIn(tx, q)
 	return c, errors.Join(failed, err)
 }
 
 // share sets the shares of a query.
-func (f *Frugal) share(ctx context.Context, q *strategy.Query, read func() ([]strategy.Belief, error)) error {
+func (f *Frugal) share(
+	ctx context.Context, q *strategy.Query, read func() ([]strategy.Belief, error),
+) error {
 	costs, err := f.known(ctx, q)
 	var beliefs []strategy.Belief
 	if err == nil {
@@ -233,7 +239,9 @@ const draws = 256
 
 // shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner
 // refuses the query.
-func (f *Frugal) shares(arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense) []float64 {
+func (f *Frugal) shares(
+	arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense,
+) []float64 {
 	var of []int
 	for i := range f.learner.Arms {
 		if len(arms) == 0 {

@@ -380,14 +380,21 @@ func TestAnArmThatTurnedIsSaidToHaveChanged(t *testing.T) {
 func TestBeliefsNearTheEdge(t *testing.T) {
 	for name, cfg := range map[string]strategy.Config{
 		"weights": {Arms: []strategy.Arm{{ID: "a", Weight: 1}, {ID: "b", Weight: 0.003}}},
-		"a prior": {Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Prior: evidence.Beta{Alpha: 0.01, Beta: 0.01}},
-		"both":    {Arms: []strategy.Arm{{ID: "a", Weight: 1e-9}, {ID: "b", Weight: 1e9}}, Prior: evidence.Beta{Alpha: 1e-3, Beta: 1e6}},
+		"a prior": {
+			Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Prior: evidence.Beta{Alpha: 0.01, Beta: 0.01},
+		},
+		"both": {
+			Arms:  []strategy.Arm{{ID: "a", Weight: 1e-9}, {ID: "b", Weight: 1e9}},
+			Prior: evidence.Beta{Alpha: 1e-3, Beta: 1e6},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Store, cfg.Seed = &memstore.Store{}, rand.NewPCG(1, 2)
 			l, err := strategy.New(ctx, cfg)
 			require.NoError(t, err)
-			f, err := money.New(ctx, money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}})
+			f, err := money.New(ctx, money.Config{
+				Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2},
+			})
 			require.NoError(t, err)
 			for n := range 20 {
 				c, err := f.Select(ctx, strategy.Query{Item: "i"})
@@ -410,7 +417,9 @@ func TestAStepSharesTheSame(t *testing.T) {
 		cfg.Store, cfg.Seed = st, rand.NewPCG(1, 2)
 		l, err := strategy.New(ctx, cfg)
 		require.NoError(t, err)
-		f, err := money.New(ctx, money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}})
+		f, err := money.New(ctx, money.Config{
+			Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2},
+		})
 		require.NoError(t, err)
 		q := strategy.Query{Session: "s", Item: "i"}
 		if i == 0 {
