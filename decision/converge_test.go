@@ -113,7 +113,9 @@ func TestReevaluate(t *testing.T) {
 		assert.NoError(t, got[i].Err)
 	}
 	assert.NotEqual(t, got[0].Heuristic.HeuristicID, got[1].Heuristic.HeuristicID)
-	assert.Equal(t, []answer.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
+	assert.Equal(t, []answer.Comparison{{
+		HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true,
+	}}, got[0].Result.Compared)
 	require.Len(t, got[1].Result.Compared, 1)
 	assert.False(t, got[1].Result.Compared[0].Agrees)
 	assert.Less(t, got[1].Result.Compared[0].Similarity, 0.5)
@@ -155,7 +157,9 @@ func TestReevaluateSurvives(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Error(t, got[0].Err, name)
 	}
-	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: replies, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
+	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{
+		Strategy: replies, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9,
+	}, one)
 	require.NoError(t, err)
 	assert.Equal(t, []answer.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
 	done, cancel := context.WithCancel(ctx)

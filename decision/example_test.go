@@ -69,7 +69,8 @@ func ExampleDecider_Feedback() {
 	factors := answer.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
 		credit, err := decider.Feedback(ctx, decision.Reaction{
-			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit", Value: decision.Score(mark, 5),
+			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit",
+			Value: decision.Score(mark, 5),
 		})
 		if err != nil {
 			panic(err)
@@ -77,7 +78,8 @@ func ExampleDecider_Feedback() {
 		said := credit.Statement
 		said.Weight = factors.Weight(said, string(credit.Path), credit.Answered, 0, 0)
 		on, replaced, effect := record.Say(said)
-		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n", credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
+		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n",
+			credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
 	}
 	// Output:
 	// oven: +1 weighs 0.5, holds, replaces 0
@@ -93,7 +95,10 @@ func ExampleDecider_Reply() {
 		panic(err)
 	}
 	event := decision.Request{EventID: "e1", Text: "The oven is on.", Candidates: []decision.Candidate{
-		{HeuristicID: "oven", Condition: "the oven is on", Action: "Turn the oven off.", Confidence: 0.4},
+		{
+			HeuristicID: "oven", Condition: "the oven is on", Action: "Turn the oven off.",
+			Confidence: 0.4,
+		},
 	}}
 	ask, err := decider.Ask(event)
 	if err != nil {

@@ -96,7 +96,8 @@ func (d *Decider) checkReaction(responseID string, s *answer.Statement) error {
 		return &heed.InputError{Field: "ResponseID", Reason: "must not be empty"}
 	}
 	if s.At.Unix() < 0 || s.At.Sub(d.cfg.Now()) > evidence.MaxSkew { // stores refuse it
-		reason := fmt.Sprintf("must be from 1970 on, and at most %v ahead of the clock", evidence.MaxSkew)
+		reason := fmt.Sprintf("must be from 1970 on, and at most %v ahead of the clock",
+			evidence.MaxSkew)
 		return &heed.InputError{Field: "At", Reason: reason}
 	}
 	return s.Validate()

@@ -18,7 +18,8 @@ import (
 func answered(t testing.TB, c *clock) *decision.Decider {
 	t.Helper()
 	h := newHeuristicFirst(t, decision.Config{
-		Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Now: c.Now,
+		Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`),
+		Now: c.Now,
 	})
 	for _, confidence := range []float64{0.9, 0.5} {
 		r := decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4)}
@@ -65,7 +66,9 @@ func TestFeedback(t *testing.T) {
 func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
 	d := answered(t, &clock{})
 	for _, value := range []float64{-1, 1, 0.3} {
-		credit := feedback(t, d, decision.Reaction{ResponseID: "r2", Person: fmt.Sprint(value), Value: value})
+		credit := feedback(t, d, decision.Reaction{
+			ResponseID: "r2", Person: fmt.Sprint(value), Value: value,
+		})
 		assert.Empty(t, credit.HeuristicID)
 		assert.Empty(t, credit.Statement.Of)
 		assert.Equal(t, decision.Model, credit.Path)

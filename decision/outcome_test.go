@@ -134,7 +134,9 @@ func TestAnOutcomeTakesNoEvidenceAway(t *testing.T) {
 	e := experiment(t, decision.ExperimentConfig{Store: st})
 	observe(t, e, "a", "1", 1)
 	observe(t, e, "b", "other", 1)
-	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "2", Replaces: "1"}))
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{
+		Variant: "a", ID: "2", Replaces: "1",
+	}))
 	batches := &takesAway{Store: st}
 	again := experiment(t, decision.ExperimentConfig{Store: batches})
 	require.NoError(t, again.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "3", Replaces: "2", Reward: 1}))
@@ -157,11 +159,13 @@ func TestObserveIn(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	require.ErrorIs(t, in(decision.ExperimentOutcome{Variant: "a", ID: "1", Reward: 1}, broken), broken)
+	require.ErrorIs(t, in(decision.ExperimentOutcome{Variant: "a", ID: "1", Reward: 1}, broken),
+		broken)
 	assert.Empty(t, l.take())
 	assert.Zero(t, report(t, e).Variants[0].Outcomes)
 	for _, o := range []decision.ExperimentOutcome{
-		{ID: "2", Replaces: "1", Reward: 1}, {ID: "1"}, {ID: "2", Replaces: "1", Reward: 1}, {ID: "3", Replaces: "2", Reward: 1},
+		{ID: "2", Replaces: "1", Reward: 1}, {ID: "1"}, {ID: "2", Replaces: "1", Reward: 1},
+		{ID: "3", Replaces: "2", Reward: 1},
 	} {
 		o.Variant = "a"
 		require.NoError(t, in(o, nil))
@@ -170,7 +174,8 @@ func TestObserveIn(t *testing.T) {
 	v := report(t, e).Variants[0]
 	assert.Equal(t, 1., v.Outcomes, "what was replaced before it came counts nothing")
 	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
-	require.ErrorAs(t, in(decision.ExperimentOutcome{Variant: "c", ID: "1"}, nil), new(*heed.InputError))
+	require.ErrorAs(t, in(decision.ExperimentOutcome{Variant: "c", ID: "1"}, nil),
+		new(*heed.InputError))
 }
 
 // An outcome whose record has been dropped is still taken back, as long as the store keeps its

@@ -22,11 +22,16 @@ import (
 
 // drawn draws a request with candidates.
 func drawn(t *rapid.T) decision.Request {
-	r := decision.Request{EventID: rapid.StringMatching("[a-z]{1,3}").Draw(t, "id"), Text: "it is full", Source: "ann"}
+	r := decision.Request{
+		EventID: rapid.StringMatching("[a-z]{1,3}").Draw(t, "id"), Text: "it is full", Source: "ann",
+	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "candidates") {
 		r.Candidates = append(r.Candidates, decision.Candidate{
-			HeuristicID: fmt.Sprint("h", rapid.IntRange(0, i).Draw(t, "heuristic")), Condition: fmt.Sprint("condition ", i),
-			Action:     rapid.SampledFrom([]string{"Rotate the logs.", "Call ann.", "Wait."}).Draw(t, "action"),
+			HeuristicID: fmt.Sprint("h", rapid.IntRange(0, i).Draw(t, "heuristic")),
+			Condition:   fmt.Sprint("condition ", i),
+			Action: rapid.SampledFrom([]string{"Rotate the logs.", "Call ann.", "Wait."}).Draw(
+				t, "action",
+			),
 			Confidence: float64(rapid.IntRange(0, 10).Draw(t, "confidence")) / 10,
 		})
 	}
@@ -36,7 +41,9 @@ func drawn(t *rapid.T) decision.Request {
 }
 
 // inParts decides as a caller of the parts does.
-func inParts(t require.TestingT, d *decision.Decider, r decision.Request, m decision.LLM) decision.Result {
+func inParts(
+	t require.TestingT, d *decision.Decider, r decision.Request, m decision.LLM,
+) decision.Result {
 	if res, ok := d.Trusted(r); ok {
 		again, _ := d.Trusted(r)
 		require.Equal(t, res, again, "it is pure")
@@ -58,7 +65,9 @@ func TestThePartsDecideAlike(t *testing.T) {
 		share := float64(rapid.IntRange(0, 2).Draw(t, "withhold")) / 2
 		cfg := decision.Config{
 			LLM: model("Rotate the logs.", `{"success": 0.6, "confidence": 0.4}`), Withhold: &share,
-			Prediction:   rapid.SampledFrom([]decision.PredictionMode{"", "second_call"}).Draw(t, "prediction"),
+			Prediction: rapid.SampledFrom([]decision.PredictionMode{"", "second_call"}).Draw(
+				t, "prediction",
+			),
 			Strategy:     rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
 			NoCandidates: rapid.Bool().Draw(t, "no candidates"),
 		}
@@ -134,7 +143,9 @@ func TestAChangedAsk(t *testing.T) {
 	assert.Equal(t, ask.Prompt, res.Prompt)
 	assert.Equal(t, []string{"same"}, res.Told, "the changed prompt has it")
 	assert.Len(t, res.Compared, 1)
-	require.NoError(t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) error { return h.TraceIn(tx, r, &res) }))
+	require.NoError(t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) error {
+		return h.TraceIn(tx, r, &res)
+	}))
 	trace, err := h.Trace(ctx, res.ResponseID)
 	require.NoError(t, err)
 	assert.Equal(t, ask.Prompt, trace.Prompt)
@@ -201,7 +212,9 @@ func TestNotify(t *testing.T) {
 // The name of a forgotten person is in no text that heed has written.
 func TestATraceDoesNotNameAForgottenPerson(t *testing.T) {
 	const name = "Ann [the] Example"
-	for what, cfg := range map[string]decision.Config{"default": {}, "design": decision.SpecConfig(), "hashed": {HashTexts: true}} {
+	for what, cfg := range map[string]decision.Config{
+		"default": {}, "design": decision.SpecConfig(), "hashed": {HashTexts: true},
+	} {
 		cfg.LLM = model("Do it.")
 		h := newHeuristicFirst(t, cfg)
 		res, err := h.Decide(ctx, decision.Request{EventID: "e", Text: "it is full", Source: name})

@@ -19,7 +19,8 @@ func TestReplies(t *testing.T) {
 	recoverable, recovered := 0, 0
 	for _, r := range all {
 		got, err := decision.ParsePrediction(r.Text)
-		require.True(t, got.Success >= 0 && got.Success <= 1 && got.Confidence >= 0 && got.Confidence <= 1, r.Name)
+		require.True(t, got.Success >= 0 && got.Success <= 1 && got.Confidence >= 0 &&
+			got.Confidence <= 1, r.Name)
 		want := decision.Prediction{Success: 0.5, Confidence: 0.5}
 		if r.Success {
 			want.Success = 0.9
@@ -69,8 +70,11 @@ func FuzzPredictionInProse(f *testing.F) {
 		if strings.ContainsAny(before+after, "{}\"'`<>/") {
 			t.Skip("the prose has what could be a part of a reply")
 		}
-		want := decision.Prediction{Success: float64(success) / math.MaxUint16, Confidence: float64(confidence) / math.MaxUint16}
-		got, err := decision.ParsePrediction(fmt.Sprintf(`%s{"success": %v, "confidence": %v}%s`, before, want.Success, want.Confidence, after))
+		want := decision.Prediction{
+			Success: float64(success) / math.MaxUint16, Confidence: float64(confidence) / math.MaxUint16,
+		}
+		got, err := decision.ParsePrediction(fmt.Sprintf(`%s{"success": %v, "confidence": %v}%s`,
+			before, want.Success, want.Confidence, after))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})

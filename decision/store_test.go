@@ -78,7 +78,8 @@ func (w *world) fires(h *decision.Decider, r decision.Request) (res decision.Res
 	res, _ = h.Trusted(r)
 	return res, store.Do(ctx, w.st, func(tx *store.Tx) error {
 		tx.Observe(evidence.Observation{
-			ID: "fire", Cell: evidence.Cell{Kind: counted, Item: res.CreditID}, Reward: 1, Weight: 1, At: start,
+			ID: "fire", Cell: evidence.Cell{Kind: counted, Item: res.CreditID}, Reward: 1, Weight: 1,
+			At: start,
 		})
 		return h.TraceIn(tx, r, &res)
 	})
@@ -167,7 +168,9 @@ var uses = []use{
 	{"Decider.Feedback", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
 		return func() error {
-			credit, err := h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start})
+			credit, err := h.Feedback(ctx, decision.Reaction{
+				ResponseID: "r1", Person: "bob", Value: -1, At: start,
+			})
 			assert.Equal(t, err == nil, credit.HeuristicID != "", "an error is no credit")
 			assert.NotErrorIs(t, err, heed.ErrNotFound)
 			return err
@@ -185,10 +188,18 @@ var uses = []use{
 	}},
 	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, false)},
 	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, true)},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, false)},
-	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, true)},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, false)},
-	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, true)},
+	{"Experiment.Observe", observing(
+		decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, false,
+	)},
+	{"Experiment.ObserveIn", observing(
+		decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, true,
+	)},
+	{"Experiment.Observe", observing(
+		decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, false,
+	)},
+	{"Experiment.ObserveIn", observing(
+		decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, true,
+	)},
 	{"Experiment.Report", func(t *testing.T, w *world) func() error {
 		e := w.experiment(t)
 		return func() error {
@@ -385,7 +396,9 @@ func TestAnAnswerIsCommittedWithWhatWaitsForIt(t *testing.T) {
 	assert.Equal(t, [2]string{"e", "h1"}, [2]string{trace.EventID, trace.CreditID})
 
 	none := decision.Result{Path: decision.Fallback}
-	require.NoError(t, store.Do(ctx, w.st, func(tx *store.Tx) error { return h.TraceIn(tx, r, &none) }))
+	require.NoError(t, store.Do(ctx, w.st, func(tx *store.Tx) error {
+		return h.TraceIn(tx, r, &none)
+	}))
 	assert.Empty(t, none.ResponseID, "without an answer there is no trace")
 	assert.Len(t, traces(t, h), 3)
 }
@@ -406,7 +419,8 @@ func TestATraceOfARepeatedStep(t *testing.T) {
 	assert.Equal(t, 2, runs)
 	all := traces(t, h)
 	require.Len(t, all, 3)
-	assert.Contains(t, []string{all[0].ResponseID, all[1].ResponseID, all[2].ResponseID}, res.ResponseID)
+	assert.Contains(t, []string{all[0].ResponseID, all[1].ResponseID, all[2].ResponseID},
+		res.ResponseID)
 }
 
 // An answer that is there has its trace, though the caller's time is up.

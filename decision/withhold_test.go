@@ -32,7 +32,8 @@ func TestCandidatesAreWithheldAndCompared(t *testing.T) {
 	assert.NotContains(t, res.System+res.Prompt, "logs", "the model does not see them")
 	assert.NotContains(t, res.Prompt, "Previous responses")
 	require.Len(t, res.Compared, 2)
-	assert.Equal(t, answer.Comparison{HeuristicID: "same", Similarity: 1, Agrees: true}, res.Compared[0])
+	assert.Equal(t, answer.Comparison{HeuristicID: "same", Similarity: 1, Agrees: true},
+		res.Compared[0])
 	assert.Equal(t, "other", res.Compared[1].HeuristicID)
 	assert.False(t, res.Compared[1].Agrees)
 	assert.Equal(t, "same", res.MatchedID)

@@ -48,7 +48,9 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 		"blames what it saw": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.CreditID = r.MatchedID }}, nil, "a result is whole"},
 		"believes too much":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Prediction = &decision.Prediction{Success: 1.2} }}, nil, "a result is whole"},
 		"compares what it showed": {brokenStrategy{after: func(r *decision.Result, _ *error) {
-			r.ShownIDs, r.Compared = []string{"h1"}, []answer.Comparison{{HeuristicID: "h1", Agrees: true}}
+			r.ShownIDs, r.Compared = []string{"h1"}, []answer.Comparison{{
+				HeuristicID: "h1", Agrees: true,
+			}}
 		}}, nil, "a result is whole"},
 		"thinks aloud": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Text += r.Thoughts }}, nil, "thoughts are in no answer"},
 		"takes thoughts for answers": {brokenStrategy{}, func(llm decision.LLM) decision.LLM {

@@ -115,7 +115,9 @@ func wantWhole(t tb, r decision.Request, res decision.Result) {
 		{slices.Contains(ids, res.CreditID) && slices.Contains(ids, res.MatchedID), "heuristics must be candidates"},
 		{res.Prediction == nil || rate(res.Prediction.Success) && rate(res.Prediction.Confidence), "predictions must be in [0, 1]"},
 		{answered || res.Prediction == nil, "without an answer nothing is predicted"},
-		{!slices.ContainsFunc(res.Compared, func(c answer.Comparison) bool { return slices.Contains(res.ShownIDs, c.HeuristicID) }), "what was shown is not compared"},
+		{!slices.ContainsFunc(res.Compared, func(c answer.Comparison) bool {
+			return slices.Contains(res.ShownIDs, c.HeuristicID)
+		}), "what was shown is not compared"},
 		{!math.IsNaN(res.Threshold), "the threshold must be a number"},
 	} {
 		if !rule.kept {
