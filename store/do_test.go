@@ -48,7 +48,9 @@ func newScripted(t testing.TB) *scripted {
 	return &scripted{Store: st, script: make(map[int]func(func() error) error)}
 }
 
-func (s *scripted) Commit(ctx context.Context, batches ...store.Batch) (receipts []store.Receipt, err error) {
+func (s *scripted) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
 	s.commits++
 	commit := func() error {
 		receipts, err = s.Store.Commit(ctx, batches...)
@@ -64,7 +66,8 @@ func (s *scripted) Commit(ctx context.Context, batches ...store.Batch) (receipts
 }
 
 func (s *scripted) Read(
-	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query,
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
 ) error {
 	s.reads++
 	return s.Store.Read(ctx, into, cells, refs, finds...)
@@ -133,8 +136,12 @@ func TestDoRunsAStepAgain(t *testing.T) {
 			put(t, st.Store, number{"a", 10})
 			return commit()
 		}, 11},
-		"the outcome is unknown, before": {func(_ *testing.T, _ *scripted, commit func() error) error { return before(commit) }, 2},
-		"the outcome is unknown, after":  {func(_ *testing.T, _ *scripted, commit func() error) error { return after(commit) }, 2},
+		"the outcome is unknown, before": {func(_ *testing.T, _ *scripted, commit func() error) error {
+			return before(commit)
+		}, 2},
+		"the outcome is unknown, after": {func(_ *testing.T, _ *scripted, commit func() error) error {
+			return after(commit)
+		}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := newScripted(t)
@@ -308,7 +315,9 @@ func TestAStepThatAddsNothing(t *testing.T) {
 	}))
 	assert.Equal(t, 1, st.commits)
 	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
-		tx.Add(store.Batch{ID: "an ID counts", Records: []store.Record{numbers.Record(number{"b", 1}, 0)}})
+		tx.Add(store.Batch{
+			ID: "an ID counts", Records: []store.Record{numbers.Record(number{"b", 1}, 0)},
+		})
 		tx.Then(func(r store.Receipt, _ error) { receipt = r })
 		return nil
 	}))

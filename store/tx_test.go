@@ -154,7 +154,8 @@ func TestRecordsOfSeveralPackages(t *testing.T) {
 			once(tx, "a", 5)
 		}, map[string]int{"a": 5}},
 		"expected, and then changed": {func(t *testing.T, tx *store.Tx) {
-			tx.Expect(numbers.Expect("b", 0), numbers.Expect("a", in(t, tx, "a").Revision), numbers.Expect("b", 0))
+			tx.Expect(numbers.Expect("b", 0), numbers.Expect("a", in(t, tx, "a").Revision),
+				numbers.Expect("b", 0))
 			numbers.Put(tx, number{"a", 6}, in(t, tx, "a").Revision)
 		}, map[string]int{"a": 6}},
 		"changed, and then expected": {func(t *testing.T, tx *store.Tx) {
@@ -216,8 +217,12 @@ func TestRecordsOfSeveralPackages(t *testing.T) {
 func TestBatchesOfSeveralPackages(t *testing.T) {
 	policies := map[string]evidence.Policy{"cell": {}}
 	_, err := do(t, func(tx *store.Tx) error {
-		tx.Add(store.Batch{ID: "x", Policies: policies, Observations: []evidence.Observation{observed("1")}})
-		tx.Add(store.Batch{ID: "x", Policies: map[string]evidence.Policy{"other": {HalfLife: time.Hour}, "cell": {}}})
+		tx.Add(store.Batch{
+			ID: "x", Policies: policies, Observations: []evidence.Observation{observed("1")},
+		})
+		tx.Add(store.Batch{
+			ID: "x", Policies: map[string]evidence.Policy{"other": {HalfLife: time.Hour}, "cell": {}},
+		})
 		tx.Add(store.Batch{})
 		tx.Observe(observed("2"), observed("2"))
 		tx.Then(func(r store.Receipt, err error) { assert.NoError(t, err) })
@@ -263,14 +268,17 @@ func TestOneRoundTrip(t *testing.T) {
 	st, err := do(t, func(tx *store.Tx) error {
 		wanted := store.Wants{Refs: make([]store.Ref, 1, 9), Queries: []store.Query{all, all}}
 		wanted.Refs[0] = numbers.Ref("b")
-		tx.Want(wanted, store.Wants{Cells: []evidence.Cell{cell, cell}}, store.Wants{Refs: []store.Ref{numbers.Ref("c")}})
+		tx.Want(wanted, store.Wants{Cells: []evidence.Cell{cell, cell}}, store.Wants{
+			Refs: []store.Ref{numbers.Ref("c")},
+		})
 		assert.Equal(t, store.Ref{}, wanted.Refs[:2][1], "the lists of callers stay as they are")
 		a := in(t, tx, "a")
 		assert.Equal(t, 1, a.Value.N)
 		var s store.Snapshot
 		refs := []store.Ref{numbers.Ref("c"), numbers.Ref("a"), numbers.Ref("a")}
 		require.NoError(t, tx.Read(&s, []evidence.Cell{cell, cell}, refs, all))
-		assert.Equal(t, []uint64{0, a.Revision, a.Revision}, []uint64{s.Records[0].Revision, s.Records[1].Revision, s.Records[2].Revision})
+		assert.Equal(t, []uint64{0, a.Revision, a.Revision},
+			[]uint64{s.Records[0].Revision, s.Records[1].Revision, s.Records[2].Revision})
 		require.Len(t, s.Found, 1)
 		require.Len(t, s.Found[0], 1)
 		s.Found[0][0] = store.Record{}
@@ -396,7 +404,9 @@ func TestStatesAndEnds(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"before first", "before second", "before last", "then second", "then first"}, order)
+	assert.Equal(
+		t, []string{"before first", "before second", "before last", "then second", "then first"}, order,
+	)
 }
 
 // TestStepsAgreeWithAnOracle makes random steps, whose commits are disturbed. The oracle is a map
@@ -439,7 +449,9 @@ func TestStepsAgreeWithAnOracle(t *testing.T) {
 					st.script[first+i] = func(commit func() error) error {
 						if applied == nil { // or else the oracle is done
 							row, _ := numbers.Get(ctx, inner, id)
-							_, err := inner.Commit(ctx, store.Batch{Records: []store.Record{numbers.Record(number{id, n}, row.Revision)}})
+							_, err := inner.Commit(ctx, store.Batch{
+								Records: []store.Record{numbers.Record(number{id, n}, row.Revision)},
+							})
 							require.NoError(t, err)
 						}
 						return commit()
@@ -495,7 +507,8 @@ type operation struct {
 func (w *walk) draw() {
 	for range rapid.IntRange(0, 8).Draw(w.t, "operations") {
 		w.ops = append(w.ops, operation{
-			rapid.SampledFrom([]string{"want", "get", "raise", "remove", "once", "expect"}).Draw(w.t, "what"),
+			rapid.SampledFrom([]string{"want", "get", "raise", "remove", "once", "expect"}).Draw(w.t,
+				"what"),
 			rapid.SampledFrom(w.ids).Draw(w.t, "id"), rapid.IntRange(1, 9).Draw(w.t, "n"),
 		})
 	}

@@ -81,7 +81,9 @@ var brokenSteps = []fault{
 			b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 				all := collect(b.reference.Find(ctx, q))
 				if len(q.Keys) > 0 {
-					all = append(all, record{Ref: store.Ref{Kind: q.Kind, ID: "gone0"}, Revision: 1, Keys: q.Keys})
+					all = append(all, record{
+						Ref: store.Ref{Kind: q.Kind, ID: "gone0"}, Revision: 1, Keys: q.Keys,
+					})
 				}
 				return yielding(all)
 			}

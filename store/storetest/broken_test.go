@@ -305,7 +305,9 @@ type fault struct {
 
 // TestSuiteBites runs the suite against stores that each break one rule, and expects it to say so.
 func TestSuiteBites(t *testing.T) {
-	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps) {
+	for _, test := range slices.Concat(
+		brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps,
+	) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := storetest.CheckRule(storetest.Subject{
@@ -341,7 +343,9 @@ func TestSuiteBites(t *testing.T) {
 // TestEveryRuleBites expects a broken store for each rule.
 func TestEveryRuleBites(t *testing.T) {
 	proven := make(map[string]bool)
-	for _, test := range slices.Concat(brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps) {
+	for _, test := range slices.Concat(
+		brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps,
+	) {
 		proven[test.caughtBy] = true
 	}
 	for _, name := range storetest.Rules() {

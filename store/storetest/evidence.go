@@ -411,7 +411,8 @@ func partsInReceipt(t tb, s Subject) {
 				}
 			}
 			order := func(a, b evidence.Part) int {
-				return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+				return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel),
+					cmp.Compare(a.Source, b.Source))
 			}
 			got, want := slices.SortedFunc(slices.Values(receipt.Parts), order), slices.SortedFunc(slices.Values(f.read(cells...)), order)
 			if !slices.Equal(got, want) {

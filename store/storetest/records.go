@@ -396,7 +396,9 @@ func tooLarge(t tb, s Subject) {
 	large := func(body store.Body) store.Batch {
 		return store.Batch{
 			Observations: []evidence.Observation{observation("1", c, 1)},
-			Records:      []store.Record{record(notes, "small", value{}), {Ref: ref(notes, "large"), At: start, Body: body}},
+			Records: []store.Record{record(notes, "small", value{}), {
+				Ref: ref(notes, "large"), At: start, Body: body,
+			}},
 		}
 	}
 	for what, batch := range map[string]store.Batch{
@@ -406,8 +408,10 @@ func tooLarge(t tb, s Subject) {
 			Retract: make([]string, store.MaxChanges),
 		},
 	} {
-		if size := (*heed.SizeError)(nil); !errors.As(f.refused(batch), &size) || size.Size != size.Most+1 {
-			t.Errorf("%s of one more than the most is not refused by its size: %v", what, f.refused(batch))
+		if size := (*heed.SizeError)(nil); !errors.As(f.refused(batch), &size) ||
+			size.Size != size.Most+1 {
+			t.Errorf("%s of one more than the most is not refused by its size: %v",
+				what, f.refused(batch))
 		}
 		f.gone("after "+what+" was refused", notes, "small")
 		f.expect("after "+what+" was refused", nil, c)
@@ -426,7 +430,8 @@ func tooLarge(t tb, s Subject) {
 	most := text(store.MaxBody)
 	f.commit(large(store.Raw(most)))
 	if got, err := f.get(notes, "large").Body.JSON(); err != nil || !bytes.Equal(got, most) {
-		t.Errorf("a body of the most bytes is read back with %d of %d bytes (error %v)", len(got), len(most), err)
+		t.Errorf("a body of the most bytes is read back with %d of %d bytes (error %v)",
+			len(got), len(most), err)
 	}
 }
 

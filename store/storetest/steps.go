@@ -92,7 +92,8 @@ func stepsConcurrent(t tb, s Subject) {
 	for _, st := range handles {
 		got, n := f.fresh(st, c, "counter")
 		if got[0].N != callers*each || n != callers*each {
-			t.Errorf("after %d steps a record counts %d, and there are %d observations", callers*each, got[0].N, n)
+			t.Errorf("after %d steps a record counts %d, and there are %d observations",
+				callers*each, got[0].N, n)
 		}
 	}
 }
@@ -118,7 +119,8 @@ func stepsWhole(t tb, s Subject) {
 	})
 	values, n := f.fresh(f.store, c, ids...)
 	if sum := values[0].N + values[1].N + values[2].N; sum != 300 || n != callers*each {
-		t.Errorf("after moves between records their sum is %d, want 300, with %d observations of %d", sum, n, callers*each)
+		t.Errorf("after moves between records their sum is %d, want 300, with %d observations of %d",
+			sum, n, callers*each)
 	}
 	err := store.Do(ctx, f.store, func(tx *store.Tx) error {
 		noteView.Put(tx, value{Text: "new"}, 0)
@@ -140,7 +142,9 @@ func (f *fixture) move(st store.Store, c evidence.Cell, ids []string, caller, i 
 	from, to := (caller+i)%3, (caller+i+1+caller%2)%3
 	var sum int64
 	err := store.Do(ctx, st, func(tx *store.Tx) error {
-		tx.Want(store.Wants{Refs: []store.Ref{noteView.Ref(ids[0]), noteView.Ref(ids[1]), noteView.Ref(ids[2])}})
+		tx.Want(store.Wants{
+			Refs: []store.Ref{noteView.Ref(ids[0]), noteView.Ref(ids[1]), noteView.Ref(ids[2])},
+		})
 		sum = 0
 		for k, id := range ids {
 			row, err := noteView.In(tx, id)
@@ -191,7 +195,9 @@ func stepsSeen(t tb, s Subject) {
 		for _, other := range handles {
 			var read store.Snapshot
 			refs := []store.Ref{noteView.Ref(a), caseView.Ref(b), noteView.Ref(gone)}
-			if err := other.Read(ctx, &read, nil, refs, store.Query{Kind: notes, Keys: []string{key}}); err != nil {
+			if err := other.Read(
+				ctx, &read, nil, refs, store.Query{Kind: notes, Keys: []string{key}},
+			); err != nil {
 				t.Fatalf("Read: %v", err)
 			}
 			for k, want := range []uint64{receipt.Revision, receipt.Revision, 0} {
@@ -207,7 +213,8 @@ func stepsSeen(t tb, s Subject) {
 				found = append(found, r.ID)
 			}
 			if len(read.Found) != 1 || len(read.Found[0]) != 1 || !slices.Equal(found, []string{a}) {
-				t.Errorf("after a step Find yields %q and Read finds %d, want only %q", found, len(read.Found), a)
+				t.Errorf("after a step Find yields %q and Read finds %d, want only %q",
+					found, len(read.Found), a)
 			}
 		}
 	}
@@ -263,7 +270,9 @@ func (d *disturbed) Commit(ctx context.Context, batches ...store.Batch) ([]store
 
 // overtake writes the records again that a commit is about to write, so that its revisions are not
 // current.
-func (d *disturbed) overtake(commit func() ([]store.Receipt, error), batches []store.Batch) ([]store.Receipt, error) {
+func (d *disturbed) overtake(
+	commit func() ([]store.Receipt, error), batches []store.Batch,
+) ([]store.Receipt, error) {
 	var own store.Batch
 	for i := range batches {
 		for k := range batches[i].Records {
@@ -318,7 +327,9 @@ func stepsDisturbed(t tb, s Subject) {
 func countOnce(tx *store.Tx, run string, i int) error {
 	c := cell(plain, "i", run)
 	id, step := run+"counter", fmt.Sprint(run, i)
-	tx.Want(store.Wants{Refs: []store.Ref{noteView.Ref(id), noteView.Ref(step)}, Cells: []evidence.Cell{c}})
+	tx.Want(store.Wants{
+		Refs: []store.Ref{noteView.Ref(id), noteView.Ref(step)}, Cells: []evidence.Cell{c},
+	})
 	row, err := noteView.In(tx, id)
 	if err != nil {
 		return err
