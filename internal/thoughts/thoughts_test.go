@@ -48,18 +48,26 @@ func TestSplit(t *testing.T) {
 		"a name that is too long":   {"<think                >", "<think                >", ""},
 		"a self-closing tag":        {"a<think/>b", "a<think/>b", ""},
 
-		"seed":                     {"<seed:think>a</seed:think>b", "b", "a"},
-		"brackets":                 {"[THINK]a[/THINK]b", "b", "a"},
-		"brackets in lower case":   {"a [think] [x](y) [/think] [T", "a [think] [x](y) [/think] [T", ""},
-		"brackets, not opened":     {"a[/THINK]b", "b", "a"},
-		"brackets, not closed":     {"[THINK]a[/THIN", "", "a[/THIN"},
-		"brackets in code":         {"Write `[THINK]a[/THINK]` so.", "Write `[THINK]a[/THINK]` so.", ""},
-		"triangles":                {"◁think▷a◁/think▷b", "b", "a"},
-		"triangles, blanks":        {"◁think ▷a ◁ b◁/Think▷c", "c", "a ◁ b"},
-		"triangles, not closed":    {"a◁think▷b◁/thin", "a", "b◁/thin"},
-		"other signs":              {"a ◁ b, “c”, d…, ◁x▷, ▷◁", "a ◁ b, “c”, d…, ◁x▷, ▷◁", ""},
-		"half a sign":              {"a\xe2\x97", "a\xe2\x97", ""},
-		"two forms":                {"[THINK]a<think>b</think>c[/THINK]d◁think▷e◁/think▷", "d", "abc\n\ne"},
+		"seed":     {"<seed:think>a</seed:think>b", "b", "a"},
+		"brackets": {"[THINK]a[/THINK]b", "b", "a"},
+		"brackets in lower case": {
+			"a [think] [x](y) [/think] [T", "a [think] [x](y) [/think] [T", "",
+		},
+		"brackets, not opened": {"a[/THINK]b", "b", "a"},
+		"brackets, not closed": {"[THINK]a[/THIN", "", "a[/THIN"},
+		"brackets in code": {
+			"Write `[THINK]a[/THINK]` so.", "Write `[THINK]a[/THINK]` so.", "",
+		},
+		"triangles":             {"◁think▷a◁/think▷b", "b", "a"},
+		"triangles, blanks":     {"◁think ▷a ◁ b◁/Think▷c", "c", "a ◁ b"},
+		"triangles, not closed": {"a◁think▷b◁/thin", "a", "b◁/thin"},
+		"other signs": {
+			"a ◁ b, “c”, d…, ◁x▷, ▷◁", "a ◁ b, “c”, d…, ◁x▷, ▷◁", "",
+		},
+		"half a sign": {"a\xe2\x97", "a\xe2\x97", ""},
+		"two forms": {
+			"[THINK]a<think>b</think>c[/THINK]d◁think▷e◁/think▷", "d", "abc\n\ne",
+		},
 		"a fence with bracket end": {"[THINK]\n```\na[/THINK]b", "b", "```\na"},
 		"a span over an end":       {"[THINK]a `b[/THINK]c`d", "c`d", "a `b"},
 
@@ -74,17 +82,24 @@ func TestSplit(t *testing.T) {
 			"", "a\n\n{}",
 		},
 		"harmony, constrained": {"<|channel|>final <|constrain|>JSON<|message|>{}<|return|>", "{}", ""},
-		"harmony without ends": {"<|channel|>analysis<|message|>a<|channel|>final<|message|>b", "b", "a"},
-		"harmony, not closed":  {"<|channel|>analysis<|message|>a<|en", "", "a<|en"},
+		"harmony without ends": {
+			"<|channel|>analysis<|message|>a<|channel|>final<|message|>b", "b", "a",
+		},
+		"harmony, not closed": {"<|channel|>analysis<|message|>a<|en", "", "a<|en"},
 		"harmony, a fence in thoughts": {
 			"<|channel|>analysis<|message|>\n```\na<|end|><|start|>assistant<|channel|>final<|message|>```\n<|end|>\n```", "```\n<|end|>\n```", "```\na",
 		},
 		"harmony, tags in thoughts": {
-			"<|channel|>analysis<|message|>a</think>b<think>c<|end|><|channel|>final<|message|>d", "d", "a</think>bc",
+			"<|channel|>analysis<|message|>a</think>b<think>c<|end|><|channel|>final<|message|>d", "d",
+			"a</think>bc",
 		},
 		"harmony, a span in thoughts": {"<|channel|>analysis<|message|>`a<|end|>b`", "b`", "`a"},
-		"no harmony":                  {"a <|end|> <| <|x|> b <|channel|> of\nit", "a <|end|> <| <|x|> b <|channel|> of\nit", ""},
-		"harmony in code":             {"`<|channel|>analysis<|message|>` b", "`<|channel|>analysis<|message|>` b", ""},
+		"no harmony": {
+			"a <|end|> <| <|x|> b <|channel|> of\nit", "a <|end|> <| <|x|> b <|channel|> of\nit", "",
+		},
+		"harmony in code": {
+			"`<|channel|>analysis<|message|>` b", "`<|channel|>analysis<|message|>` b", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, inside := thoughts.Split(tt.text)
@@ -154,7 +169,8 @@ func piece(t *rapid.T) (text string, thought bool) {
 	case 5:
 		return "◁think▷" + words() + "SECRET◁/think▷", true
 	case 6:
-		return "<|channel|>analysis<|message|>SECRET</think>" + words() + "<|end|><|start|>assistant<|channel|>final<|message|>", true
+		return "<|channel|>analysis<|message|>SECRET</think>" + words() +
+			"<|end|><|start|>assistant<|channel|>final<|message|>", true
 	default:
 		return "<" + name + ">\n```\nSECRET\n```\n`<think>`" + words() + "</" + name + ">", true
 	}
@@ -189,7 +205,8 @@ func TestThoughtsNeverStay(t *testing.T) {
 // Any text in any chunks gives the same, and loses nothing but tags.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{"<think>a</think>b", "a`<think>`", "```\n<think>\n```", "a</reasoning>b", strings.Repeat("`", 1030) + "<think>", "~~~ x\n</think>",
-		"[THINK]a[/THINK]b", "◁think▷a◁/think▷b", "<|channel|>analysis<|message|>a<|end|><|channel|>final<|message|>b<|return|>",
+		"[THINK]a[/THINK]b", "◁think▷a◁/think▷b",
+		"<|channel|>analysis<|message|>a<|end|><|channel|>final<|message|>b<|return|>",
 		"<|channel|>a<|message|><think>\n```\n</think>[/THINK]<|end|>"} {
 		f.Add(seed, uint8(3))
 	}
