@@ -24,7 +24,8 @@ type Cell struct {
 
 // Compare orders cells by kind, scope, item and name.
 func (c Cell) Compare(o Cell) int {
-	return cmp.Or(strings.Compare(c.Kind, o.Kind), strings.Compare(c.Scope, o.Scope), strings.Compare(c.Item, o.Item), strings.Compare(c.Name, o.Name))
+	return cmp.Or(strings.Compare(c.Kind, o.Kind), strings.Compare(c.Scope, o.Scope),
+		strings.Compare(c.Item, o.Item), strings.Compare(c.Name, o.Name))
 }
 
 // An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most [MaxText] bytes. Once a store has it, it is
