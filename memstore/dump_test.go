@@ -98,7 +98,8 @@ func TestLoadRefuses(t *testing.T) {
 	refused(file[:len(file)-1], "cut off")
 	refused(bytes.Replace(file, []byte(`"plain2"`), []byte(`"plain9"`), 1), "changed")
 	for _, other := range []string{"1", "3"} { // an earlier layout, and a newer one
-		refused(bytes.Replace(file, []byte(`"version":2`), []byte(`"version":`+other), 1), "version "+other)
+		refused(bytes.Replace(file, []byte(`"version":2`), []byte(`"version":`+other), 1),
+			"version "+other)
 	}
 	failure := errors.New("the disk has gone")
 	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file[:500]), failing{failure})), failure)
