@@ -63,7 +63,8 @@ func answerLessons() loop.Lessons {
 func alikeLessons(n int) (l loop.Lessons) {
 	for i := range n {
 		l.Heuristics = append(l.Heuristics, learning.Heuristic{
-			ID: fmt.Sprint("alike-", i), Domain: "ops", Action: fmt.Sprintf("Do step %d of the manual.", i),
+			ID: fmt.Sprint("alike-", i), Domain: "ops",
+			Action:    fmt.Sprintf("Do step %d of the manual.", i),
 			Condition: fmt.Sprintf("the disk of server %d is full and its logs have grown", i),
 		})
 	}

@@ -168,7 +168,8 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	require.NoError(t, err)
 	before := read(t, tx)
 	doc := map[string]any{
-		"version": 5, "now": 5, "traced": 1, "ids": []string{"id"}, "id_sums": []int64{7}, "parts": []string{"k7", "new"}, "absent": []string{"absent"},
+		"version": 5, "now": 5, "traced": 1, "ids": []string{"id"}, "id_sums": []int64{7},
+		"parts": []string{"k7", "new"}, "absent": []string{"absent"},
 		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7, 0}, {"new", 0, 0, 5, "kind", "s7", "new", "n", 9, 0}},
 		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2}},
 		"history":  [][]any{{"k7", "id", 5, "", "{}", 7}},

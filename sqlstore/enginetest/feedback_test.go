@@ -98,7 +98,9 @@ func (o *office) works() (told []string) {
 			if o.dice.IntN(6) == 0 {
 				decision = feedback.Rejected
 			}
-			review := feedback.Review{Proposal: p.ID, Decision: decision, Actor: one(people), Reason: "so it is", Hash: p.Hash()}
+			review := feedback.Review{
+				Proposal: p.ID, Decision: decision, Actor: one(people), Reason: "so it is", Hash: p.Hash(),
+			}
 			for _, c := range p.Conflicts {
 				review.Override = append(review.Override, c.ID)
 			}

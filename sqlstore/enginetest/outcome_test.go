@@ -117,8 +117,12 @@ func TestAStepAfterALostReply(t *testing.T) {
 					return err
 				}
 				o := observe("step "+lost, time.Now())
-				r := store.Record{Ref: numbers.Ref("n"), Revision: row.Revision, At: o.At, Body: store.Of(row.Value + 1)}
-				tx.Add(store.Batch{ID: "batch " + lost, Observations: []evidence.Observation{o}, Records: []store.Record{r}})
+				r := store.Record{
+					Ref: numbers.Ref("n"), Revision: row.Revision, At: o.At, Body: store.Of(row.Value + 1),
+				}
+				tx.Add(store.Batch{
+					ID: "batch " + lost, Observations: []evidence.Observation{o}, Records: []store.Record{r},
+				})
 				return nil
 			}))
 			hooks.set(nil)

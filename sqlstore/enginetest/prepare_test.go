@@ -35,7 +35,9 @@ func TestPrepareIsTwoRoundTrips(t *testing.T) {
 		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Be brief.", AllAgents: true}, Actor: "ann", Reason: "r"})
 		require.NoError(t, err)
 		for _, actor := range []string{"bob", "cid"} {
-			_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash()})
+			_, err = rules.Review(ctx, feedback.Review{
+				Proposal: p.ID, Decision: feedback.Approved, Actor: actor, Reason: "r", Hash: p.Hash(),
+			})
 			require.NoError(t, err)
 		}
 		n := 0

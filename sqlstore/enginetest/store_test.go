@@ -51,7 +51,9 @@ func TestStore(t *testing.T) {
 					return st, err
 				},
 				Another: func(before store.Store, o storetest.Options) (store.Store, error) {
-					return sqlstore.Open(ctx, handles[before], dialect, sqlstore.Config{Now: o.Now, Limits: o.Limits})
+					return sqlstore.Open(ctx, handles[before], dialect, sqlstore.Config{
+						Now: o.Now, Limits: o.Limits,
+					})
 				},
 			})
 		})
