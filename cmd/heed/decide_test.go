@@ -235,7 +235,9 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	_, err = module.Put(ctx, learning.Heuristic{ID: "locked", Pack: "p", CreatedAt: w.now})
 	require.NoError(t, err)
 	for n := range 8 {
-		_, err := module.Judge(ctx, learning.Judgement{HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", Value: 1})
+		_, err := module.Judge(ctx, learning.Judgement{
+			HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", Value: 1,
+		})
 		require.NoError(t, err)
 	}
 	of := func(args ...string) []string {

@@ -178,7 +178,8 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'" + sealed, done, "of decision.trace longer than 1 day: does the host call Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "UPDATE heed_store SET version = 99", failed, "use a newer heed"},
-		{"older tables", "UPDATE heed_store SET version = 2", failed, "made by an earlier layout, version 2,"},
+		{"older tables", "UPDATE heed_store SET version = 2", failed,
+			"made by an earlier layout, version 2,"},
 		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum) VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
 			'{"id":"e","topic":"t","at":"2026-01-01T00:00:00Z"}', 0)` + sealed, done, "does a relay run?"},
 		{"a consumer that fails", `INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder, checksum)

@@ -32,7 +32,10 @@ func (w *world) heuristics() {
 		id := []string{"greet-by-name", "lights-off-at-ten"}[n%2]
 		event := fmt.Sprint("event-", n)
 		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: "microphone", Person: "ann", At: w.now}))
-		_, err := module.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event, Person: "ann", At: w.now.Add(time.Second), Value: map[bool]float64{true: 1, false: -1}[n%2 == 0 || n == 5]})
+		_, err := module.Judge(ctx, learning.Judgement{
+			HeuristicID: id, EventID: event, Person: "ann", At: w.now.Add(time.Second),
+			Value: map[bool]float64{true: 1, false: -1}[n%2 == 0 || n == 5],
+		})
 		require.NoError(w.t, err)
 	}
 }

@@ -24,7 +24,9 @@ func complain(t testing.TB, file, heuristic, event string) {
 	w := host(t, file)
 	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
 	require.NoError(t, err)
-	_, err = module.Judge(ctx, learning.Judgement{HeuristicID: heuristic, EventID: "complaint-" + event, Person: "zoe", At: w.now, Value: -1})
+	_, err = module.Judge(ctx, learning.Judgement{
+		HeuristicID: heuristic, EventID: "complaint-" + event, Person: "zoe", At: w.now, Value: -1,
+	})
 	require.NoError(t, err)
 }
 
@@ -37,7 +39,9 @@ func fading(t testing.TB) string {
 	_, err = module.Put(ctx, learning.Heuristic{ID: "praised", CreatedAt: w.now})
 	require.NoError(t, err)
 	for n := range 8 {
-		_, err := module.Judge(ctx, learning.Judgement{HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", At: w.now, Value: 1})
+		_, err := module.Judge(ctx, learning.Judgement{
+			HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", At: w.now, Value: 1,
+		})
 		require.NoError(t, err)
 	}
 	return file
