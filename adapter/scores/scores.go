@@ -149,7 +149,9 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 // taken before, of the same ID and of no later time, changes nothing. A correction becomes a [loop.Correction], and its first wording
 // counts. An agent without package feedback takes no corrections.
 //
-// Bad input is a [*heed.InputError] that names the field. After any other error, take the grade again.
+// Bad input is a [*heed.InputError] that names the field. If the store's history no longer has the outcome that
+// the grade changes, the old outcome goes on counting, and the error is also [evidence.ErrForgotten]. After any
+// other error, take the grade again.
 func (t *Taker) Take(ctx context.Context, r Grade) (Taken, error) {
 	taken, err := t.take(ctx, r)
 	if err != nil {
@@ -234,6 +236,9 @@ func (t *Taker) score(
 	switch {
 	case errors.Is(err, loop.ErrNoAnswer):
 		return Unknown, nil
+	case errors.Is(err, evidence.ErrForgotten), errors.Is(err, heed.ErrNotFound):
+		fault := &heed.InputError{Field: "At", Reason: "is too late: the outcome before can't be replaced"}
+		return Ignored, fmt.Errorf("%w: %w", fault, evidence.ErrForgotten)
 	case err != nil:
 		return Ignored, err
 	}
@@ -281,7 +286,8 @@ func (r *rated) mean() float64 {
 // correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence, and then the corrected text stands beside it.
 func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	c := loop.Correction{
-		ID: "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)), Reviewer: cmp.Or(r.Reviewer, t.cfg.Source), Text: short(r.Correction, maxSummary),
+		ID:       "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)),
+		Reviewer: cmp.Or(r.Reviewer, t.cfg.Source), Text: short(r.Correction, maxSummary),
 	}
 	switch {
 	case strings.TrimSpace(r.Comment) != "":
