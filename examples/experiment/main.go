@@ -114,7 +114,8 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 // ask has one user ask, and gives the experiment the outcome that follows from the user's reaction.
 // Any Decider finds the answers of all variants, because they are in one store.
 func ask(
-	ctx context.Context, experiment *decision.Experiment, traces *decision.Decider, population users, event int,
+	ctx context.Context, experiment *decision.Experiment, traces *decision.Decider, population users,
+	event int,
 ) error {
 	user := fmt.Sprint("user ", event%500)
 	result, err := experiment.Decide(ctx, decision.Request{
