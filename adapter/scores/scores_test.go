@@ -16,9 +16,11 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/scores"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -297,4 +299,31 @@ func TestARefusedScore(t *testing.T) {
 	_, err = taker.Take(t.Context(), scores.Grade{ID: "3", Answer: "a", Name: "helpful", Value: of(1), At: start})
 	require.NoError(t, err)
 	assert.InDelta(t, 0, worth(t, agent, "a"), 1e-9, "the score that was refused counts in no mean")
+}
+
+// TestAForgottenScore changes a score that the store's history no longer has. The change is a fault of
+// the score, so that a poll goes on with the next one.
+func TestAForgottenScore(t *testing.T) {
+	st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 2})
+	require.NoError(t, err)
+	rotate := learning.Heuristic{
+		ID: "rotate", Condition: "The disk of db-1 is full.", Action: "Rotate its logs.", Initial: 0.8,
+	}
+	agent, err := loop.New(t.Context(), loop.Config{
+		Store: st, Now: clock, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotate}},
+	})
+	require.NoError(t, err)
+	taker := newTaker(t, agent)
+	for i := range 5 {
+		id := fmt.Sprint(i)
+		answer(t, agent, id)
+		_, err := taker.Take(t.Context(), scores.Grade{
+			Answer: id, Name: "helpful", Value: of(1), At: start.Add(-time.Minute),
+		})
+		require.NoError(t, err)
+	}
+	_, err = taker.Take(t.Context(), scores.Grade{Answer: "0", Name: "helpful", Value: of(0), At: start})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	require.ErrorAs(t, err, new(*heed.InputError))
+	assert.InDelta(t, 1, worth(t, agent, "0"), 1e-9)
 }
