@@ -149,9 +149,9 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 // taken before, of the same ID and of no later time, changes nothing. A correction becomes a [loop.Correction], and its first wording
 // counts. An agent without package feedback takes no corrections.
 //
-// Bad input is a [*heed.InputError] that names the field. If the store's history no longer has the outcome that
-// the grade changes, the old outcome goes on counting, and the error is also [evidence.ErrForgotten]. After any
-// other error, take the grade again.
+// Bad input is a [*heed.InputError] that names the field. If the store's history no longer has the
+// outcome that the grade changes, the old outcome goes on counting, and the error is also
+// [evidence.ErrForgotten]. After any other error, take the grade again.
 func (t *Taker) Take(ctx context.Context, r Grade) (Taken, error) {
 	taken, err := t.take(ctx, r)
 	if err != nil {
