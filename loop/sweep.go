@@ -46,6 +46,7 @@ const sweepStep = 64
 // message can change any more.
 func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	var errs []error
+	swept := 0
 	for _, q := range []store.Query{
 		{Keys: []string{answers.Due}, Until: now.Add(time.Microsecond)},
 		{Keys: []string{answers.Late}, Until: now.Add(-evidence.MaxSkew)},
@@ -64,8 +65,11 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 				}
 			}
 			more = n == sweepStep
-			errs = append(errs, a.silent(ctx, ids, now))
+			errs, swept = append(errs, a.silent(ctx, ids, now)), swept+len(ids)
 		}
+	}
+	if a.watch != nil && swept > 0 {
+		a.watch.Tell(ctx, heed.Swept{Component: a.watch.Name(), At: a.cfg.Now(), Count: swept})
 	}
 	return errors.Join(errs...)
 }
