@@ -32,7 +32,9 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	}))
 }
 
-// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step.
+// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store has forgotten
+// what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
+// [evidence.ErrForgotten]; for the arm, the observer is told, and all else counts.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
 		return wrap("outcome", err)

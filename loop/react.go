@@ -46,8 +46,9 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	return wrap("react", cmp.Or(err, stands))
 }
 
-// ReactIn does what [Agent.React] does as a part of the caller's step, but writes no heuristic from
-// praise. The step commits the host's own records together with the reaction.
+// ReactIn does what [Agent.React] does as a part of the caller's step, except that it writes no
+// heuristic from praise. The step commits the host's own records together with the reaction. Errors
+// of what can't be replaced are as in [Agent.OutcomeIn].
 func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
 	s, err := a.reaction(id, r)
 	if err != nil || a.frozen.Load() {
