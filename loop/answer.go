@@ -189,7 +189,8 @@ func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) 
 const keepTimeout = 5 * time.Second
 
 // keep records the answer of a model in one commit: its record, its trace and what waits for its
-// fate. If the event was answered meanwhile, the plan gets that answer, and keep reports true.
+// fate. If the event was answered since it was planned, the plan gets that answer, and keep reports
+// true.
 func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	if ctx.Done() != nil {
 		var cancel context.CancelFunc

@@ -94,7 +94,8 @@ func TestWhatACallReadsAndWrites(t *testing.T) {
 	w := newWorld(t, loop.Config{Store: c, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
 	_, err = w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{rotating}})
 	require.NoError(t, err)
-	w.answer(loop.Event{Text: full, Item: "disk", Person: "ann"}) // now the process has what does not depend on the event
+	// Afterwards the process has what does not depend on the event.
+	w.answer(loop.Event{Text: full, Item: "disk", Person: "ann"})
 	table := callsOf(t, w, c)
 
 	const begins, ends = "<!-- calls -->\n", "<!-- end of calls -->"

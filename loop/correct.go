@@ -86,8 +86,8 @@ func (a *Agent) feedbackOf(r *answer.Answer, c Correction) feedback.Feedback {
 	f := feedback.Feedback{
 		ID:   cmp.Or(c.ID, "loop:"+store.IDOf(a.cfg.Name, r.ID, c.Reviewer, c.Text)),
 		Gate: gate, Agent: a.cfg.Name, Task: r.ID, Decision: cmp.Or(c.Decision, decided),
-		Reviewer: c.Reviewer,
-		Summary:  c.Text, Comment: c.Comment, Severity: c.Severity, Tags: slices.Clone(c.Tags), At: c.At,
+		Reviewer: c.Reviewer, Summary: c.Text, Comment: c.Comment, Severity: c.Severity,
+		Tags: slices.Clone(c.Tags), At: c.At,
 	}
 	if r.Prompt != nil {
 		f.Rules = r.Prompt.Rules

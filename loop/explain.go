@@ -58,15 +58,16 @@ type Account struct {
 	Statements []Statement
 }
 
-// A Statement is one statement about an answer: a reaction, an outcome, a correction, an undo, silence.
+// A Statement is one statement about an answer: a reaction, an outcome, a correction, an undo or
+// silence.
 type Statement struct {
 	Channel string            // how it is known, such as "user_explicit" or "outcome"
 	Source  string            // who stated it; may be empty
 	Kind    answer.SourceKind // of the source; may be empty
 	At      time.Time
 	Value   float64 // how good the answer was, in [-1, 1]
-	// Confidence is how much of it counts for the arm, in [0, 1]: the share in the worth, times the trust in it. 0 means that another
-	// statement sets it aside.
+	// Confidence is how much of it counts for the arm, in [0, 1]: the share in the worth, times the
+	// trust in it. 0 means that another statement sets it aside.
 	Confidence float64
 }
 
@@ -83,16 +84,15 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	}
 	account := Account{
 		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At,
-		Heuristic: r.Reply.Heuristic,
-		Needed:    r.Reply.Threshold, Believed: r.Reply.Believed, Spare: r.Reply.Spare, Undid: r.Undoes,
-		Statements: statementsOf(&r),
+		Heuristic: r.Reply.Heuristic, Needed: r.Reply.Threshold, Believed: r.Reply.Believed,
+		Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
 	}
 	for _, id := range r.Reply.Followed {
 		account.Followed = append(account.Followed, patterns.PatternID(id))
 	}
 	if p := r.Prompt; p != nil {
-		account.Notes, account.Ways, account.Warnings, account.Shown = p.Notes, p.Ways, p.Warnings,
-			p.Shown
+		account.Notes, account.Ways, account.Warnings = p.Notes, p.Ways, p.Warnings
+		account.Shown = p.Shown
 		account.Compared, account.Overruled, account.Told = p.Compared, p.Overruled, p.Told
 	}
 	if r.Choice != nil {
@@ -144,8 +144,8 @@ func rulesOf(r *answer.Answer) []string {
 	return r.Prompt.Rules
 }
 
-// statementsOf returns every statement about an answer. Withdrawn statements are left out, and so is
-// silence if a source stated something before the silence was over.
+// statementsOf returns every statement about an answer. Withdrawn statements are left out, and so
+// is silence if a source stated something before the silence was over.
 func statementsOf(r *answer.Answer) (all []Statement) {
 	var silence []Statement
 	for _, p := range r.Parts() {
@@ -189,7 +189,7 @@ func setAside(r *answer.Answer) (all []Statement) {
 		if !reported && s.How != answer.Undo || s.Of != r.Heuristic() || s.Forgotten() {
 			continue
 		}
-		has := func(p answer.Part) bool {
+		has := func(p answer.ArmPart) bool {
 			return p.How == s.How && p.Source == s.By && p.At.Equal(s.At)
 		}
 		if slices.ContainsFunc(parts, has) {

@@ -31,7 +31,7 @@ func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	f := a.fit(limited, a.shelf.get(), e)
 	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
 	f.item, f.late[2] = a.itemOf(limited, e)
-	f.took += time.Since(began) //nolint:forbidigo // likewise
+	f.took += time.Since(began) //nolint:forbidigo // it is of real time, too
 	return f
 }
 
@@ -49,7 +49,7 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit,
 			a.cfg.Budget.Notes)
 	}
-	f.took = time.Since(began) //nolint:forbidigo // likewise
+	f.took = time.Since(began) //nolint:forbidigo // it is of real time, too
 	return f
 }
 

@@ -219,7 +219,7 @@ func (a *Agent) closeness() float64 {
 	return closeByMeaning
 }
 
-// inDomain returns what is like a text among the things of a domain and those of none.
+// inDomain returns what is like a text among the things of a domain and the things of none.
 func inDomain[T any](
 	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
 	most int,

@@ -37,8 +37,8 @@ func (s stated) Similar(context.Context, string, []string) ([]float64, error) { 
 // The best are those that come first when all are sorted, the earlier of equals before.
 func TestTheBestAreTheFirstOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		numbers := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.2, 0.4, 0.5, 0.6, 1, math.NaN()}), 1,
-			12).Draw(t, "similarities")
+		number := rapid.SampledFrom([]float64{0, 0.2, 0.4, 0.5, 0.6, 1, math.NaN()})
+		numbers := rapid.SliceOfN(number, 1, 12).Draw(t, "similarities")
 		most := rapid.IntRange(1, 5).Draw(t, "most")
 		var x index[int]
 		var want []int

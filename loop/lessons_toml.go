@@ -292,7 +292,7 @@ func tables(value any) (all []map[string]any, ok bool) {
 	}
 }
 
-// Fields are those of one lesson, which are taken out as they are read.
+// Fields are the fields of one lesson, which are taken out as they are read.
 type fields struct {
 	f     *file
 	at    string

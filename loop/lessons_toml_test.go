@@ -45,10 +45,13 @@ tools = ["search"]
 
 const lessonsJSON = `{
   "heuristics": [
-    {"id": "rotate", "domain": "alerts", "pack": "ops", "condition": "the disk is full", "action": "Rotate\n[[notes]] is no table here", "initial": 0.4}
+    {"id": "rotate", "domain": "alerts", "pack": "ops", "condition": "the disk is full",
+     "action": "Rotate\n[[notes]] is no table here", "initial": 0.4}
   ],
   "notes": [{"id": "room", "category": "places", "topic": "disk", "text": "Room 3."}],
-  "arms": [{"id": "small", "weight": 2, "model": "mini", "system": "Be brief.", "tools": ["search"]}]
+  "arms": [
+    {"id": "small", "weight": 2, "model": "mini", "system": "Be brief.", "tools": ["search"]}
+  ]
 }`
 
 func TestLessonsAreReadFromFiles(t *testing.T) {
@@ -83,34 +86,24 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {
 			"5 notes[1].id is that of an earlier lesson",
 		},
-		"[[notes]]\nid = \"a\"\n": {
-			"1 notes[0].text must not be empty",
-		},
-		"[[heuristics]]\naction = \"a\"\nid = \"x\"": {
-			"1 heuristics[0].condition must not be empty",
-		},
+		"[[notes]]\nid = \"a\"\n":                    {"1 notes[0].text must not be empty"},
+		"[[heuristics]]\naction = \"a\"\nid = \"x\"": {"1 heuristics[0].condition must not be empty"},
 		"{\"notes\": [{\"id\": \"a\", \"text\": \"one\",\n\"text\": \"two\"}]}": {
 			"2 notes[0].text is there twice",
 		},
-		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}": {
-			"2 notes is there twice",
-		},
+		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}": {"2 notes is there twice"},
 		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]": {
 			"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts",
 		},
 		"[[rules]]\nid = \"a\"\nx = 1": {
 			"1 rules is not known: lessons are heuristics, notes and arms",
 		},
-		"notes = 3": {
-			"1 notes must be a list of tables",
-		},
+		"notes = 3":       {"1 notes must be a list of tables"},
 		"[[notes]]\nid =": {"2  "},
 		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {
 			"4 notes[1].id must be a text", "3 notes[0].text must not be empty",
 		},
-		"{\n \"notes\": [3]}": {
-			"2 notes must be a list of tables",
-		},
+		"{\n \"notes\": [3]}": {"2 notes must be a list of tables"},
 		"{\n \"notes\": [\n}": {"3  "},
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -140,10 +133,13 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 func TestFaultsNameTheirFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.toml")
 	for text, want := range map[string]string{
-		"[[heuristics]]\nid = \"a\"\ncondition = \"c\"\naction = \"b\"\ninitial = 2\n[[arms]]\nid = \"big\"\nmodel = \"maxi\"\n[[arms]]\nid = \"small\"\nmodel = \"mini\"": "" +
-			"loop: FILE: line 5: heuristics[0].initial: must be above 0 and below 1\nFILE: line 8: arms[0].model: must be in Config.Models",
+		"[[heuristics]]\nid = \"a\"\ncondition = \"c\"\naction = \"b\"\ninitial = 2\n" +
+			"[[arms]]\nid = \"big\"\nmodel = \"maxi\"\n[[arms]]\nid = \"small\"\nmodel = \"mini\"": "" +
+			"loop: FILE: line 5: heuristics[0].initial: must be above 0 and below 1\n" +
+			"FILE: line 8: arms[0].model: must be in Config.Models",
 		"[[notes]\n": "loop: FILE: line 2: ",
-		`{"notes": [{"id": "a", "text": "b\u0000"}]}`: "loop: FILE: line 1: notes[0].text: must be valid UTF-8 without NUL",
+		`{"notes": [{"id": "a", "text": "b\u0000"}]}`: "" +
+			"loop: FILE: line 1: notes[0].text: must be valid UTF-8 without NUL",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := loop.New(ctx, loop.Config{

@@ -32,8 +32,8 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	}))
 }
 
-// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store has forgotten
-// what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
+// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store has
+// forgotten what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
 // [evidence.ErrForgotten]; for the arm, the observer is told, and all else counts.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
@@ -69,9 +69,8 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	value, _ := o.value()
 	s := answer.Statement{
 		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(),
-		Withdrawn: o.Withdraw,
-		Value:     max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence, Sure: o.Confidence, At: o.At,
-		Success: o.Success,
+		Withdrawn: o.Withdraw, Value: max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence,
+		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}
 	if o.Cost > 0 {
 		s.Spent = &answer.Spent{Cost: o.Cost}
@@ -158,10 +157,8 @@ func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	}
 	_, err := a.patterns.RecordIn(tx, patterns.Outcome{
 		ID: store.IDOf("outcome", a.cfg.Name, r.ID), Task: r.Task(), Description: r.Reply.About,
-		Patterns: ways,
-		Duration: o.Duration, Errors: o.Errors, Retries: o.Retries, Success: *o.Success,
-		FailureMode: o.Failure,
-		Source:      o.Source, At: o.At,
+		Patterns: ways, Duration: o.Duration, Errors: o.Errors, Retries: o.Retries,
+		Success: *o.Success, FailureMode: o.Failure, Source: o.Source, At: o.At,
 	})
 	return err
 }

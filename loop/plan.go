@@ -116,7 +116,7 @@ func (a *Agent) ask(p *Plan, r decision.Request) error {
 	return err
 }
 
-// complete gives an event an ID and a time, if it has none, and a history of its own.
+// complete gives an event an ID and a time, if it has none, and a copy of its history.
 func (a *Agent) complete(e *Event) error {
 	e.ID = cmp.Or(e.ID, a.cfg.NewID())
 	if err := a.checkLength(e.ID); err != nil {
@@ -220,7 +220,8 @@ func (a *Agent) hearIn(
 			return nil, err
 		}
 	}
-	nowhere := e.Session == "" && e.Person == "" && e.Stream == "" // it can then only show an outcome that is expected
+	// An event from nowhere can only show an outcome that is expected.
+	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
 	if nowhere && len(a.cfg.Learning.Expectations) == 0 {
 		return nil, nil
 	}

@@ -136,7 +136,7 @@ func heuristicsOf(r *answer.Answer) (ids []string) {
 // arm's evidence, it goes on counting: when the step has been committed, stands is set to an error
 // that names it, and the observer is told.
 func (a *Agent) settle(
-	tx *store.Tx, row store.Row[answer.Answer], before []answer.Part, stands *error,
+	tx *store.Tx, row store.Row[answer.Answer], before []answer.ArmPart, stands *error,
 ) error {
 	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (a *Agent) settle(
 // credit brings the arm's evidence in line with what the record of an answer has. before is what
 // counted before the step: if that is the same, an arm that is not configured any more is not
 // looked at again.
-func (a *Agent) credit(tx *store.Tx, r *answer.Answer, before []answer.Part, stands *error) error {
+func (a *Agent) credit(tx *store.Tx, r *answer.Answer, before []answer.ArmPart, stands *error) error {
 	learner := a.Strategy()
 	if learner == nil || r.Choice == nil || a.frozen.Load() {
 		return nil
@@ -196,7 +196,7 @@ func (a *Agent) say(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 	return nil
 }
 
-// The kinds of records beside answers.
+// The kinds of records other than answers.
 
 // A noteRow is a note as it is stored.
 type noteRow struct {
