@@ -79,10 +79,10 @@ func start(value string) string {
 	return value
 }
 
-// coldStart returns the beliefs about arms before any evidence. Of independent draws from Beta(c·w,
-// 1) with the same c, the one with weight w is the greatest with probability w over the sum of
-// weights: each is U^(1/(c·w)), and -log of it is exponential with rate c·w. So the shares of first
-// choices are the weights if prior.Beta is 1. c makes equal weights give the prior itself.
+// coldStart returns the beliefs about arms before any evidence. Of independent draws from
+// Beta(c·w, 1) with the same c, the one with weight w is the greatest with probability w over the
+// sum of weights: each is U^(1/(c·w)), and -log of it is exponential with rate c·w. So the shares
+// of first choices are the weights if prior.Beta is 1. c makes equal weights give the prior itself.
 func coldStart(arms []Arm, prior evidence.Beta) []evidence.Beta {
 	var total float64
 	for _, arm := range arms {

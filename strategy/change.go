@@ -21,9 +21,9 @@ import (
 //
 // For each place at which the outcomes can be cut in two, the test compares their probability with
 // one rate and with two. It is the generalised likelihood ratio for Bernoulli rewards with the
-// threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also bounds
-// other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose evidence
-// fades notices that an arm which is never chosen has become better: see Config.HalfLife.
+// threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also
+// bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
+// evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
 	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never
 	// changes, in (0, 0.5]. 0.001 is a good value. 0: no test.

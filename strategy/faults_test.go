@@ -318,7 +318,8 @@ var fallibles = []fallible{
 	{method: "ObserveIn", call: func(w *workshop) (string, error) { return w.observeIn(w.fresh) }},
 	{method: "ObserveIn", call: func(w *workshop) (string, error) { return w.observeIn(w.expired) }},
 	{method: "CreditIn", call: func(w *workshop) (string, error) { return w.judgeIn(1) }},
-	{method: "CreditIn", call: func(w *workshop) (string, error) { // three reactions, two of which change shares
+	{method: "CreditIn", call: func(w *workshop) (string, error) {
+		// Three reactions, two of which change shares.
 		for n := range 3 {
 			if text, err := w.judgeIn(n + 1); err != nil {
 				return text, err

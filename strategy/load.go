@@ -17,10 +17,10 @@ type touched struct {
 	arm  int
 }
 
-// load makes the model anew from the store. The caller holds the lock for that. It also reads what
+// load computes the model from the store. The caller holds the lock for that. It also reads what
 // is named in the scratch.
 //
-// Outcomes are counted meanwhile: each tells the old model, and leaves a note of its cell. The
+// Outcomes are counted during that: each updates the old model, and leaves a note of its cell. The
 // cells with a note are read again. Only for the last of them does load keep new outcomes waiting,
 // so that the new model misses none.
 func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
@@ -206,8 +206,8 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	}
 }
 
-// install puts what was read in the place of the segment's memory. The next use makes it anew if
-// the model has drifted, or the segment was expired meanwhile.
+// install puts what was read in the place of the segment's memory. The next use loads it again if
+// the model has drifted, or the segment was expired during the load.
 func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, read *scratch) {
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	parameters := make([]evidence.Sampler, len(l.values))

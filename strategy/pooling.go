@@ -41,14 +41,14 @@ func (i Item) seen() bool {
 	return false
 }
 
-// A Model is what a pooling holds of one segment in memory. The learner makes it anew from the
+// A Model is what a pooling holds of one segment in memory. The learner computes it from the
 // items' evidence now and then, and updates it in between. Update is called by one goroutine at a
 // time, and never while another method is running. Many goroutines may call the other methods at
 // the same time.
 type Model interface {
 	// Update tells that an item's evidence on an arm changed. It should cost the same however many
 	// items there are. It reports whether the model has drifted from what it would be if it were
-	// made anew. The learner then makes it anew.
+	// computed from all evidence. The learner then does that.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)

@@ -377,8 +377,8 @@ func (p *sampledPanel) unit(own float64) float64 {
 	return min(max((2*own-p.from-p.to)/(p.to-p.from), -1), 1)
 }
 
-// below returns the distribution function. Each call asks for a rate at or above that of the call
-// before, except for rounding.
+// below returns the distribution function. Each call asks for a rate at or above the rate of the
+// call before, except for rounding.
 func (s *sampled) below(p point) float64 {
 	last := len(s.panels) - 1
 	for s.next < last && p.logit > s.panels[s.next].end {

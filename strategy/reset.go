@@ -29,7 +29,7 @@ type Reset struct {
 }
 
 // Reset forgets what was learned of a segment, or of one of its items, and writes that into the
-// store's audit log. A segment begins anew from the cold start, and an item from its segment.
+// store's audit log. A segment begins again from the cold start, and an item from its segment.
 // Outcomes that had been counted do not count again if they are delivered again. Choices that
 // running sessions remember stay as they are. If there is nothing to forget, Reset returns
 // [heed.ErrNotFound] and changes nothing, as the name of the category may be mistyped.

@@ -21,8 +21,8 @@ const leastShape = 1e-9
 // A choice draws the level of each arm, and then the item's own rate given that level. The second
 // draw explores less than a plain one: the evidence counts Sharpness times, and a rate below the
 // mean is replaced by the mean (both in Chapelle and Li 2011). The segment explores, where all
-// items share the cost. The item mostly uses what is known. An item without evidence of its own
-// draws only the levels.
+// items share the cost. The item mostly uses what is known. An item without evidence draws
+// only the levels.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
@@ -122,8 +122,8 @@ func (m *twoLevel) countsOf(s evidence.Sums) counts {
 	return countsOf(s, m.scale, m.dispersion)
 }
 
-// Believe implements [Model]. An item without evidence of its own is its segment: its choices are
-// those of the levels.
+// Believe implements [Model]. An item without evidence is its segment: its choices are the choices
+// of the levels.
 func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	copy(beliefs, m.levels)
 	if !item.seen() {

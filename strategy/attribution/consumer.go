@@ -119,7 +119,7 @@ func New(cfg Config) (*Consumer, error) {
 	cfg.Workers, cfg.Attempts = cmp.Or(cfg.Workers, 1), cmp.Or(cfg.Attempts, 5)
 	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers))}
 	var found faults.List
-	c.learner = strategy.Config{Name: "answers", Now: time.Now} //nolint:forbidigo // of dead letters alone
+	c.learner = strategy.Config{Name: "answers", Now: time.Now} //nolint:forbidigo // of dead letters
 	found.Check(cfg.Learner != nil || cfg.Answers != nil, "Learner", nil, "must be set, or Answers")
 	found.Check(cfg.Learner == nil || cfg.Answers == nil, "Answers", nil,
 		"must not be set together with Learner")

@@ -39,8 +39,9 @@ type Worth struct {
 	Session string `json:"session,omitempty"` // empty: the report's
 	// Answer is the id of the answer that is meant, where a *loop.Agent gave it. Empty: the last
 	// one of the session.
-	Answer    string `json:"answer_id,omitempty"`
-	Activated bool   `json:"was_activated"` // whether the item was used at all. If not, the value is ignored
+	Answer string `json:"answer_id,omitempty"`
+	// Activated reports whether the item was used at all. If not, the value is ignored.
+	Activated bool `json:"was_activated"`
 	// Value is what the item was worth in this session, in [-1, 1]. It must not be an average over the item's life. That would count old
 	// sessions again with each new one.
 	Value float64 `json:"attributed_value"`
@@ -87,10 +88,8 @@ func decode(event stream.Event) (r Report, err error) {
 		if w.Activated && !(w.Value >= -1 && w.Value <= 1) {
 			return r, &heed.InputError{Field: field + "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", w.Value)}
 		}
-		texts = append(texts, [2]string{field + "session", w.Session}, [2]string{
-			field + "item", w.Item,
-		},
-			[2]string{field + "answer_id", w.Answer})
+		texts = append(texts, [2]string{field + "session", w.Session},
+			[2]string{field + "item", w.Item}, [2]string{field + "answer_id", w.Answer})
 	}
 	for _, text := range texts {
 		if err := evidence.CheckText(text[0], text[1]); err != nil {
