@@ -19,7 +19,7 @@ type Ask struct {
 	// Withheld are the candidates that the prompt does not show, and that Reply compares with the
 	// answer: see [Config].Withhold.
 	Withheld []string
-	// LeftOut are those of Shown whose condition or action is cut, because it is too long.
+	// LeftOut are the heuristics of Shown whose condition or action is cut, because it is too long.
 	LeftOut []string
 }
 

@@ -76,7 +76,7 @@ type Config struct {
 	// Prediction says how the model is asked for the probability that its answer succeeds. The
 	// default is not to ask.
 	Prediction PredictionMode
-	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted
+	// Ceiling bounds what the model predicts about its answer, in (0, 1]. 0 means 0.8. A predicted
 	// number outside of [0, 1] is taken as ½.
 	Ceiling float64
 
@@ -139,8 +139,8 @@ func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCa
 //	<Question>
 type Prompts struct {
 	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins
-	// with what happened, and does not name the source. Its lines stay: in a fence if other parts
-	// of the prompt are beside it, or if it reads like one of them.
+	// with what happened, and does not name the source. Its lines stay: in a fence if the prompt
+	// has other parts, or if what happened reads like one of them.
 	Bare bool
 	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
 	// briefing follows, and the goals under GoalsHeading.

@@ -135,7 +135,8 @@ func TestTraces(t *testing.T) {
 		"of the model": {decision.Config{Withhold: new(float64), Prediction: decision.SecondCall, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
 			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1", Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
 			ShownIDs: []string{"h1", "h2"}, System: decision.DefaultSystem,
-			Prompt: "Event [source]: the oven is on\n\nPrevious responses to similar situations (for context — you may ignore these):\n" +
+			Prompt: "Event [source]: the oven is on\n\n" +
+				"Previous responses to similar situations (for context — you may ignore these):\n" +
 				"1. Situation: \"condition 1\" → Response: \"action 1\"\n2. Situation: \"condition 2\" → Response: \"action 2\"\n\nHow should I respond?",
 		}},
 		"hashed": {decision.Config{HashTexts: true}, nil, decision.Trace{

@@ -73,8 +73,8 @@ type Result struct {
 	// in no comparison.
 	Thoughts string
 	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no
-	// model was asked. A conversation that the host puts before it is not in it, but for package
-	// loop, whose Answer sets Prompt with Event.History.
+	// model was asked. A conversation that the host puts before it is not in it. Only package
+	// loop's Answer sets Prompt with Event.History.
 	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
@@ -87,8 +87,8 @@ type Result struct {
 	// earn nothing by it.
 	Convergence []Convergence
 	// Compared are the candidates that were withheld from the prompt, in the request's order,
-	// beside the model's answer. As the model did not know them, agreement is evidence: pass them
-	// on to package learning. One agrees if its similarity is at least
+	// compared with the model's answer. Agreement is evidence, because the model did not know them:
+	// pass them on to package learning. One agrees if its similarity is at least
 	// [Config].SimilarityThreshold. See [Config].Withhold.
 	Compared []answer.Comparison
 	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all
@@ -96,7 +96,7 @@ type Result struct {
 	Told []string
 	// LLM is the name of the model, as it told.
 	LLM string
-	// Calls is how many calls of the model the decision took, those of [SameMeaning] among them.
+	// Calls is how many calls of the model the decision took, including calls of [SameMeaning].
 	// Tokens are as the model counts them.
 	Calls, InputTokens, OutputTokens int
 	// Strategy is the name of the strategy that decided, and Variant the variant of an [Experiment].
@@ -159,8 +159,8 @@ type LLMRequest struct {
 type LLMResponse struct {
 	Text string
 	// Thoughts are what the model told of its thinking, where the provider tells it apart from the
-	// answer. Thoughts within Text, in tags as <think>, need not be told apart: whoever asks the
-	// model does that.
+	// answer. Thoughts within Text, in tags as <think>, need not be separated, because the
+	// caller of the model does that.
 	Thoughts string
 	Model    string // the model that answered
 	// Cut says that Text ends too early: at the request's MaxTokens, or because the model can hold

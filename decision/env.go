@@ -31,8 +31,7 @@ import (
 //	EXECUTIVE_HASH_TEXTS              false
 //
 // Blanks around a value are dropped. An empty variable counts as not set. [New] refuses an unknown
-// strategy; a host that has strategies of its own compares [Config].Strategy with their names
-// before.
+// strategy; a host with other strategies compares [Config].Strategy with their names before.
 func ConfigFromEnv(lookup func(string) (string, bool), environ ...string) (Config, error) {
 	var cfg Config
 	r := env.Reader{Prefix: "EXECUTIVE_", Lookup: lookup}

@@ -94,18 +94,21 @@ func ExampleDecider_Reply() {
 	if err != nil {
 		panic(err)
 	}
-	event := decision.Request{EventID: "e1", Text: "The oven is on.", Candidates: []decision.Candidate{
-		{
+	event := decision.Request{
+		EventID: "e1", Text: "The oven is on.",
+		Candidates: []decision.Candidate{{
 			HeuristicID: "oven", Condition: "the oven is on", Action: "Turn the oven off.",
 			Confidence: 0.4,
-		},
-	}}
+		}},
+	}
 	ask, err := decider.Ask(event)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(ask.Prompt, ask.Shown, ask.Withheld)
-	given := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	given := decision.LLMFunc(func(
+		context.Context, decision.LLMRequest,
+	) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: "<think>Is anybody in?</think>Turn off the oven."}, nil
 	})
 	result, err := decider.Reply(ctx, event, ask, given)

@@ -37,16 +37,16 @@ type ExperimentConfig struct {
 	// Variants are at least two. The first one is the control.
 	Variants []Variant
 	// Shadow has the control answer every request. The others decide about it afterwards, and only
-	// the report shows it. Give them no store, so that there are no traces of answers that nobody
-	// sees.
+	// the report shows it. Give them no store, so that there are no traces of answers that are
+	// not seen.
 	Shadow bool
 	// MaxShadows is how many decisions in shadow run at a time. Further ones are skipped, and
 	// counted. 0 means 4.
 	MaxShadows int
 	// ShadowTimeout bounds a decision in shadow. 0 means a minute.
 	ShadowTimeout time.Duration
-	// Key splits requests: those of one key go to one variant. nil means by EventID. Return the
-	// user or the session if one person must not meet several variants. A request whose key is
+	// Key splits requests: requests of one key go to one variant. nil means by EventID. Return
+	// the user or the session if one person must not meet several variants. A request whose key is
 	// empty is a [*heed.InputError] of the field EventID, or Key, as all of them would meet one
 	// variant. In shadow there is no split.
 	Key func(Request) string

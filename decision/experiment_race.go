@@ -16,7 +16,7 @@ type race struct {
 }
 
 // shares returns with which probability each variant takes the next request: 1 for a winner. They
-// are made anew when the outcomes have grown by a fiftieth, or some were replaced.
+// are computed again when the outcomes have grown by a fiftieth, or some were replaced.
 func (e *Experiment) shares(ctx context.Context) ([]float64, error) {
 	sums, err := e.sums(ctx)
 	if err != nil {

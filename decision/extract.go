@@ -35,8 +35,8 @@ type ExtractorConfig struct {
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
 	// Duplicate is the least similarity of two heuristics that are the same, in (0, 1]. 0 means 0.75.
 	Duplicate float64
-	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and
-	// 50.
+	// MinWords and MaxWords bound the words of a condition, and the words of a message. 0 means 10,
+	// and 50.
 	MinWords, MaxWords int
 	// Types are the types of action. nil means suggest, remind, warn.
 	Types []string

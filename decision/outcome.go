@@ -174,9 +174,9 @@ var outcomeKind = store.View[outcomeRow]{
 	},
 }
 
-// standing returns the sums of the outcomes of a variant that were not replaced. The parts are
-// those of its cell, and then of the replaced ones. Where a source was removed from the evidence,
-// what it replaced is left out, too.
+// standing returns the sums of the outcomes of a variant that were not replaced. counted are
+// the parts of its cell, and taken the parts of the replaced ones. Where a source was removed from
+// the evidence, what it replaced is left out, too.
 func standing(counted, taken []evidence.Part, now evidence.Instant) evidence.Sums {
 	sums := evidence.Caps{}.Pool(counted, now)
 	for _, p := range taken {

@@ -34,7 +34,8 @@ func (c *Config) takePrediction(res *Result) {
 	}
 	p, err := parsePrediction(r.text[at:r.at])
 	res.Text = strings.TrimSpace(res.Text[:at])
-	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 { // of the fence around it
+	// If a fence is around it, its opening goes as well.
+	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 {
 		res.Text = strings.TrimSpace(res.Text[:opening])
 	}
 	res.Prediction, res.PredictionFault = p.capped(c.Ceiling), ""

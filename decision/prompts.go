@@ -31,7 +31,7 @@ func bullets(heading string, goals []string) string {
 	return b.String()
 }
 
-// ask returns what the model is asked about an event, beside the candidates in the order in which
+// ask returns what the model is asked about an event, with the candidates in the order in which
 // they stand.
 func (c *Config) ask(r *Request, shown []Candidate) string {
 	var after []string

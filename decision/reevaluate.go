@@ -54,7 +54,7 @@ func (c ReevaluateConfig) validate() error {
 // shown the heuristic.
 type Reevaluation struct {
 	Heuristic Candidate
-	// Result is the decision. Its Compared is the heuristic beside the model's answer, as in a
+	// Result is the decision. Its Compared is the heuristic with the model's answer, as in a
 	// decision that withheld the heuristic.
 	Result Result
 	// Err is why there is no result, or no similarity.

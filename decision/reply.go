@@ -17,7 +17,7 @@ import (
 // ([Config].Prediction) and compares the answer with the candidates that the prompt withheld. For
 // an answer that is already there, pass an [LLMFunc] that returns it.
 //
-// The request must be the one that the Ask was made of. Reply stores nothing and notifies nobody:
+// The request must be the one that the Ask was made of. Reply stores nothing and notifies no one:
 // see [Decider.TraceIn] and [Decider.Notify]. If model is nil, or the request can wait, the path is
 // [Rejected]. A failing model is no error. An invalid request is a [*heed.InputError].
 func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Result, error) {
