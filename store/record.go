@@ -83,8 +83,8 @@ type Body struct {
 	json  []byte
 }
 
-// Of returns a Body of a value, which encoding/json must be able to write and read. Nobody may
-// change the value afterwards.
+// Of returns a Body of a value, which encoding/json must be able to write and read. The value
+// must not be changed afterwards.
 func Of(value any) Body { return Body{value: value} }
 
 // Raw returns a Body of JSON that is known to be valid. Nobody may change the bytes afterwards.
@@ -138,7 +138,7 @@ type Kind struct {
 	Name   string
 	Limits Limits
 	// History is how many observations to keep of each cell of a kind of this name, for what is
-	// retracted or replaced later. A store that was opened with a number of its own keeps that, and
+	// retracted or replaced later. A store that was opened with another number keeps that, and
 	// every store keeps its default at least. 0 says nothing.
 	History int `json:",omitempty"`
 	// Versioned gives the kind a version, so that one small [Store.Read] tells whether a copy of

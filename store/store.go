@@ -27,17 +27,18 @@ type Store interface {
 	//
 	// The errors are
 	//   - a [*heed.InputError], [*heed.ConfigError] or [*heed.SizeError] of [Validate]. A store that
-	//     encodes bodies calls [CheckBody] with the JSON that it has made. A store that keeps values as
-	//     they are need not encode them for the check, and may hold a larger value;
+	//     encodes bodies calls [CheckBody] with the JSON that it has made. A store that keeps values
+	//     as they are need not encode them for the check, and may hold a larger value;
 	//   - [heed.ErrConflict] if a revision is not current;
 	//   - a [*heed.SettingsError] if a cell is kept under another policy;
 	//   - [heed.ErrNotFound] if an id to retract was never seen;
 	//   - [evidence.ErrForgotten] if the history that is needed is no longer kept;
 	//   - [evidence.ErrFull] if a kind that refuses more is full;
-	//   - [heed.ErrOutcomeUnknown] if the store cannot tell whether it applied the batches. A store must
-	//     return it, with the cause, if the connection broke or the context ended after the store had
-	//     sent the command to commit and before it had the reply. The batches are applied as a whole or
-	//     not at all, perhaps after Commit has returned. The caller may read, decide again and repeat.
+	//   - [heed.ErrOutcomeUnknown] if the store cannot tell whether it applied the batches. A store
+	//     must return it, with the cause, if the connection broke or the context ended after the
+	//     store had sent the command to commit and before it had the reply. The batches are applied
+	//     as a whole or not at all, perhaps after Commit has returned. The caller may read, decide
+	//     again and repeat.
 	//
 	// After any other error, the error of the context among them, the batches are not applied.
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
@@ -132,7 +133,7 @@ type Precondition struct {
 	Revision uint64
 }
 
-// A Selection names cells: all of a kind and a scope, or those of one item, or one of its
+// A Selection names cells: all of a kind and a scope, or the cells of one item, or one of its
 // alternatives.
 type Selection struct {
 	Kind, Scope string
@@ -148,7 +149,7 @@ func (s Selection) Covers(c evidence.Cell) bool {
 
 // A Restart leaves out of a cell what happened before At, whether it came already or comes late. A
 // cell's restart only moves forward. Unless At is after everything that the cell has seen, the cell
-// is made anew from its history.
+// is computed again from its history.
 type Restart struct {
 	Cell evidence.Cell
 	At   time.Time

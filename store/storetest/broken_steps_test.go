@@ -36,7 +36,9 @@ func inParts(b *broken) {
 // aCopy has a handle read what the store had when the handle read first.
 func aCopy(b *broken) {
 	var copied *reference
-	b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	b.read = func(
+		b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	) error {
 		b.file.mu.Lock()
 		if copied == nil {
 			copied = b.reference.reopen()

@@ -223,7 +223,9 @@ func stepsSeen(t tb, s Subject) {
 // A disturbance is what happens to one commit of a store.
 type disturbance struct {
 	name string
-	do   func(d *disturbed, commit func() ([]store.Receipt, error), batches []store.Batch) ([]store.Receipt, error)
+	do   func(
+		d *disturbed, commit func() ([]store.Receipt, error), batches []store.Batch,
+	) ([]store.Receipt, error)
 	ends bool // Do returns the error, and the caller calls it again
 }
 
