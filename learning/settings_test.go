@@ -97,8 +97,8 @@ func TestOpen(t *testing.T) {
 	cfg := learning.Config{
 		Name: "mine", Answers: "desk.answer", Initial: 0.4, Strength: 3,
 		Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay,
-		Diminish: 0.1,
-		System:   learning.Constraints{FeedbackWeight: 0.5}, Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
+		Diminish: 0.1, System: learning.Constraints{FeedbackWeight: 0.5},
+		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
 	}
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})
