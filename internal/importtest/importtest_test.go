@@ -34,7 +34,7 @@ var table = map[string]row{
 	"internal/adaptertest": {nothing, silent, "feedback loop stream strategy strategy/attribution memstore"}, // for tests of adapters
 
 	"evidence": {library, shared, ". internal/..."},
-	"answer":   {library, shared, ". evidence"},
+	"answer":   {library, shared, ". evidence internal/..."},
 	"store":    {library, shared, ". evidence internal/..."},
 	"stream":   {library, shared, ". store internal/..."},
 	"prompt":   {library, shared, ". internal/..."},
@@ -45,7 +45,7 @@ var table = map[string]row{
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
-	"strategy/money":       {library, shared, ". evidence strategy strategy/offpolicy internal/..."},
+	"strategy/money":       {library, shared, ". evidence store strategy strategy/offpolicy internal/..."},
 	"strategy/best":        {library, shared, ". evidence store strategy internal/..."},
 	"strategy/partition":   {library, shared, ". evidence store internal/..."},
 
@@ -56,16 +56,23 @@ var table = map[string]row{
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
-		". answer evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore sqlstore internal/...",
+		". answer evidence store stream prompt learning decision strategy strategy/... " +
+			"feedback patterns memstore sqlstore internal/...",
 	},
-	"loop/looptest": {nothing, silent, ". answer store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
+	"loop/looptest": {
+		nothing, silent, ". answer store learning decision decision/llmtest strategy feedback " +
+			"patterns memstore loop internal/...",
+	},
 	"web": {
 		nothing, shared,
-		". answer evidence store prompt learning decision strategy strategy/... feedback patterns loop internal/...",
+		". answer evidence store prompt learning decision strategy strategy/... " +
+			"feedback patterns loop internal/...",
 	},
 	"adapter/...": { // below its own go.mod; another adapter is none of what it may import, but for scores
 		anything, shared,
-		". answer evidence store stream prompt learning decision decision/llmtest strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest adapter/scores",
+		". answer evidence store stream prompt learning decision decision/llmtest " +
+			"strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest " +
+			"adapter/scores",
 	},
 	"adapter/scores": {nothing, shared, ". evidence store loop internal/..."},
 	"examples/...":   {anything, silent, "..."},

@@ -1,10 +1,10 @@
 // Package thoughts takes what a reasoning model writes to itself out of its answers.
 //
 // Thoughts stand in tags: think, thinking, thought, reasoning, reflection, scratchpad or
-// seed:think, in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed
-// runs to the end of the text. A closing tag without an opening one ends thoughts that began with
-// the text, because some servers drop the opening tag. Tags in code stay: in a fenced block, and in
-// a span of backticks within a line.
+// seed:think, in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not
+// closed runs to the end of the text. A closing tag without an opening one ends thoughts that began
+// with the text, because some servers drop the opening tag. Tags in code stay: in a fenced block,
+// and in a span of backticks within a line.
 //
 // In the raw harmony format, messages on every channel except the final one are thoughts:
 //
@@ -79,7 +79,7 @@ type Reader struct {
 }
 
 // Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If
-// restart is true, all that was returned by earlier calls was thought, and the text begins anew.
+// restart is true, all that was returned by earlier calls was thought, and the text begins again.
 func (r *Reader) Write(chunk string) (text string, restart bool) {
 	r.held += chunk
 	return r.read(false)
@@ -347,7 +347,8 @@ func (r *Reader) code(final bool) int {
 			at++
 		}
 		if at-begin == run && (at < len(line) || whole) {
-			if len(r.open) > 0 && containsAny(line[:at], "</", "[/", "◁/", "<|") { // it may end the thoughts
+			// It may end the thoughts.
+			if len(r.open) > 0 && containsAny(line[:at], "</", "[/", "◁/", "<|") {
 				return r.take(run)
 			}
 			return r.take(at)

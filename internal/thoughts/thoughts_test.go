@@ -72,13 +72,16 @@ func TestSplit(t *testing.T) {
 		"a span over an end":       {"[THINK]a `b[/THINK]c`d", "c`d", "a `b"},
 
 		"harmony": {
-			"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "b", "a",
+			"<|channel|>analysis<|message|>a<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>b<|return|>", "b", "a",
 		},
 		"harmony from the start": {
-			"<|start|>assistant<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b", "b", "a",
+			"<|start|>assistant<|channel|>analysis<|message|>a<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>b", "b", "a",
 		},
 		"harmony, a call": {
-			"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary to=functions.x <|constrain|>json<|message|>{}<|call|>",
+			"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary " +
+				"to=functions.x <|constrain|>json<|message|>{}<|call|>",
 			"", "a\n\n{}",
 		},
 		"harmony, constrained": {"<|channel|>final <|constrain|>JSON<|message|>{}<|return|>", "{}", ""},
@@ -87,11 +90,13 @@ func TestSplit(t *testing.T) {
 		},
 		"harmony, not closed": {"<|channel|>analysis<|message|>a<|en", "", "a<|en"},
 		"harmony, a fence in thoughts": {
-			"<|channel|>analysis<|message|>\n```\na<|end|><|start|>assistant<|channel|>final<|message|>```\n<|end|>\n```", "```\n<|end|>\n```", "```\na",
+			"<|channel|>analysis<|message|>\n```\na<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>```\n<|end|>\n```",
+			"```\n<|end|>\n```", "```\na",
 		},
 		"harmony, tags in thoughts": {
-			"<|channel|>analysis<|message|>a</think>b<think>c<|end|><|channel|>final<|message|>d", "d",
-			"a</think>bc",
+			"<|channel|>analysis<|message|>a</think>b<think>c<|end|><|channel|>final<|message|>d",
+			"d", "a</think>bc",
 		},
 		"harmony, a span in thoughts": {"<|channel|>analysis<|message|>`a<|end|>b`", "b`", "`a"},
 		"no harmony": {
@@ -204,10 +209,13 @@ func TestThoughtsNeverStay(t *testing.T) {
 
 // Any text in any chunks gives the same, and loses nothing but tags.
 func FuzzReader(f *testing.F) {
-	for _, seed := range []string{"<think>a</think>b", "a`<think>`", "```\n<think>\n```", "a</reasoning>b", strings.Repeat("`", 1030) + "<think>", "~~~ x\n</think>",
+	for _, seed := range []string{
+		"<think>a</think>b", "a`<think>`", "```\n<think>\n```", "a</reasoning>b",
+		strings.Repeat("`", 1030) + "<think>", "~~~ x\n</think>",
 		"[THINK]a[/THINK]b", "◁think▷a◁/think▷b",
 		"<|channel|>analysis<|message|>a<|end|><|channel|>final<|message|>b<|return|>",
-		"<|channel|>a<|message|><think>\n```\n</think>[/THINK]<|end|>"} {
+		"<|channel|>a<|message|><think>\n```\n</think>[/THINK]<|end|>",
+	} {
 		f.Add(seed, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint8) {

@@ -30,8 +30,8 @@ func (r Record) Mean() float64 {
 	return r.Reward / r.Mass
 }
 
-// most is the logarithm of the likelihood of the rewards, each mean weighed by Beta(½, ½) (Robbins
-// 1970).
+// most is the logarithm of the likelihood of the rewards, each mean weighed by Beta(½, ½)
+// (Robbins 1970).
 func (r Record) most() float64 {
 	s, f := r.Reward, r.Mass-r.Reward
 	return lbeta(s+0.5, f+0.5) - math.Log(math.Pi) // B(½, ½) is π
@@ -67,13 +67,13 @@ func lbeta(a, b float64) float64 {
 	return x + y - z
 }
 
-// Against is the logarithm of the evidence against "the mean of r is by gap greater than that of
-// other", at the two means that fit best.
+// Against is the logarithm of the evidence against "the mean of r is by gap greater than the mean
+// of other", at the two means that fit best.
 //
 // The evidence against a pair of means is the product of what most and loglik give of both. If the
-// pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries are
-// shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others
-// in [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
+// pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries
+// are shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for
+// others in [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
 func Against(r, other Record, gap float64) float64 {
 	low, high := max(0, gap), min(1, 1+gap) // of the mean of r
 	if !(low < high) {
@@ -133,8 +133,8 @@ func Stop(records []Record, miss, indifference float64) int {
 }
 
 // Shares returns with which probability each way is tried next, by top-two Thompson sampling (Russo
-// 2016): the draw from the beliefs that is the greatest, or, with the same probability, that of the
-// first other way which is the greatest in a further draw.
+// 2016): the greatest draw from the beliefs decides, or, with the same probability, the first other
+// way which is the greatest in a further draw.
 func Shares(records []Record) []float64 {
 	n := len(records)
 	if n == 1 {
