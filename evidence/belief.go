@@ -37,8 +37,8 @@ func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
 // Interval returns the bounds between which the arm's rate lies with a probability of level, with
 // equal tails. If the Level is not the whole belief they are quantiles of 4,096 draws, always the
-// same ones. Each has a strength of its own by Doubt: before any evidence, all values of
-// 1/√Strength count alike. For a level outside of (0, 1) they are NaN.
+// same ones. Doubt gives each draw its strength: before any evidence, all values of 1/√Strength
+// count alike. For a level outside of (0, 1) they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
