@@ -105,7 +105,8 @@ func TestOneStatementCommits(t *testing.T) {
 	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
 }
 
-// A host may make the tables by a tool. Tables of an earlier layout are refused, and stay as they are.
+// A host may make the tables by a tool. Tables of an earlier layout are refused, and stay as they
+// are.
 func TestOlderTables(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {

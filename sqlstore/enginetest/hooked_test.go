@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hooked driver calls a function before each statement, which may wait or fail it. After a COMMIT that succeeded it calls
-// the function with "COMMITTED".
+// A hooked driver calls a function before each statement, which may wait or fail it. After a COMMIT
+// that succeeded it calls the function with "COMMITTED".
 type hooked struct {
 	engine driver.Driver
 	dsn    string
