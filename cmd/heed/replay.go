@@ -24,7 +24,7 @@ type replayCommand struct {
 	Files  []string `arg:"" name:"file" help:"The log, or the files of one benchmark."`
 	Format string   `placeholder:"FORMAT" help:"log, routerbench, llmrouterbench or routellm. Without it, the beginning of the file tells."`
 	Agent  string   `default:"loop" placeholder:"NAME" help:"The agent that goes on from the store."`
-	Name   string   `placeholder:"NAME" help:"The name of the learner. Default: as the agent names it."`
+	Name   string   `placeholder:"NAME" help:"The learner's name. Default: the agent's name for it."`
 	Alone  bool     `help:"No agent goes on from the store: the host uses package strategy alone."`
 	DryRun bool     `help:"Write no store, even if --db or HEED_DB names one."`
 }
@@ -129,8 +129,8 @@ type student struct {
 	now   time.Time
 }
 
-// newStudent returns a learner with the arms of a table. It keeps sources apart because package loop
-// does so by default. Then an agent can open its store.
+// newStudent returns a learner with the arms of a table. It keeps sources apart, because package
+// loop does so by default. Then an agent can open its store.
 func newStudent(
 	ctx context.Context, cfg strategy.Config, arms []string, now time.Time,
 ) (_ *student, err error) {
