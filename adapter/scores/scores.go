@@ -237,7 +237,9 @@ func (t *Taker) score(
 	case errors.Is(err, loop.ErrNoAnswer):
 		return Unknown, nil
 	case errors.Is(err, evidence.ErrForgotten), errors.Is(err, heed.ErrNotFound):
-		fault := &heed.InputError{Field: "At", Reason: "is too late: the outcome before can't be replaced"}
+		fault := &heed.InputError{
+			Field: "At", Reason: "is too late: the outcome before can't be replaced",
+		}
 		return Ignored, fmt.Errorf("%w: %w", fault, evidence.ErrForgotten)
 	case err != nil:
 		return Ignored, err

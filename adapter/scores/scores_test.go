@@ -301,8 +301,8 @@ func TestARefusedScore(t *testing.T) {
 	assert.InDelta(t, 0, worth(t, agent, "a"), 1e-9, "the score that was refused counts in no mean")
 }
 
-// TestAForgottenScore changes a score that the store's history no longer has. The change is a fault of
-// the score, so that a poll goes on with the next one.
+// TestAForgottenScore changes a score that the store's history no longer has. The change is a fault
+// of the score, so that a poll goes on with the next one.
 func TestAForgottenScore(t *testing.T) {
 	st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 2})
 	require.NoError(t, err)
@@ -322,7 +322,9 @@ func TestAForgottenScore(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	_, err = taker.Take(t.Context(), scores.Grade{Answer: "0", Name: "helpful", Value: of(0), At: start})
+	_, err = taker.Take(t.Context(), scores.Grade{
+		Answer: "0", Name: "helpful", Value: of(0), At: start,
+	})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 	require.ErrorAs(t, err, new(*heed.InputError))
 	assert.InDelta(t, 1, worth(t, agent, "0"), 1e-9)
