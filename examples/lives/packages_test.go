@@ -54,7 +54,9 @@ func newPackagesOver(t *testing.T, between time.Duration, cfg learning.Config) *
 	require.NoError(t, err)
 	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.", Action: action})
 	require.NoError(t, err)
-	p.model = decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	p.model = decision.LLMFunc(func(
+		context.Context, decision.LLMRequest,
+	) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: p.says}, nil
 	})
 	p.decide, err = decision.New(ctx, decision.Config{Store: st, Now: now})
