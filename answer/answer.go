@@ -27,19 +27,19 @@
 // [Answer.Reception] collects the statements about the heuristic that answered (or about the
 // model), and says which of them count:
 //
-//	known of the answer                    implicit signal that counts       received
-//	nothing                                none                              unknown
-//	silence                                silence                           by the silence
-//	praise                                 an undo, else a success, if any   well; badly if it was undone
-//	a complaint                            the strongest negative one        badly
-//	praise and a complaint                 the strongest negative one        by that signal, else unknown
-//	an undo                                the strongest negative one        badly
-//	a failure or an ignore                 the strongest negative one        badly
-//	an expected success                    the success                       well
+//	known of the answer      implicit signal that counts       received
+//	nothing                  none                              unknown
+//	silence                  silence                           by the silence
+//	praise                   an undo, else a success, if any   well; badly if it was undone
+//	a complaint              the strongest negative one        badly
+//	praise and a complaint   the strongest negative one        by that signal, else unknown
+//	an undo                  the strongest negative one        badly
+//	a failure or an ignore   the strongest negative one        badly
+//	an expected success      the success                       well
 //
-// Judgements count each for themselves. Beside them at most one implicit signal counts. An ignore
-// and silence give way to an expected success, silence gives way to everything else that was
-// observed. An undo is a command, and nothing sets it aside.
+// Judgements count each for themselves. At most one implicit signal counts as well. An ignore and
+// silence give way to an expected success, silence gives way to everything else that was observed.
+// An undo is a command, and nothing sets it aside.
 //
 // # What counts for the arm
 //
@@ -109,7 +109,7 @@ type Reply struct {
 	Response  string  `json:"response,omitempty"` // the id of its trace
 	Text      string  `json:"text,omitempty"`
 	Cut       bool    `json:"cut,omitempty"`       // the model's text ends too early
-	Spare     bool    `json:"spare,omitempty"`     // a fallback answered, because the arm's model failed
+	Spare     bool    `json:"spare,omitempty"`     // a fallback answered: the arm's model failed
 	Heuristic string  `json:"heuristic,omitempty"` // that answered
 	Threshold float64 `json:"threshold,omitempty"` // the confidence that it needed to answer
 	Believed  float64 `json:"believed,omitempty"`  // the confidence that it had
@@ -124,20 +124,23 @@ type Reply struct {
 
 // A Prompt is what the model was shown, and what was withheld from it.
 type Prompt struct {
-	Shown     []string          `json:"shown,omitempty"`     // heuristics in the prompt
-	Compared  []Comparison      `json:"compared,omitempty"`  // heuristics that were withheld, beside the answer
-	Told      []string          `json:"told,omitempty"`      // heuristics that were withheld, but that the prompt or conversation says
-	Overruled map[string]string `json:"overruled,omitempty"` // heuristics, each with the rule that contradicts it
+	Shown []string `json:"shown,omitempty"` // heuristics in the prompt
+	// Compared are heuristics that were withheld, compared with the answer.
+	Compared []Comparison `json:"compared,omitempty"`
+	// Told are heuristics that were withheld, but that the prompt or the conversation contains.
+	Told []string `json:"told,omitempty"`
+	// Overruled are heuristics, each with the rule that contradicts it.
+	Overruled map[string]string `json:"overruled,omitempty"`
 	Rules     []string          `json:"rules,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 	Ways      []string          `json:"ways,omitempty"`     // ways of working that were recommended
 	Warnings  []string          `json:"warnings,omitempty"` // ways of working that were warned of
 }
 
-// A Comparison is a heuristic beside an answer of a model that was not shown the heuristic.
+// A Comparison is of a heuristic with an answer of a model that was not shown the heuristic.
 type Comparison struct {
 	HeuristicID string  `json:"heuristic"`            // never empty
-	Similarity  float64 `json:"similarity,omitempty"` // of its action and the model's answer, in [0, 1]
+	Similarity  float64 `json:"similarity,omitempty"` // of its action to the answer, in [0, 1]
 	Agrees      bool    `json:"agrees,omitempty"`     // the two are similar enough to mean the same
 }
 
@@ -159,26 +162,29 @@ type Fire struct {
 	Compared   []Comparison `json:"compared,omitempty"`
 	Shown      time.Time    `json:"shown,omitzero"`
 	Undo       time.Time    `json:"undo,omitzero"`   // the ends of its windows; zero: it has none
-	Ignore     time.Time    `json:"ignore,omitzero"` // likewise
+	Ignore     time.Time    `json:"ignore,omitzero"` // as for Undo
 	Silence    time.Time    `json:"silence,omitzero"`
-	Phrase     string       `json:"phrase,omitempty"` // in a later text, it shows how the answer turned out
-	Failure    bool         `json:"failure,omitempty"`
-	Due        time.Time    `json:"due,omitzero"`     // when to look at it again
-	Closed     bool         `json:"closed,omitempty"` // no message can change it any more
-	Lost       bool         `json:"lost,omitempty"`   // its heuristic was deleted
-	Counted    Counted      `json:"counted,omitzero"`
+	// Phrase shows how the answer turned out, if a later text contains it.
+	Phrase  string       `json:"phrase,omitempty"`
+	Failure bool         `json:"failure,omitempty"`
+	Due     time.Time    `json:"due,omitzero"`     // when to look at it again
+	Closed  bool         `json:"closed,omitempty"` // no message can change it any more
+	Lost    bool         `json:"lost,omitempty"`   // its heuristic was deleted
+	Counted FireEvidence `json:"counted,omitzero"`
 }
 
-// Counted is what of a fire is in the evidence, beside what its statements have in
+// FireEvidence is what of a fire is in the evidence, except for what its statements have in
 // [Statement].Credit.
-type Counted struct {
-	N        int               `json:"n,omitempty"`        // how often it has changed; it is part of the observations' ids
-	Implicit How               `json:"implicit,omitempty"` // the implicit signal that counts
-	Seen     *Credit           `json:"seen,omitempty"`     // that signal as it is in the confidence
-	Of       How               `json:"of,omitempty"`       // which signal Seen is
-	Fate     int               `json:"fate,omitempty"`
-	Ended    string            `json:"ended,omitempty"`  // the id of the observations of its fate
-	Agreed   map[string]Credit `json:"agreed,omitempty"` // what it was worth for the heuristics that were compared with it
+type FireEvidence struct {
+	// N is how often it has changed. It is part of the observations' ids.
+	N        int     `json:"n,omitempty"`
+	Implicit How     `json:"implicit,omitempty"` // the implicit signal that counts
+	Seen     *Credit `json:"seen,omitempty"`     // that signal as it is in the confidence
+	Of       How     `json:"of,omitempty"`       // which signal Seen is
+	Fate     int     `json:"fate,omitempty"`
+	Ended    string  `json:"ended,omitempty"` // the id of the observations of its fate
+	// Agreed is what it was worth for the heuristics that were compared with it.
+	Agreed map[string]Credit `json:"agreed,omitempty"`
 }
 
 // A Credit is an observation that a statement made in the evidence of a heuristic.

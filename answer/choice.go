@@ -43,7 +43,7 @@ type Choice struct {
 
 	// Of choices that package strategy keeps by itself.
 	Epoch   uint64   `json:"epoch,omitempty"`   // how often the session had ended
-	Number  uint64   `json:"number,omitempty"`  // how many choices the session had made for the item before
+	Number  uint64   `json:"number,omitempty"`  // of choices for the item before, in the session
 	Own     bool     `json:"own,omitempty"`     // the record has the id of the choice
 	Silent  bool     `json:"silent,omitempty"`  // silence was counted as evidence
 	Expired bool     `json:"expired,omitempty"` // no outcome came in time
@@ -61,14 +61,15 @@ type Setting struct {
 type Draw struct {
 	Arm    ArmID           `json:"arm"`
 	Sample float64         `json:"sample"`          // with the bonus
-	Bonus  float64         `json:"bonus,omitempty"` // the part of the sample that was added for exploration
+	Bonus  float64         `json:"bonus,omitempty"` // the part that was added for exploration
 	Belief evidence.Belief `json:"belief"`
 }
 
-// An ArmCredit is a part of the answer's worth as the arm was credited with it.
+// An ArmCredit is a part of the answer's worth as the arm was credited with it. It must not be used
+// concurrently.
 type ArmCredit struct {
 	Number uint64 // among the credits of the choice
-	Of     string // the statement: see [Part].Of
+	Of     string // the statement: see [ArmPart].Of
 	Value  float64
 	Trust  float64
 	Share  float64

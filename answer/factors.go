@@ -12,7 +12,7 @@ import (
 )
 
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
-// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns.
+// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns. It is immutable.
 type Factors struct {
 	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's
 	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
@@ -55,8 +55,8 @@ func (f *Factors) Validate() error {
 //
 // weight is the statement's own weight, and age is the time since the answer, at least 0. If p is
 // the person's share of positive judgements, (positive + Calibration/2) / (positive + negative +
-// Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and 1
-// for value 0; it is at least ½ and at most 2.
+// Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and
+// 1 for value 0; it is at least ½ and at most 2.
 //
 // The weight is at most 1e6. If it is 0, the judgement counts for nothing: leave it out, because a
 // Weight of 0 in a [Statement] means 1.

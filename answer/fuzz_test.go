@@ -31,10 +31,12 @@ func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{
 		`null`, `{"statements":[{}]}`,
 		`{"statements":[{"how":"dreamt","worth":-1},{"how":"dreamt","named":true}]}`,
-		`{"statements":[{"value":1,"weight":5e-324},{"by":"a","value":1,"weight":5e-324,"channel":"x"}]}`,
+		`{"statements":[{"value":1,"weight":5e-324},` +
+			`{"by":"a","value":1,"weight":5e-324,"channel":"x"}]}`,
 		`{"statements":[{"value":1,"weight":1.7e308},{"by":"a","value":1,"weight":1.7e308}]}`,
 		`{"statements":[{"n":18446744073709551615,"how":"outcome"}],"numbers":18446744073709551615}`,
-		`{"reply":{"spare":true},"choice":{"id":"00000000-0000-0000-0000-000000000000"},"fires":[{},{}]}`,
+		`{"reply":{"spare":true},"choice":{"id":"00000000-0000-0000-0000-000000000000"},` +
+			`"fires":[{},{}]}`,
 	} {
 		f.Add([]byte(text),
 			[]byte(`{"statements":[{"by":"a","value":1,"at":"2026-03-01T12:00:00Z"},{"how":"undo"}]}`))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Part is a statement as far as it counts for the arm.
-type Part struct {
+// An ArmPart is a statement as far as it counts for the arm.
+type ArmPart struct {
 	// names the statement; two statements of one source that replace each other differ
 	Of  string
 	How How
@@ -38,10 +38,10 @@ const (
 // The table of the package has the rules. Of several reported outcomes only the latest has a part,
 // and of several undos the one that arrived first. An expected outcome has none if an outcome was
 // reported. Statements about another heuristic than the one that answered have no part.
-func (a *Answer) Parts() (all []Part) {
+func (a *Answer) Parts() (all []ArmPart) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {
-		all = append(all, Part{
+		all = append(all, ArmPart{
 			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.armChannel(),
 			Source: s.By, Kind: s.Kind, At: s.At,
 			Value: value, Trust: trust, Share: left * share,
@@ -190,12 +190,12 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 
 // ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a
 // fallback answered, the failure counts, and no statement about the fallback's answer.
-func (a *Answer) ForArm() (parts []Part) {
+func (a *Answer) ForArm() (parts []ArmPart) {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:
 		return nil
 	case a.Reply != nil && a.Reply.Spare:
-		return []Part{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}
+		return []ArmPart{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}
 	}
 	for _, p := range a.Parts() {
 		if p.Share > 0 {

@@ -203,7 +203,7 @@ func TestForArm(t *testing.T) {
 	a.Choice = &answer.Choice{ID: uuid.UUID{1}}
 	require.Len(t, a.ForArm(), 1, "the ignore is set aside")
 	a.Reply = &answer.Reply{Spare: true}
-	assert.Equal(t, []answer.Part{
+	assert.Equal(t, []answer.ArmPart{
 		{Of: "failed", Channel: "error", At: start, Value: -1, Trust: 1, Share: 1},
 	}, a.ForArm())
 	worth, _, _ := a.Worth()

@@ -228,7 +228,7 @@ func say(t *rapid.T, a *answer.Answer, s answer.Statement) {
 		assert.True(t, has(before.Statements, on))
 		fallthrough
 	default:
-		assert.Contains(t, []answer.Effect{answer.Repeated, answer.Outdated, answer.Refused},
+		assert.Contains(t, []answer.Disposition{answer.Repeated, answer.Outdated, answer.Refused},
 			effect)
 		assert.Empty(t, gone)
 		assert.Equal(t, before, deep(t, a), "it changes nothing")

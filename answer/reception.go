@@ -1,7 +1,7 @@
 package answer
 
 // A Reception is all that is known of how a heuristic's answer was received, or the model's. It
-// follows from the statements alone, so their order does not matter.
+// follows from the statements alone, so their order does not matter. It must not be used concurrently.
 type Reception struct {
 	Praise, Complaint Sum // judgements and outcomes that hold
 	// The implicit signals; nil if there was none. Undo is the first one.
@@ -144,8 +144,8 @@ func (r *Reception) Fate(independent bool) int {
 // Agreement returns what an answer of the model is worth for a heuristic that was compared with it
 // and that the model had not seen. Negative worth speaks against the heuristic. An accepted answer
 // is worth agreement for a heuristic that agrees. An accepted or rejected answer is worth
-// disagreement against one that does not, so that nobody helps a heuristic by complaints about what
-// others say.
+// disagreement against one that does not, because complaints about what others say must not help a
+// heuristic.
 func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
 	how := r.Implicit(independent)
 	fate, sign := r.Fate(independent), r.Sign(how)

@@ -55,14 +55,14 @@ const (
 // implicit are the implicit signals. Of equally strong ones the first counts.
 var implicit = [...]How{Undo, Expected, Ignored, Silence}
 
-// A Statement is one fact about the quality of an answer.
+// A Statement is one fact about the quality of an answer. It must not be used concurrently.
 type Statement struct {
 	N       uint64     `json:"n"` // names the statement within the answer
 	How     How        `json:"how,omitempty"`
 	By      string     `json:"by,omitempty"` // who stated it, or did it
 	Kind    SourceKind `json:"kind,omitempty"`
 	Named   bool       `json:"named,omitempty"`   // By had a name, which may be forgotten since
-	Session string     `json:"session,omitempty"` // where it was stated, if not in the answer's session
+	Session string     `json:"session,omitempty"` // where it was stated, if not in the answer's
 	Channel string     `json:"channel,omitempty"`
 	Target  Target     `json:"target,omitempty"`
 	// Of is the heuristic that it is about. "" means the model's answer.
@@ -190,21 +190,21 @@ const (
 	MaxUndos  = 41  // undos of different people
 )
 
-// An Effect says what [Answer.Say] did with a statement.
-type Effect string
+// A Disposition says what [Answer.Say] did with a statement.
+type Disposition string
 
-// The effects.
+// The dispositions.
 const (
-	Holds    Effect = "holds"    // it is on the record
-	Repeated Effect = "repeated" // it was on the record already
-	Outdated Effect = "outdated" // its source has stated something later
-	Refused  Effect = "refused"  // there is no room, or the answer was taken back already
+	Holds    Disposition = "holds"    // it is on the record
+	Repeated Disposition = "repeated" // it was on the record already
+	Outdated Disposition = "outdated" // its source has stated something later
+	Refused  Disposition = "refused"  // there is no room, or the answer was taken back already
 )
 
 // Say adds a statement, and returns it as it is on the record: a new one, or for Repeated the one
 // that is there. It also returns the statements that had to go: those that this one replaces, and
 // one that made room. The caller takes back what they had counted.
-func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Effect) {
+func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Disposition) {
 	s.Named = s.By != ""
 	for i := range a.Statements {
 		o := &a.Statements[i]
@@ -274,8 +274,8 @@ func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &
 
 // room returns the place of the statement that has to go to make room for another one, -1 if there
 // is room, and false if there is none. A withdrawn statement goes first, and then the oldest one of
-// the source with the most statements, so that nobody takes the places of others. A statement that
-// counts never goes for one that takes back nothing.
+// the source with the most statements, so that no source takes the places of others. A statement
+// that counts never goes for one that takes back nothing.
 func room(all []Statement, s *Statement) (place int, ok bool) {
 	if s.How == Undo {
 		n := 0

@@ -108,7 +108,7 @@ func TestTheLatestStatementOfASourceHolds(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []answer.Statement
 		say    answer.Statement
-		effect answer.Effect
+		effect answer.Disposition
 		gone   []string
 		want   []string
 	}{
@@ -337,7 +337,7 @@ func TestTheBoundOfJudgementsAndOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []answer.Statement // after 98 people
 		say    answer.Statement
-		effect answer.Effect
+		effect answer.Disposition
 		gone   []string
 	}{
 		"the hundredth": {
@@ -564,7 +564,7 @@ func TestPeopleAreAtTheCausedPaths(t *testing.T) {
 	a.Edit(1, func(s *answer.Statement) {
 		s.Credit, s.Kept = credit("cid"), []answer.Credit{*credit("fay"), *credit("ann")}
 	})
-	a.Fires = []answer.Fire{{Counted: answer.Counted{
+	a.Fires = []answer.Fire{{Counted: answer.FireEvidence{
 		Seen: credit("dan"), Agreed: map[string]answer.Credit{"h": *credit("eve"),
 			"i": *credit("ann")},
 	}}}

@@ -30,7 +30,7 @@ func (s Scale) points() int {
 }
 
 // A Judgement is what a person states about an answer, or an outcome that a source reports. It can
-// come at any time.
+// come at any time. It is immutable.
 type Judgement struct {
 	// HeuristicID is the heuristic that answered. If it is empty, the model answered, and the
 	// judgement counts for what agreed with that: see [Fire].Compared.

@@ -17,7 +17,7 @@ type settlement struct {
 	a *account // of the heuristic; nil if the model answered
 	f *answer.Fire
 	r answer.Reception
-	c answer.Counted // as it will be
+	c answer.FireEvidence // as it will be
 }
 
 // settle brings what counts of the entry's answer in line with its statements. The evidence of a

@@ -29,7 +29,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 		return wrap("react", err)
 	}
 	var before answer.Answer
-	var effect answer.Effect
+	var effect answer.Disposition
 	err = a.change(ctx, id, func(tx *store.Tx, row *answer.Answer) (err error) {
 		before = *row
 		effect, err = a.reactIn(tx, row, s)
@@ -75,7 +75,7 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
 // did.
-func (a *Agent) reactIn(tx *store.Tx, r *answer.Answer, s answer.Statement) (answer.Effect, error) {
+func (a *Agent) reactIn(tx *store.Tx, r *answer.Answer, s answer.Statement) (answer.Disposition, error) {
 	s.Of = r.Heuristic()
 	numbers := r.Numbers
 	if err := a.say(tx, r, s); err != nil {

@@ -250,7 +250,7 @@ func (p *creditPlan) apply(a *answer.Answer) {
 
 // outcomeOf returns a part of an answer's worth as an outcome. Each has all that the answer took,
 // because its value is weighed against that.
-func (l *Learner) outcomeOf(a *answer.Answer, p *answer.Part) Outcome {
+func (l *Learner) outcomeOf(a *answer.Answer, p *answer.ArmPart) Outcome {
 	o := Outcome{
 		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source,
 		At:   p.At,

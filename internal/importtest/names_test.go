@@ -13,21 +13,27 @@ import (
 
 // oneConcept lists the types that several packages export under one name, as they are the same concept in each.
 var oneConcept = map[string]string{
-	"Answer":   "what was answered to an event",
-	"Arm":      "one of the ways that are chosen among; in loop with what it takes to go it",
-	"Config":   "what a package is configured with",
-	"Event":    "something that happened; in loop one that wants an answer",
-	"Outcome":  "what came of a thing that was tried",
-	"Plan":     "what is known before the work begins; in loop all of it",
-	"Query":    "what is asked for",
-	"Reaction": "what a person makes of an answer",
-	"Reset":    "an order to forget what was learned, with actor and reason",
-	"Result":   "what a call came to",
-	"Standing": "how a thing stands: its belief, and what that came of",
-	"State":    "where a thing is in its life",
-	"Status":   "what there is, for people and tools",
-	"Store":    "store.Store, and what implements it",
-	"Strategy": "the strategies of three design documents, each its package's way of doing its work",
+	"Answer":      "what was answered to an event",
+	"Arm":         "one of the ways that are chosen among; in loop with what it takes to go it",
+	"Choice":      "an arm that was chosen",
+	"Config":      "what a package is configured with",
+	"Credit":      "what a judgement of an answer earns",
+	"Disposition": "what became of a statement, or of an outcome",
+	"Event":       "something that happened; in loop one that wants an answer",
+	"Fire":        "an answer that was shown, by a heuristic or the model",
+	"Outcome":     "what came of a thing that was tried",
+	"Plan":        "what is known before the work begins; in loop all of it",
+	"Query":       "what is asked for",
+	"Reaction":    "what a person makes of an answer",
+	"Reply":       "what was answered; in loop by a model that the framework asked",
+	"Reset":       "an order to forget what was learned, with actor and reason",
+	"Result":      "what a call came to",
+	"Standing":    "how a thing stands: its belief, and what that came of",
+	"Statement":   "one fact about the quality of an answer",
+	"State":       "where a thing is in its life",
+	"Status":      "what there is, for people and tools",
+	"Store":       "store.Store, and what implements it",
+	"Strategy":    "the strategies of three design documents, each its package's way of doing its work",
 }
 
 // A reader who knows a type knows all types of its name.
@@ -61,7 +67,8 @@ func typesOf(pkgs []pkg) map[string][]string {
 			for _, decl := range p.files[file].Decls {
 				if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
 					for _, spec := range d.Specs {
-						if name := spec.(*ast.TypeSpec).Name; name.IsExported() {
+						one := spec.(*ast.TypeSpec)
+						if name := one.Name; name.IsExported() && !one.Assign.IsValid() { // an alias is the same type
 							owners[name.Name] = append(owners[name.Name], p.dir)
 						}
 					}
