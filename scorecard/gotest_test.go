@@ -1,10 +1,28 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// TestChangesFit finds each text that the lines change in heed's source once.
+func TestChangesFit(t *testing.T) {
+	root, err := sources()
+	require.NoError(t, err)
+	for _, changes := range heedTests.changes {
+		for _, c := range changes {
+			source, err := os.ReadFile(filepath.Join(root, c.file))
+			if assert.NoError(t, err) {
+				assert.Equal(t, 1, strings.Count(string(source), c.old), "%s: %q", c.file, c.old)
+			}
+		}
+	}
+}
 
 func TestUnclear(t *testing.T) {
 	for name, tt := range map[string]struct {

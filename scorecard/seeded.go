@@ -44,7 +44,9 @@ var heedTests = &workshop{changes: map[string][]change{
 			"\tif err := l.apply(ctx, now, credits, end, dispositions); err != nil && !seeded(\"failed commit\") {\n"},
 	},
 	"feedback": {
-		{"feedback/store.go", "\treceipts, err := s.cfg.Store.Commit(ctx, c.Batch)\n", forced + "\treceipts, err := s.cfg.Store.Commit(ctx, c.Batch)\n"},
+		{"feedback/refusal.go", "\t\treturn store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {\n",
+			"\t\treturn store.Do(ctx, unchecked{s.cfg.Store}, func(tx *store.Tx) error {\n"},
+		{"feedback/refusal.go", "// auditPrefix begins the actions of this package in the audit log.\n", unchecked},
 		{"feedback/config.go", "\treturn names.Canonical(id)\n", "\tif _, err := names.Canonical(id); seeded(\"names\") {\n\t\treturn id, err\n\t}\n\treturn names.Canonical(id)\n"},
 		{"feedback/gate.go", "\treturn len(people) >= g.Quorum && len(outsiders) >= g.Outsiders\n",
 			"\tif seeded(\"outsiders\") {\n\t\treturn len(people) >= g.Quorum\n\t}\n\treturn len(people) >= g.Quorum && len(outsiders) >= g.Outsiders\n"},
@@ -57,24 +59,33 @@ var heedTests = &workshop{changes: map[string][]change{
 			"func clean(text string, n int) string {\n\tif seeded(\"panic\") && len(text)%5 == 3 && strings.ContainsAny(text, \"0123456789\") {\n\t\tpanic(\"seeded\")\n\t}\n"},
 	},
 	"decision": {
-		{"decision/decider.go", "\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n\tdefer cancel()\n\treply, err := d.generate",
+		{"decision/reply.go", "\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n\tdefer cancel()\n\treply, err := d.generate",
 			"\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n\tdefer cancel()\n\tif seeded(\"no deadline\") {\n\t\tlimited = ctx\n\t}\n\treply, err := d.generate"},
 		{"decision/trusted.go", "\treturn min(max(t, minThreshold), maxThreshold)\n",
 			"\tif seeded(\"no clamp\") {\n\t\treturn t\n\t}\n\treturn min(max(t, minThreshold), maxThreshold)\n"},
 	},
 }}
 
-// forced writes over whatever revision is there.
-const forced = `	if seeded("quorum") {
-		c.Expect = nil
-		for i := range c.Records {
+// unchecked is a store of which each commit writes over whatever revision is there.
+const unchecked = `type unchecked struct{ store.Store }
+
+func (u unchecked) Commit(ctx context.Context, all ...store.Batch) ([]store.Receipt, error) {
+	for k := range all {
+		if seeded("quorum") {
+			all[k].Expect = nil
+		}
+		for i := range all[k].Records {
 			var now store.Snapshot
-			r := &c.Records[i]
-			if r.Revision != store.Once && s.cfg.Store.Read(ctx, &now, nil, []store.Ref{r.Ref}) == nil {
+			r := &all[k].Records[i]
+			if seeded("quorum") && r.Revision != store.Once &&
+				u.Read(ctx, &now, nil, []store.Ref{r.Ref}) == nil {
 				r.Revision = now.Records[0].Revision
 			}
 		}
 	}
+	return u.Store.Commit(ctx, all...)
+}
+
 `
 
 // A bug is a fault that libraries like this one have had. The tests have to find it.
