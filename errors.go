@@ -15,12 +15,14 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrDamaged says that the store holds something that heed has not written, so that it can't be read.
 	ErrDamaged = errors.New("damaged record")
-	// ErrOutcomeUnknown means that a store cannot tell whether it applied a commit, for example because the connection broke
-	// before the reply. The commit was applied as a whole or not at all. store.Do reads again and repeats the step.
+	// ErrOutcomeUnknown means that a store cannot tell whether it applied a commit, for example
+	// because the connection broke before the reply. The commit was applied as a whole or not at
+	// all. store.Do reads again and repeats the step.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// A SizeError reports a record or a commit that is larger than stores accept. The call that returned it has changed nothing.
+// A SizeError reports a record or a commit that is larger than stores accept. The call that
+// returned it has changed nothing.
 type SizeError struct {
 	What string // what is too large, such as "Records[3].Body"
 	Size int    // in bytes of a body, or changes of a commit

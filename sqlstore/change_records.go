@@ -139,8 +139,8 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 	return found, err
 }
 
-// hold locks records before all else, in the order in which heed_commit does it: by their hashes. So two
-// commits, in steps or by the function, do not wait for each other's records.
+// hold locks records before all else, in the order in which heed_commit does it: by their hashes.
+// So two commits, in steps or by the function, do not wait for each other's records.
 func (c *change) hold() error {
 	if c.t.db.dialect.embedded() || c.alone {
 		return nil

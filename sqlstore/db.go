@@ -316,8 +316,8 @@ func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, 
 	return t, db.commit(ctx, sqlTx)
 }
 
-// commit ends a transaction. Its error wraps [heed.ErrOutcomeUnknown], unless it is certain that the
-// database did not apply the transaction.
+// commit ends a transaction. Its error wraps [heed.ErrOutcomeUnknown], unless it is certain that
+// the database did not apply the transaction.
 func (db *database) commit(ctx context.Context, sqlTx *sql.Tx) error {
 	if err := ctx.Err(); err != nil { // COMMIT is not sent
 		return err
@@ -350,7 +350,8 @@ func (db *database) notApplied(err error) bool {
 		return false
 	case state == "57014": // query_canceled
 		return true
-	default: // a constraint, the state of the transaction, a rollback; any other may be a server that stops
+	// a constraint, the state of the transaction, a rollback; any other may be a server that stops
+	default:
 		return slices.Contains([]string{"23", "25", "40"}, state[:min(2, len(state))])
 	}
 }

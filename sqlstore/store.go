@@ -83,9 +83,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns the store in a database. It makes heed's tables where there are none. Tables of a newer
-// heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open one database at
-// once.
+// Open returns the store in a database. It makes heed's tables where there are none. Tables of a
+// newer heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open one
+// database at once.
 //
 // There may be one Config. The handle stays the caller's, who closes it after the last use of the store, and may use it for
 // other things meanwhile.
@@ -143,9 +143,10 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 // written. Lists leave such rows out. A read by name is an error.
 func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
 
-// Commit implements [store.Store]. It returns [heed.ErrOutcomeUnknown], with the database's error, if
-// COMMIT was sent and there was no reply, and if the context ended before the reply. In SQLite an error
-// of the disk during COMMIT is one, too, because a crash may bring back what the disk was given.
+// Commit implements [store.Store]. It returns [heed.ErrOutcomeUnknown], with the database's error,
+// if COMMIT was sent and there was no reply, and if the context ended before the reply. In SQLite
+// an error of the disk during COMMIT is one, too, because a crash may bring back what the disk was
+// given.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
 	if err != nil {
