@@ -12,7 +12,8 @@ import (
 )
 
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
-// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns. It is immutable.
+// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns. It is
+// immutable.
 type Factors struct {
 	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's
 	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.

@@ -1,7 +1,8 @@
 package answer
 
 // A Reception is all that is known of how a heuristic's answer was received, or the model's. It
-// follows from the statements alone, so their order does not matter. It must not be used concurrently.
+// follows from the statements alone, so their order does not matter. It must not be used
+// concurrently.
 type Reception struct {
 	Praise, Complaint Sum // judgements and outcomes that hold
 	// The implicit signals; nil if there was none. Undo is the first one.

@@ -75,7 +75,9 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
 // did.
-func (a *Agent) reactIn(tx *store.Tx, r *answer.Answer, s answer.Statement) (answer.Disposition, error) {
+func (a *Agent) reactIn(
+	tx *store.Tx, r *answer.Answer, s answer.Statement,
+) (answer.Disposition, error) {
 	s.Of = r.Heuristic()
 	numbers := r.Numbers
 	if err := a.say(tx, r, s); err != nil {

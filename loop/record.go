@@ -148,7 +148,9 @@ func (a *Agent) settle(
 // credit brings the arm's evidence in line with what the record of an answer has. before is what
 // counted before the step: if that is the same, an arm that is not configured any more is not
 // looked at again.
-func (a *Agent) credit(tx *store.Tx, r *answer.Answer, before []answer.ArmPart, stands *error) error {
+func (a *Agent) credit(
+	tx *store.Tx, r *answer.Answer, before []answer.ArmPart, stands *error,
+) error {
 	learner := a.Strategy()
 	if learner == nil || r.Choice == nil || a.frozen.Load() {
 		return nil

@@ -142,7 +142,9 @@ func newPupil(ctx context.Context, guarded bool, heuristics ...string) (*pupil, 
 }
 
 func (p *pupil) judge(ctx context.Context, heuristic, event, person string, value float64) error {
-	_, err := p.Judge(ctx, learning.Judgement{HeuristicID: heuristic, EventID: event, Person: person, Value: value})
+	_, err := p.Judge(ctx, learning.Judgement{
+		HeuristicID: heuristic, EventID: event, Person: person, Value: value,
+	})
 	return err
 }
 

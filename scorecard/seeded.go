@@ -46,7 +46,10 @@ var heedTests = &workshop{changes: map[string][]change{
 	"feedback": {
 		{"feedback/refusal.go", "\t\treturn store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {\n",
 			"\t\treturn store.Do(ctx, unchecked{s.cfg.Store}, func(tx *store.Tx) error {\n"},
-		{"feedback/refusal.go", "// auditPrefix begins the actions of this package in the audit log.\n", unchecked},
+		{
+			"feedback/refusal.go",
+			"// auditPrefix begins the actions of this package in the audit log.\n", unchecked,
+		},
 		{"feedback/config.go", "\treturn names.Canonical(id)\n", "\tif _, err := names.Canonical(id); seeded(\"names\") {\n\t\treturn id, err\n\t}\n\treturn names.Canonical(id)\n"},
 		{"feedback/gate.go", "\treturn len(people) >= g.Quorum && len(outsiders) >= g.Outsiders\n",
 			"\tif seeded(\"outsiders\") {\n\t\treturn len(people) >= g.Quorum\n\t}\n\treturn len(people) >= g.Quorum && len(outsiders) >= g.Outsiders\n"},
@@ -59,7 +62,8 @@ var heedTests = &workshop{changes: map[string][]change{
 			"func clean(text string, n int) string {\n\tif seeded(\"panic\") && len(text)%5 == 3 && strings.ContainsAny(text, \"0123456789\") {\n\t\tpanic(\"seeded\")\n\t}\n"},
 	},
 	"decision": {
-		{"decision/reply.go", "\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n\tdefer cancel()\n\treply, err := d.generate",
+		{"decision/reply.go", "\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n" +
+			"\tdefer cancel()\n\treply, err := d.generate",
 			"\tlimited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n\tdefer cancel()\n\tif seeded(\"no deadline\") {\n\t\tlimited = ctx\n\t}\n\treply, err := d.generate"},
 		{"decision/trusted.go", "\treturn min(max(t, minThreshold), maxThreshold)\n",
 			"\tif seeded(\"no clamp\") {\n\t\treturn t\n\t}\n\treturn min(max(t, minThreshold), maxThreshold)\n"},

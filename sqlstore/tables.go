@@ -41,8 +41,8 @@ func Schema(dialect Dialect) (fs.FS, error) {
 	return fs.Sub(tableFiles, strings.TrimSuffix(dialect.tableFiles(), "/"))
 }
 
-// A SchemaError reports tables that this program does not open: those of a newer heed, or of an
-// earlier layout.
+// A SchemaError reports tables that this program does not open, because a newer heed or an earlier
+// layout made them.
 type SchemaError struct {
 	Found int // the version of the tables
 	Known int // the version that this program works with

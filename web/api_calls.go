@@ -367,7 +367,8 @@ func (a *api) react(ctx context.Context, _ *caller, in *reactCall) (none, error)
 		return none{}, lacks("agent")
 	}
 	return none{}, a.cfg.Agent.React(ctx, in.Answer, loop.Reaction{
-		Person: in.Person, Channel: in.Channel, Target: answer.Target(in.Target), Value: in.Value, Weight: in.Weight, At: in.At,
+		Person: in.Person, Channel: in.Channel, Target: answer.Target(in.Target), Value: in.Value,
+		Weight: in.Weight, At: in.At,
 	})
 }
 

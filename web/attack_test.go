@@ -203,7 +203,10 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 		all = append(all, p)
 		for _, person := range []string{"lee", "zoe"} {
 			if text[0] != 'N' || text[1] != 'e' {
-				_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: person, Reason: say("seen it")})
+				_, err = rules.Review(ctx, feedback.Review{
+					Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: person,
+					Reason: say("seen it"),
+				})
 				require.NoError(w, err)
 			}
 		}

@@ -41,7 +41,8 @@ func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {
 
 func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 	after, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
-		Proposal: d.id, Decision: feedback.Approved, Actor: d.person, Reason: d.reason, Hash: d.hash, Override: d.form["override"],
+		Proposal: d.id, Decision: feedback.Approved, Actor: d.person, Reason: d.reason, Hash: d.hash,
+		Override: d.form["override"],
 	})
 	if err != nil {
 		return "", err
@@ -61,7 +62,9 @@ func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = h.cfg.Feedback.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason})
+	_, err = h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
+		Proposal: p.ID, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
+	})
 	return h.link("/proposal", "id", d.id, "done", "rejected"), err
 }
 

@@ -14,13 +14,54 @@ const (
 
 var subjects = []subject{
 	{"evidence", nil, []string{"evidence", "memstore", "learning", "strategy"}},
-	{"feedback", []string{"refusal", "check_text", "check", "conflict", "evaluate", "gate", "move", "proposal", "rules", "similarity"}, []string{"feedback", "loop"}},
+	{
+		"feedback",
+		[]string{
+			"refusal", "check_text", "check", "conflict", "evaluate", "gate", "move", "proposal",
+			"rules", "similarity",
+		},
+		[]string{"feedback", "loop"},
+	},
 	{"answer", []string{"parts", "reception", "statement"}, []string{"answer", "learning", "loop"}},
-	{"learning", []string{"bayesian", "calibration", "confidence", "judge", "ledger", "pin", "settle", "signal", "weigh"}, []string{"learning", "loop"}},
-	{"strategy", []string{"credit", "credit_in", "correct", "outcome", "own", "pooling", "propensity", "segment", "silence", "two_level"}, []string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"}},
-	{"patterns", []string{"criterion", "decide", "maturity", "outcome", "plan", "recorder", "score", "standing"}, []string{"patterns"}},
-	{"memstore", []string{"cells", "engine", "history", "known", "records", "table", "timeline", "txn", "txn_forget", "txn_taking"}, []string{"memstore", "store/storetest", "internal/dump"}},
-	{"sqlstore", []string{"change", "change_evidence", "change_limits", "change_records", "change_take", "rows", "tally"}, []string{faults, engines}},
+	{
+		"learning",
+		[]string{
+			"bayesian", "calibration", "confidence", "judge", "ledger", "pin", "settle", "signal",
+			"weigh",
+		},
+		[]string{"learning", "loop"},
+	},
+	{
+		"strategy",
+		[]string{
+			"credit", "credit_in", "correct", "outcome", "own", "pooling", "propensity", "segment",
+			"silence", "two_level",
+		},
+		[]string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"},
+	},
+	{
+		"patterns",
+		[]string{
+			"criterion", "decide", "maturity", "outcome", "plan", "recorder", "score", "standing",
+		},
+		[]string{"patterns"},
+	},
+	{
+		"memstore",
+		[]string{
+			"cells", "engine", "history", "known", "records", "table", "timeline", "txn",
+			"txn_forget", "txn_taking",
+		},
+		[]string{"memstore", "store/storetest", "internal/dump"},
+	},
+	{
+		"sqlstore",
+		[]string{
+			"change", "change_evidence", "change_limits", "change_records", "change_take", "rows",
+			"tally",
+		},
+		[]string{faults, engines},
+	},
 	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
 	{"internal/cells", nil, []string{"strategy"}},
 	{"internal/spread", nil, []string{"internal/spread", "strategy"}},

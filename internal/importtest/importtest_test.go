@@ -45,9 +45,11 @@ var table = map[string]row{
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
-	"strategy/money":       {library, shared, ". evidence store strategy strategy/offpolicy internal/..."},
-	"strategy/best":        {library, shared, ". evidence store strategy internal/..."},
-	"strategy/partition":   {library, shared, ". evidence store internal/..."},
+	"strategy/money": {
+		library, shared, ". evidence store strategy strategy/offpolicy internal/...",
+	},
+	"strategy/best":      {library, shared, ". evidence store strategy internal/..."},
+	"strategy/partition": {library, shared, ". evidence store internal/..."},
 
 	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},

@@ -33,7 +33,7 @@ var oneConcept = map[string]string{
 	"State":       "where a thing is in its life",
 	"Status":      "what there is, for people and tools",
 	"Store":       "store.Store, and what implements it",
-	"Strategy":    "the strategies of three design documents, each its package's way of doing its work",
+	"Strategy":    "the strategies of three documents, each its package's way of working",
 }
 
 // A reader who knows a type knows all types of its name.
@@ -68,7 +68,7 @@ func typesOf(pkgs []pkg) map[string][]string {
 				if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
 					for _, spec := range d.Specs {
 						one := spec.(*ast.TypeSpec)
-						if name := one.Name; name.IsExported() && !one.Assign.IsValid() { // an alias is the same type
+						if name := one.Name; name.IsExported() && !one.Assign.IsValid() { // no alias
 							owners[name.Name] = append(owners[name.Name], p.dir)
 						}
 					}

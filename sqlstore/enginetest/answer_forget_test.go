@@ -98,7 +98,8 @@ var keptIn = []kept{
 	{name: "postgres", open: func(t *testing.T) (dumper, func(string) int) {
 		at := postgresSchema(t)
 		handle := at.handle(t)
-		return at.store(t, sqlstore.Config{}), func(text string) int { return inTables(t, handle, text) }
+		find := func(text string) int { return inTables(t, handle, text) }
+		return at.store(t, sqlstore.Config{}), find
 	}},
 }
 

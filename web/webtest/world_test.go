@@ -133,7 +133,10 @@ func (w *world) reviews(t *testing.T) {
 		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"support"}}, Replaces: replaces, Actor: "eve", Reason: "I see it every week"})
 		require.NoError(t, err, text)
 		for _, person := range approvers {
-			p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: person, Reason: "I saw it, too"})
+			p, err = rules.Review(ctx, feedback.Review{
+				Proposal: p.ID, Decision: feedback.Approved, Hash: p.Hash(), Actor: person,
+				Reason: "I saw it, too",
+			})
 			require.NoError(t, err)
 		}
 		return p

@@ -229,7 +229,9 @@ func learningEpisodes() []episode {
 		{name: "Module.Put", before: opened, call: put},
 		{name: "Module.Fire", before: put, call: fire},
 		{name: "Module.Judge", before: calls(put, fire), call: over(func(ctx context.Context, m *learning.Module) error {
-			_, err := m.Judge(ctx, learning.Judgement{EventID: "e", HeuristicID: "h", Person: "ann", Value: -1, At: fixedNow})
+			_, err := m.Judge(ctx, learning.Judgement{
+				EventID: "e", HeuristicID: "h", Person: "ann", Value: -1, At: fixedNow,
+			})
 			return err
 		})},
 		{name: "Module.Undo", before: calls(put, fire), call: over(func(ctx context.Context, m *learning.Module) error {

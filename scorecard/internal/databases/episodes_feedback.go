@@ -39,7 +39,9 @@ func feedbackEpisodes() []episode {
 			return approve(ctx, s, "dan")
 		}),
 		reviewing("a rejection", waiting("cleo"), false, func(ctx context.Context, s *feedback.Service) error {
-			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: "before-1", Decision: feedback.Rejected, Actor: "dan", Reason: "no"})
+			_, err := s.Rules().Review(ctx, feedback.Review{
+				Proposal: "before-1", Decision: feedback.Rejected, Actor: "dan", Reason: "no",
+			})
 			return err
 		}),
 		reviewing("a rule is pinned", waiting("cleo", "dan"), true, func(ctx context.Context, s *feedback.Service) error {
@@ -51,7 +53,9 @@ func feedbackEpisodes() []episode {
 			p, err := s.Rules().Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: "olga", Reason: "x"})
 			for _, who := range []string{"cleo", "dan"} {
 				if err == nil {
-					_, err = s.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "x", Hash: p.Hash()})
+					_, err = s.Rules().Review(ctx, feedback.Review{
+						Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "x", Hash: p.Hash(),
+					})
 				}
 			}
 			return err

@@ -193,11 +193,16 @@ func (a *soaked) propose(ctx context.Context) error {
 	}
 	a.done += 2
 	if a.rng.IntN(4) > 0 {
-		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "no"})
+		_, err = rules.Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "no",
+		})
 		return err
 	}
 	for _, who := range []string{"cleo", "dan"} {
-		if _, err := rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "yes", Hash: p.Hash()}); err != nil {
+		r := feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "yes", Hash: p.Hash(),
+		}
+		if _, err := rules.Review(ctx, r); err != nil {
 			return err
 		}
 	}
