@@ -195,7 +195,7 @@ var deeds = []deed{
 
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
-	"Wants"}
+	"Wants", "JudgeWants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
 // must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.

@@ -79,14 +79,24 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
 // another wording than the module has read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
+	w = m.JudgeWants(heuristicIDs...)
+	for _, id := range heuristicIDs {
+		if id != "" {
+			w.Cells = append(w.Cells, m.answerCells(id, m.edition(id))...)
+		}
+	}
+	return w
+}
+
+// JudgeWants names what statements about these heuristics read, for a step that counts several.
+func (m *Module) JudgeWants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
 	for _, id := range heuristicIDs {
 		if id == "" {
 			continue
 		}
 		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
-		edition := m.edition(id)
-		w.Cells = append(m.confidenceCells(w.Cells, id, edition), m.answerCells(id, edition)...)
+		w.Cells = m.confidenceCells(w.Cells, id, m.edition(id))
 	}
 	return w
 }

@@ -60,6 +60,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	var f feedback.Feedback
 	err := a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		f = a.feedbackOf(r, c)
+		a.wantStatement(tx, r)
 		known, err := a.feedback.RecordIn(tx, f)
 		if err != nil || known { // then it counts already
 			return err

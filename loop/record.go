@@ -95,7 +95,7 @@ func (a *Agent) changeIn(
 	if err != nil {
 		return err
 	}
-	a.wantOf(tx, &row.Value)
+	a.wantArm(tx, &row.Value)
 	before := row.Value.ForArm()
 	if err := edit(&row.Value); err != nil {
 		return err
@@ -103,33 +103,12 @@ func (a *Agent) changeIn(
 	return a.settle(tx, row, before, stands)
 }
 
-// wantOf names what a statement about an answer may need to read: the heuristics that the answer
-// concerns.
-func (a *Agent) wantOf(tx *store.Tx, r *answer.Answer) {
-	if a.learning != nil {
-		tx.Want(a.learning.Wants(heuristicsOf(r)...))
-	}
+// wantArm names what crediting the arm of an answer reads, so that it is read together with what a
+// statement needs.
+func (a *Agent) wantArm(tx *store.Tx, r *answer.Answer) {
 	if learner := a.Strategy(); learner != nil && r.Choice != nil {
 		tx.Want(learner.CreditWants(r))
 	}
-}
-
-// heuristicsOf returns the heuristics that statements about an answer concern.
-func heuristicsOf(r *answer.Answer) (ids []string) {
-	add := func(id string) {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	for i := range r.Fires {
-		add(r.Fires[i].Heuristic)
-		for _, c := range r.Fires[i].Compared {
-			add(c.HeuristicID)
-		}
-	}
-	add(r.Heuristic())
-	add(r.Reply.Reinforced)
-	return ids
 }
 
 // settle credits the arm of an answer and puts its record. If something can't be replaced in the

@@ -107,7 +107,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			if row.Revision > 0 && a.due(&row.Value, now) {
 				rows = append(rows, row)
 				if row.Value.Reply != nil {
-					a.wantOf(tx, &row.Value)
+					a.wantStatement(tx, &row.Value)
 				}
 			}
 		}
@@ -133,6 +133,21 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 		errs = append(errs, a.silent(ctx, []string{id}, now))
 	}
 	return errors.Join(errs...)
+}
+
+// wantStatement names what a statement about an answer reads, for a step that also reads for others.
+func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
+	a.wantArm(tx, r)
+	if a.learning == nil {
+		return
+	}
+	for i := range r.Fires {
+		f := &r.Fires[i]
+		tx.Want(a.learning.JudgeWants(f.Heuristic))
+		for _, c := range f.Compared {
+			tx.Want(a.learning.JudgeWants(c.HeuristicID))
+		}
+	}
 }
 
 // timeOut counts silence about an answer.
