@@ -135,7 +135,8 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// wantStatement names what a statement about an answer reads, for a step that also reads for others.
+// wantStatement names what a statement about an answer reads, for a step that also reads for
+// others.
 func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
 	a.wantArm(tx, r)
 	if a.learning == nil {
