@@ -26,8 +26,7 @@ func feedbackEpisodes() []episode {
 			if err := corrected(ctx, s, "ann", "bob"); err != nil {
 				return err
 			}
-			_, err := s.Evaluate(ctx, "decision of ann")
-			if err != nil {
+			if _, err := s.Evaluate(ctx, "decision of ann"); err != nil {
 				return err
 			}
 			return evaluateBobs(ctx, s)
