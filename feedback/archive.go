@@ -373,7 +373,7 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, by importer) e
 			return cmp.Or(err, errKnown)
 		}
 		now := s.now()
-		c.tell(s.entry(now, by.who, "import", p.ID, by.reason))
+		c.tell(c.entry(s, now, by.who, "import", p.ID, by.reason))
 		return s.imported(c, p.at(0), by, now)
 	})
 	return err
@@ -460,7 +460,7 @@ func (s *Service) importRule(ctx context.Context, r Rule, by importer) error {
 		}
 		r.Since, r.Effect, r.RetireProposed = now, Effect{}, time.Time{}
 		c.write(ruleKind.record(r))
-		c.tell(s.entry(now, by.who, "import", r.ID, by.reason))
+		c.tell(c.entry(s, now, by.who, "import", r.ID, by.reason))
 		if r.Status == StateActive {
 			c.notice(heed.Activated{Component: component, At: now, Subject: r.ID})
 		}

@@ -95,7 +95,7 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 // evaluated stores a classified feedback together with those that are promoted by it. Their
 // rationale stays out of the audit log: it may be a model's, and name people.
 func (s *Service) evaluated(c *change, r Feedback, promoted []Feedback) {
-	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
+	entry := c.entry(s, s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
 	c.write(feedbackKind.record(r))
 	c.tell(entry)
@@ -108,7 +108,7 @@ func (s *Service) evaluated(c *change, r Feedback, promoted []Feedback) {
 // promoting writes what stands with another feedback from now on.
 func (s *Service) promoting(c *change, who string, promoted []Feedback) {
 	for _, p := range promoted {
-		e := s.entry(s.now(), who, "promote", p.ID, "stands with "+p.Cluster)
+		e := c.entry(s, s.now(), who, "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}
 		c.write(feedbackKind.record(p))
 		c.tell(e)
@@ -525,7 +525,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 			}
 			r.Resolution, r.Resolver = o.Reason, who
 			c.write(feedbackKind.record(r))
-			c.tell(s.entry(now, who, "resolve", r.ID, o.Reason))
+			c.tell(c.entry(s, now, who, "resolve", r.ID, o.Reason))
 			s.promoting(c, who, promoted)
 			return nil
 		})

@@ -109,14 +109,14 @@ func (s *Service) proposeMembers(
 	case n.draft == nil:
 		return nil, errDecided
 	}
-	opened = s.fromCluster(cluster, n.draft, last, members)
+	opened = s.fromCluster(c, cluster, n.draft, last, members)
 	if err := s.opened(c, opened, n.disputed...); err != nil {
 		return nil, err
 	}
 	if last != nil && last.Status == StatePending { // it has expired
 		s.expired(c, *last, opened.Created)
 	}
-	c.tell(s.entry(opened.Created, "", "propose", opened.ID, "cluster "+cluster))
+	c.tell(c.entry(s, opened.Created, "", "propose", opened.ID, "cluster "+cluster))
 	return opened, nil
 }
 
@@ -129,9 +129,9 @@ func (s *Service) waits(p *Proposal) bool {
 }
 
 // fromCluster returns the proposal of a cluster.
-func (s *Service) fromCluster(cluster string, d *Draft, last *Proposal,
+func (s *Service) fromCluster(c *change, cluster string, d *Draft, last *Proposal,
 	members []Feedback) *Proposal {
-	p := &Proposal{ID: s.cfg.NewID(), Draft: d.clone(), Cluster: cluster}
+	p := &Proposal{ID: c.ID(s.cfg.NewID), Draft: d.clone(), Cluster: cluster}
 	if last != nil {
 		p.Previous = last.ID
 	}
@@ -237,7 +237,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 		return nil, nil
 	}
 	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
-	c.tell(s.entry(s.now(), "", "extend", p.ID, p.Summary))
+	c.tell(c.entry(s, s.now(), "", "extend", p.ID, p.Summary))
 	c.write(proposalKind.record(*p))
 	return p, nil
 }
@@ -414,7 +414,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	revision, err := s.step(ctx, s.governing, func(c *change) error {
 		now := s.now()
 		p = form.at(0)
-		p.ID = s.cfg.NewID()
+		p.ID = c.ID(s.cfg.NewID)
 		s.fill(&p, evidence, now)
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
@@ -425,7 +425,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if waits, err := s.consolidating(c.Tx, form.Supersedes, now); err != nil || waits {
 			return err
 		}
-		c.tell(s.entry(now, "", "propose", p.ID,
+		c.tell(c.entry(s, now, "", "propose", p.ID,
 			fmt.Sprintf("consolidates %d rules", len(form.Supersedes))))
 		return s.opened(c, &p)
 	})

@@ -171,7 +171,7 @@ func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) (done b
 func (s *Service) expired(c *change, p Proposal, now time.Time) {
 	closeAs(&p, StateExpired, "", "nobody decided in time", now)
 	c.write(proposalKind.record(p))
-	c.tell(s.entry(now, "", "expire", p.ID, p.Reason))
+	c.tell(c.entry(s, now, "", "expire", p.ID, p.Reason))
 }
 
 func closeAs(p *Proposal, status State, who, reason string, now time.Time) {
@@ -272,9 +272,9 @@ func (s *Service) activate(c *change, p *Proposal, who, reason string, now time.
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
 	}
-	activated := s.entry(now, who, "activate", p.ID, reason)
+	activated := c.entry(s, now, who, "activate", p.ID, reason)
 	activated.Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
-	c.tell(s.entry(now, who, "approve", p.ID, reason), activated)
+	c.tell(c.entry(s, now, who, "approve", p.ID, reason), activated)
 	c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.in(c.Tx, id)
@@ -287,7 +287,7 @@ func (s *Service) activate(c *change, p *Proposal, who, reason string, now time.
 		old.Status, old.SupersededBy, old.Left, old.RetireProposed = StateSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
 		c.write(ruleKind.record(old))
-		c.tell(s.entry(now, who, "supersede", id, "by "+rule.ID))
+		c.tell(c.entry(s, now, who, "supersede", id, "by "+rule.ID))
 		c.notice(heed.Retired{Component: component, At: now, Subject: id, Reason: "superseded"})
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
@@ -301,9 +301,9 @@ func (s *Service) changeRule(c *change, p *Proposal, who, reason string, now tim
 	if err != nil {
 		return err
 	}
-	done := s.entry(now, who, strings.ToLower(string(p.Change)), rule.ID, reason)
+	done := c.entry(s, now, who, strings.ToLower(string(p.Change)), rule.ID, reason)
 	done.Details = map[string]string{"proposal": p.ID, "hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
-	c.tell(s.entry(now, who, "approve", p.ID, reason), done)
+	c.tell(c.entry(s, now, who, "approve", p.ID, reason), done)
 	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}

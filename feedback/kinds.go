@@ -323,6 +323,15 @@ type change struct {
 	notices []heed.Notice // for the observer, after the commit
 }
 
+// entry returns an entry of the audit log that has the same id if the step runs again.
+func (c *change) entry(
+	s *Service, now time.Time, actor, action, subject, reason string,
+) store.AuditEntry {
+	e := s.entry(now, actor, action, subject, reason)
+	e.ID = c.ID(func() string { return e.ID })
+	return e
+}
+
 func (c *change) write(records ...store.Record) {
 	for _, r := range records {
 		c.Put(r)

@@ -206,11 +206,11 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		switch {
 		case retire && s.cfg.Measuring.Retire:
 			rule.Status, rule.Left, rule.RetireProposed = StateRetired, now, time.Time{}
-			c.tell(s.entry(now, "", "retire", rule.ID, why))
+			c.tell(c.entry(s, now, "", "retire", rule.ID, why))
 			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: why})
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
-			c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
+			c.tell(c.entry(s, now, "", "propose-retirement", rule.ID, why))
 		case !e.unfit():
 			rule.RetireProposed = time.Time{}
 		}

@@ -149,7 +149,7 @@ func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 		return err
 	}
 	tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.criterionCells, Item: name}}})
-	tx.Put(r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil))
+	tx.Put(r.audit(tx.ID(r.cfg.NewID), r.cfg.Now(), by, "reset_criterion", name, nil))
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
 		tx.Put(r.kinds.errors.Removal(e.ID, e.Revision))
 	}
 	now, step := stored(r.cfg.Now()), r.step(tx)
-	id := r.cfg.Name + ":review:" + r.cfg.NewID()
+	id := r.cfg.Name + ":review:" + tx.ID(r.cfg.NewID)
 	step.entries = append(step.entries, id)
 	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by,
 		RecordedAt: now}, store.Once)

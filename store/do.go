@@ -33,8 +33,9 @@ import (
 // that case.
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	var unknown error // of an earlier run, which may have taken effect
+	var drawn []string
 	for try := 1; ; try++ {
-		tx := &Tx{ctx: ctx, store: st}
+		tx := &Tx{ctx: ctx, store: st, drawn: &drawn}
 		err := tx.run(step)
 		again := repeats(err) || err != nil && tx.recovers(err)
 		err = withEarlier(err, unknown)

@@ -17,6 +17,8 @@ import (
 type Tx struct {
 	ctx   context.Context
 	store Store
+	drawn *[]string // by ID, in all runs of the step
+	draws int       // by ID, in this run
 
 	wants   Wants
 	fetches int // how often the store was read
@@ -430,6 +432,19 @@ func (tx *Tx) State(key any, first func() any) any {
 	}
 	tx.states[key] = state
 	return state
+}
+
+// ID returns an id that draw makes. If the step runs again, the n-th call returns the same id as
+// before, so that a run that took effect and the run after it write the same records.
+func (tx *Tx) ID(draw func() string) string {
+	if tx.drawn == nil {
+		return draw()
+	}
+	if tx.draws == len(*tx.drawn) {
+		*tx.drawn = append(*tx.drawn, draw())
+	}
+	tx.draws++
+	return (*tx.drawn)[tx.draws-1]
 }
 
 // Then has f called when this run of the step is over, the last f first: with the receipt after a

@@ -345,8 +345,8 @@ func (s *scratch) reset() {
 // raced reports whether a call that has failed with this error should be made again, as by
 // [store.Do].
 func raced(err error) bool {
-	again := errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown)
-	return again && !errors.As(err, new(*heed.SettingsError))
+	return errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)) &&
+		!errors.Is(err, heed.ErrOutcomeUnknown)
 }
 
 // repeat calls try, and again as the rules of [store.Do] have it. The first call costs nothing more
