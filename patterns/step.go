@@ -164,7 +164,9 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 		d.put(p)
 	}
 	if cause != "" {
-		done := Transition{d.tx.ID(d.r.cfg.NewID), id, before.State, p.State, stored(d.now), actor, cause}
+		done := Transition{
+			d.tx.ID(d.r.cfg.NewID), id, before.State, p.State, stored(d.now), actor, cause,
+		}
 		d.transitions = append(d.transitions, done)
 		d.used = append(d.used, [2]bool{inUse(&before, done.From), inUse(&p, done.To)})
 		d.r.kinds.transitions.Put(d.tx, done, store.Once)
