@@ -253,6 +253,7 @@ func sound(t require.TestingT, a *answer.Answer) {
 		case answer.Undo:
 			undos[s.Of]++
 			assert.LessOrEqual(t, undos[s.Of], answer.MaxUndos)
+		default:
 		}
 	}
 	assert.LessOrEqual(t, stated, answer.MaxStated)

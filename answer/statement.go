@@ -235,7 +235,8 @@ func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Dispos
 	}
 	a.Numbers++
 	s.N = a.Numbers
-	a.Statements = append(kept, s)
+	kept = append(kept, s)
+	a.Statements = kept
 	return s, gone, Holds
 }
 

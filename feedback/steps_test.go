@@ -30,7 +30,6 @@ func noting(t *testing.T) (*world, *failing.Store) {
 	sound := newStore(t, nil)
 	require.NoError(t, sound.Declare(ctx, notes.Kind))
 	st := &failing.Store{Store: sound}
-	//nolint:forbidigo // the store has this clock
 	return newWorld(t, feedback.Config{Store: st, Now: time.Now}), st
 }
 
@@ -128,7 +127,6 @@ func (q *quick) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 func TestAConflictRunsTheStepAgain(t *testing.T) {
 	sound, _ := noting(t)
 	q := &quick{Store: sound.store, times: 1}
-	//nolint:forbidigo // the store has this clock
 	w := newWorld(t, feedback.Config{Store: q, Now: time.Now})
 	f := w.correction("ann", long)
 	q.before = func() {
@@ -156,7 +154,7 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 	d := rule("Do not name a database")
 	d.Check.Forbid = "(?i)postgres"
 	r := w.activate(d)
-	other := newWorld(t, feedback.Config{Store: st, Now: time.Now}) //nolint:forbidigo // likewise
+	other := newWorld(t, feedback.Config{Store: st, Now: time.Now})
 	for round := range 2 {
 		st.Fail(0, false)
 		id := fmt.Sprint("answer", round)
@@ -258,7 +256,6 @@ func TestDraftsThatWereNotStoredAreForgotten(t *testing.T) {
 	st := &failing.Store{Store: sound}
 	var asked *feedback.Draft
 	w := newWorld(t, feedback.Config{
-		//nolint:forbidigo // the store has this clock
 		Store: st, Now: time.Now, NewID: func() string { return "same" },
 		Authorize: func(_ context.Context,
 			act feedback.Act) error {
@@ -272,7 +269,6 @@ func TestDraftsThatWereNotStoredAreForgotten(t *testing.T) {
 	require.ErrorIs(t, err, failing.ErrFailed)
 	st.Fail(0, false)
 	ids := 0
-	//nolint:forbidigo // likewise
 	other := newWorld(t, feedback.Config{Store: st, Now: time.Now, NewID: func() string {
 		if ids++; ids == 1 {
 			return "same"

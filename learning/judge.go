@@ -150,6 +150,7 @@ func (l *ledger) judge(
 		return &Change{Signal: e.signal, Limits: []Limit{LimitOutdated}}, nil
 	case answer.Refused:
 		return &Change{Signal: e.signal, Limits: []Limit{LimitFull}}, nil
+	case answer.Holds:
 	}
 	var kept []answer.Credit // if the heuristic learns nothing now, they go on counting
 	for i := range gone {

@@ -125,6 +125,7 @@ func (a *Agent) conclude(
 		}
 	case decision.Fallback:
 		err = a.failed(ctx, p)
+	case decision.Heuristic, decision.Rejected:
 	}
 	a.decider.Notify(ctx, p.Result, began)
 	given, failed := a.checked(ctx, p)

@@ -54,7 +54,7 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, consumer.Handle(ctx, unknown))
 			counts := consumer.Counts()
-			assert.EqualValues(t, []uint64{1, 3, 1},
+			assert.Equal(t, []uint64{1, 3, 1},
 				[]uint64{counts.Outcomes, counts.Duplicates, counts.Unmatched})
 
 			w.clock.Advance(time.Minute)

@@ -109,10 +109,10 @@ func (b Body) JSON() ([]byte, error) {
 // is returned as it is, so what it refers to must not be changed. Otherwise the value is read from
 // JSON.
 func Decode[T any](b Body) (T, error) {
-	switch value := b.value.(type) {
-	case T:
+	if value, ok := b.value.(T); ok {
 		return value, nil
-	case *T:
+	}
+	if value, ok := b.value.(*T); ok {
 		return *value, nil
 	}
 	var value T

@@ -82,17 +82,6 @@ func later(at time.Time, id string, otherAt time.Time, other string) bool {
 	return id > other
 }
 
-// last returns the place of the last outcome, and -1 if there is none.
-func last(all []answer.Statement) int {
-	at := min(len(all), 1) - 1
-	for i := range all {
-		if later(all[i].At, all[i].ID, all[at].At, all[at].ID) {
-			at = i
-		}
-	}
-	return at
-}
-
 // first returns the place of the first outcome.
 func first(all []answer.Statement) (at int) {
 	for i := range all {

@@ -186,7 +186,7 @@ func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
 		actions)
 	var types []string
 	for _, e := range outbox(t, h.Config().Store) {
-		types = append(types, string(e.ID[:8]))
+		types = append(types, e.ID[:8])
 	}
 	slices.Sort(types)
 	assert.Equal(t, []string{"observed", "observed", "observed", "observed", "retracte", "retracte",
