@@ -73,7 +73,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			hooks.set(nil)
 			require.ErrorIs(t, err, failure, "the cause is kept")
 			assert.Equal(t, want, errors.Is(err, heed.ErrOutcomeUnknown), "%v", failure)
-			deadlock := errors.Is(failure, stateError)("40P01")
+			deadlock := errors.Is(failure, stateError("40P01"))
 			assert.Equal(t, deadlock, errors.Is(err, heed.ErrConflict), "%v", failure)
 		}
 		applied := notedIn(t, st)
