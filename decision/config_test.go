@@ -70,14 +70,15 @@ func TestAllFaultsAreReported(t *testing.T) {
 		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 	})
 	assert.Equal(t, []string{"LLM", "Store", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
-	_, err = decision.NewExperiment(ctx, decision.ExperimentConfig{
-		Name: "\xff", Variants: []decision.Variant{{Name: "a", Share: -1}}, MaxShadows: -1, ShadowTimeout: -1,
-		MinOutcomes: -1, Probability: 0.5, Loss: 1, Error: 0.5, Indifference: 2,
+	_, err = decision.NewExperiment(decision.ExperimentConfig{
+		Variants: []decision.Variant{{Name: "a", Share: -1}},
 	})
-	assert.Equal(t, []string{
-		"Name", "Variants", "Variants[0].Strategy", "Variants[0].Share", "MaxShadows", "ShadowTimeout", "Store",
-		"MinOutcomes", "Probability", "Loss", "Error", "Indifference",
-	}, fieldsOf(err))
+	assert.Equal(t, []string{"Variants", "Variants[0].Strategy", "Variants[0].Share"}, fieldsOf(err))
+	_, err = decision.NewExperiment(decision.ExperimentConfig{Variants: []decision.Variant{
+		{Name: "a", Strategy: says("a", decision.Model)}, {Strategy: says("b", decision.Model)},
+		{Name: "a", Strategy: says("c", decision.Model)},
+	}})
+	assert.Equal(t, []string{"Variants[1].Name", "Variants[2].Name"}, fieldsOf(err))
 	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Threshold: 2, PerTier: [3]int{-1, 0, 0}}, nil)
 	assert.Equal(t, []string{"Strategy", "Threshold", "PerTier"}, fieldsOf(err))
 }

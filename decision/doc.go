@@ -53,8 +53,7 @@
 //   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.
 //   - [Reevaluate] asks the model about heuristics without showing them.
-//   - An [Experiment] runs strategies on the same traffic, split or in shadow, and reports which
-//     one is better.
+//   - An [Experiment] runs strategies side by side on the same traffic, split or in shadow.
 //
 // # What a host implements
 //
@@ -64,9 +63,8 @@
 //
 // # What is stored
 //
-// One [store.Store] has the traces of answers and the outcomes of experiments. [Decider.TraceIn]
-// and [Experiment.ObserveIn] let a host commit them together with its own changes. The store's
-// Sweep drops expired records.
+// One [store.Store] has the traces of answers. [Decider.TraceIn] lets a host commit a trace
+// together with its own changes. The store's Sweep drops expired records.
 //
 // Time, randomness and ids come from [Config]. With the same seed a request is always decided
 // alike.

@@ -151,7 +151,8 @@ func ExampleExtractor_Extract() {
 	// Output: warn 0.3 the oven or the stove is on and there is nobody in the kitchen
 }
 
-// Two strategies share the traffic. The host reports the outcomes.
+// Two strategies share the traffic, and the host counts what becomes of their answers. Make the
+// variants arms of package strategy/best to end the experiment as soon as one is better.
 func ExampleExperiment() {
 	ctx := context.Background()
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}
@@ -163,42 +164,72 @@ func ExampleExperiment() {
 	if err != nil {
 		panic(err)
 	}
-	experiment, err := decision.NewExperiment(ctx, decision.ExperimentConfig{
-		Name: "do we need the model", Store: &memstore.Store{},
-		Variants: []decision.Variant{{Name: "heuristics first", Strategy: first}, {Name: "always the model", Strategy: always}},
+	experiment, err := decision.NewExperiment(decision.ExperimentConfig{
+		Name: "do we need the model",
+		Variants: []decision.Variant{
+			{Name: "heuristics first", Strategy: first}, {Name: "always the model", Strategy: always},
+		},
 	})
 	if err != nil {
 		panic(err)
 	}
 	works := map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.7} // in a host: unknown
 	dice := rand.New(rand.NewPCG(1, 2))
+	answers, successes := make(map[string]int), make(map[string]int)
 	for i := range 1000 {
 		result, err := experiment.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint(i), Candidates: []decision.Candidate{{HeuristicID: "h", Action: "Turn it off.", Confidence: 0.8}},
+			EventID: fmt.Sprint(i), Candidates: []decision.Candidate{
+				{HeuristicID: "h", Action: "Turn it off.", Confidence: 0.8},
+			},
 		})
 		if err != nil {
 			panic(err)
 		}
-		outcome := decision.ExperimentOutcome{Variant: result.Variant, ID: result.ResponseID}
+		answers[result.Variant]++
 		if dice.Float64() < works[result.Path] {
-			outcome.Reward = 1
-		}
-		if err := experiment.Observe(ctx, outcome); err != nil {
-			panic(err)
+			successes[result.Variant]++
 		}
 	}
-	report, err := experiment.Report(ctx)
+	for _, name := range []string{"heuristics first", "always the model"} {
+		fmt.Printf("%s: %d of %d succeeded\n", name, successes[name], answers[name])
+	}
+	// Output:
+	// heuristics first: 479 of 529 succeeded
+	// always the model: 322 of 471 succeeded
+}
+
+// A variant with no share answers nobody. It decides about the same requests in the shadow of the
+// one that answers, so that the host can compare them.
+func ExampleExperiment_Shadow() {
+	ctx := context.Background()
+	current, err := decision.New(ctx, decision.Config{})
 	if err != nil {
 		panic(err)
 	}
-	for _, v := range report.Variants {
-		fmt.Printf("%s: %.0f outcomes, success %.2f, %.0f calls a decision\n", v.Name, v.Outcomes, v.Success.Mean(), v.Cost)
+	bolder, err := decision.New(ctx, decision.Config{Threshold: 0.5})
+	if err != nil {
+		panic(err)
 	}
-	fmt.Println("best:", report.Best, "enough:", report.Enough)
+	experiment, err := decision.NewExperiment(decision.ExperimentConfig{Variants: []decision.Variant{
+		{Name: "current", Strategy: current, Share: 1}, {Name: "bolder", Strategy: bolder},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	request := decision.Request{EventID: "e1", Candidates: []decision.Candidate{
+		{HeuristicID: "fan", Action: "Turn the fan up.", Confidence: 0.6},
+	}}
+	result, err := experiment.Decide(ctx, request)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s: %s\n", result.Variant, result.Path) // the answer is sent
+	for _, shadow := range experiment.Shadow(ctx, request, result) {
+		fmt.Printf("%s: %s %q, error %v\n", shadow.Variant, shadow.Path, shadow.Text, shadow.Err)
+	}
 	// Output:
-	// heuristics first: 529 outcomes, success 0.90, 0 calls a decision
-	// always the model: 471 outcomes, success 0.68, 1 calls a decision
-	// best: heuristics first enough: true
+	// current: rejected
+	// bolder: heuristic "Turn the fan up.", error <nil>
 }
 
 // Candidates come from a host's search, and are put in order: by similarity, and those that are close by confidence.

@@ -30,15 +30,6 @@ var DefaultSystem = defaultPersona + "\n\n" + defaultPrompts.System
 // GivenUp returns how many calls of the model and of the similarity were given up and have not returned.
 func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }
 
-// VariantOf returns the variant of a request.
-func VariantOf(e *Experiment, r Request) string {
-	i, err := e.variant(context.Background(), &r)
-	if err != nil {
-		panic(err)
-	}
-	return e.cfg.Variants[i].Name
-}
-
 // A Row is a kind of record, with a value in which each text is its own name, and the keys of that.
 type Row struct {
 	Kind  store.Kind
@@ -49,11 +40,8 @@ type Row struct {
 // Rows are one of each kind of record.
 func Rows() []Row {
 	trace := Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}
-	outcome := outcomeRow{Experiment: "Experiment", ID: "ID", Variant: "Variant", Source: "Source"}
-	_, _, outcomeKeys := outcomeKind.Place(outcome)
-	row := func(kind store.Kind, value any, keys []string) Row { return Row{kind, value, keys} }
-	_, _, traceKeys := traceKind.Place(trace)
-	return []Row{row(traceKind.Kind, trace, traceKeys), row(outcomeKind.Kind, outcome, outcomeKeys)}
+	_, _, keys := traceKind.Place(trace)
+	return []Row{{traceKind.Kind, trace, keys}}
 }
 
 // ParseMeanings reads a model's reply to the question which of n texts say the same.

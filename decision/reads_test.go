@@ -13,7 +13,6 @@ var (
 	_ func(*decision.Decider, context.Context) iter.Seq2[decision.Trace, error]                               = (*decision.Decider).Traces // all of them
 	_ func(*decision.Decider) decision.Config                                                                 = (*decision.Decider).Config // config
 	_ func(*decision.Decider, decision.Request) decision.Tier                                                 = (*decision.Decider).Tier   // urgency tiers
-	_ func(*decision.Experiment, context.Context) (decision.ExperimentReport, error)                          = (*decision.Experiment).Report
 	_ func(*decision.Extractor, context.Context, string) (decision.Extraction, error)                         = (*decision.Extractor).Extract
 	_ func(context.Context, decision.ReevaluateConfig, []decision.Candidate) ([]decision.Reevaluation, error) = decision.Reevaluate
 )

@@ -21,12 +21,10 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/failing"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
 
-// A world is a store that can fail, with an answer of a heuristic, one of the model, and an
-// outcome.
+// A world is a store that can fail, with an answer of a heuristic and one of the model.
 type world struct {
 	c  *clock
 	st *failing.Store
@@ -43,7 +41,6 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2"})
 	require.NoError(t, err)
-	require.NoError(t, w.experiment(t).Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "first", Reward: 1, Source: "ann"}))
 	return w
 }
 
@@ -58,19 +55,6 @@ func (w *world) strategy(t testing.TB) *decision.Decider {
 	h, err := decision.New(ctx, w.config())
 	require.NoError(t, err)
 	return h
-}
-
-func (w *world) experimentConfig() decision.ExperimentConfig {
-	return decision.ExperimentConfig{
-		Store: w.st, Now: w.c.Now,
-		Variants: []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic)}, {Name: "b", Strategy: says("b", decision.Model)}},
-	}
-}
-
-func (w *world) experiment(t testing.TB) *decision.Experiment {
-	e, err := decision.NewExperiment(ctx, w.experimentConfig())
-	require.NoError(t, err)
-	return e
 }
 
 // fires is how a host stores an answer: together with what it waits for.
@@ -105,13 +89,11 @@ func (w *world) state(t testing.TB) string {
 			lines[fmt.Sprint(kind, " ", r.At.UTC(), r.Keys, string(body))] = true
 		}
 	}
-	for _, kind := range []string{"experiment.outcome", counted} {
-		for scope, err := range inner.Scopes(ctx, kind) {
+	for scope, err := range inner.Scopes(ctx, counted) {
+		require.NoError(t, err)
+		for part, err := range inner.List(ctx, counted, scope) {
 			require.NoError(t, err)
-			for part, err := range inner.List(ctx, kind, scope) {
-				require.NoError(t, err)
-				lines[fmt.Sprintf("%+v", part)] = true
-			}
+			lines[fmt.Sprintf("%+v", part)] = true
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n")
@@ -127,11 +109,6 @@ type use struct {
 var uses = []use{
 	{"New", func(_ *testing.T, w *world) func() error {
 		return func() error { _, err := decision.New(ctx, w.config()); return err }
-	}},
-	{"NewExperiment", func(_ *testing.T, w *world) func() error {
-		cfg := w.experimentConfig()
-		cfg.Loss = 0.5
-		return func() error { _, err := decision.NewExperiment(ctx, cfg); return err }
 	}},
 	{"NewExtractor", func(_ *testing.T, w *world) func() error {
 		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{}, Store: w.st}
@@ -177,38 +154,6 @@ var uses = []use{
 		}
 	}},
 
-	{"Experiment.Decide", func(t *testing.T, w *world) func() error {
-		cfg := w.experimentConfig()
-		for i := range cfg.Variants {
-			cfg.Variants[i].Strategy = w.strategy(t)
-		}
-		e, err := decision.NewExperiment(ctx, cfg)
-		require.NoError(t, err)
-		return func() error { return decides(t, e, decision.Request{EventID: "e3", Candidates: candidates(0.9)}) }
-	}},
-	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, false)},
-	{"Experiment.ObserveIn", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"}, true)},
-	{"Experiment.Observe", observing(
-		decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, false,
-	)},
-	{"Experiment.ObserveIn", observing(
-		decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"}, true,
-	)},
-	{"Experiment.Observe", observing(
-		decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, false,
-	)},
-	{"Experiment.ObserveIn", observing(
-		decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"}, true,
-	)},
-	{"Experiment.Report", func(t *testing.T, w *world) func() error {
-		e := w.experiment(t)
-		return func() error {
-			r, err := e.Report(ctx)
-			assert.Equal(t, err == nil, r.Best != "", "an error is no report")
-			return err
-		}
-	}},
-
 	{"Extractor.Extract", func(t *testing.T, w *world) func() error {
 		text := written(words(12), "warn", words(12))
 		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{Predictions: llmtest.Say(text)}, Store: w.st}
@@ -226,7 +171,7 @@ var uses = []use{
 var useless = map[string]string{
 	"Decider.Config": "configuration", "Decider.Tier": "arithmetic", "Decider.Trusted": "arithmetic",
 	"Decider.Ask": "text", "Decider.Reply": "calls a model", "Decider.Notify": "calls the observer",
-	"Experiment.Wait": "waits for goroutines",
+	"Experiment.Decide": "calls the variants", "Experiment.Shadow": "calls the variants",
 }
 
 func deciding(r decision.Request) func(*testing.T, *world) func() error {
@@ -260,22 +205,6 @@ func drain[T any](t *testing.T, all func(func(T, error) bool)) error {
 	}
 	assert.NotZero(t, n, "what can't be read is not nothing")
 	return nil
-}
-
-func observing(o decision.ExperimentOutcome, together bool) func(*testing.T, *world) func() error {
-	return func(t *testing.T, w *world) func() error {
-		e := w.experiment(t)
-		if !together {
-			return func() error { return e.Observe(ctx, o) }
-		}
-		cell := evidence.Cell{Kind: counted, Item: "host"}
-		return func() error {
-			return store.Do(ctx, w.st, func(tx *store.Tx) error {
-				tx.Observe(evidence.Observation{ID: "with", Cell: cell, Reward: 1, Weight: 1, At: start})
-				return e.ObserveIn(tx, o)
-			})
-		}
-	}
 }
 
 // Each call of the store fails once, before its effect and after it. The store is then as before the method or as after it, the caller gets
@@ -343,7 +272,7 @@ func TestPersonsAreFound(t *testing.T) {
 	for _, row := range decision.Rows() {
 		fields := reflect.VisibleFields(reflect.TypeOf(row.Value))
 		for _, f := range fields {
-			person := names[f.Name] || f.Name == "Source" && row.Kind.Name == "decision.trace" // of an event; that of a verdict is a channel
+			person := names[f.Name] || f.Name == "Source"
 			if !person {
 				continue
 			}
@@ -510,64 +439,6 @@ func TestATraceIsPutOnce(t *testing.T) {
 	nameless := newHeuristicFirst(t, decision.Config{NewID: func() string { return "" }})
 	_, err = nameless.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
 	require.ErrorAs(t, err, new(*heed.InputError))
-}
-
-func TestSettingsAreKept(t *testing.T) {
-	w := newWorld(t)
-	audit := func() (details []map[string]string) {
-		for e, err := range store.AuditEntries(ctx, w.st, store.AuditQuery{}) {
-			require.NoError(t, err)
-			assert.Equal(t, "settings", e.Action)
-			details = append(details, e.Details)
-		}
-		return details
-	}
-	w.experiment(t)
-	assert.Empty(t, audit(), "nothing has changed")
-	other := w.experimentConfig()
-	other.Variants[0].Share, other.Variants[1].Share = 3, 1
-	_, err := decision.NewExperiment(ctx, other)
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"Shares": `{"a":1,"b":1} -> {"a":3,"b":1}`}, audit()[0])
-}
-
-// lateStore has something happen before the second commit.
-type lateStore struct {
-	store.Store
-	commits int
-	before  func()
-}
-
-func (l *lateStore) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	if l.commits++; l.commits == 2 {
-		l.before()
-	}
-	return l.Store.Commit(ctx, batches...)
-}
-
-// An outcome that comes while another forestalls it counts nothing either.
-func TestAnOutcomeThatIsReplacedAsItComes(t *testing.T) {
-	late := &lateStore{Store: newStore((&clock{}).Now)}
-	e := experiment(t, decision.ExperimentConfig{Store: late})
-	first := decision.ExperimentOutcome{Variant: "a", ID: "1"}
-	late.commits, late.before = 0, func() { require.NoError(t, e.Observe(ctx, first)) }
-	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "2", Replaces: "1", Reward: 1}))
-	require.NoError(t, e.Observe(ctx, first))
-	v := report(t, e).Variants[0]
-	assert.Equal(t, 1., v.Outcomes)
-	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
-}
-
-func TestAnOutcomeThatIsForgottenStays(t *testing.T) {
-	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, HistoryPerCell: 1, Limits: map[string]store.Limits{"decision.outcome": {Most: 1}}})
-	require.NoError(t, err)
-	e := experiment(t, decision.ExperimentConfig{Store: st})
-	for i := range 3 {
-		observe(t, e, "a", fmt.Sprint(i), 1)
-	}
-	err = e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "new", Replaces: "0"})
-	require.ErrorIs(t, err, evidence.ErrForgotten)
-	assert.Equal(t, 3., report(t, e).Variants[0].Outcomes, "nothing has changed")
 }
 
 // Reads of JSON give what was written: a database keeps that.

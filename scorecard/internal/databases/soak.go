@@ -62,7 +62,7 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 	hour := store.Limits{For: time.Hour}
 	limits := make(map[string]store.Limits)
 	for _, kind := range []string{
-		"loop.answer", "strategy.session", "learning.streak", "decision.trace", "decision.outcome",
+		"loop.answer", "strategy.session", "learning.streak", "decision.trace",
 		"feedback.record", "feedback.proposal", "feedback.mark", "feedback.lane", store.Audit.Name,
 	} {
 		limits[kind] = hour
