@@ -52,7 +52,9 @@
 //   - [Extractor.Extract] has the model write a new heuristic from an answer that was praised.
 //   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.
-//   - [Reevaluate] asks the model about heuristics without showing them.
+//   - A request without candidates asks the model about a heuristic's situation without showing the
+//     heuristic. While nothing else is to be done, a host may compare the two: see the example
+//     SleepCycle of [Decider.Decide].
 //   - An [Experiment] runs strategies side by side on the same traffic, split or in shadow.
 //
 // # What a host implements

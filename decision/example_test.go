@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -247,25 +250,71 @@ func ExampleRank() {
 	// trusted
 }
 
-// The model is asked about heuristics that it is not shown.
-func ExampleReevaluate() {
-	ctx := context.Background()
-	strategy, err := decision.New(ctx, decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
+// While nothing else is to be done, a host puts the situation of each heuristic to the model,
+// without candidates. The model does not know what the heuristic says, so its agreement is
+// evidence: package learning counts it as an answer that people accept by their silence.
+func ExampleDecider_Decide_sleepCycle() {
+	ctx, now := context.Background(), time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
 	if err != nil {
 		panic(err)
 	}
-	reevaluations, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: strategy}, []decision.Candidate{
-		{HeuristicID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.", Confidence: 0.3},
+	module, err := learning.New(ctx, learning.Config{Store: st, Now: clock})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := module.Put(ctx, learning.Heuristic{
+		ID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.",
+	}); err != nil {
+		panic(err)
+	}
+	decider, err := decision.New(ctx, decision.Config{
+		LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}, // in a host: a client
 	})
 	if err != nil {
 		panic(err)
 	}
-	for _, r := range reevaluations {
-		for _, c := range r.Result.Compared {
-			fmt.Printf("%s: %q, the model: %q, agrees: %t\n", c.HeuristicID, r.Heuristic.Action, r.Result.Text, c.Agrees)
+	for h, err := range module.Heuristics(ctx) {
+		if err != nil {
+			panic(err)
 		}
+		id := "sleep/" + h.ID + now.Format("/2006-01-02")
+		result, err := decider.Decide(ctx, decision.Request{EventID: id, Text: h.Condition})
+		if err != nil {
+			panic(err)
+		}
+		if result.Path != decision.Model || result.Cut {
+			continue // there was no answer to compare
+		}
+		like, err := heed.Trigrams{}.Similar(ctx, result.Text, []string{h.Action})
+		if err != nil {
+			panic(err)
+		}
+		c := answer.Comparison{HeuristicID: h.ID, Similarity: like[0], Agrees: like[0] >= 0.75}
+		if err := module.Fire(ctx, learning.Fire{
+			EventID: id, Path: "sleep", Compared: []answer.Comparison{c}, At: now,
+		}); err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: the model agrees: %t\n", h.ID, c.Agrees)
 	}
-	// Output: oven: "Turn the oven off.", the model: "Turn off the oven.", agrees: true
+	before, err := module.Standing(ctx, "oven")
+	if err != nil {
+		panic(err)
+	}
+	now = now.Add(time.Minute)
+	if err := module.Sweep(ctx, now); err != nil {
+		panic(err)
+	}
+	after, err := module.Standing(ctx, "oven")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("confidence: %.2f, then %.2f\n", before.Confidence, after.Confidence)
+	// Output:
+	// oven: the model agrees: true
+	// confidence: 0.30, then 0.38
 }
 
 // Goals may be given by domain, and the environment may choose the strategy. Given os.Environ() too, ConfigFromEnv finds

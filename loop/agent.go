@@ -40,10 +40,9 @@ type Agent struct {
 	partition *partition.Partition // nil: there is none
 	taught    Taught               // by New
 
-	answers  store.View[answer.Answer]
-	notes    store.View[noteRow]
-	lessons  store.View[lessonRow]
-	editions store.View[edition]
+	answers store.View[answer.Answer]
+	notes   store.View[noteRow]
+	lessons store.View[lessonRow]
 
 	similar  heed.Similarity
 	shelf    shelf
@@ -79,14 +78,11 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	cfg.Store = keeper{own, cfg.kept()}
 	a := &Agent{
 		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
-		lessons:  lessonsOf(cfg.Name),
-		editions: editionsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
+		lessons: lessonsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
 	a.similar = a.remembering(cfg.Similarity)
 	a.frozen.Store(cfg.Frozen)
-	if err := cfg.Store.Declare(
-		ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind,
-	); err != nil {
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

@@ -82,10 +82,6 @@ type Config struct {
 	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
 	// heuristic says what it says, whatever the rules are by then. It needs Model.
 	Extract []string
-	// Reevaluate has [Agent.Run] ask the model about at most 15 heuristics without showing them, that often: those of one name once,
-	// however many agents run. Its answers are compared with the heuristics, and count as answers that people accepted by their
-	// silence. 0: never.
-	Reevaluate time.Duration
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
@@ -236,7 +232,6 @@ func (c *Config) validate() error {
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
 	found.Check(c.Price >= 0 && c.Price <= evidence.MaxWeight, "Price", c.Price, "must be in [0, 1e6]")
 	found.Check(c.ModelTime >= 0, "ModelTime", c.ModelTime, "must not be negative")
-	found.Check(c.Reevaluate >= 0, "Reevaluate", c.Reevaluate, "must not be negative")
 	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {

@@ -362,7 +362,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Fit: 2, NoteFit: -1, Price: -1, Without: 1 << 7, Reevaluate: -1, Fallbacks: []decision.LLM{nil},
+		Name: "\xff", Fit: 2, NoteFit: -1, Price: -1, Without: 1 << 7, Fallbacks: []decision.LLM{nil},
 		Arms:   []loop.Arm{{ID: "a", ModelName: "none"}},
 		Budget: loop.Budget{Time: -1, Runes: -1, Notes: -1},
 		DB:     new(sql.DB), Store: new(memstore.Store), Keep: -1,
@@ -371,7 +371,10 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.Equal(t, []string{"Name", "DB", "Keep", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price", "Reevaluate", "Without", "Arms[0].ModelName", "Fallbacks[0]"}, fields)
+	assert.Equal(t, []string{
+		"Name", "DB", "Keep", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price",
+		"Without", "Arms[0].ModelName", "Fallbacks[0]",
+	}, fields)
 }
 
 func TestEveryPartCanBeLeftOut(t *testing.T) {

@@ -208,18 +208,3 @@ func lessonsOf(name string) store.View[lessonRow] {
 		Place: func(l lessonRow) (string, time.Time, []string) { return store.IDOf(l.ID), l.At, nil },
 	}
 }
-
-// An edition records when the heuristics were last reevaluated.
-type edition struct {
-	Agent string    `json:"agent"`
-	At    time.Time `json:"at"`
-}
-
-func editionsOf(name string) store.View[edition] {
-	return store.View[edition]{
-		Kind: store.Kind{Name: name + ".edition"},
-		Place: func(e edition) (string, time.Time, []string) {
-			return cmp.Or(e.Agent, defaultName), e.At, nil
-		},
-	}
-}

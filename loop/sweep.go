@@ -174,6 +174,6 @@ func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
 	return nil
 }
 
-// Run calls [Agent.Sweep] every minute until the context ends, and reevaluates heuristics: see
-// [Config].Reevaluate. The host runs it on a goroutine. It returns as [heed.Run] does.
-func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a, sleep{a}) }
+// Run calls [Agent.Sweep] every minute until the context ends. The host runs it on a goroutine. It
+// returns as [heed.Run] does.
+func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a) }
