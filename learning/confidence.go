@@ -53,21 +53,7 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 // what speaks for the heuristic and falls with what speaks against it, whatever else is there. A limit on disagreement that grows with
 // agreement would not do: whoever rejects an agreement would lower the limit, and so might raise the mean.
 func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64, capped, unlike bool) {
-	rest := make([]evidence.Part, 0, len(parts))
-	var agreements, comparisons []evidence.Part
-	for _, p := range parts {
-		switch p.Cell.Name {
-		case cellAgreed:
-			agreements, comparisons = append(agreements, p), append(comparisons, p)
-			continue
-		case cellDisagreed:
-			comparisons = append(comparisons, p)
-			continue
-		case cellSilence: // also where the store keeps no channels apart
-			p.Channel = ChannelTimeout
-		}
-		rest = append(rest, p)
-	}
+	agreements, comparisons, rest := split(parts)
 	own := b.caps.Pool(rest, now)
 	capped = (evidence.Caps{}).Pool(rest, now).Mass > own.Mass*(1+1e-12)
 	of := func(compared evidence.Sums) float64 {
@@ -81,6 +67,30 @@ func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64
 		mean, both, unlike = least, agreed, true
 	}
 	return mean, capped || both.Mass > b.agreement, unlike
+}
+
+// split returns the parts of agreement, the parts of agreement and disagreement, and the others.
+func split(parts []evidence.Part) (agreements, comparisons, rest []evidence.Part) {
+	all := make([]evidence.Part, 0, len(parts))
+	ends := [2]int{}
+	for i, name := range [...]string{cellAgreed, cellDisagreed} {
+		for j := range parts {
+			if parts[j].Cell.Name == name {
+				all = append(all, parts[j])
+			}
+		}
+		ends[i] = len(all)
+	}
+	for _, p := range parts {
+		switch p.Cell.Name {
+		case cellAgreed, cellDisagreed:
+			continue
+		case cellSilence: // also where the store keeps no channels apart
+			p.Channel = ChannelTimeout
+		}
+		all = append(all, p)
+	}
+	return all[:ends[0]], all[:ends[1]], all[ends[1]:]
 }
 
 // compared adds up parts of agreement and disagreement, and reports whether a cap on persons limits them. Their source is the person who
@@ -187,15 +197,41 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 	return m.StandingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
 }
 
+// ConfidencesIn returns how far heuristics are trusted now, by id, as a part of a step. They
+// include what the step has counted so far. Unknown ids are left out. It reads what [Module.Wants]
+// names.
+func (m *Module) ConfidencesIn(
+	tx *store.Tx, heuristicIDs ...string,
+) (map[string]float64, error) {
+	l := m.ledger(tx)
+	if err := l.read(heuristicIDs...); err != nil {
+		return nil, err
+	}
+	now := evidence.InstantOf(m.cfg.Now())
+	all := make(map[string]float64, len(heuristicIDs))
+	for _, id := range heuristicIDs {
+		if a := l.accounts[id]; a != nil && a.heuristic.Revision > 0 {
+			b := m.believe(a)
+			all[id], _ = b.confidence(a.parts, now)
+		}
+	}
+	return all, nil
+}
+
 // StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has
 // counted so far; the numbers of answers do not.
 func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
 	l := m.ledger(tx)
 	tx.Want(m.Wants(heuristicIDs...))
+	var cells []evidence.Cell
+	for _, id := range heuristicIDs {
+		cells = m.answerCells(cells, id, m.edition(id))
+	}
+	tx.Want(store.Wants{Cells: cells})
 	if err := l.read(heuristicIDs...); err != nil {
 		return nil, err
 	}
-	var cells []evidence.Cell
+	cells = nil
 	all := make(map[string]Standing, len(heuristicIDs))
 	for _, id := range heuristicIDs {
 		a := l.accounts[id]
@@ -203,7 +239,7 @@ func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]S
 			continue
 		}
 		all[id] = m.standing(a)
-		cells = append(cells, m.answerCells(id, a.heuristic.Value.Edition)...)
+		cells = m.answerCells(cells, id, a.heuristic.Value.Edition)
 	}
 	var s store.Snapshot
 	if err := tx.Read(&s, cells, nil); err != nil {

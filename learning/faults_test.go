@@ -172,6 +172,10 @@ var deeds = []deed{
 		_, err := f.HeuristicsIn(store.Reading(ctx, f.store))
 		return err
 	}},
+	{method: "ConfidencesIn", call: func(f *fixture) error {
+		_, err := f.ConfidencesIn(store.Reading(ctx, f.store), "h")
+		return err
+	}},
 	{method: "StandingsIn", call: func(f *fixture) error {
 		_, err := f.StandingsIn(store.Reading(ctx, f.store), "h")
 		return err
@@ -195,7 +199,7 @@ var deeds = []deed{
 
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
-	"Wants", "JudgeWants"}
+	"Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
 // must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.

@@ -79,18 +79,9 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
 // another wording than the module has read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
-	w = m.JudgeWants(heuristicIDs...)
-	for _, id := range heuristicIDs {
-		if id != "" {
-			w.Cells = append(w.Cells, m.answerCells(id, m.edition(id))...)
-		}
-	}
-	return w
-}
-
-// JudgeWants names what statements about these heuristics read, for a step that counts several.
-func (m *Module) JudgeWants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
+	w.Refs = slices.Grow(w.Refs, 3*len(heuristicIDs))
+	w.Cells = slices.Grow(w.Cells, len(heuristicCells)*len(heuristicIDs))
 	for _, id := range heuristicIDs {
 		if id == "" {
 			continue
@@ -109,12 +100,12 @@ func (m *Module) confidenceCells(to []evidence.Cell, id string, edition uint64) 
 	return to
 }
 
-// answerCells returns the cells of a heuristic's answers.
-func (m *Module) answerCells(id string, edition uint64) (all []evidence.Cell) {
+// answerCells appends the cells of a heuristic's answers.
+func (m *Module) answerCells(to []evidence.Cell, id string, edition uint64) []evidence.Cell {
 	for _, name := range fireCells {
-		all = append(all, m.fireCell(id, edition, name))
+		to = append(to, m.fireCell(id, edition, name))
 	}
-	return all
+	return to
 }
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.

@@ -259,7 +259,7 @@ func TestAStepIsOneReadAndOneCommit(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := f.StandingsIn(tx, "h"); err != nil {
+		if _, err := f.ConfidencesIn(tx, "h"); err != nil {
 			return err
 		}
 		if _, err := f.JudgeIn(tx, &row.Value, answer.Statement{By: "ann", Of: "h",

@@ -85,7 +85,7 @@ func plain(c evidence.Cell) evidence.Cell {
 // editionCells names the cells of an edition.
 func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.Selection) {
 	cells := m.confidenceCells(nil, heuristicID, edition)
-	for _, c := range append(cells, m.answerCells(heuristicID, edition)...) {
+	for _, c := range append(cells, m.answerCells(nil, heuristicID, edition)...) {
 		all = append(all, store.Selection{Kind: c.Kind, Item: c.Item, Name: c.Name})
 	}
 	return all

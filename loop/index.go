@@ -252,22 +252,22 @@ func (a *Agent) candidatesIn(
 	for i, m := range found {
 		ids[i] = m.it.ID
 	}
-	standings, err := a.learning.StandingsIn(tx, ids...)
+	confidences, err := a.learning.ConfidencesIn(tx, ids...)
 	if err != nil {
 		return nil, err
 	}
 	var trusted []decision.Candidate
 	for _, m := range found {
 		h := m.it
-		standing, is := standings[h.ID]
+		confidence, is := confidences[h.ID]
 		if !is { // deleted a moment ago
 			continue
 		}
-		if standing.Confidence < cmp.Or(h.Initial, a.learning.Config().Initial)/2 {
+		if confidence < cmp.Or(h.Initial, a.learning.Config().Initial)/2 {
 			continue
 		}
 		trusted = append(trusted, decision.Candidate{
-			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence,
+			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: confidence,
 			Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.AnswerFit,
 		})
 	}

@@ -144,9 +144,9 @@ func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
 	}
 	for i := range r.Fires {
 		f := &r.Fires[i]
-		tx.Want(a.learning.JudgeWants(f.Heuristic))
+		tx.Want(a.learning.Wants(f.Heuristic))
 		for _, c := range f.Compared {
-			tx.Want(a.learning.JudgeWants(c.HeuristicID))
+			tx.Want(a.learning.Wants(c.HeuristicID))
 		}
 	}
 }

@@ -302,7 +302,10 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 		case row.Cell != nil:
 			c := row.Cell.EvidenceCell()
 			o := evidence.Observation{ID: "new", Cell: c, Reward: 1, Weight: 1, At: start}
-			try(store.Batch{Observations: []evidence.Observation{o}, Policies: map[string]evidence.Policy{c.Kind: row.Cell.Policy()}, Parts: true})
+			try(store.Batch{
+				Observations: []evidence.Observation{o}, PartsOf: []evidence.Cell{c},
+				Policies: map[string]evidence.Policy{c.Kind: row.Cell.Policy()},
+			})
 			try(store.Batch{Rebuild: []evidence.Cell{c}})
 		case row.Observation != nil:
 			try(store.Batch{Retract: []string{row.Observation.ID}})

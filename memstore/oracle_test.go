@@ -340,7 +340,7 @@ func (r *trial) record() store.Record {
 func (r *trial) batches() (all []store.Batch) {
 	written := make(map[store.Ref]bool)
 	for i := range rapid.IntRange(1, 3).Draw(r.T, "batches") {
-		b := store.Batch{Policies: plainPolicies, Parts: rapid.Bool().Draw(r.T, "parts")}
+		b := store.Batch{Policies: plainPolicies}
 		b.Observations = rapid.SliceOfN(drawObservation, 0, 4).Draw(r.T, "observations")
 		if rapid.IntRange(0, 3).Draw(r.T, "once") == 0 {
 			b.ID = rapid.OneOf(drawID, rapid.SampledFrom([]string{"x", "y", "z"})).Draw(r.T, "batch")
@@ -354,6 +354,8 @@ func (r *trial) batches() (all []store.Batch) {
 		if i == 0 {
 			r.taking(&b)
 		}
+		b.PartsOf = store.CellsOf(b.Observations...)
+		b.PartsOf = b.PartsOf[rapid.IntRange(0, len(b.PartsOf)).Draw(r.T, "parts"):]
 		all = append(all, b)
 	}
 	if ref := drawRef.Draw(r.T, "expected"); !written[ref] && rapid.Bool().Draw(r.T, "expect") {
@@ -444,12 +446,8 @@ func (r *trial) commit() {
 // compareParts compares the parts of a receipt with what is read afterwards.
 func (r *trial) compareParts(b *store.Batch, receipt *store.Receipt) {
 	var cells []evidence.Cell
-	if b.Parts && !receipt.Duplicate {
-		for _, o := range b.Observations {
-			if !slices.Contains(cells, o.Cell) {
-				cells = append(cells, o.Cell)
-			}
-		}
+	if !receipt.Duplicate {
+		cells = b.PartsOf
 	}
 	var s store.Snapshot
 	require.NoError(r, r.store.Read(ctx, &s, cells, nil))

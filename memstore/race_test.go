@@ -179,7 +179,8 @@ func (f *fire) round(i int) {
 	wild := observe("wild-"+id, start)
 	wild.Cell.Item, wild.Source = fmt.Sprint(rng.IntN(5)), fmt.Sprint("source", rng.IntN(3))
 	policies := map[string]evidence.Policy{"kind": {HalfLife: time.Hour, ByOrigin: true}}
-	b := store.Batch{Policies: policies, Observations: []evidence.Observation{steady, wild}, Parts: true}
+	b := store.Batch{Policies: policies, Observations: []evidence.Observation{steady, wild}}
+	b.PartsOf = store.CellsOf(b.Observations...)
 	if rng.IntN(6) == 0 {
 		b.Reset = []store.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
 	}

@@ -36,7 +36,6 @@ type notes struct {
 	observed []sighting
 	writes   []write
 	needed   rooms
-	cells    []evidence.Cell
 }
 
 var pages = sync.Pool{New: func() any { return &notes{} }}
@@ -52,8 +51,8 @@ func (n *notes) giveBack() {
 	clear(n.observed)
 	clear(n.writes)
 	clear(n.needed)
-	clear(n.cells)
-	n.hashes, n.observed, n.writes, n.needed, n.cells = n.hashes[:0], n.observed[:0], n.writes[:0], n.needed[:0], n.cells[:0]
+	n.hashes, n.observed = n.hashes[:0], n.observed[:0]
+	n.writes, n.needed = n.writes[:0], n.needed[:0]
 	pages.Put(n)
 }
 
@@ -457,8 +456,8 @@ func (t *txn) apply() {
 		}
 	}
 	for i := range t.batches {
-		if t.batches[i].Parts && !t.receipts[i].Duplicate {
-			t.receipts[i].Parts = t.parts(&t.batches[i])
+		if cells := t.batches[i].PartsOf; len(cells) > 0 && !t.receipts[i].Duplicate {
+			t.receipts[i].Parts = t.parts(cells)
 		}
 	}
 	t.raise()
@@ -539,20 +538,12 @@ func (t *txn) revision(batch int) uint64 {
 	return receipt.Revision
 }
 
-// parts reads the cells of a batch's observations, each once.
-func (t *txn) parts(b *store.Batch) (parts []evidence.Part) {
-	t.cells = t.cells[:0]
-	for i := range b.Observations {
-		c := b.Observations[i].Cell
-		if key, ok := t.state.findKey(c); ok && !slices.Contains(t.cells, c) {
-			if t.cells = append(t.cells, c); parts == nil {
-				parts = make([]evidence.Part, 0, len(b.Observations))
-			}
-			parts = t.state.readLocked(parts, t.cells[len(t.cells)-1:], key.group(), t.shard(key))
+// parts reads cells of the commit's observations.
+func (t *txn) parts(cells []evidence.Cell) (parts []evidence.Part) {
+	for i, c := range cells {
+		if key, ok := t.state.findKey(c); ok {
+			parts = t.state.readLocked(parts, cells[i:i+1], key.group(), t.shard(key))
 		}
-	}
-	if len(parts) == 0 {
-		return nil
 	}
 	return parts
 }

@@ -143,7 +143,8 @@ func (f counting) operate(ctx context.Context, st store.Store, cell int, in coun
 		}
 		return count{n: summed(s.Parts)}, nil
 	}
-	receipts, err := st.Commit(ctx, store.Batch{Parts: true, Observations: []evidence.Observation{{
+	asked := []evidence.Cell{c}
+	receipts, err := st.Commit(ctx, store.Batch{PartsOf: asked, Observations: []evidence.Observation{{
 		ID: fmt.Sprint(cell, " ", in.id), Cell: c, Reward: 1, Weight: 1, At: time.Now(),
 	}}})
 	if err != nil {

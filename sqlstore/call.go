@@ -219,9 +219,8 @@ func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas)
 	c.told = make(map[string]evidence.Policy)
 	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
-		for k := range c.batches[i].Observations {
-			cell := c.batches[i].Observations[k].Cell
-			if !c.batches[i].Parts || c.known[i] || seen[cell] {
+		for _, cell := range c.batches[i].PartsOf {
+			if c.known[i] || seen[cell] {
 				continue
 			}
 			seen[cell] = true

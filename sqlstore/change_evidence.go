@@ -510,7 +510,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 	for i, from := range froms {
 		rows[i] = sums[from].row(c.t.db.dialect, from)
 	}
-	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts })
+	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.PartsOf) > 0 })
 	added := int64(0)
 	tell := func(scan func(...any) error) error {
 		added++
@@ -597,14 +597,13 @@ func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	return t
 }
 
-// readParts gives the receipts the cells of their observations as they are now, each once and in the order of the observations.
+// readParts gives the receipts the cells that the batches ask for, as they are now.
 func (c *change) readParts(all []addition) error {
 	var missing []evidence.Cell
 	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
-		for k := range c.batches[i].Observations {
-			cell := c.batches[i].Observations[k].Cell
-			if c.batches[i].Parts && !c.known[i] && !seen[cell] && c.parts[hashOfCell(cell)] == nil {
+		for _, cell := range c.batches[i].PartsOf {
+			if !c.known[i] && !seen[cell] && c.parts[hashOfCell(cell)] == nil {
 				seen[cell] = true
 				missing = append(missing, cell)
 			}
@@ -624,15 +623,12 @@ func (c *change) readParts(all []addition) error {
 
 // tellParts fills in the parts of the receipts from those of the cells.
 func (c *change) tellParts(all []addition) {
-	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
-		clear(seen)
-		for k := range c.batches[i].Observations {
-			cell := c.batches[i].Observations[k].Cell
-			if c.batches[i].Parts && !c.known[i] && !seen[cell] {
-				seen[cell] = true
-				c.receipts[i].Parts = append(c.receipts[i].Parts, c.partsAfter(i, cell, all)...)
-			}
+		if c.known[i] {
+			continue
+		}
+		for _, cell := range c.batches[i].PartsOf {
+			c.receipts[i].Parts = append(c.receipts[i].Parts, c.partsAfter(i, cell, all)...)
 		}
 	}
 }

@@ -123,8 +123,9 @@ type Batch struct {
 	// Records to write, or to remove where the Body is zero.
 	Records []Record
 
-	// Parts asks for the cells of the observations as they are after the commit, in the receipt.
-	Parts bool
+	// PartsOf names the cells that the receipt returns as they are after the commit. Each must be the
+	// cell of an observation of the batch, and be named once. See [CellsOf].
+	PartsOf []evidence.Cell
 }
 
 // A Precondition says which revision of a record the writer has seen. Revision 0: there was none.
@@ -168,7 +169,7 @@ type Receipt struct {
 	Kept       []string        // the ids of Withdraw that could not be taken back
 	Left       []Ref           // records written [Once] that were there already
 	Revision   uint64          // of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
-	Parts      []evidence.Part // where the batch asked for them
+	Parts      []evidence.Part // of the cells in Batch.PartsOf, in their order
 	Damaged    error           // names rows that Forget left: they are damaged ([heed.ErrDamaged]), and may name the person; nil: none
 }
 

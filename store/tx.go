@@ -31,7 +31,8 @@ type Tx struct {
 	shared   bool       // the policies of the batch belong to a caller
 	written  index[Ref] // of the batch's records
 	expected index[Ref] // of the batch's expectations
-	fault    error      // what was added can't be committed
+	told     index[evidence.Cell]
+	fault    error // what was added can't be committed
 
 	states  map[any]any // of packages
 	before  []func() error
@@ -76,6 +77,11 @@ func (a *answered[K, V]) set(key K, value V, fetch int) {
 	a.reads = append(a.reads, read[V]{value, fetch})
 }
 
+func (a *answered[K, V]) grow(n int) {
+	a.index.grow(n)
+	a.reads = slices.Grow(a.reads, n)
+}
+
 // Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a
 // step, and what is added to it is never committed.
 func Reading(ctx context.Context, st Store) *Tx { return &Tx{ctx: ctx, store: st} }
@@ -107,6 +113,7 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
 		return err
 	}
+	into.Records = slices.Grow(into.Records, len(refs))
 	for _, ref := range refs {
 		into.Records = append(into.Records, tx.records.value(ref))
 	}
@@ -144,6 +151,8 @@ func (n *need) empty() bool { return len(n.cells.keys)+len(n.refs.keys)+len(n.qu
 
 // need adds what of a call was not read, or too early.
 func (tx *Tx) need(n *need, call Wants) {
+	n.refs.grow(len(call.Refs))
+	n.cells.grow(len(call.Cells))
 	versions := 1 // the earliest fetch that is late enough for what is not a version
 	for _, ref := range call.Refs {
 		if ref.ID == "" {
@@ -204,6 +213,8 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 		return err
 	}
 	tx.fetches++
+	tx.records.grow(len(n.refs.keys))
+	tx.parts.grow(len(n.cells.keys))
 	for i, ref := range n.refs.keys {
 		tx.records.set(ref, s.Records[i], tx.fetches)
 	}
@@ -381,7 +392,9 @@ func (tx *Tx) Add(b Batch) {
 	own.Retract, own.Withdraw = append(own.Retract, b.Retract...), append(own.Withdraw, b.Withdraw...)
 	own.Expunge, own.Forget = append(own.Expunge, b.Expunge...), append(own.Forget, b.Forget...)
 	own.Observations = append(own.Observations, b.Observations...)
-	own.Parts = own.Parts || b.Parts
+	for _, c := range b.PartsOf {
+		tx.told.add(c)
+	}
 	for _, r := range b.Records {
 		tx.Put(r)
 	}
@@ -478,6 +491,7 @@ func (tx *Tx) commit() error {
 		return tx.fault
 	}
 	b := &tx.batch
+	b.PartsOf = tx.told.keys
 	if b.ID == "" && len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
 		return nil
 	}

@@ -108,7 +108,41 @@ func (b *Batch) validate(now time.Time, written *refs) error {
 	if err := b.validateTaking(); err != nil {
 		return err
 	}
+	if err := b.validatePartsOf(); err != nil {
+		return err
+	}
 	return b.validateRecords(written)
+}
+
+// CellsOf returns the cells of observations, each once, for [Batch.PartsOf].
+func CellsOf(observations ...evidence.Observation) []evidence.Cell {
+	var cells index[evidence.Cell]
+	for i := range observations {
+		cells.add(observations[i].Cell)
+	}
+	return cells.keys
+}
+
+func (b *Batch) validatePartsOf() error {
+	if len(b.PartsOf) == 0 {
+		return nil
+	}
+	var named index[evidence.Cell]
+	for i, c := range b.PartsOf {
+		if named.add(c); len(named.keys) == i {
+			return invalid(fmt.Sprintf("PartsOf[%d]", i), "must be named once")
+		}
+	}
+	observed := make([]bool, len(b.PartsOf))
+	for i := range b.Observations {
+		if at := named.find(b.Observations[i].Cell); at >= 0 {
+			observed[at] = true
+		}
+	}
+	if i := slices.Index(observed, false); i >= 0 {
+		return invalid(fmt.Sprintf("PartsOf[%d]", i), "must be the cell of an observation of the batch")
+	}
+	return nil
 }
 
 func (b *Batch) validateEvidence(now time.Time) error {

@@ -52,6 +52,9 @@ func (x *index[K]) find(key K) int {
 	return -1
 }
 
+// grow makes room for n more keys.
+func (x *index[K]) grow(n int) { x.keys = slices.Grow(x.keys, n) }
+
 // add appends a key, unless the index has it.
 func (x *index[K]) add(key K) {
 	if x.find(key) >= 0 {

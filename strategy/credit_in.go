@@ -301,7 +301,7 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) (err er
 			return err
 		}
 		step.takes(s, len(p.counts) == 0, b.Retract)
-		b.ID, b.Parts = "", true
+		b.ID, b.PartsOf = "", store.CellsOf(b.Observations...)
 		tx.Add(b)
 	}
 	for i, o := range p.counts {

@@ -199,7 +199,8 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
 		Reward: (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
 	}
-	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 2+len(c.facts().Parameters))}
+	b := store.Batch{ID: id, Policies: l.policies}
+	b.Observations = make([]evidence.Observation, 0, 2+len(c.facts().Parameters))
 	b.Observations = append(b.Observations, observation)
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{Name: name, Value: value})
@@ -211,6 +212,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	if _, ok := l.cfg.Pooling.(Specializer); ok && event == observed {
 		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
+	b.PartsOf = store.CellsOf(b.Observations...)
 	return b
 }
 

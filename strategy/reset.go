@@ -102,8 +102,8 @@ func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 // forget commits a batch that takes evidence away, with its event, its entry in the audit, and the
 // count of resets. It reports false if it was done before.
 func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor, action string) (bool, error) {
-	b.Parts = true
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}
+	b.PartsOf = store.CellsOf(b.Observations...)
 	b.Records = []store.Record{store.AuditEntry{
 		ID: b.ID, At: e.At, Actor: actor, Action: l.cfg.Name + action, Subject: e.Item, Reason: e.Reason,
 		Details: map[string]string{"category": s.category, "context": s.context},

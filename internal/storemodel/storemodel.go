@@ -254,7 +254,7 @@ type plan struct {
 func somePlans(t *rapid.T) (plans []plan) {
 	written := make(map[store.Ref]bool)
 	for i := range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "batches") {
-		p := plan{batch: store.Batch{Policies: modelPolicies, Parts: rapid.Bool().Draw(t, "parts")}}
+		p := plan{batch: store.Batch{Policies: modelPolicies}}
 		p.batch.Observations = rapid.SliceOfN(drawnObservations, 0, 4).Draw(t, "observations")
 		switch rapid.IntRange(0, 9).Draw(t, "more") {
 		case 0:
@@ -264,6 +264,9 @@ func somePlans(t *rapid.T) (plans []plan) {
 		}
 		if i == 0 {
 			takeSome(t, &p.batch)
+		}
+		if rapid.Bool().Draw(t, "parts") {
+			p.batch.PartsOf = store.CellsOf(p.batch.Observations...)
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "records") {
 			if ref := drawnRefs.Draw(t, "ref"); !written[ref] {

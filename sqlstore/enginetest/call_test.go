@@ -70,11 +70,11 @@ func TestOneStatementCommits(t *testing.T) {
 	}
 	one := map[string]int{"BEGIN": 1, "heed_commit": 1, "COMMIT": 1}
 	first := noted("1")
-	first.Records[0].Revision, first.Parts = 0, true
+	first.Records[0].Revision, first.PartsOf = 0, store.CellsOf(first.Observations...)
 	receipt := commit(one, first)
 	require.Len(t, receipt.Parts, 1)
 	changed := noted("2")
-	changed.ID, changed.Parts = "batch", true
+	changed.ID, changed.PartsOf = "batch", store.CellsOf(changed.Observations...)
 	changed.Records[0].Ref, changed.Records[0].Revision, changed.Records[0].Keys = first.Records[0].Ref, receipt.Revision, []string{"other"}
 	changed.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "absent"}}}
 	receipt = commit(one, changed)
@@ -90,7 +90,7 @@ func TestOneStatementCommits(t *testing.T) {
 	keyless.Records[0].Revision = receipt.Revision
 	commit(one, store.Batch{Records: keyless.Records})
 	again := noted("2") // the second call leaves out what is known
-	again.Records[0].ID, again.Parts = "3", true
+	again.Records[0].ID, again.PartsOf = "3", store.CellsOf(again.Observations...)
 	receipt = commit(map[string]int{"BEGIN": 2, "heed_commit": 2, "COMMIT": 1}, again)
 	assert.Equal(t, []string{"2"}, receipt.Duplicates)
 	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
@@ -147,7 +147,7 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	revisions := []uint64{1 << 40, 1 << 40}
 	for i := range 10 {
 		b := noted(fmt.Sprint(i))
-		b.Parts = true
+		b.PartsOf = store.CellsOf(b.Observations...)
 		if i > 1 {
 			b.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i - 1)}, Revision: revisions[i+1]}}
 			changed := noted(fmt.Sprint(i - 2)).Records[0]
@@ -259,9 +259,12 @@ func TestAnotherLandmark(t *testing.T) {
 		for i, ago := range []time.Duration{1000, 0, 300, 600, 1300, 0} { // in minutes, where a landmark is for 256
 			b := store.Batch{
 				Observations: []evidence.Observation{observe(fmt.Sprint(i), now.Add(-ago*time.Minute)), observe(fmt.Sprint("o", i), now)},
-				Policies:     map[string]evidence.Policy{"arm": {HalfLife: time.Minute}}, Parts: i%2 == 0,
+				Policies:     map[string]evidence.Policy{"arm": {HalfLife: time.Minute}},
 			}
 			b.Observations[1].Cell = other
+			if i%2 == 0 {
+				b.PartsOf = store.CellsOf(b.Observations...)
+			}
 			expected, err := want.Commit(ctx, b)
 			require.NoError(t, err)
 			receipts, err := st.Commit(ctx, b)

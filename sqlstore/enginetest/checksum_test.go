@@ -343,8 +343,11 @@ func TestDamagedSums(t *testing.T) {
 		assert.Equal(t, "other", parts[0].Cell.Item)
 		assert.Greater(t, st.Damaged(), before)
 		policies := map[string]evidence.Policy{"arm": {HalfLife: 90 * time.Hour, ByOrigin: true}}
-		for _, parts := range []bool{false, true} {
-			_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("more", time.Now())}, Policies: policies, Parts: parts})
+		for _, partsOf := range [][]evidence.Cell{nil, {arm}} {
+			_, err = st.Commit(ctx, store.Batch{
+				Observations: []evidence.Observation{observe("more", time.Now())}, Policies: policies,
+				PartsOf: partsOf,
+			})
 			require.ErrorIs(t, err, heed.ErrDamaged)
 			require.ErrorContains(t, err, `item "i"`)
 		}

@@ -152,10 +152,11 @@ func TestQuickCommit(t *testing.T) {
 	}
 	now := time.Now().Truncate(time.Microsecond)
 	adds := func(ids ...string) store.Batch {
-		b := store.Batch{Parts: true}
+		var b store.Batch
 		for _, id := range ids {
 			b.Observations = append(b.Observations, observe(id, now))
 		}
+		b.PartsOf = store.CellsOf(b.Observations...)
 		return b
 	}
 	for n, id := range []string{"1", "2"} { // the second finds the cell

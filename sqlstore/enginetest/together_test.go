@@ -122,7 +122,7 @@ func (c *crowd) together(attempts []*attempt, hook func(n int, statement string)
 func attempts(ids ...string) (all []*attempt) {
 	for _, id := range ids {
 		b := noted(id)
-		b.Parts = true
+		b.PartsOf = store.CellsOf(b.Observations...)
 		all = append(all, &attempt{batches: []store.Batch{b}})
 	}
 	return all
@@ -331,7 +331,9 @@ func randomPlan(rng *rand.Rand) (p plan) {
 	if rng.IntN(20) == 0 {
 		p.batch.Policies = map[string]evidence.Policy{arm.Kind: {HalfLife: time.Hour}}
 	}
-	p.batch.Parts = rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		p.batch.PartsOf = store.CellsOf(p.batch.Observations...)
+	}
 	switch rng.IntN(5) {
 	case 0:
 		r := noted(some("note", 40)).Records[0]
@@ -470,7 +472,7 @@ func TestTogetherEachCountsOnce(t *testing.T) {
 			all.Go(func() {
 				for i := range each {
 					b := noted(fmt.Sprint(caller/2*each + i)) // which one other makes, too
-					b.ID, b.Parts = "batch "+b.Observations[0].ID, true
+					b.ID, b.PartsOf = "batch "+b.Observations[0].ID, store.CellsOf(b.Observations...)
 					within, cancel := context.WithCancel(ctx)
 					if (caller+i)%7 == 0 {
 						within, cancel = context.WithTimeout(ctx, time.Duration(caller)*100*time.Microsecond)

@@ -571,11 +571,26 @@ var brokenEvidence = []fault{
 				}
 				receipts, err := b.reference.Commit(ctx, batches...)
 				for i := range receipts {
-					if batches[i].Parts {
+					if len(batches[i].PartsOf) > 0 {
 						receipts[i].Parts = before.Parts
 					}
 				}
 				return receipts, err
+			}
+		},
+		"a receipt has the parts that a read would have",
+	},
+	{
+		"receipts tell all cells",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				batches = slices.Clone(batches)
+				for i := range batches {
+					if one := &batches[i]; len(one.PartsOf) > 0 {
+						one.PartsOf = store.CellsOf(one.Observations...)
+					}
+				}
+				return b.reference.Commit(ctx, batches...)
 			}
 		},
 		"a receipt has the parts that a read would have",

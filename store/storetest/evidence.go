@@ -393,6 +393,12 @@ func partsInReceipt(t tb, s Subject) {
 		o.Source = source
 		return o
 	}
+	sorted := func(parts []evidence.Part) []evidence.Part {
+		return slices.SortedFunc(slices.Values(parts), func(a, b evidence.Part) int {
+			return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel),
+				cmp.Compare(a.Source, b.Source))
+		})
+	}
 	f.add(from("1", c, "ann"), from("2", c, "bob"), from("3", e, ""))
 	for round, batches := range [][]store.Batch{
 		{{Observations: []evidence.Observation{from("4", c, "cy"), from("5", d, "ann"), from("6", c, "ann")}}},
@@ -401,26 +407,25 @@ func partsInReceipt(t tb, s Subject) {
 		{{ID: "b"}, {Observations: []evidence.Observation{from("9", c, "")}}, {Observations: []evidence.Observation{from("10", c, "dee")}}},
 	} {
 		for i := range batches {
-			batches[i].Policies, batches[i].Parts = policies, true
+			b := &batches[i]
+			b.Policies, b.PartsOf = policies, store.CellsOf(b.Observations...)
 		}
 		for i, receipt := range f.commits(batches...) {
-			var cells []evidence.Cell
-			for _, o := range batches[i].Observations {
-				if !slices.Contains(cells, o.Cell) {
-					cells = append(cells, o.Cell)
-				}
-			}
-			order := func(a, b evidence.Part) int {
-				return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel),
-					cmp.Compare(a.Source, b.Source))
-			}
-			got, want := slices.SortedFunc(slices.Values(receipt.Parts), order), slices.SortedFunc(slices.Values(f.read(cells...)), order)
+			got, want := sorted(receipt.Parts), sorted(f.read(batches[i].PartsOf...))
 			if !slices.Equal(got, want) {
 				t.Errorf("in round %d, the receipt of batch %d has the parts\n%+v\nand a read has\n%+v", round, i, got, want)
 			}
 		}
 	}
 	if receipt := f.add(observation("11", c, 1)); len(receipt.Parts) > 0 {
-		t.Errorf("a receipt has parts that nobody asked for: %+v", receipt.Parts)
+		t.Errorf("a receipt has parts although the batch asked for none: %+v", receipt.Parts)
+	}
+	some := store.Batch{Policies: policies, PartsOf: []evidence.Cell{d}}
+	some.Observations = []evidence.Observation{from("12", c, "ann"), from("13", d, "ann")}
+	for _, receipt := range f.commits(some) {
+		got, want := sorted(receipt.Parts), sorted(f.read(d))
+		if !slices.Equal(got, want) {
+			t.Errorf("the batch asked for the parts\n%+v\nand the receipt has\n%+v", want, got)
+		}
 	}
 }

@@ -129,14 +129,8 @@ func (r *reference) Commit(ctx context.Context, batches ...store.Batch) ([]store
 		return nil, err
 	}
 	for i, b := range batches {
-		if b.Parts && !receipts[i].Duplicate {
-			var cells []evidence.Cell
-			for _, o := range b.Observations {
-				if !slices.Contains(cells, o.Cell) {
-					cells = append(cells, o.Cell)
-				}
-			}
-			receipts[i].Parts = r.file.parts(cells)
+		if !receipts[i].Duplicate {
+			receipts[i].Parts = r.file.parts(b.PartsOf)
 		}
 	}
 	return receipts, nil

@@ -102,7 +102,8 @@ func storeEpisodes() []episode {
 		{name: "Store.Declare", call: declares},
 		{name: "Store.Commit", before: filled, call: revised("a", func(revision uint64) store.Batch {
 			return store.Batch{
-				ID: "batch", Observations: seen("3").Observations, Parts: true,
+				ID: "batch", Observations: seen("3").Observations,
+				PartsOf: store.CellsOf(seen("3").Observations...),
 				Records: []store.Record{note("a", revision, "new"), note("c", store.Once), note("b", store.Once)},
 			}
 		})},

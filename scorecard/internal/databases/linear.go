@@ -108,7 +108,9 @@ func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error
 	}
 	var parts []evidence.Part
 	if m.Verb == "apply" {
-		receipts, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}, Parts: true})
+		receipts, err := st.Commit(ctx, store.Batch{
+			Observations: []evidence.Observation{o}, PartsOf: []evidence.Cell{o.Cell},
+		})
 		if err != nil {
 			return t, err
 		}
