@@ -140,6 +140,10 @@ func (a *Answer) known() (k known) {
 	return k
 }
 
+// Outcome returns the reported outcome that counts for the arm: the latest one that is neither
+// withdrawn nor by a forgotten source. It is nil if there is none.
+func (a *Answer) Outcome() *Statement { return a.known().outcome }
+
 // partsOf returns the part of each judgement in all judgements. A person has a part by the greatest
 // weight of their judgements, which share it by their weights.
 func partsOf(judged []*Statement) []float64 {

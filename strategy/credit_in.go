@@ -267,19 +267,12 @@ func (l *Learner) outcomeOf(a *answer.Answer, p *answer.ArmPart) Outcome {
 	return o
 }
 
-// reportedCost returns the cost of the last reported outcome.
-func reportedCost(a *answer.Answer) (cost float64) {
-	var at time.Time
-	for i := range a.Statements {
-		s := &a.Statements[i]
-		if s.How != answer.Outcome || s.Of != a.Heuristic() || s.At.Before(at) {
-			continue
-		}
-		if at, cost = s.At, 0; s.Spent != nil {
-			cost = s.Spent.Cost
-		}
+// reportedCost returns what the reported outcome that counts says that the answer cost.
+func reportedCost(a *answer.Answer) float64 {
+	if s := a.Outcome(); s != nil && s.Spent != nil {
+		return s.Spent.Cost
 	}
-	return cost
+	return 0
 }
 
 // recredit adds to a step what takes outcomes back and what observes others.

@@ -200,6 +200,50 @@ func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
 	assert.Empty(t, h.read("e").Choice.Credits)
 }
 
+// TestTheCostIsOfTheOutcomeThatCounts, and not of one that was withdrawn, or whose source was
+// forgotten. What the other statements are worth follows.
+func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
+	q := strategy.Query{Item: "i", Category: "c"}
+	for name, leave := range map[string]func(*answer.Answer){
+		"withdrawn": func(a *answer.Answer) {
+			a.Say(answer.Statement{
+				How: answer.Outcome, By: "ci", Value: 1, At: start.Add(time.Hour), Withdrawn: true,
+				Spent: &answer.Spent{Cost: 9},
+			})
+		},
+		"forgotten": func(a *answer.Answer) {
+			for i := range a.Statements {
+				if s := &a.Statements[i]; s.By == "ci" {
+					s.By = ""
+				}
+			}
+		},
+	} {
+		h := newHost(t, strategy.Config{
+			Reward: func(o strategy.Outcome) float64 { return o.Value - o.Cost/10 },
+		})
+		h.answer("e", q)
+		require.NoError(t, h.about(func(a *answer.Answer) {
+			reply := *a.Reply
+			reply.Spent, a.Reply = answer.Spent{}, &reply
+			a.Say(answer.Statement{By: "ann", Value: 1, At: start})
+			a.Say(answer.Statement{
+				How: answer.Outcome, By: "billing", Value: 1, At: start, Spent: &answer.Spent{Cost: 2},
+			})
+			a.Say(answer.Statement{
+				How: answer.Outcome, By: "ci", Value: 1, At: start.Add(1), Spent: &answer.Spent{Cost: 9},
+			})
+		}))
+		for _, want := range []float64{0.1, 0.8} {
+			parts := kept(t, h.Config().Store, q, "arm")
+			require.Len(t, parts, 1)
+			mean := 2*parts[0].Tally.Reward/parts[0].Tally.Mass - 1
+			assert.InDelta(t, want, mean, 1e-9, name)
+			require.NoError(t, h.about(leave))
+		}
+	}
+}
+
 // What the store has forgotten goes on counting, and all else of the step is committed.
 func TestAForgottenCreditStands(t *testing.T) {
 	c := &clock{}
