@@ -79,8 +79,6 @@ type Config struct {
 	// means 4,000.
 	PromptCharacters int
 
-	// TrustArchive has [Service.Import] believe who approved the rules of an archive, also where the store is not empty.
-	TrustArchive bool
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
 	// refuses it. It must be deterministic. nil folds the case of ids, and takes spellings that are the same to Unicode for
 	// one. It accepts printable ASCII, and letters of the scripts in everyday use. It refuses an id that is empty, padded with blanks,

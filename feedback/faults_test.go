@@ -153,13 +153,8 @@ func archived(w *world) (any, error) {
 	from.says("ann", "alone in the world")
 	from.activate(rule("Say why"))
 	from.propose("olga", rule("Date every decision"))
-	results, err := w.Import(ctx, from.export(), "igor", "moved house")
-	for _, r := range results {
-		if err == nil {
-			err = r.Err
-		}
-	}
-	return nil, err
+	opened, err := w.Import(ctx, tree(w.t, from.export()), "igor", "moved house")
+	return len(opened), err
 }
 
 // joiner is an evaluator to which all candidates are alike.

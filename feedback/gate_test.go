@@ -445,7 +445,7 @@ func TestAuthorizer(t *testing.T) {
 	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}), denied)
 	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}, feedback.Archived)
 	assert.ErrorIs(t, err, denied)
-	_, err = w.Import(ctx, feedback.Archive{}, "mallory", "because")
+	_, err = w.Import(ctx, tree(t, w.export()), "mallory", "because")
 	assert.ErrorIs(t, err, denied)
 	assert.Equal(t, r, w.rule(r.ID))
 	assert.Contains(t, asked, "propose paul Be brief")

@@ -95,7 +95,6 @@ const (
 	proposalsMark = "proposals"
 	flushedMark   = "flushed"
 	measuredMark  = "measured"
-	restoredMark  = "restored " // and the digest of an archive that came into an empty store
 )
 
 const unfitKey = "unfit"

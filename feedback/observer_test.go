@@ -125,15 +125,8 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
 	w.change(r.ID, feedback.Pin)
 	assert.Empty(t, take(t, n, activated))
-	a, err := w.Export(ctx)
-	require.NoError(t, err)
 	move(feedback.StateRevoked)
 	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}}, take(t, n, leaves))
-
-	other, told := watched(t, feedback.Config{})
-	_, err = other.Import(ctx, a, "igor", "moved")
-	require.NoError(t, err)
-	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, told, activated), "an imported rule is in use as well")
 }
 
 // TestTheObserverIsToldOfAmbiguousFeedback, once, whoever had it evaluated.
