@@ -182,9 +182,10 @@ type FireEvidence struct {
 	Seen     *Credit `json:"seen,omitempty"`     // that signal as it is in the confidence
 	Of       How     `json:"of,omitempty"`       // which signal Seen is
 	Fate     int     `json:"fate,omitempty"`
-	Ended    string  `json:"ended,omitempty"` // the id of the observations of its fate
-	// Agreed is what it was worth for the heuristics that were compared with it.
-	Agreed map[string]Credit `json:"agreed,omitempty"`
+	// Ended has the id and the source of the observations of its fate; nil if there are none.
+	Ended *Credit `json:"ended,omitempty"`
+	// Agreed is what it was worth for the heuristics that were compared with it, by its sources.
+	Agreed map[string][]Credit `json:"agreed,omitempty"`
 }
 
 // A Credit is an observation that a statement made in the evidence of a heuristic.
@@ -196,8 +197,12 @@ type Credit struct {
 	Weight  float64   `json:"weight,omitempty"`
 	Worth   float64   `json:"worth,omitempty"` // of an agreement
 	Source  string    `json:"source,omitempty"`
+	Named   bool      `json:"named,omitempty"` // Source had a name, which may be forgotten since
 	At      time.Time `json:"at,omitzero"`
 }
+
+// Forgotten reports whether the source was forgotten since. The observation is gone then.
+func (c *Credit) Forgotten() bool { return c.Named && c.Source == "" }
 
 // Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The
 // caller may change what it points to after [Answer.OwnFires].
@@ -254,11 +259,15 @@ func (a *Answer) People() (names []string) {
 	}
 	for i := range a.Fires {
 		c := &a.Fires[i].Counted
-		if c.Seen != nil {
-			add(c.Seen.Source)
+		for _, credit := range []*Credit{c.Seen, c.Ended} {
+			if credit != nil {
+				add(credit.Source)
+			}
 		}
 		for _, heuristic := range slices.Sorted(maps.Keys(c.Agreed)) {
-			add(c.Agreed[heuristic].Source)
+			for _, credit := range c.Agreed[heuristic] {
+				add(credit.Source)
+			}
 		}
 	}
 	return names
@@ -269,6 +278,7 @@ func (a *Answer) People() (names []string) {
 func Caused() []string {
 	return []string{
 		"person", "statements.*.by", "statements.*.credit.source", "statements.*.kept.*.source",
-		"fires.*.counted.seen.source", "fires.*.counted.agreed.*.source",
+		"fires.*.counted.seen.source", "fires.*.counted.ended.source",
+		"fires.*.counted.agreed.*.*.source",
 	}
 }

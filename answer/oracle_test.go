@@ -122,7 +122,10 @@ func (o *oracle) received(of string) (r received) {
 			r.complaintShare += share
 		}
 	}
-	r.undo, r.expected = o.first(answer.Undo, of), o.first(answer.Expected, of)
+	r.undo, r.expected = o.undo(of), o.first(answer.Expected, of)
+	if r.undo == nil { // of forgotten people alone
+		r.undo = o.first(answer.Undo, of)
+	}
 	r.ignored, r.idle = o.first(answer.Ignored, of), o.first(answer.Silence, of)
 	return r
 }
@@ -220,7 +223,7 @@ func (o *oracle) pieces() (all []piece) {
 			told = append(told, s)
 		}
 	}
-	undo, expected := o.undo(), o.first(answer.Expected, o.heuristic)
+	undo, expected := o.undo(o.heuristic), o.first(answer.Expected, o.heuristic)
 	ignored, idle := o.first(answer.Ignored, o.heuristic), o.first(answer.Silence, o.heuristic)
 
 	left := 1.
@@ -263,9 +266,9 @@ func (o *oracle) pieces() (all []piece) {
 }
 
 // undo returns the first undo of somebody who is not forgotten.
-func (o *oracle) undo() *answer.Statement {
+func (o *oracle) undo(of string) *answer.Statement {
 	for i, s := range o.history {
-		if s.How == answer.Undo && s.Of == o.heuristic && !o.forgotten[s.By] {
+		if s.How == answer.Undo && s.Of == of && !o.forgotten[s.By] {
 			return &o.history[i]
 		}
 	}

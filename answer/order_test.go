@@ -47,7 +47,9 @@ func summary(a *answer.Answer, heuristics ...string) (all []string) {
 			fmt.Sprintf("of %q: %s, %s", of, sum(r.Praise), sum(r.Complaint)),
 			number(r.Undo), number(r.Expected), number(r.Ignored), number(r.Silence),
 			fmt.Sprintf("%s %d %.9f %.9f", r.Implicit(false), r.Fate(false),
-				r.Agreement(true, false, 0.24, 0.072), r.Agreement(false, false, 0.24, 0.072)))
+				r.Agreement(true, false, 0.24, 0.072), r.Agreement(false, false, 0.24, 0.072)),
+			fmt.Sprintf("%.9v %.9v by %s", r.AgreementParts(true, false, 0.24, 0.072),
+				r.AgreementParts(false, false, 0.24, 0.072), number(r.Decider(false))))
 	}
 	var parts []string
 	for _, p := range a.Parts() {

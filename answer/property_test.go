@@ -115,6 +115,7 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 		for _, independent := range []bool{false, true} {
 			assert.Equal(t, want.implicit(independent), got.Implicit(independent))
 			assert.Equal(t, want.fate(independent), got.Fate(independent))
+			sources(t, a, of, independent)
 		}
 	}
 	// Two judgements of one person can be alike but in what has no part in this.
@@ -147,6 +148,40 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 	succeeded, is := a.Success()
 	assert.Equal(t, known, is)
 	assert.Equal(t, success, succeeded)
+}
+
+// sources checks whose the fate and the agreement are.
+func sources(t require.TestingT, a *answer.Answer, of string, independent bool) {
+	r := a.Reception(of)
+	forgotten := slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
+		return s.Forgotten()
+	})
+	fate, by := r.Fate(independent), r.Decider(independent)
+	if fate == 0 {
+		assert.Nil(t, by)
+	} else if by != nil {
+		assert.False(t, by.Forgotten())
+		assert.Equal(t, of, by.Of)
+		assert.Positive(t, by.Worth*float64(fate))
+	} else {
+		assert.True(t, forgotten)
+	}
+	for _, agrees := range []bool{false, true} {
+		worth := r.Agreement(agrees, independent, 0.24, 0.072)
+		sum, seen := 0., make(map[string]bool)
+		for _, p := range r.AgreementParts(agrees, independent, 0.24, 0.072) {
+			assert.Positive(t, p.Worth*worth)
+			assert.False(t, seen[p.Source], p.Source)
+			sum, seen[p.Source] = sum+p.Worth, true
+			assert.True(t, slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
+				return s.Of == of && s.By == p.Source && !s.Forgotten()
+			}))
+		}
+		assert.True(t, sum*worth >= 0 && sum*sum <= worth*worth+1e-9)
+		if !forgotten {
+			assert.InDelta(t, worth, sum, 1e-9)
+		}
+	}
 }
 
 // told lets the same statements arrive at an answer and at the oracle, and forgets a person.

@@ -1,12 +1,22 @@
 package answer
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // A Reception is all that is known of how a heuristic's answer was received, or the model's. It
 // follows from the statements alone, so their order does not matter. It must not be used
 // concurrently.
 type Reception struct {
 	Praise, Complaint Sum // judgements and outcomes that hold
-	// The implicit signals; nil if there was none. Undo is the first one.
+	// The implicit signals; nil if there was none. Undo is the first one of a person who is not
+	// forgotten, if there is one.
 	Undo, Expected, Ignored, Silence *Statement
+
+	of  string      // the heuristic
+	all []Statement // of the answer
 }
 
 // A Sum adds up judgements of one sign.
@@ -18,6 +28,7 @@ type Sum struct {
 
 // Reception collects the statements about the answer of a heuristic, or of the model for "".
 func (a *Answer) Reception(heuristic string) (r Reception) {
+	r.of, r.all = heuristic, a.Statements
 	for i := range a.Statements {
 		s := &a.Statements[i]
 		if s.Of != heuristic {
@@ -27,11 +38,19 @@ func (a *Answer) Reception(heuristic string) (r Reception) {
 			r.add(s)
 			continue
 		}
-		if at := r.at(s.How); at != nil && (*at == nil || s.N < (*at).N) {
+		if at := r.at(s.How); at != nil && s.precedes(*at) {
 			*at = s
 		}
 	}
 	return r
+}
+
+// precedes reports whether an implicit signal is taken before another one of its kind.
+func (s *Statement) precedes(o *Statement) bool {
+	if o == nil || s.Forgotten() != o.Forgotten() {
+		return o == nil || o.Forgotten()
+	}
+	return s.N < o.N
 }
 
 func (r *Reception) add(s *Statement) {
@@ -167,6 +186,88 @@ func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement 
 			worth -= r.Of(how).Worth
 		}
 		return -min(worth, disagreement)
+	default:
+		return 0
+	}
+}
+
+// Decider returns the statement that decides [Reception.Fate], the first one that was made if there
+// are several. It is nil if the fate is 0, or if everybody who decided it is forgotten.
+func (r *Reception) Decider(independent bool) *Statement {
+	fate, how := r.Fate(independent), r.Implicit(independent)
+	for _, s := range r.inTime() {
+		judges := !independent && s.stated() && s.counts()
+		if fate != 0 && s.sign() == fate && (judges || s == r.Of(how)) && !s.Forgotten() {
+			return s
+		}
+	}
+	return nil
+}
+
+// inTime returns the statements about the heuristic in the order in which they were made, whatever
+// the order of their arrival.
+func (r *Reception) inTime() (all []*Statement) {
+	for i := range r.all {
+		if s := &r.all[i]; s.Of == r.of {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Statement) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.By, b.By))
+	})
+	return all
+}
+
+// An AgreementPart is the part of a source in what an answer is worth for a heuristic that was
+// compared with it.
+type AgreementPart struct {
+	Source string
+	Worth  float64
+}
+
+// AgreementParts divides what [Reception.Agreement] returns among the sources whose statements make
+// it so, each at most once, because it is their evidence. In the order in which they were made,
+// statements have the part that they would be worth alone, until nothing is left. The part of a
+// forgotten source is left out.
+func (r *Reception) AgreementParts(
+	agrees, independent bool, agreement, disagreement float64,
+) (parts []AgreementPart) {
+	worth := r.Agreement(agrees, independent, agreement, disagreement)
+	if worth == 0 {
+		return nil
+	}
+	how, full := r.Implicit(independent), disagreement
+	if agrees && worth > 0 {
+		full = agreement
+	}
+	left := math.Abs(worth)
+	for _, s := range r.inTime() {
+		part := min(r.alone(s, how, agrees, worth > 0, full), left)
+		if part == 0 || s.Forgotten() {
+			continue
+		}
+		left -= part
+		i := slices.IndexFunc(parts, func(p AgreementPart) bool { return p.Source == s.By })
+		if i < 0 {
+			i, parts = len(parts), append(parts, AgreementPart{Source: s.By})
+		}
+		parts[i].Worth += math.Copysign(part, worth)
+	}
+	return parts
+}
+
+// alone returns how much a statement makes an answer worth for a heuristic that was compared with
+// it, if nothing else was stated. how is the implicit signal that counts.
+func (r *Reception) alone(s *Statement, how How, agrees, accepted bool, full float64) float64 {
+	judges, signal, sign := s.stated() && s.counts(), s == r.Of(how), r.Sign(how)
+	praises, complains := judges && s.Worth > 0, judges && s.Worth < 0
+	switch observed := r.at(s.How) != nil && s.How != Silence; {
+	case !agrees && (complains || observed), (!agrees || accepted) && signal && sign > 0:
+		return full
+	case praises && (!agrees || accepted && sign <= 0):
+		return full * s.fraction()
+	case agrees && !accepted && (complains || signal):
+		return max(-s.Worth, 0)
 	default:
 		return 0
 	}

@@ -565,10 +565,12 @@ func TestPeopleAreAtTheCausedPaths(t *testing.T) {
 		s.Credit, s.Kept = credit("cid"), []answer.Credit{*credit("fay"), *credit("ann")}
 	})
 	a.Fires = []answer.Fire{{Counted: answer.FireEvidence{
-		Seen: credit("dan"), Agreed: map[string]answer.Credit{"h": *credit("eve"),
-			"i": *credit("ann")},
+		Seen: credit("dan"), Ended: credit("gus"),
+		Agreed: map[string][]answer.Credit{
+			"h": {*credit("eve"), *credit("hal")}, "i": {*credit("ann")},
+		},
 	}}}
-	want := []string{"asker", "ann", "cid", "fay", "bob", "dan", "eve"}
+	want := []string{"asker", "ann", "cid", "fay", "bob", "dan", "gus", "eve", "hal"}
 	assert.Equal(t, want, a.People())
 	assert.ElementsMatch(t, want, caused(t, a))
 }

@@ -45,9 +45,11 @@ type Config struct {
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit single persons and silence: see [Guarded]. The zero Caps limit nothing. With caps on persons, the store keeps sources
-	// apart, and agreement of a person's events may weigh what their other evidence leaves of SourceMass. SourceShare gives it no more. With several caps, or a share, a signal can change how much the evidence of others counts. Then a positive signal may lower the
-	// confidence, or a negative one raise it.
+	// Caps limit single persons and silence: see [Guarded]. The zero Caps limit nothing. With caps on
+	// persons, the store keeps sources apart, and the agreement that follows from a person's
+	// statements may weigh what their other evidence leaves of SourceMass. SourceShare gives it no
+	// more. With several caps, or a share, a signal can change how much the evidence of others
+	// counts. Then a positive signal may lower the confidence, or a negative one raise it.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
 	// persons and channels apart. Like the half-life, it changes what is stored.
@@ -62,8 +64,10 @@ type Config struct {
 	// a rejected answer of its own, and at most Disagreement. 0 means 0.24 and 0.072. NoAgreement switches both off.
 	Agreement, Disagreement float64
 	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6. With caps on persons and
-	// above it, a complaint by somebody who also asked may raise the confidence a little: it takes room from their agreement, and others' counts more.
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
+	// 0 means 6. With caps on persons and above it, a complaint by somebody who has also accepted
+	// answers may raise the confidence a little: it takes room from their agreement, and others'
+	// counts more.
 	AgreementMass float64
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].
@@ -94,10 +98,11 @@ func SpecConfig() Config {
 	}
 }
 
-// Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic, with the agreement that
-// their questions cause. Silence weighs at most one full observation more than all other approval together. So it takes several people: one
-// alone brings a heuristic from 0.3 to 0.53 at most. A complaint about an answer of the model counts, against what agreed with it, as evidence of the
-// person who complained first. The limits are for crowds: where one person asks, no heuristic starts by itself.
+// Guarded returns caps for users who are not trusted. No person weighs more than one full
+// observation on a heuristic, with the agreement that follows from their statements. Silence weighs
+// at most one full observation more than all other approval together. So it takes several people:
+// one alone brings a heuristic from 0.3 to 0.53 at most. The limits are for crowds: where one
+// person asks, no heuristic starts by itself.
 func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }

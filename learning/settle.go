@@ -2,6 +2,7 @@ package learning
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,12 +66,15 @@ func (s *settlement) id(what string) string {
 // fill lets an implicit signal take the place of the one that was counted.
 func (s *settlement) fill(how answer.How) {
 	e, c := s.e, &s.c
+	if c.Seen != nil && c.Seen.Forgotten() { // another person's undo may take its place
+		c.Seen, c.Of, c.Implicit = nil, "", ""
+	}
 	if c.Seen != nil && c.Of != how {
 		e.withdraw = append(e.withdraw, s.m.observation(s.f.Heuristic, c.Seen, c.Seen.Source))
 		c.Seen, c.Of = nil, ""
 	}
 	said := s.r.Of(how)
-	if how == c.Implicit || s.r.Sign(how) == 0 || said.Forgotten() {
+	if how == c.Implicit || s.r.Sign(how) == 0 || said.Forgotten() || said.Credit != nil {
 		return
 	}
 	own := &entry{signal: signalOf(said.Worth)}
@@ -87,7 +91,7 @@ func (s *settlement) fill(how answer.How) {
 		Weight: s.m.weigh(own, s.m.believe(s.a).constraints, s.a.parts), At: said.At,
 	}
 	c.Seen, c.Of = credit(&o), how
-	c.Seen.Source = o.Source
+	c.Seen.Source, c.Seen.Named = o.Source, o.Source != ""
 	if how == e.how {
 		e.id, e.counted = o.ID, &o
 	} else {
@@ -108,34 +112,51 @@ func signalOf(worth float64) Signal {
 }
 
 // end counts how the answer was received: for its heuristic's rate of success, and for calibration.
+// It is evidence of the person who decides it.
 func (s *settlement) end() {
-	fate := s.r.Fate(s.m.cfg.Independent)
-	if fate == s.c.Fate {
+	before, fate := s.c.Ended, s.r.Fate(s.m.cfg.Independent)
+	by := s.r.Decider(s.m.cfg.Independent)
+	stays := by == nil && before == nil ||
+		by != nil && before != nil && before.Source == by.By && !before.Forgotten()
+	if fate == s.c.Fate && stays {
 		return
 	}
 	var b store.Batch
-	if s.c.Ended != "" {
-		b.Withdraw = append(b.Withdraw, s.c.Ended)
+	if before != nil && !before.Forgotten() {
+		b.Withdraw = append(b.Withdraw, before.ID)
 	}
-	s.c.Fate, s.c.Ended = fate, ""
-	if fate != 0 {
-		s.c.Ended = s.id("ended")
-		o := evidence.Observation{
-			ID: s.c.Ended, Source: s.e.on.Person, Session: s.e.on.Session,
-			Channel: s.e.signal.Channel,
-			Reward:  max(float64(fate), 0), Weight: 1, At: s.e.at,
+	s.c.Fate, s.c.Ended = fate, nil
+	if by != nil {
+		b.Observations = s.ended(fate > 0, by.By)
+	}
+	if len(b.Observations) > 0 {
+		s.e.evident = true
+		s.c.Ended = &answer.Credit{
+			ID: b.Observations[0].ID, Cell: cellEnded, Source: by.By, Named: by.By != "",
 		}
-		if s.f.Heuristic != "" {
-			o.Cell = s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded)
-			b.Observations = append(b.Observations, o)
-		}
-		if s.f.Prediction != nil {
-			o.Cell, o.Reward = s.m.calibrationCell(s.f, fate > 0), *s.f.Prediction
-			b.Observations = append(b.Observations, o)
-		}
-		s.e.evident = s.e.evident || len(b.Observations) > 0
 	}
 	s.evidence(b)
+}
+
+// ended returns the observations of how the answer was received. There are none of an answer of the
+// model that has no prediction.
+func (s *settlement) ended(well bool, by string) (all []evidence.Observation) {
+	o := evidence.Observation{
+		ID: s.id("ended"), Source: by, Session: s.e.on.Session, Channel: s.e.signal.Channel,
+		Weight: 1, At: s.e.at,
+	}
+	if well {
+		o.Reward = 1
+	}
+	if s.f.Heuristic != "" {
+		o.Cell = s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded)
+		all = append(all, o)
+	}
+	if s.f.Prediction != nil {
+		o.Cell, o.Reward = s.m.calibrationCell(s.f, well), *s.f.Prediction
+		all = append(all, o)
+	}
+	return all
 }
 
 // agree counts what the answer is worth for the heuristics that were compared with it. A heuristic
@@ -144,54 +165,77 @@ func (s *settlement) agree() {
 	before, cfg := s.c.Agreed, &s.m.cfg
 	s.c.Agreed = nil
 	for _, compared := range s.f.Compared {
-		was, counts := before[compared.HeuristicID]
-		worth := 0.
+		var parts []answer.AgreementPart
 		if !cfg.NoAgreement {
-			worth = s.r.Agreement(compared.Agrees, cfg.Independent, cfg.Agreement, cfg.Disagreement)
+			parts = s.r.AgreementParts(
+				compared.Agrees, cfg.Independent, cfg.Agreement, cfg.Disagreement)
 		}
-		a := s.accounts[compared.HeuristicID]
-		if a == nil || a.heuristic.Revision == 0 || was.Worth == worth ||
+		a, id := s.accounts[compared.HeuristicID], compared.HeuristicID
+		if a == nil || a.heuristic.Revision == 0 ||
 			s.f.Shown.Before(a.heuristic.Value.Since) || s.blocked(a, nil) != "" {
-			if counts {
-				s.agreed(compared.HeuristicID, was)
-			}
+			s.agreed(id, before[id]...)
 			continue
 		}
-		own := s.agreement(compared, worth)
+		s.divide(compared, before[id], parts)
+	}
+}
+
+// divide brings what the answer has counted for a compared heuristic in line with the parts of its
+// sources. What counts already stays. What does not count any more is withdrawn together with the
+// first part that is new.
+func (s *settlement) divide(
+	compared answer.Comparison, before []answer.Credit, parts []answer.AgreementPart,
+) {
+	var withdraw []evidence.Observation
+	for i := range before {
+		c := &before[i]
+		j := slices.IndexFunc(parts, func(p answer.AgreementPart) bool {
+			return p.Source == c.Source && p.Worth == c.Worth
+		})
 		switch {
-		case worth >= 0 || !compared.Agrees || s.e.person == "":
-		case was.Worth < 0:
-			own.person = was.Source
-		default: // the evidence is of the person who rejects, and not of the one who asked
-			own.person = s.e.person
+		case c.Forgotten(): // its observation is gone
+		case j >= 0:
+			s.agreed(compared.HeuristicID, *c)
+			parts = slices.Delete(parts, j, j+1)
+		default:
+			o := s.m.observation(compared.HeuristicID, c, c.Source)
+			withdraw = append(withdraw, o)
 		}
-		if counts {
-			o := s.m.observation(compared.HeuristicID, &was, was.Source)
-			own.withdraw = []evidence.Observation{o}
-		}
+	}
+	if len(parts) == 0 && len(withdraw) > 0 {
+		parts = []answer.AgreementPart{{}}
+	}
+	for i, part := range parts {
+		own := s.agreement(compared, part, i)
+		own.withdraw, withdraw = withdraw, nil
 		// its signal is valid, and its account is there
 		if s.count(own) == nil && own.counted != nil {
 			now := *credit(own.counted)
-			now.Worth, now.Source = worth, own.person
+			now.Worth, now.Source, now.Named = part.Worth, part.Source, part.Source != ""
 			s.agreed(compared.HeuristicID, now)
 		}
 	}
 }
 
 // agreed keeps what the answer is worth for a heuristic.
-func (s *settlement) agreed(heuristicID string, c answer.Credit) {
-	if s.c.Agreed == nil {
-		s.c.Agreed = make(map[string]answer.Credit, len(s.f.Compared))
+func (s *settlement) agreed(heuristicID string, all ...answer.Credit) {
+	if len(all) == 0 {
+		return
 	}
-	s.c.Agreed[heuristicID] = c
+	if s.c.Agreed == nil {
+		s.c.Agreed = make(map[string][]answer.Credit, len(s.f.Compared))
+	}
+	s.c.Agreed[heuristicID] = append(s.c.Agreed[heuristicID], all...)
 }
 
-// agreement returns the entry of what an answer of the model is worth for a heuristic.
-func (s *settlement) agreement(compared answer.Comparison, worth float64) *entry {
+// agreement returns the entry of a part of what an answer of the model is worth for a heuristic.
+func (s *settlement) agreement(
+	compared answer.Comparison, part answer.AgreementPart, number int,
+) *entry {
+	id := store.IDOf(compared.HeuristicID, strconv.Itoa(number))
 	e := &entry{
-		signal: signalOf(worth), cell: cellAgreed,
-		id:     s.id("agreed:" + store.IDOf(compared.HeuristicID)),
-		person: s.e.on.Person, session: s.e.on.Session, at: s.e.at,
+		signal: signalOf(part.Worth), cell: cellAgreed, id: s.id("agreed:" + id),
+		person: part.Source, session: s.e.on.Session, at: s.e.at,
 	}
 	e.signal.HeuristicID, e.signal.EventID = compared.HeuristicID, s.e.on.ID
 	if e.signal.Channel = ChannelAgreement; !compared.Agrees {

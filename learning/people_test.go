@@ -1,0 +1,227 @@
+package learning_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// raw returns the observations of a kind of cells as the store has them: item, cell, signed weight
+// and source.
+func (f *fixture) raw(kind string) (all []string) {
+	f.Helper()
+	cells := make(map[evidence.Cell]bool)
+	for scope, err := range f.store.Scopes(ctx, kind) {
+		require.NoError(f, err)
+		for part, err := range f.store.List(ctx, kind, scope) {
+			require.NoError(f, err)
+			cells[part.Cell] = true
+		}
+	}
+	for cell := range cells {
+		for o, err := range f.store.History(ctx, cell) {
+			require.NoError(f, err)
+			weight := o.Weight
+			if o.Reward < 0.5 {
+				weight = -weight
+			}
+			name := cell.Item + " " + cell.Name
+			if cell.Name == "" {
+				name = cell.Item
+			}
+			all = append(all, fmt.Sprintf("%s %+.3g by %s", name, weight, o.Source))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (f *fixture) forget(names ...string) {
+	f.Helper()
+	_, err := f.store.Commit(ctx, store.Batch{Forget: names})
+	require.NoError(f, err)
+	for _, name := range names {
+		assert.NotContains(f, f.answer("e").People(), name)
+	}
+}
+
+// judges has a person judge the model's answer.
+func (f *fixture) judges(person string, value float64) {
+	f.Helper()
+	f.clock.Advance(time.Second)
+	f.say(learning.Judgement{EventID: "e", Person: person, Value: value})
+}
+
+func (f *fixture) undoes(person string) {
+	f.Helper()
+	f.clock.Advance(time.Second)
+	_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: person})
+	require.NoError(f, err)
+}
+
+// What an answer is worth for the heuristics that were compared with it is evidence of the people
+// whose statements make it so. So it goes if they are forgotten, and with nobody else. Ann asked.
+func TestAgreementIsOfWhoStatedIt(t *testing.T) {
+	silence := func(f *fixture) {
+		f.clock.Advance(31 * time.Second)
+		f.sweep()
+	}
+	for name, test := range map[string]struct {
+		do     []func(f *fixture)
+		forget string
+		want   []string // afterwards
+	}{
+		"silence": {[]func(f *fixture){silence}, "", []string{
+			"no disagreed -1 by ann", "yes agreed +2 by ann",
+		}},
+		"silence, the asker is forgotten": {[]func(f *fixture){silence}, "ann", nil},
+		"praise, the asker is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.judges("bob", 1) }}, "ann",
+			[]string{"no disagreed -1 by bob", "yes agreed +2 by bob"},
+		},
+		"praise, its person is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.judges("bob", 1) }}, "bob", nil,
+		},
+		"silence and praise, the asker is forgotten": {
+			[]func(f *fixture){silence, func(f *fixture) { f.judges("bob", 1) }}, "ann",
+			[]string{"no disagreed -1 by bob", "yes agreed +2 by bob"},
+		},
+		"silence and praise, the person who praised is forgotten": {
+			[]func(f *fixture){silence, func(f *fixture) { f.judges("bob", 1) }}, "bob", nil,
+		},
+		"a little praise of two": {
+			[]func(f *fixture){
+				func(f *fixture) { f.judges("bob", 0.25) }, func(f *fixture) { f.judges("cid", 1) },
+			}, "",
+			[]string{
+				"no disagreed -0.25 by bob", "no disagreed -0.75 by cid",
+				"yes agreed +0.5 by bob", "yes agreed +1.5 by cid",
+			},
+		},
+		"a little praise of two, one is forgotten": {
+			[]func(f *fixture){
+				func(f *fixture) { f.judges("bob", 0.25) }, func(f *fixture) { f.judges("cid", 1) },
+			}, "cid",
+			[]string{"no disagreed -0.25 by bob", "yes agreed +0.5 by bob"},
+		},
+		"a complaint, the asker is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.judges("bob", -1) }}, "ann",
+			[]string{"no disagreed -1 by bob", "yes agreed -0.8 by bob"},
+		},
+		"a complaint, its person is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.judges("bob", -1) }}, "bob", nil,
+		},
+		"complaints of two, the second is forgotten": {
+			[]func(f *fixture){
+				func(f *fixture) { f.judges("bob", -1) }, func(f *fixture) { f.judges("cid", -1) },
+			}, "cid",
+			[]string{"no disagreed -1 by bob", "yes agreed -0.8 by bob"},
+		},
+		"the first of two takes the complaint back": {
+			[]func(f *fixture){
+				func(f *fixture) { f.judges("bob", -1) }, func(f *fixture) { f.judges("cid", -1) },
+				func(f *fixture) { f.judges("bob", 0) },
+			}, "bob",
+			[]string{"no disagreed -1 by cid", "yes agreed -0.8 by cid"},
+		},
+		"an undo, the asker is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.undoes("bob") }}, "ann",
+			[]string{"no disagreed -1 by bob", "yes agreed -1 by bob"},
+		},
+		"an undo, its person is forgotten": {
+			[]func(f *fixture){func(f *fixture) { f.undoes("bob") }}, "bob", nil,
+		},
+		"a complaint next to an undo": {
+			[]func(f *fixture){
+				func(f *fixture) { f.judges("bob", -1) }, func(f *fixture) { f.undoes("cid") },
+			}, "cid",
+			[]string{"no disagreed -1 by bob", "yes agreed -0.8 by bob"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, strong(learning.Config{}), "yes", "no")
+			f.answerOfModel("e")
+			for _, do := range test.do {
+				do(f)
+			}
+			if test.forget != "" {
+				f.forget(test.forget)
+			}
+			assert.Equal(t, test.want, f.raw("learning.heuristic"))
+		})
+	}
+}
+
+// After a person was forgotten, what others state counts as if the person had stated nothing.
+func TestAgreementAfterAPersonIsForgotten(t *testing.T) {
+	f := newFixture(t, strong(learning.Config{}), "yes", "no")
+	f.answerOfModel("e")
+	f.judges("bob", -1)
+	f.judges("cid", -1)
+	f.forget("bob")
+	f.judges("dan", -1)
+	assert.Equal(t, []string{
+		"no disagreed -1 by cid", "yes agreed -0.2 by dan", "yes agreed -0.8 by cid",
+	}, f.raw("learning.heuristic"))
+	f.forget("cid", "dan")
+	assert.Empty(t, f.raw("learning.heuristic"))
+	f.judges("eve", 1)
+	assert.Equal(t, []string{"no disagreed -1 by eve", "yes agreed +2 by eve"},
+		f.raw("learning.heuristic"))
+}
+
+// How an answer was received is evidence of the person who decides it, too.
+func TestTheEndIsOfWhoDecidesIt(t *testing.T) {
+	prediction := 0.7
+	f := newFixture(t, learning.Config{}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{
+		HeuristicID: "h", EventID: "e", Person: "ann", Path: "p", Prediction: &prediction,
+	}))
+	say := func(person string, value float64) {
+		f.clock.Advance(time.Second)
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: person, Value: value})
+	}
+	say("bob", -1)
+	say("cid", -1)
+	want := []string{"h ended -1 by bob", "h shown +1 by ann"}
+	assert.Equal(t, want, f.raw("learning.fire"))
+	assert.Equal(t, []string{"h p/7/false +1 by bob"}, f.raw("learning.calibration"))
+	f.forget("ann")
+	assert.Equal(t, want[:1], f.raw("learning.fire"), "the complaints are bob's and cid's")
+	f.forget("bob")
+	assert.Empty(t, f.raw("learning.fire"))
+	say("dan", -1)
+	assert.Equal(t, []string{"h ended -1 by cid"}, f.raw("learning.fire"))
+	assert.Equal(t, []string{"h p/7/false +1 by cid"}, f.raw("learning.calibration"))
+	say("cid", 0)
+	assert.Equal(t, []string{"h ended -1 by dan"}, f.raw("learning.fire"))
+	f.forget("dan")
+	assert.Empty(t, f.raw("learning.fire"))
+	assert.Empty(t, f.raw("learning.calibration"))
+	say("eve", 1)
+	assert.Equal(t, []string{"h ended +1 by eve"}, f.raw("learning.fire"))
+}
+
+// The model's answer without a prediction has no evidence of how it was received. So there is
+// nothing to take back if people change their minds.
+func TestTheModelsAnswerHasNoEnd(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Person: "ann"}))
+	for _, value := range []float64{1, -1, 0} {
+		f.judges("bob", value)
+	}
+	counted := f.answer("e").Fire("").Counted
+	assert.Nil(t, counted.Ended)
+	for _, b := range f.store.commits {
+		assert.False(t, b.TakesAway())
+		assert.Empty(t, b.Observations)
+	}
+}
