@@ -3,7 +3,6 @@ module github.com/heedhq/heed
 go 1.25.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/uuid v1.6.0
 	github.com/stretchr/testify v1.12.1

@@ -79,27 +79,24 @@ func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
 
 // A mistyped field does not hide the other faults of a file.
 func TestAMistypedFieldHidesNothing(t *testing.T) {
-	_, err := loop.ReadLessons(strings.NewReader(`
-[[heuristics]]
-id = "a"
-condtion = "a disk is full"
-action = "Rotate."
-
-[[heuristics]]
-id = "a"
-condition = "a disk is full"
-action = "Rotate."
-
-[[notes]]
-id = "n"
-`))
+	_, err := loop.ReadLessons(strings.NewReader(`{
+"heuristics": [
+{"id": "a",
+ "condtion": "a disk is full", "action": "Rotate."},
+{"condition": "a disk is full", "action": "Rotate.",
+ "id": "a"}],
+"notes": [
+{"id": "n"}]}`))
 	var fields []string
 	for _, fault := range unwrapped(err) {
 		var lesson *loop.LessonError
 		require.ErrorAs(t, fault, &lesson)
 		fields = append(fields, fmt.Sprintf("%d %s", lesson.Line, lesson.Field))
 	}
-	assert.Equal(t, []string{"4 heuristics[0].condtion", "2 heuristics[0].condition", "8 heuristics[1].id", "12 notes[0].text"}, fields)
+	assert.Equal(t, []string{
+		"4 heuristics[0].condtion", "3 heuristics[0].condition", "6 heuristics[1].id",
+		"8 notes[0].text",
+	}, fields)
 }
 
 // unwrapped returns the errors that were joined.

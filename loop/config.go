@@ -162,14 +162,14 @@ type Arm struct {
 	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal shares.
 	Weight float64
 	// Model answers. nil means the model of ModelName in [Config].Models, or [Config].Model where that is empty.
-	Model     decision.LLM
-	ModelName string
+	Model     decision.LLM `json:"-"`
+	ModelName string       `json:"model"`
 	// System is added to the system prompt.
 	System string
 	// Tools are the names of the tools that may be used, for the framework. nil says nothing about tools.
 	Tools []string
 	// Brief writes what the prompt says of the notes that fit. nil lists them. An arm that wants none returns "".
-	Brief func(ctx context.Context, e Event, notes []Note) (string, error)
+	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
 	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an event that a note fits.
 	ForNotes bool
 	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. The arm's

@@ -16,7 +16,7 @@ import (
 func TestTheLessonsOfThePageFit(t *testing.T) {
 	page, err := os.ReadFile("../docs/loop.md")
 	require.NoError(t, err)
-	_, text, found := strings.Cut(string(page), "```toml\n")
+	_, text, found := strings.Cut(string(page), "```json\n")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "```")
 	lessons, err := loop.ReadLessons(strings.NewReader(text))

@@ -101,8 +101,8 @@ func settled(base int) int {
 	return runtime.NumGoroutine() - base
 }
 
-// known are the libraries that may reach users: TOML for settings, UUIDs, and numerics.
-var known = []string{"github.com/heedhq/heed", "github.com/BurntSushi/toml", "github.com/google/uuid", "gonum.org/v1/gonum"}
+// known are the libraries that may reach users: UUIDs and numerics.
+var known = []string{"github.com/heedhq/heed", "github.com/google/uuid", "gonum.org/v1/gonum"}
 
 func modules(dir string, packages ...string) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (r card.Result, err error) {

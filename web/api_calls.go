@@ -40,8 +40,8 @@ type selected struct {
 // nextFor says how a server comes by a part.
 var nextFor = map[string]string{
 	"agent": "Start heed serve with --run, or set Agent in Go's web.Config.",
-	"arms": "Start heed serve with --run and --lessons FILE, where FILE has [[arms]], or set Arms in Go's loop.Config. " +
-		"Beside an application, arms are there once it has chosen one.",
+	"arms": "Start heed serve with --run and --lessons FILE, where FILE has \"arms\", or set Arms " +
+		"in Go's loop.Config. Beside an application, arms are there once it has chosen one.",
 	"heuristics":      "The application has to be an agent that learns heuristics.",
 	"rules":           "The application has to be an agent that takes corrections.",
 	"ways of working": "The application has to be an agent that learns ways of working.",

@@ -21,7 +21,7 @@ import (
 type mcpCommand struct {
 	As      []string      `placeholder:"NAME" help:"Who speaks. With --http, the people who get a token, separated by commas. By default you."`
 	Agent   string        `placeholder:"NAME" help:"The agent's name. Needed if the store has several. By default the only one, or mcp in a store without any."`
-	Lessons string        `type:"existingfile" placeholder:"FILE" help:"The agent's heuristics, notes and arms, in TOML or JSON."`
+	Lessons string        `type:"existingfile" placeholder:"FILE" help:"The lessons, in JSON."`
 	Keep    time.Duration `default:"720h" help:"How long an answer can be spoken of."`
 	HTTP    string        `name:"http" placeholder:"ADDRESS" help:"Serve over HTTP at an address of this machine, as 127.0.0.1:8378, and not over standard input and output."`
 	Tokens  string        `env:"HEED_MCP_TOKENS" placeholder:"NAME=TOKEN,…" help:"With --http: people and their tokens. Their clients decide about rules in their names."`

@@ -48,10 +48,12 @@ func (d desk) do(tool string, in map[string]any) map[string]any {
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	db, args := filepath.Join(t.TempDir(), "heed.db"), configured(t)
-	lessons := filepath.Join(t.TempDir(), "lessons.toml")
-	require.NoError(t, os.WriteFile(lessons, []byte("[[notes]]\nid = \"db-1\"\ntext = \"db-1 is the billing database.\"\n"), 0o600))
+	lessons := filepath.Join(t.TempDir(), "lessons.json")
+	note := `{"notes": [{"id": "db-1", "text": "db-1 is the billing database."}]}`
+	require.NoError(t, os.WriteFile(lessons, []byte(note), 0o600))
+	paths := strings.NewReplacer("/home/ann/heed.db", db, "/home/ann/lessons.json", lessons)
 	for i := range args {
-		args[i] = strings.NewReplacer("/home/ann/heed.db", db, "/home/ann/lessons.toml", lessons).Replace(args[i])
+		args[i] = paths.Replace(args[i])
 	}
 	first := startDesk(t, "", args...)
 	plan := first.do("prepare", map[string]any{"text": "The disk of db-1 is full."})

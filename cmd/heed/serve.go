@@ -50,7 +50,7 @@ type serveCommand struct {
 	Recorder  string `placeholder:"NAME" help:"Without --run: the recorder of ways to show, if it is not the agent's."`
 
 	Run_      bool          `name:"run" help:"Run the agent in this process, for applications in other languages: answer, count silence, tidy up."`
-	Lessons   string        `type:"existingfile" placeholder:"FILE" help:"With --run: the agent's heuristics, notes and arms, in TOML or JSON."`
+	Lessons   string        `type:"existingfile" placeholder:"FILE" help:"With --run: JSON lessons."`
 	System    string        `placeholder:"TEXT" help:"With --run: what the model is told in every case."`
 	Model     string        `placeholder:"URL" help:"With --run: a chat-completions endpoint, as http://localhost:11434/v1."`
 	ModelName string        `placeholder:"NAME" help:"With --model: the model to ask for."`

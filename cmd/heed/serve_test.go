@@ -151,8 +151,9 @@ func TestServeRuns(t *testing.T) {
 	}))
 	t.Cleanup(model.Close)
 	dir := t.TempDir()
-	lessons := filepath.Join(dir, "lessons.toml")
-	require.NoError(t, os.WriteFile(lessons, []byte("[[arms]]\nid = \"brief\"\nsystem = \"Answer in one sentence.\"\n"), 0o600))
+	lessons := filepath.Join(dir, "lessons.json")
+	arm := `{"arms": [{"id": "brief", "system": "Answer in one sentence."}]}`
+	require.NoError(t, os.WriteFile(lessons, []byte(arm), 0o600))
 	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0", "--run", "--lessons", lessons}
 	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim", "HEED_API_KEY=the-key"}
 	s := serving(t, env, append(args, "--model", model.URL)...)

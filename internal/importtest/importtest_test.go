@@ -57,7 +57,7 @@ var table = map[string]row{
 	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
-		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
+		library, shared,
 		". answer evidence store stream prompt learning decision strategy strategy/... " +
 			"feedback patterns memstore sqlstore internal/...",
 	},

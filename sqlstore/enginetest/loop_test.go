@@ -78,8 +78,9 @@ func TestAnswersOutliveTheirProcess(t *testing.T) {
 
 // The loop opens a database by its handle alone, and keeps answers there for as long as Keep says.
 func TestDatabaseOfTheLoop(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lessons.toml")
-	lessons := "only = true\n[[heuristics]]\nid = \"h\"\ncondition = \"the disk is full\"\naction = \"Rotate the logs.\"\ninitial = 0.8\n"
+	file := filepath.Join(t.TempDir(), "lessons.json")
+	lessons := `{"only": true, "heuristics": [{"id": "h", "condition": "the disk is full",
+		"action": "Rotate the logs.", "initial": 0.8}]}`
 	require.NoError(t, os.WriteFile(file, []byte(lessons), 0o600))
 	onEach(t, func(t *testing.T, at place) {
 		now := time.Now()

@@ -18,35 +18,10 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-const lessonsTOML = `# what we know
-[[heuristics]]
-id = "rotate"
-domain = "alerts"
-pack = "ops"
-condition = "the disk is full"
-action = """
-Rotate
-[[notes]] is no table here"""
-initial = 0.4
-
-[[notes]]
-id = "room"
-category = "places"
-topic = "disk"
-text = "Room 3."
-
-[[arms]]
-id = "small"
-weight = 2
-model = "mini"
-system = "Be brief."
-tools = ["search"]
-`
-
 const lessonsJSON = `{
   "heuristics": [
     {"id": "rotate", "domain": "alerts", "pack": "ops", "condition": "the disk is full",
-     "action": "Rotate\n[[notes]] is no table here", "initial": 0.4}
+     "action": "Rotate\nthen wait", "initial": 0.4}
   ],
   "notes": [{"id": "room", "category": "places", "topic": "disk", "text": "Room 3."}],
   "arms": [
@@ -58,53 +33,70 @@ func TestLessonsAreReadFromFiles(t *testing.T) {
 	want := loop.Lessons{
 		Heuristics: []learning.Heuristic{{
 			ID: "rotate", Domain: "alerts", Pack: "ops", Condition: "the disk is full",
-			Action: "Rotate\n[[notes]] is no table here", Initial: 0.4,
+			Action: "Rotate\nthen wait", Initial: 0.4,
 		}},
 		Notes: []loop.Note{{ID: "room", Category: "places", Topic: "disk", Text: "Room 3."}},
 		Arms: []loop.Arm{{
 			ID: "small", Weight: 2, ModelName: "mini", System: "Be brief.", Tools: []string{"search"},
 		}},
 	}
-	for name, text := range map[string]string{"TOML": lessonsTOML, "JSON": lessonsJSON} {
-		t.Run(name, func(t *testing.T) {
-			got, err := loop.ReadLessons(strings.NewReader(text))
-			require.NoError(t, err)
-			assert.Equal(t, want, got)
-		})
-	}
-	none, err := loop.ReadLessons(strings.NewReader(""))
+	got, err := loop.ReadLessons(strings.NewReader(lessonsJSON))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	none, err := loop.ReadLessons(strings.NewReader("{}"))
 	require.NoError(t, err)
 	assert.Equal(t, loop.Lessons{}, none)
+	only, err := loop.ReadLessons(strings.NewReader(`{"only": true}`))
+	require.NoError(t, err)
+	assert.True(t, only.Only)
 }
 
 // Each fault names its line and its field, and all are told together.
 func TestFaultsInFilesOfLessons(t *testing.T) {
 	for text, want := range map[string][]string{
-		"[[heuristics]]\nid = 3\ncondition = \"c\"\naction = \"a\"\nweigth = 1": {
-			"2 heuristics[0].id must be a text", "5 heuristics[0].weigth is not known",
+		`{"heuristics": [{
+			"id": 3, "condition": "c", "action": "a",
+			"weigth": [{}]}]}`: {
+			"2 heuristics[0].id must be a text",
+			"3 heuristics[0].weigth is not known: ReadLessons has the fields",
 		},
-		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {
-			"5 notes[1].id is that of an earlier lesson",
+		`{"notes": [{"id": "a", "text": "t"},
+			{"id": "a", "text": "t"}]}`: {"2 notes[1].id is that of an earlier lesson"},
+		`{"notes": [
+			{"id": "a"}]}`: {"2 notes[0].text must not be empty"},
+		`{"heuristics": [
+			{"action": "a", "id": "x"}]}`: {"2 heuristics[0].condition must not be empty"},
+		`{"notes": [{"id": "a", "text": "one",
+			"text": "two"}]}`: {"2 notes[0].text is there twice"},
+		`{"notes": [],
+			"notes": [{"id": "a", "text": "one"}]}`: {"2 notes is there twice"},
+		`{"arms": [{"id": "a", "weight": "much",
+			"tools": [1]}]}`: {
+			"1 arms[0].weight must be a number", "2 arms[0].tools[0] must be a text",
 		},
-		"[[notes]]\nid = \"a\"\n":                    {"1 notes[0].text must not be empty"},
-		"[[heuristics]]\naction = \"a\"\nid = \"x\"": {"1 heuristics[0].condition must not be empty"},
-		"{\"notes\": [{\"id\": \"a\", \"text\": \"one\",\n\"text\": \"two\"}]}": {
-			"2 notes[0].text is there twice",
+		`{"rules": [{"id": "a"}],
+			"only": 1}`: {
+			"1 rules is not known: ReadLessons has the fields", "2 only must be true or false",
 		},
-		"{\"notes\": [],\n\"notes\": [{\"id\": \"a\", \"text\": \"one\"}]}": {"2 notes is there twice"},
-		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]": {
-			"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts",
+		`{"heuristics": [{"Id": "a", "condition": "c", "action": "a"}]}`: {
+			"1 heuristics[0].Id is not known: ReadLessons has the fields",
 		},
-		"[[rules]]\nid = \"a\"\nx = 1": {
-			"1 rules is not known: lessons are heuristics, notes and arms",
-		},
-		"notes = 3":       {"1 notes must be a list of tables"},
-		"[[notes]]\nid =": {"2  "},
-		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {
+		`{"arms": [{"id": "a",
+			"weight": 1e999}]}`: {"1  "},
+		`{"notes": 3}`: {"1 notes must be a list"},
+		"null":         {"1  "},
+		"":             {"1  "},
+		`{
+			"notes": [
+			{"id": "a"},
+			{"id": 4, "text": "t"}]}`: {
 			"4 notes[1].id must be a text", "3 notes[0].text must not be empty",
 		},
-		"{\n \"notes\": [3]}": {"2 notes must be a list of tables"},
-		"{\n \"notes\": [\n}": {"3  "},
+		`{
+			"notes": [3]}`: {"2 notes[0] must be an object", "2 notes[0].id must not be empty"},
+		`{
+			"notes": [
+			}`: {"3  "},
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := loop.ReadLessons(strings.NewReader(text))
@@ -121,7 +113,7 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		})
 	}
 	_, err := loop.ReadLessons(
-		strings.NewReader("[[heuristics]]\ninitial = -1\n[[arms]]\nid = \"a\"\nweight = -1"),
+		strings.NewReader(`{"heuristics": [{"initial": -1}], "arms": [{"id": "a", "weight": -1}]}`),
 	)
 	assert.Len(t, faultsOf(err), 3, "two faults of a lesson, and one of another")
 	_, err = loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
@@ -131,13 +123,14 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 // The faults of a configuration's file are told together, each with the file, its line and its
 // field.
 func TestFaultsNameTheirFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lessons.toml")
+	file := filepath.Join(t.TempDir(), "lessons.json")
 	for text, want := range map[string]string{
-		"[[heuristics]]\nid = \"a\"\ncondition = \"c\"\naction = \"b\"\ninitial = 2\n" +
-			"[[arms]]\nid = \"big\"\nmodel = \"maxi\"\n[[arms]]\nid = \"small\"\nmodel = \"mini\"": "" +
-			"loop: FILE: line 5: heuristics[0].initial: must be above 0 and below 1\n" +
-			"FILE: line 8: arms[0].model: must be in Config.Models",
-		"[[notes]\n": "loop: FILE: line 2: ",
+		`{"heuristics": [{"id": "a", "condition": "c", "action": "b",
+			"initial": 2}], "arms": [
+			{"id": "big", "model": "maxi"}, {"id": "small", "model": "mini"}]}`: "" +
+			"loop: FILE: line 2: heuristics[0].initial: must be above 0 and below 1\n" +
+			"FILE: line 3: arms[0].model: must be in Config.Models",
+		"{\n\"notes\"": "loop: FILE: line 2: ",
 		`{"notes": [{"id": "a", "text": "b\u0000"}]}`: "" +
 			"loop: FILE: line 1: notes[0].text: must be valid UTF-8 without NUL",
 	} {
@@ -171,7 +164,7 @@ func faultsOf(err error) (all []*loop.LessonError) {
 func TestAnArmOfAFileNamesItsModel(t *testing.T) {
 	mini := &mouth{says: "Brief."}
 	w := newWorld(t, loop.Config{Models: map[string]decision.LLM{"mini": mini}})
-	lessons, err := loop.ReadLessons(strings.NewReader(lessonsTOML))
+	lessons, err := loop.ReadLessons(strings.NewReader(lessonsJSON))
 	require.NoError(t, err)
 	_, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
@@ -185,9 +178,8 @@ func TestAnArmOfAFileNamesItsModel(t *testing.T) {
 }
 
 func FuzzReadLessons(f *testing.F) {
-	f.Add(lessonsTOML)
 	f.Add(lessonsJSON)
-	f.Add("[[notes]]\nid = 1")
+	f.Add(`{"notes": [{"id": 1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := loop.ReadLessons(strings.NewReader(text))
 		if err != nil {
@@ -198,21 +190,21 @@ func FuzzReadLessons(f *testing.F) {
 
 // New teaches a file, and names it where it is at fault.
 func TestLessonsOfAFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lessons.toml")
+	file := filepath.Join(t.TempDir(), "lessons.json")
 	teach := func(text string) (*loop.Agent, error) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		own := loop.Lessons{Notes: []loop.Note{{ID: "own", Text: "Room 3."}}}
 		return loop.New(ctx, loop.Config{LessonsFile: file, Lessons: own})
 	}
-	agent, err := teach("[[notes]]\nid = \"room\"\ntext = \"Room 4.\"\n[[arms]]\nid = \"small\"\n")
+	agent, err := teach(`{"notes": [{"id": "room", "text": "Room 4."}], "arms": [{"id": "small"}]}`)
 	require.NoError(t, err)
 	assert.Equal(t, 2, agent.Taught().New)
 	assert.Len(t, agent.Strategy().Config().Arms, 1)
-	_, err = teach("only = 1\n[[notes]]\nid = \"room\"\n")
+	_, err = teach("{\"only\": 1,\n\"notes\": [{\"id\": \"room\"}]}")
 	require.ErrorContains(t, err, file)
 	require.ErrorContains(t, err, "line 1: only: must be true or false")
 	require.ErrorContains(t, err, "line 2: notes[0].text")
-	_, err = teach("[[notes]]\nid = \"own\"\ntext = \"Room 4.\"\n")
+	_, err = teach(`{"notes": [{"id": "own", "text": "Room 4."}]}`)
 	require.ErrorContains(t, err, "is that of an earlier lesson")
 	_, err = loop.New(ctx, loop.Config{LessonsFile: filepath.Join(t.TempDir(), "none")})
 	require.ErrorIs(t, err, os.ErrNotExist)
