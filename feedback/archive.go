@@ -114,8 +114,8 @@ func fileName(id string) string {
 // Import proposes what the tree of an [Archive] has and the store has not: its active rules and its
 // pending proposals, under their ids. Nothing else of the tree comes in, because a file can claim
 // any evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a
-// file names as authors and writers stay that, and the person who imports becomes a writer, so
-// nobody approves what they wrote or brought in.
+// file names as authors and writers stay that. The person who imports becomes a writer, and writers
+// cannot approve.
 //
 // The tree has the directory "feedback", for example [os.DirFS] of a working copy of Git. Import
 // returns the proposals that it opened. It goes on after a file that cannot be read or is refused

@@ -181,11 +181,11 @@ func TestImportRefusesFileByFile(t *testing.T) {
 		change func(*feedback.Rule)
 		field  string
 	}{
-		"text that would be forged": {func(r *feedback.Rule) { r.Text = "a\n# b" }, "Text"},
-		"no agents":                 {func(r *feedback.Rule) { r.Agents = nil }, "Agents"},
-		"no id":                     {func(r *feedback.Rule) { r.ID = "" }, "ID"},
-		"nobody wrote it":           {func(r *feedback.Rule) { r.Writers = []string{"ann", ""} }, "Writers[1]"},
-		"a padded author":           {func(r *feedback.Rule) { r.Authors = []string{" ann"} }, "Authors[0]"},
+		"a forged line":   {func(r *feedback.Rule) { r.Text = "a\n# b" }, "Text"},
+		"no agents":       {func(r *feedback.Rule) { r.Agents = nil }, "Agents"},
+		"no id":           {func(r *feedback.Rule) { r.ID = "" }, "ID"},
+		"an empty writer": {func(r *feedback.Rule) { r.Writers = []string{"ann", ""} }, "Writers[1]"},
+		"a padded author": {func(r *feedback.Rule) { r.Authors = []string{" ann"} }, "Authors[0]"},
 	} {
 		into := newWorld(t, feedback.Config{NewID: ids("into-")})
 		r := w.export().Rules[0]
@@ -218,7 +218,8 @@ func TestImportRefusesFileByFile(t *testing.T) {
 	edited.Text = "Something else"
 	text, err := json.Marshal(edited)
 	require.NoError(t, err)
-	_, err = into.Import(ctx, fstest.MapFS{"feedback/rules/proposed/x.json": {Data: text}}, "igor", "x")
+	files = fstest.MapFS{"feedback/rules/proposed/x.json": {Data: text}}
+	_, err = into.Import(ctx, files, "igor", "x")
 	assert.ErrorIs(t, err, heed.ErrConflict, "other words have its id")
 	done, cancel := context.WithCancel(ctx)
 	cancel()
@@ -226,7 +227,8 @@ func TestImportRefusesFileByFile(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-// TestAnImportThatWasCutShortGoesOn checks that the same tree completes an import whose store failed.
+// TestAnImportThatWasCutShortGoesOn checks that the same tree completes an import whose store
+// failed.
 func TestAnImportThatWasCutShortGoesOn(t *testing.T) {
 	files := tree(t, full(t).export())
 	runs := 0

@@ -52,7 +52,8 @@ func (v *victim) imports(r feedback.Rule) feedback.Proposal {
 	for _, who := range []string{"cleo", "dan"} {
 		r.Approvals = append(r.Approvals, feedback.Approval{Actor: who, Reason: "I like it", Hash: r.Hash(), At: start})
 	}
-	opened, err := v.Import(ctx, tree(v.t, feedback.Archive{Rules: []feedback.Rule{r}}), "mallory", "from the other team")
+	files := tree(v.t, feedback.Archive{Rules: []feedback.Rule{r}})
+	opened, err := v.Import(ctx, files, "mallory", "from the other team")
 	require.NoError(v.t, err)
 	return opened[0]
 }
@@ -327,7 +328,8 @@ func TestInstructionsAgainstInstructionsAreWarnedOf(t *testing.T) {
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
-// A person who imports a rule does not count as an approver of it, nor as one who restores it later.
+// A person who imports a rule does not count as an approver of it, nor as one who restores it
+// later.
 func TestAnImporterDoesNotApproveWhatTheyBroughtIn(t *testing.T) {
 	v := newVictim(t)
 	p := v.imports(feedback.Rule{})

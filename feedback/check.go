@@ -9,12 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
 // A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the [Draft], so that people approve it
-// with the words. The zero Check is none. Otherwise exactly one of Forbid, Require and Function is set.
+// with the words. The zero Check is none. Otherwise one of Forbid and Require is set.
 type Check struct {
 	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is "*", else those of the tool of
 	// this name.
@@ -25,8 +24,6 @@ type Check struct {
 	// arguments as they came; Require with that alone.
 	Forbid  string `json:"forbid,omitempty"`
 	Require string `json:"require,omitempty"`
-	// Function is the name of one of [Config].Checks.
-	Function string `json:"function,omitempty"`
 }
 
 // Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
@@ -46,8 +43,8 @@ type Violation struct {
 	Rule   string // its id
 	Text   string // its words
 	Reason string // how it was broken, or why that is not known
-	// Unchecked says that it is not known whether the rule was broken: the text is too long for an expression, or the function is
-	// not known to this service or failed.
+	// Unchecked says that it is not known whether the rule was broken, because the text is too long
+	// for an expression.
 	Unchecked bool
 }
 
@@ -71,8 +68,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, e
 	return violations, nil
 }
 
-// CheckIn is [Rules.Check] in a step. It calls the functions of [Config].Checks each time the step
-// runs. What it finds counts when the step is committed.
+// CheckIn is [Rules.Check] in a step. What it finds counts when the step is committed.
 func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
 	violations, err := r.check(tx, c)
 	return violations, wrap("check", err)
@@ -87,7 +83,6 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 	if err != nil {
 		return nil, err
 	}
-	ctx := tx.Context()
 	now, text := r.s.now(), checkedOf(&c)
 	for _, line := range lines {
 		if c.Words && r.s.contradicts(c.Text, line.words) {
@@ -96,10 +91,7 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 		if !line.check.looksAt(c.Tool) {
 			continue
 		}
-		reason, err := r.s.broken(ctx, line.check, c.Tool, &text)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+		reason, err := line.check.compare(&text)
 		kept := 1.
 		switch {
 		case err != nil:
@@ -127,22 +119,6 @@ func (s *Service) contradicts(a, b string) bool {
 // checks names the evidence of how often a rule was kept.
 func checks(rule string) evidence.Cell { return evidence.Cell{Kind: "feedback.check", Item: rule} }
 
-// broken returns how a text breaks a rule, or "" if it does not. Its error says why that is not known.
-func (s *Service) broken(ctx context.Context, check *checker, tool string, text *checkedText) (reason string, err error) {
-	if name := check.Function; name != "" {
-		ask := s.cfg.Checks[name]
-		if ask == nil {
-			return "", fmt.Errorf("the function %q is not among Config.Checks", name)
-		}
-		err = host.Call("the check "+name, func() error {
-			reason, err = ask(ctx, tool, text.wholes[0])
-			return err
-		})
-		return reason, err
-	}
-	return check.compare(text)
-}
-
 // A checker is a check with its expression.
 type checker struct {
 	Check
@@ -155,9 +131,7 @@ func newChecker(c Check) *checker {
 		return nil
 	}
 	k := &checker{Check: c}
-	if c.Function == "" {
-		k.expression, k.err = compile(c.Forbid + c.Require)
-	}
+	k.expression, k.err = compile(c.Forbid + c.Require)
 	return k
 }
 
@@ -166,6 +140,8 @@ func (k *checker) looksAt(tool string) bool {
 	return k != nil && (k.Tool == tool || k.Tool == "*" && tool != "")
 }
 
+// compare returns how a text breaks a rule, or "" if it does not. Its error says why that is not
+// known.
 func (k *checker) compare(text *checkedText) (reason string, err error) {
 	switch {
 	case k.err != nil:
@@ -201,28 +177,25 @@ func (c *Check) validate(a Action) error {
 	if *c == (Check{}) {
 		return nil
 	}
-	set := 0
-	for _, field := range [...]struct{ name, value string }{{"Forbid", c.Forbid}, {"Require", c.Require}, {"Function", c.Function}} {
+	for _, field := range [...]struct{ name, value string }{
+		{"Forbid", c.Forbid}, {"Require", c.Require},
+	} {
 		if field.value == "" {
 			continue
 		}
-		set++
 		if n := utf8.RuneCountInString(field.value); n > maxText {
 			return invalid("Check."+field.name, fmt.Sprintf("has %d characters, may have %d", n, maxText))
 		}
 		if err := checkName("Check."+field.name, field.value); err != nil {
 			return err
 		}
-		if field.name == "Function" {
-			continue
-		}
 		if _, err := compile(field.value); err != nil {
 			return invalid("Check."+field.name, err.Error())
 		}
 	}
 	switch {
-	case set != 1:
-		return invalid("Check", "must have one of Forbid, Require and Function")
+	case (c.Forbid == "") == (c.Require == ""):
+		return invalid("Check", "must have one of Forbid and Require")
 	case a != CreateRule:
 		return invalid("Check", "must be empty, as the action makes no rule for prompts")
 	}

@@ -2,7 +2,6 @@ package feedback_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -38,22 +37,13 @@ func (w *world) check(c feedback.Checked) (found []string) {
 }
 
 func TestChecks(t *testing.T) {
-	w := newWorld(t, feedback.Config{Checks: map[string]func(context.Context, string, string) (string, error){
-		"short": func(_ context.Context, tool, text string) (string, error) {
-			if len(text) > 20 {
-				return "it has more than 20 letters for " + tool, nil
-			}
-			return "", nil
-		},
-		"down":  func(context.Context, string, string) (string, error) { return "", errors.New("it is down") },
-		"panic": func(context.Context, string, string) (string, error) { panic("x") },
-	}})
+	w := newWorld(t, feedback.Config{})
 	for _, d := range []feedback.Draft{
 		checking("Name no database", feedback.Check{Forbid: `(?i)\b(postgres|mysql)`}),
 		checking("Greet", feedback.Check{Require: "^Dear "}),
 		checking("No deletes", feedback.Check{Tool: "sql", Forbid: "(?i)delete|drop"}),
 		checking("No secrets in calls", feedback.Check{Tool: "*", Forbid: "secret"}),
-		checking("Short mails", feedback.Check{Tool: "mail", Function: "short"}),
+		checking("Short mails", feedback.Check{Tool: "mail", Require: "^.{0,20}$"}),
 		rule("Be kind"),
 	} {
 		w.activate(d)
@@ -67,7 +57,7 @@ func TestChecks(t *testing.T) {
 		{"sql", "select * from postgres", nil},
 		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret", "No deletes: it matches (?i)delete|drop"}},
 		{"mail", "Dear Ann", nil},
-		{"mail", "Dear Ann, how are you today?", []string{"Short mails: it has more than 20 letters for mail"}},
+		{"mail", "Dear Ann, how are you today?", []string{"Short mails: it does not match ^.{0,20}$"}},
 		{"shell", "secret", []string{"No secrets in calls: it matches secret"}},
 	} {
 		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}), "%s %s", test.tool, test.text)
@@ -75,11 +65,10 @@ func TestChecks(t *testing.T) {
 	assert.Empty(t, w.check(feedback.Checked{Agent: "coder", Text: "Use Postgres"}), "the rules are another agent's")
 	assert.Len(t, w.inject("prd", "").Checked, 5)
 	assert.Equal(t, []string{"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
-		w.check(feedback.Checked{Text: strings.Repeat("x", 65537)})[:1])
-	for name, why := range map[string]string{"down": "it is down", "panic": "the check panic panicked: x", "gone": `the function "gone" is not among Config.Checks`} {
-		r := w.activate(checking("Ask "+name, feedback.Check{Tool: name, Function: name}))
-		assert.Equal(t, []string{"unchecked: Ask " + name + ": " + why}, w.check(feedback.Checked{ID: "c", Tool: name}), "nothing passes silently")
-		assert.Zero(t, w.effect(r.ID).Checks, "and nothing is counted")
+		w.check(feedback.Checked{ID: "long", Text: strings.Repeat("x", 65537)})[:1],
+		"nothing passes silently")
+	for _, p := range w.proposals(feedback.StateApproved) {
+		assert.Zero(t, w.effect(p.ID).Checks, "and nothing is counted")
 	}
 	for field, c := range map[string]feedback.Checked{"Agent": {}, "ID": {Agent: "prd", ID: "\x00"}, "Tool": {Agent: "prd", Tool: "\x00"}} {
 		_, err := w.rules.Check(ctx, c)
@@ -89,26 +78,18 @@ func TestChecks(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := w.rules.Check(done, feedback.Checked{Agent: "prd", Tool: "down"})
+	_, err := w.rules.Check(done, feedback.Checked{Agent: "prd", Tool: "sql"})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 // TestChecksSeeWhatAToolSees, however the arguments of its call are written.
 func TestChecksSeeWhatAToolSees(t *testing.T) {
-	w := newWorld(t, feedback.Config{Checks: map[string]func(context.Context, string, string) (string, error){
-		"disk": func(_ context.Context, _, text string) (string, error) {
-			if strings.Contains(text, "> /dev/") {
-				return "it writes a disk", nil
-			}
-			return "", nil
-		},
-	}})
+	w := newWorld(t, feedback.Config{})
 	w.activate(checking("Write no disk", feedback.Check{Tool: "sh", Forbid: "^cat.*> ?/dev/sd[ab]$"}))
 	w.activate(checking("Leave db-1 alone", feedback.Check{Tool: "*", Forbid: "db-1"}))
 	w.activate(checking("Keep it small", feedback.Check{Tool: "*", Forbid: ":1000$|:1000[,}]"}))
 	w.activate(checking("Pipe nothing", feedback.Check{Tool: "pipe", Require: "^[^|]*$"}))
 	w.activate(checking("Dry runs alone", feedback.Check{Tool: "dry", Require: `"dry":true`}))
-	w.activate(checking("Ask a function", feedback.Check{Tool: "function", Function: "disk"}))
 	for _, test := range []struct {
 		tool, text string
 		broken     bool
@@ -133,8 +114,6 @@ func TestChecksSeeWhatAToolSees(t *testing.T) {
 		{"pipe", `{"command":"a < b"}`, false},
 		{"dry", `{ "dry" : true }`, false},
 		{"dry", `{"text":"\"dry\":true"}`, true},
-		{"function", `{"command":"cat x \u003e /dev/sda"}`, true},
-		{"function", `{"command":"cat x"}`, false},
 	} {
 		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}) != nil, "%s %s", test.tool, test.text)
 	}
@@ -152,11 +131,13 @@ func TestABadCheckIsRefused(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	long := strings.Repeat("x", 501)
 	for field, checks := range map[string][]feedback.Check{
-		"Check.Forbid":   {{Forbid: "("}, {Forbid: `(a)\1`}, {Forbid: "(?=a)"}, {Forbid: long}, {Forbid: "((a{50}){50}){2}"}, {Forbid: "(a{100}){10}"}, {Forbid: "a\x00"}},
-		"Check.Require":  {{Require: "["}},
-		"Check.Function": {{Function: long}, {Function: "a\x00"}},
-		"Check.Tool":     {{Tool: "\x00", Forbid: "a"}},
-		"Check":          {{Tool: "sql"}, {Forbid: "a", Require: "b"}, {Forbid: "a", Function: "f"}},
+		"Check.Forbid": {
+			{Forbid: "("}, {Forbid: `(a)\1`}, {Forbid: "(?=a)"}, {Forbid: long},
+			{Forbid: "((a{50}){50}){2}"}, {Forbid: "(a{100}){10}"}, {Forbid: "a\x00"},
+		},
+		"Check.Require": {{Require: "["}},
+		"Check.Tool":    {{Tool: "\x00", Forbid: "a"}},
+		"Check":         {{Tool: "sql"}, {Forbid: "a", Require: "b"}},
 	} {
 		for _, c := range checks {
 			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", c), Actor: "paul", Reason: "x"})
@@ -170,19 +151,17 @@ func TestABadCheckIsRefused(t *testing.T) {
 	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "paul", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	assert.Empty(t, w.proposals(""))
-	p := w.propose("paul", checking("Be brief", feedback.Check{Function: "unknown"}))
-	assert.Equal(t, []string{feedback.WarnFunction}, p.Warnings)
-	_, err = feedback.New(ctx, feedback.Config{Store: w.store, Checks: map[string]func(context.Context, string, string) (string, error){"f": nil, "": nil}})
-	assert.ErrorAs(t, err, new(*heed.ConfigError))
 }
 
 // Another check is another hash, and an edited check has no approvals.
 func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
 	hashes := map[string]bool{}
-	for _, c := range []feedback.Check{{}, {Forbid: "a"}, {Require: "a"}, {Function: "a"}, {Tool: "a", Forbid: "a"}, {Tool: "*", Forbid: "a"}} {
+	for _, c := range []feedback.Check{
+		{}, {Forbid: "a"}, {Require: "a"}, {Tool: "a", Forbid: "a"}, {Tool: "*", Forbid: "a"},
+	} {
 		hashes[checking("Be brief", c).Hash()] = true
 	}
-	assert.Len(t, hashes, 6)
+	assert.Len(t, hashes, 5)
 	w := newWorld(t, feedback.Config{})
 	seen := w.approve(w.propose("paul", checking("Be brief", feedback.Check{Forbid: "a"})), "cleo")
 	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", feedback.Check{Require: "a"}), Replaces: seen.ID, Actor: "mallory", Reason: "x"})

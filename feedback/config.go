@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,9 +32,6 @@ type Config struct {
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for [heed.Trigrams] and 0.8 for others.
 	// It belongs to Similarity, so the store does not keep it.
 	Threshold float64
-	// Ceiling is the most that a confidence may be, in (0, 1]. 0 means 1. Corrections that were compared by words alone
-	// ([Evaluation].Worded) raise a confidence to nine tenths of Expedite at most.
-	Ceiling float64
 	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked about
 	// approvals, which are [Positive], nor about a feedback that contradicts what is known, which is [Ambiguous]. One goroutine of
 	// each [Service] calls it at a time, without a lock that others wait for. It must return when the context is done. Its error, an
@@ -54,25 +50,14 @@ type Config struct {
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
 	// Expedite is the confidence in (0, 1] from which on a GeneralizableHigh cluster is proposed at once, and not with the next
-	// batch. 0 means 0.7. A cluster in which only words were compared never reaches it.
+	// batch. 0 means 0.7. Corrections that were compared by words alone ([Evaluation].Worded) raise a
+	// confidence to nine tenths of it at most.
 	Expedite float64
-	// Fresh is how many more corrections it takes to propose again what was rejected or retired. Each further rejection
-	// doubles it. After a rejection they must be by as many people as Reviewers says, and one of them must have given none of the
-	// evidence that was rejected. 0 means 3.
-	Fresh int
-	// OncePerTask counts a reviewer's corrections of one task as one occurrence.
-	OncePerTask bool
-	// TakeChanged treats an approval whose output was changed as an approval with changes. Otherwise Feedback refuses it.
-	TakeChanged bool
 	// Agents are all agents that there are. Empty: any name is an agent.
 	Agents []string
 
 	Gate      Gate
 	Measuring Measuring
-	// Checks are functions that rules may ask by name: see [Check]. They are given the tool, "" for an answer, and the arguments or the
-	// answer, and return how the rule is broken, or "". Arguments that are JSON come decoded and encoded anew, as for Require. After an error or a panic [Rules.Check] reports the rule as unchecked. Many
-	// goroutines call them at the same time, and they must return when the context is done.
-	Checks map[string]func(ctx context.Context, tool, text string) (broken string, err error)
 	// PromptRules is how many rules a prompt gets at most. 0 means 20.
 	PromptRules int
 	// PromptCharacters is how many characters (runes) the section of rules has at most, headings and all. It is at least 200. 0
@@ -101,12 +86,9 @@ type Config struct {
 
 // Measuring says how the effect of rules is measured.
 type Measuring struct {
-	Before      time.Duration // how long the period before the rule is. 0 means 30 days
-	Stabilise   time.Duration // how long after it nothing is counted. 0 means 7 days
-	Review      time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
-	Improvement float64       // the relative drop of the rate, in (0, 1], from which on it is effective. 0 means 0.1
-	Floor       int           // how many decisions there must be before and after. 0 means 8
-	PerSweep    int           // how many retirements a sweep proposes. 0 means 3
+	Before    time.Duration // how long the period before the rule is. 0 means 30 days
+	Stabilise time.Duration // how long after it nothing is counted. 0 means 7 days
+	Review    time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
 	// Retire lets a sweep retire the rules whose retirement it would otherwise propose.
 	Retire bool
 }
@@ -130,17 +112,15 @@ func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
 	g, m := &c.Gate, &c.Measuring
 	return settings.Component{Name: component, Fields: []settings.Field{
-		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1), setting("gate.ttl", &g.TTL, 7*day),
+		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
 		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
 		setting("high.occurrences", &c.Occurrences, 3), setting("high.reviewers", &c.Reviewers, 2),
-		setting("window", &c.Window, 1000), setting("expedite", &c.Expedite, 0.7), setting("fresh", &c.Fresh, 3),
-		setting("once_per_task", &c.OncePerTask, false), setting("take_changed", &c.TakeChanged, false),
+		setting("high.both", &c.Both, false),
+		setting("window", &c.Window, 1000), setting("expedite", &c.Expedite, 0.7),
 		setting("injecting.rules", &c.PromptRules, 20), setting("injecting.characters", &c.PromptCharacters, 4000),
 		setting("measuring.before", &m.Before, 30*day), setting("measuring.stabilise", &m.Stabilise, 7*day),
-		setting("measuring.review", &m.Review, 30*day), setting("measuring.improvement", &m.Improvement, 0.1),
-		setting("measuring.floor", &m.Floor, 8), setting("measuring.per_sweep", &m.PerSweep, 3),
-		setting("measuring.retire", &m.Retire, false),
+		setting("measuring.review", &m.Review, 30*day), setting("measuring.retire", &m.Retire, false),
 	}}
 }
 
@@ -160,8 +140,8 @@ func (c *Config) complete() settings.Component {
 	if wording(c.Similarity) {
 		threshold = 0.4
 	}
-	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, 1)
-	c.Agents, c.Checks = slices.Clone(c.Agents), maps.Clone(c.Checks)
+	c.Threshold = cmp.Or(c.Threshold, threshold)
+	c.Agents = slices.Clone(c.Agents)
 	if c.Evaluator == nil {
 		c.Evaluator = Counting
 	}
@@ -187,29 +167,20 @@ func (c *Config) validate() error {
 	for i, agent := range c.Agents {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
 	}
-	for _, name := range sortedKeys(c.Checks) {
-		found.Check(name != "" && evidence.CheckText("", name) == nil && c.Checks[name] != nil, fmt.Sprintf("Checks[%q]", name), nil, "must have a name and a function")
-	}
 	g, m := c.Gate, c.Measuring
-	for _, n := range []struct {
-		field string
-		value float64
-	}{
-		{"Threshold", c.Threshold}, {"Ceiling", c.Ceiling}, {"Expedite", c.Expedite}, {"Measuring.Improvement", m.Improvement},
-	} {
-		found.Check(n.value > 0 && n.value <= 1, n.field, n.value, "must be in (0, 1], or 0 for the default")
-	}
+	const share = "must be in (0, 1], or 0 for the default"
+	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, share)
+	found.Check(c.Expedite > 0 && c.Expedite <= 1, "Expedite", c.Expedite, share)
 	for _, n := range []struct {
 		field string
 		value int
 	}{
-		{"Occurrences", c.Occurrences}, {"Reviewers", c.Reviewers}, {"Window", c.Window}, {"Fresh", c.Fresh},
+		{"Occurrences", c.Occurrences}, {"Reviewers", c.Reviewers}, {"Window", c.Window},
 		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
-		{"PromptRules", c.PromptRules}, {"Measuring.Floor", m.Floor}, {"Measuring.PerSweep", m.PerSweep},
+		{"PromptRules", c.PromptRules},
 	} {
 		found.Check(n.value > 0, n.field, n.value, "must not be negative")
 	}
-	found.Check(g.TTL > 0, "Gate.TTL", g.TTL, "must not be negative")
 	found.Check(m.Before > 0, "Measuring.Before", m.Before, "must not be negative")
 	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
 	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")

@@ -98,7 +98,7 @@ func (d Draft) Hash() string {
 	put(n.Agents...)
 	put(n.Supersedes...)
 	if n.Check != (Check{}) {
-		put("check", n.Check.Tool, n.Check.Forbid, n.Check.Require, n.Check.Function)
+		put("check", n.Check.Tool, n.Check.Forbid, n.Check.Require)
 	}
 	if n.Change != "" {
 		put(string(n.Change), n.Of)

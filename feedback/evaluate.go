@@ -267,7 +267,7 @@ func (s *Service) release(r *Feedback, matches []Match) {
 		cluster = cmp.Or(cluster, m.ID)
 		m.released = true
 		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, DocumentOnly, cluster, 1, false
-		m.Confidence = min(Support{1, 1, 1}.Confidence(), s.cfg.Ceiling)
+		m.Confidence = Support{1, 1, 1}.Confidence()
 	}
 }
 
@@ -297,8 +297,9 @@ func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []
 	if err != nil {
 		return nil, err
 	}
+	all := with(members, r)
 	c := Case{
-		Feedback: *r, Cluster: members, Support: s.support(r, members), Ceiling: s.ceiling(append(slices.Clone(members), *r)),
+		Feedback: *r, Cluster: members, Support: supportOf(all), Ceiling: s.ceiling(all),
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
@@ -319,13 +320,14 @@ func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []
 			return nil, err
 		}
 	}
-	s.settle(r, members, v, s.ceiling(append(slices.Clone(members), *r)))
+	s.settle(r, members, v)
 	return promote(r, members), nil
 }
 
 // settle takes over a verdict as far as the support allows.
-func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, ceiling float64) {
-	support := s.support(r, members)
+func (s *Service) settle(r *Feedback, members []Feedback, v Assessment) {
+	all := with(members, r)
+	support := supportOf(all)
 	switch {
 	case v.Class.generalizable() && support.Occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
@@ -335,7 +337,8 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, ceiling 
 	if len(members) > 0 && r.Worded {
 		v.Rationale += "; only the words were compared"
 	}
-	r.Class, r.Confidence, r.Rationale, r.Action = v.Class, min(v.Confidence, ceiling), v.Rationale, v.Action
+	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
+	r.Confidence = min(v.Confidence, s.ceiling(all))
 	switch {
 	case r.Class == Ambiguous:
 		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
@@ -390,9 +393,9 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 func (s *Service) ceiling(all []Feedback) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
-		return s.cfg.Ceiling
+		return 1
 	}
-	return min(s.cfg.Ceiling, max(0.9*s.cfg.Expedite, s.supportOf(sure).Confidence()))
+	return max(0.9*s.cfg.Expedite, supportOf(sure).Confidence())
 }
 
 // certain returns those that are known to say the same, and not only by words that are alike.
@@ -407,28 +410,22 @@ func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 		return false, nil
 	}
 	members, err := members(s.reading(ctx), r.Agent, r.Cluster, Classification.correction)
-	return s.cfg.enough(s.supportOf(certain(members))), err
+	return s.cfg.enough(supportOf(certain(members))), err
 }
 
-// support counts a cluster with the feedback in it.
-func (s *Service) support(r *Feedback, members []Feedback) Support {
-	return s.supportOf(append(slices.Clone(members), *r))
+// with returns a cluster's other members and a feedback.
+func with(members []Feedback, r *Feedback) []Feedback {
+	return append(slices.Clone(members), *r)
 }
 
-func (s *Service) supportOf(all []Feedback) Support {
-	reviewers, occasions := map[string]bool{}, map[string]bool{}
-	var support Support
+// supportOf counts a cluster.
+func supportOf(all []Feedback) Support {
+	support, reviewers := Support{Occurrences: len(all)}, map[string]bool{}
 	for i := range all {
-		m := &all[i]
-		support.Strength += m.Link
-		reviewers[m.Reviewer] = true
-		occasion := m.ID
-		if s.cfg.OncePerTask && m.Task != "" {
-			occasion = m.Task + "\x00" + m.Reviewer
-		}
-		occasions[occasion] = true
+		support.Strength += all[i].Link
+		reviewers[all[i].Reviewer] = true
 	}
-	support.Occurrences, support.Reviewers = len(occasions), len(reviewers)
+	support.Reviewers = len(reviewers)
 	return support
 }
 
@@ -571,12 +568,14 @@ func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promote
 	if err != nil {
 		return nil, err
 	}
-	r.Confidence = min(s.support(r, members).Confidence(), s.ceiling(append(slices.Clone(members), *r)))
+	all := with(members, r)
+	support := supportOf(all)
+	r.Confidence = min(support.Confidence(), s.ceiling(all))
 	if as == EdgeCase {
 		r.Action = DocumentOnly
 		return withReleased(nil, matches), nil
 	}
-	if s.cfg.enough(s.support(r, members)) {
+	if s.cfg.enough(support) {
 		r.Class = GeneralizableHigh
 	}
 	return withReleased(promote(r, members), matches), nil

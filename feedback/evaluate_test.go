@@ -214,19 +214,6 @@ func (everything) Similar(_ context.Context, _ string, others []string) ([]float
 	return scores, nil
 }
 
-func TestOncePerTask(t *testing.T) {
-	for once, want := range map[bool]feedback.Classification{false: feedback.GeneralizableHigh, true: feedback.GeneralizableLow} {
-		w := newWorld(t, feedback.Config{OncePerTask: once})
-		var r feedback.Feedback
-		for _, task := range []string{"t1", "t1", "t2"} {
-			f := w.correction("ann", long)
-			f.Task = task
-			r = w.add(f)
-		}
-		assert.Equal(t, want, r.Class)
-	}
-}
-
 func TestWindow(t *testing.T) {
 	w := newWorld(t, feedback.Config{Window: 2})
 	w.says("ann", long)
@@ -251,7 +238,7 @@ func TestConfidence(t *testing.T) {
 	})
 }
 
-// TestConfidenceNeverFalls as a cluster grows, whoever adds whatever is alike, and stays under the ceiling.
+// TestConfidenceNeverFalls as a cluster grows, whoever adds whatever is alike, and stays below 1.
 func TestConfidenceNeverFalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var similarity heed.Similarity = heed.Trigrams{}
@@ -263,7 +250,7 @@ func TestConfidenceNeverFalls(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "n") {
 			r := w.says(rapid.SampledFrom([]string{"ann", "bob", "cleo"}).Draw(rt, "by"),
 				rapid.SampledFrom([]string{long, long + " for it", "The summary is much too long"}).Draw(rt, "says"))
-			if r.Confidence < last || r.Confidence > w.Config().Ceiling {
+			if r.Confidence < last || r.Confidence > 1 {
 				rt.Fatalf("%v after %v", r.Confidence, last)
 			}
 			last = r.Confidence
@@ -399,7 +386,9 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
 	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
-	w := newWorld(t, feedback.Config{Ceiling: 0.6, Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
+	w := newWorld(t, feedback.Config{Evaluator: func(
+		_ context.Context, c feedback.Case,
+	) (feedback.Assessment, error) {
 		asked = c
 		for i := range c.Candidates {
 			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
@@ -409,7 +398,6 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	}})
 	r := w.says("ann", "leave the choice of a database to engineers")
 	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
-	assert.Equal(t, 0.6, r.Confidence, "there is a ceiling")
 	verdict.Similar = []string{"d1"}
 	r = w.says("ann", "PRDs must be silent about PostgreSQL")
 	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")

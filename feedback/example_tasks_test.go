@@ -35,8 +35,8 @@ func ExampleConfig_similarity() {
 		return vectors, nil
 	}
 	service := exampleService(feedback.Config{Similarity: heed.Embedder(embed)})
-	fmt.Println(service.Config().Threshold, service.Config().Ceiling)
-	// Output: 0.8 1
+	fmt.Println(service.Config().Threshold)
+	// Output: 0.8
 }
 
 // Only people on a list may decide. The audit log has everybody else who tries.

@@ -21,7 +21,6 @@ const (
 	WarnVerbatim    = warnVerbatim
 	WarnInstruction = warnInstruction
 	WarnSingle      = warnSingle
-	WarnFunction    = warnFunction
 )
 
 var (

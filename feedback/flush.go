@@ -16,7 +16,9 @@ import (
 
 // Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or of enough approvals that say
 // what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
-// proposals are pending. A cluster whose rule was rejected or retired needs fresh evidence first: see [Config].Fresh. Flush goes on
+// proposals are pending. A cluster whose rule was rejected or retired needs three more corrections
+// first. Each further rejection doubles that number, and they must be by as many people as
+// [Config].Reviewers says, one of whom gave none of the evidence that was rejected. Flush goes on
 // where one cluster fails, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
@@ -52,7 +54,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.enough(s.support(&members[0], members[1:])) {
+	if members[0].Class == Positive && !s.cfg.enough(supportOf(members)) {
 		return nil, nil
 	}
 	last, ready, err := s.readyFor(tx, cluster, members)
@@ -155,6 +157,10 @@ func clusterWants(cluster string) store.Wants {
 	}
 }
 
+// freshEvidence is how many more corrections it takes to propose again what was rejected or
+// retired. Each further rejection doubles it.
+const freshEvidence = 3
+
 // readyFor returns the last proposal of a cluster, and whether there is something to propose.
 func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal,
 	ready bool, err error) {
@@ -186,14 +192,14 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 	case last.Status == StatePending:
 		needed, since = 1, last.Expires
 	case last.Status == StateRejected:
-		needed, since = s.cfg.Fresh*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
+		needed, since = freshEvidence*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
 	case last.Status == StateDocumented:
 		return last, false, nil
 	default:
 		needed, since = 1, last.Decided
 	}
 	if !left.IsZero() && !left.Before(since) {
-		needed, since, rejections = s.cfg.Fresh, left, 0
+		needed, since, rejections = freshEvidence, left, 0
 	}
 	fresh := slices.DeleteFunc(slices.Clone(members), func(m Feedback) bool { return !m.Recorded.After(since) })
 	refused := last != nil && last.Status == StateRejected && rejections > 0

@@ -74,8 +74,8 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		files := fstest.MapFS{}
-		for _, name := range []string{"feedback/rules/active/a.json", "feedback/rules/proposed/a.json"} {
-			files[name] = &fstest.MapFile{Data: text}
+		for _, dir := range []string{"active", "proposed"} {
+			files["feedback/rules/"+dir+"/a.json"] = &fstest.MapFile{Data: text}
 		}
 		into := newWorld(t, feedback.Config{})
 		opened, _ := into.Import(ctx, files, "igor", "x")

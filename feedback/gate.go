@@ -19,12 +19,13 @@ type Gate struct {
 	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. If it is Quorum,
 	// reviewers of the evidence may not approve at all.
 	Outsiders int
-	// TTL is how long a proposal waits. 0 means 7 days.
-	TTL time.Duration
 	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person (and of the evaluator,
 	// as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
 	PerProposer, PerAgent, Pending int
 }
+
+// pendingFor is how long a proposal waits to be decided.
+const pendingFor = 7 * 24 * time.Hour
 
 // A Review is what one person decides about a proposal.
 type Review struct {

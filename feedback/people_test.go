@@ -33,14 +33,14 @@ var isName = map[string]bool{
 	"proposal.approvals.*.reason": false, "proposal.approvals.*.approved_hash": false, "proposal.approvals.*.override": false,
 	"proposal.previous": false, "proposal.decided_by": true, "proposal.reason": false, "proposal.proposer": true,
 	"proposal.change": false, "proposal.of": false,
-	"proposal.check.tool": false, "proposal.check.forbid": false, "proposal.check.require": false, "proposal.check.function": false,
+	"proposal.check.tool": false, "proposal.check.forbid": false, "proposal.check.require": false,
 
 	"rule.rule_id": false, "rule.action": false, "rule.rule_type": false, "rule.rule_content": false, "rule.affected_agents": false,
 	"rule.insertion_point": false, "rule.supersedes": false, "rule.clusters": false, "rule.authors": true, "rule.writers": true,
 	"rule.approvals.*.actor": true, "rule.approvals.*.reason": false, "rule.approvals.*.approved_hash": false,
 	"rule.approvals.*.override": false, "rule.status": false, "rule.superseded_by": false, "rule.effect.status": false,
 	"rule.effect.basis": false, "rule.change": false, "rule.of": false,
-	"rule.check.tool": false, "rule.check.forbid": false, "rule.check.require": false, "rule.check.function": false,
+	"rule.check.tool": false, "rule.check.forbid": false, "rule.check.require": false,
 }
 
 // Each text of each record is known to be a name or to be none, and a record that has a name is

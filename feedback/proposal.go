@@ -172,12 +172,11 @@ const (
 	warnVerbatim    = "the text is that of a reviewer, word for word"
 	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
 	warnSingle      = "a single reviewer is behind it"
-	warnFunction    = "its check asks a function that is not known here"
 	warnWords       = "only the words of its sources were compared: read each of them"
 )
 
 // warnings say what approvers should know of a draft.
-func (s *Service) warnings(d *Draft, evidence []Feedback) []string {
+func warnings(d *Draft, evidence []Feedback) []string {
 	var found []string
 	warn := func(ok bool, what string) {
 		if ok && !slices.Contains(found, what) {
@@ -186,7 +185,6 @@ func (s *Service) warnings(d *Draft, evidence []Feedback) []string {
 	}
 	reviewers := map[string]bool{}
 	warn(oppose.AgainstInstructions(d.Text), warnInstruction)
-	warn(d.Check.Function != "" && s.cfg.Checks[d.Check.Function] == nil, warnFunction)
 	for i := range evidence {
 		text := evidence[i].said()
 		reviewers[evidence[i].Reviewer] = true

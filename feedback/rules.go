@@ -195,7 +195,7 @@ func (s *Service) reweigh(tx *store.Tx, p *Proposal, before string, now time.Tim
 		return err
 	}
 	if p.Text == before {
-		p.Created, p.Warnings = now, s.warnings(&p.Draft, evidence)
+		p.Created, p.Warnings = now, warnings(&p.Draft, evidence)
 		return nil
 	}
 	if len(evidence) == 0 {
@@ -363,8 +363,8 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s", len(evidence), len(reviewers), len(gates),
 			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
 	}
-	p.Warnings = s.warnings(&p.Draft, evidence)
-	p.Status, p.Created, p.Expires = StatePending, now, now.Add(s.cfg.Gate.TTL)
+	p.Warnings = warnings(&p.Draft, evidence)
+	p.Status, p.Created, p.Expires = StatePending, now, now.Add(pendingFor)
 	if p.Action == DocumentOnly {
 		p.Status, p.Expires, p.Decided = StateDocumented, now, now
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +77,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 // Config returns the configuration in force, defaults filled in.
 func (s *Service) Config() Config {
 	cfg := s.cfg
-	cfg.Agents, cfg.Checks = slices.Clone(cfg.Agents), maps.Clone(cfg.Checks)
+	cfg.Agents = slices.Clone(cfg.Agents)
 	return cfg
 }
 
@@ -183,9 +182,6 @@ func (s *Service) add(tx *store.Tx, f Feedback) error {
 
 // prepare brings a feedback into the form in which it is kept, and reports what is wrong with it.
 func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
-	if s.cfg.TakeChanged && f.Decision == Approved && f.changed() {
-		f.Decision = ApprovedWithChanges
-	}
 	if s.cfg.Redact != nil {
 		err := host.Call("Config.Redact", func() error {
 			f.Summary, f.Comment = s.cfg.Redact(f.Summary), s.cfg.Redact(f.Comment)

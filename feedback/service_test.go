@@ -122,13 +122,6 @@ func many(n int) (all []string) {
 	return all
 }
 
-func TestChangedApprovalsCanBeTakenForChanges(t *testing.T) {
-	w := newWorld(t, feedback.Config{TakeChanged: true})
-	f := w.approval("ann", "")
-	f.DiffPath = "x.diff"
-	assert.Equal(t, feedback.ApprovedWithChanges, w.add(f).Decision)
-}
-
 func TestRedactionComesFirst(t *testing.T) {
 	w := newWorld(t, feedback.Config{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[secret]") }})
 	f := w.correction("ann", "do not print hunter2")
@@ -253,29 +246,35 @@ func TestErase(t *testing.T) {
 
 func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	_, err := feedback.New(ctx, feedback.Config{
-		Threshold: 2, Ceiling: -1, Occurrences: -1, Reviewers: -1, Window: -1,
-		Expedite: math.NaN(), Fresh: -1, Agents: []string{""},
-		Gate:        feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
+		Threshold: 2, Occurrences: -1, Reviewers: -1, Window: -1,
+		Expedite: math.NaN(), Agents: []string{""},
+		Gate: feedback.Gate{
+			Quorum: 11, Outsiders: 12, PerProposer: -1, PerAgent: -1, Pending: -1,
+		},
 		PromptRules: -1, PromptCharacters: 100,
-		Measuring: feedback.Measuring{Before: -1, Stabilise: -1, Review: -2, Improvement: 2, Floor: -1, PerSweep: -1},
+		Measuring: feedback.Measuring{Before: -1, Stabilise: -1, Review: -2},
 	})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
 	assert.ElementsMatch(t, []string{
-		"Store", "Threshold", "Ceiling", "Occurrences", "Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
-		"Gate.Outsiders", "Gate.TTL", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending", "PromptRules", "PromptCharacters",
-		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review", "Measuring.Improvement", "Measuring.Floor", "Measuring.PerSweep",
+		"Store", "Threshold", "Occurrences", "Reviewers", "Window", "Expedite", "Agents[0]",
+		"Gate.Quorum",
+		"Gate.Outsiders", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending",
+		"PromptRules", "PromptCharacters",
+		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review",
 	}, fields)
 
 	s, err := feedback.New(ctx, feedback.Config{Store: &memstore.Store{}, Agents: []string{"a"}})
 	require.NoError(t, err)
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
-	assert.Equal(t, []float64{0.4, 1}, []float64{cfg.Threshold, cfg.Ceiling})
+	assert.Equal(t, 0.4, cfg.Threshold)
 	assert.Equal(t, []int{3, 2}, []int{cfg.Occurrences, cfg.Reviewers})
-	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, TTL: 7 * day, PerProposer: 10, PerAgent: 20, Pending: 200}, cfg.Gate)
+	assert.Equal(t, feedback.Gate{
+		Quorum: 2, Outsiders: 1, PerProposer: 10, PerAgent: 20, Pending: 200,
+	}, cfg.Gate)
 	assert.Equal(t, []int{20, 4000}, []int{cfg.PromptRules, cfg.PromptCharacters})
 	assert.Equal(t, 7*day, cfg.Measuring.Stabilise)
 	cfg.Agents[0] = "changed"

@@ -2,7 +2,6 @@ package feedback_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	with(feedback.Config{Gate: feedback.Gate{Quorum: 3}, Fresh: 5})
+	with(feedback.Config{Gate: feedback.Gate{Quorum: 3}, Window: 5})
 	entries, err := (&world{store: st}).Audit(ctx, 0)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "what was never otherwise is no change")
@@ -31,7 +30,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 		return s.Config()
 	}
 	assert.Equal(t, 3, asStored(feedback.Config{}).Gate.Quorum)
-	lax := with(feedback.Config{Fresh: 5})
+	lax := with(feedback.Config{Window: 5})
 	assert.Equal(t, 2, lax.Config().Gate.Quorum)
 	entries, err = (&world{store: st}).Audit(ctx, 0)
 	require.NoError(t, err)
@@ -41,12 +40,12 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
 	tool := asStored(feedback.Config{PromptRules: 1})
-	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Fresh, tool.PromptRules})
+	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Window, tool.PromptRules})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	assert.Equal(t, "20", string(stored["injecting.rules"].Value))
 	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
-	assert.True(t, stored["fresh"].Set)
+	assert.True(t, stored["window"].Set)
 	_, err = feedback.Open(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Outsiders: 3}})
 	assert.ErrorAs(t, err, new(*heed.ConfigError), "a tool's own settings have to be valid, too")
 	_, err = feedback.Open(ctx, feedback.Config{Store: newStore(t, nil)})
@@ -56,21 +55,23 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 // Each number, and each yes or no, that says what a service does is in the store.
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
-	_, err := feedback.New(ctx, feedback.Config{
-		Store: st, Occurrences: 4, Reviewers: 3, Window: 5, Expedite: 0.5, Fresh: 6, OncePerTask: true, TakeChanged: true,
-		Gate:        feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9},
+	host := feedback.Config{
+		Store: st, Occurrences: 4, Reviewers: 3, Both: true, Window: 5, Expedite: 0.5,
+		Gate:        feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
 		PromptRules: 10, PromptCharacters: 1000,
-		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true},
-	})
+		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Retire: true},
+	}
+	_, err := feedback.New(ctx, host)
 	require.NoError(t, err)
 	tool, err := feedback.Open(ctx, feedback.Config{Store: st})
 	require.NoError(t, err)
 	cfg := tool.Config()
-	assert.Equal(t, []int{4, 3}, []int{cfg.Occurrences, cfg.Reviewers})
-	assert.Equal(t, feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9}, cfg.Gate)
-	assert.Equal(t, []int{10, 1000}, []int{cfg.PromptRules, cfg.PromptCharacters})
-	assert.Equal(t, feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true}, cfg.Measuring)
-	assert.Equal(t, []any{5, 0.5, 6, true, true}, []any{cfg.Window, cfg.Expedite, cfg.Fresh, cfg.OncePerTask, cfg.TakeChanged})
+	assert.Equal(t, host.Gate, cfg.Gate)
+	assert.Equal(t, host.Measuring, cfg.Measuring)
+	assert.Equal(t, []any{4, 3, true, 5, 0.5, 10, 1000}, []any{
+		cfg.Occurrences, cfg.Reviewers, cfg.Both, cfg.Window, cfg.Expedite, cfg.PromptRules,
+		cfg.PromptCharacters,
+	})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	for name, value := range stored {

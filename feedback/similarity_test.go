@@ -250,7 +250,7 @@ func TestEmbedding(t *testing.T) {
 		calls += len(texts)
 		return meaning(ctx, texts)
 	})})
-	assert.Equal(t, []float64{0.8, 1}, []float64{w.Config().Threshold, w.Config().Ceiling})
+	assert.Equal(t, 0.8, w.Config().Threshold)
 	w.says("ann", "Reviewer removed the schema from the PRD")
 	r := w.says("bob", "PRD should stay away from technical choices")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)

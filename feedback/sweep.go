@@ -17,10 +17,13 @@ import (
 
 var _ heed.Sweeper = (*Service)(nil)
 
-// How often [Service.Sweep] calls [Service.Flush], and measures the rules.
 const (
-	flushEvery   = time.Hour
-	measureEvery = 24 * time.Hour
+	flushEvery   = time.Hour      // [Service.Sweep] calls [Service.Flush]
+	measureEvery = 24 * time.Hour // and measures the rules
+
+	perSweep = 3   // retirements that a sweep proposes, so that people can look at each
+	floor    = 8   // decisions on either side, below which a rate says nothing
+	improved = 0.1 // the relative drop of the rate from which on a rule is effective
 )
 
 // Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
@@ -28,8 +31,8 @@ const (
 //   - Each time it closes expired proposals.
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
 //   - Every day it measures the active rules and stores their [Effect]. Harmful rules get [Rule].RetireProposed first, then
-//     ineffective ones by their improvement, at most [Measuring].PerSweep; or they are retired, if [Measuring].Retire is set.
-//     [RuleQuery].Unfit finds them.
+//     ineffective ones by their improvement, at most three; or they are retired, if
+//     [Measuring].Retire is set. [RuleQuery].Unfit finds them.
 //
 // It goes on where a part fails, and returns the errors, joined. The part is due again at the next call. If it
 // fails again, it pauses for a minute, and for twice as long after each further failure, up to its period.
@@ -168,7 +171,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) e
 	}
 	slices.SortFunc(unfit, compareUnfit)
 	retire := map[string]bool{}
-	for _, rule := range unfit[:min(len(unfit), s.cfg.Measuring.PerSweep)] {
+	for _, rule := range unfit[:min(len(unfit), perSweep)] {
 		retire[rule.ID] = true
 	}
 	for i := range rules {
@@ -225,11 +228,11 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 type Effect struct {
 	// Status is the first of these that holds, and "" until it was measured:
 	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago;
-	//   - "insufficient_data": fewer than Measuring.Floor decisions on either side, or nothing to improve;
+	//   - "insufficient_data": fewer than eight decisions on either side, or nothing to improve;
 	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score interval of 95 %, Wilson 1927);
-	//   - "ineffective": its [Check] looked at Measuring.Floor texts or more, and even the lower bound of the share that broke the rule
-	//     is above a half, Measuring.Stabilise after it came into effect;
-	//   - "effective": it improved by Measuring.Improvement or more;
+	//   - "ineffective": its [Check] looked at eight texts or more, and even the lower bound of the
+	//     share that broke the rule is above a half, Measuring.Stabilise after it came into effect;
+	//   - "effective": it improved by a tenth or more;
 	//   - "under_review": it improved by less, or not yet;
 	//   - "ineffective": it did not improve, Measuring.Review after it came into effect.
 	Status string `json:"status,omitempty"`
@@ -254,7 +257,7 @@ type Shift struct {
 	Before Rate `json:"before"`
 	After  Rate `json:"after"`
 	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there was nothing before, or
-	// fewer decisions than Measuring.Floor on either side.
+	// fewer than eight decisions on either side.
 	Improvement float64 `json:"improvement"`
 	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on both.
 	Certainty float64 `json:"certainty"`
@@ -319,8 +322,8 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 			e.Corrections.side(before).add(r.corrects())
 		}
 	}
-	e.Recurrence.compare(m.Floor)
-	e.Corrections.compare(m.Floor)
+	e.Recurrence.compare()
+	e.Corrections.compare()
 	judged := e.Corrections
 	if e.Basis == "recurrence" {
 		judged = e.Recurrence
@@ -328,7 +331,8 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	e.Improvement = judged.Improvement
 	e.Status = m.status(judged, now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
-	if c := e.Checks; e.Status != harmful && now.Sub(rule.Since) >= m.Stabilise && c.Of >= m.Floor && wilsonLower(c.Hits, c.Of) > 0.5 {
+	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
+	if broken && e.Status != harmful && now.Sub(rule.Since) >= m.Stabilise {
 		e.Status = ineffective
 	}
 	return e, err
@@ -362,29 +366,29 @@ func (s *Shift) side(before bool) *Rate {
 }
 
 // compare fills in the rest, once both sides were counted.
-func (s *Shift) compare(floor int) {
+func (s *Shift) compare() {
 	belief := func(r Rate) evidence.Beta {
 		return evidence.Beta{Alpha: 1 + float64(r.Hits), Beta: 1 + float64(r.Of-r.Hits)}
 	}
 	s.Certainty = evidence.ProbBest([]evidence.Beta{belief(s.Before), belief(s.After)})[0]
-	if s.Before.Hits > 0 && s.enough(floor) {
+	if s.Before.Hits > 0 && s.enough() {
 		s.Improvement = 1 - s.After.Mean/s.Before.Mean
 	}
 }
 
-func (s *Shift) enough(floor int) bool { return s.Before.Of >= floor && s.After.Of >= floor }
+func (s *Shift) enough() bool { return s.Before.Of >= floor && s.After.Of >= floor }
 
 func (m *Measuring) status(s Shift, age time.Duration) string {
 	switch {
 	case age < m.Stabilise:
 		return "stabilising"
-	case !s.enough(m.Floor):
+	case !s.enough():
 		return "insufficient_data"
 	case wilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
 		return harmful
 	case s.Before.Hits == 0:
 		return "insufficient_data"
-	case s.Improvement >= m.Improvement-1e-12:
+	case s.Improvement >= improved-1e-12:
 		return "effective"
 	case s.Improvement > 0 || age < m.Review:
 		return "under_review"

@@ -214,7 +214,7 @@ func describeCheck(b *strings.Builder, d *feedback.Draft) {
 		}
 		fmt.Fprintf(b, "It is checked, and can refuse %s.\n", of)
 		for _, part := range [...]struct{ does, text string }{
-			{"Forbids what matches", d.Check.Forbid}, {"Requires a match of", d.Check.Require}, {"Asks the function", d.Check.Function},
+			{"Forbids what matches", d.Check.Forbid}, {"Requires a match of", d.Check.Require},
 		} {
 			if part.text != "" {
 				fmt.Fprintf(b, "%s: %s\n", part.does, prompt.Quote(part.text, 1100))

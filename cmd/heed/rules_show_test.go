@@ -22,7 +22,7 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	w.now = time.Now()
 	n := 0
 	service, err := feedback.New(ctx, feedback.Config{
-		Store: w.store, Now: w.clock, Fresh: 2, NewID: func() string { n++; return fmt.Sprint("made-", n) },
+		Store: w.store, Now: w.clock, NewID: func() string { n++; return fmt.Sprint("made-", n) },
 	})
 	require.NoError(t, err)
 	corrects := func(person string) {

@@ -243,8 +243,6 @@ func CheckWords(c feedback.Check, show func(string) string) string {
 		return where + " must not match " + show(c.Forbid)
 	case c.Require != "":
 		return where + " must match " + show(c.Require)
-	case c.Function != "":
-		return where + " must pass the function " + show(c.Function)
 	default:
 		return ""
 	}
