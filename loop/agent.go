@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	own := cfg.Store
-	cfg.Store = keeper{own, cfg.kept()}
+	cfg.Store = &keeper{own, cfg.kept()}
 	a := &Agent{
 		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
@@ -123,7 +123,7 @@ type keeper struct {
 }
 
 // Declare implements [store.Store].
-func (k keeper) Declare(ctx context.Context, kinds ...store.Kind) error {
+func (k *keeper) Declare(ctx context.Context, kinds ...store.Kind) error {
 	kinds = slices.Clone(kinds)
 	for i := range kinds {
 		if limits, ok := k.limits[kinds[i].Name]; ok {

@@ -18,9 +18,10 @@ import (
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
 // [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do
 // waits for a short random time and calls step again with a new Tx, which reads everything again.
-// Do calls step at most [Tries] times. A step that itself returns one of these errors runs again as
-// well, for example because records that it read one after the other do not fit together. If the
-// conflict is the result of the step, the step must return it by [Final].
+// Steps of one process that run again on one store do so one after the other. Do calls step at most
+// [Tries] times. A step that itself returns one of these errors runs again as well, for example
+// because records that it read one after the other do not fit together. If the conflict is the
+// result of the step, the step must return it by [Final].
 //
 // So a step must be safe to repeat, also after its commit took effect: the evidence that it adds
 // must have ids that count once, and its records must follow from the records that it reads. A step
@@ -34,6 +35,8 @@ import (
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	var unknown error // of an earlier run, which may have taken effect
 	var drawn []string
+	leave := func() {}
+	defer func() { leave() }()
 	for try := 1; ; try++ {
 		tx := &Tx{ctx: ctx, store: st, drawn: &drawn}
 		err := tx.run(step)
@@ -46,7 +49,11 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 		if unknown == nil && errors.Is(err, heed.ErrOutcomeUnknown) {
 			unknown = err
 		}
-		if ended := pause(ctx, try); ended != nil {
+		ended := pause(ctx, try)
+		if ended == nil && try == 1 {
+			leave, ended = takeTurn(ctx, st)
+		}
+		if ended != nil {
 			return fmt.Errorf("%w: %w", ended, err)
 		}
 	}

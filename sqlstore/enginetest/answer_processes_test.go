@@ -182,7 +182,6 @@ func TestACrowdOfProcessesReactsToOneAnswer(t *testing.T) {
 		printed, took := newCrew(t, at, "react to one answer").run()
 		t.Logf("%d reactions to one answer took %v: each process %s", crowdOfOneAnswer, took,
 			strings.Join(printed, ", "))
-		assert.Less(t, took, 3*time.Minute, "each reaction rewrites the same record")
 
 		view := answers.View("loop.answer")
 		row, err := view.Get(ctx, st, answers.ID("e"))
