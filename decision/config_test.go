@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"testing"
@@ -37,6 +38,21 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "You are an assistant.", cfg.Persona)
 	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction, cfg.Persona} {
 		assert.NotRegexp(t, "(?i)urgent|threat|danger|wrong", text, "the defaults are neutral")
+	}
+}
+
+func TestNewByName(t *testing.T) {
+	for _, name := range []string{"", "heuristic_first", "always_llm"} {
+		d, err := decision.New(ctx, decision.Config{Strategy: name, LLM: model("Do it.")})
+		require.NoError(t, err)
+		res, err := d.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
+		require.NoError(t, err)
+		assert.Equal(t, name == "always_llm", res.Path == decision.Model)
+		assert.Equal(t, cmp.Or(name, "heuristic_first"), res.Strategy)
+	}
+	for _, name := range []string{"hybrid", "Heuristic_First"} {
+		_, err := decision.New(ctx, decision.Config{Strategy: name, Ceiling: 2})
+		assert.Equal(t, []string{"Strategy", "Ceiling"}, fieldsOf(err), name)
 	}
 }
 

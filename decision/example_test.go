@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -315,20 +314,4 @@ func ExampleDecider_Decide_sleepCycle() {
 	// Output:
 	// oven: the model agrees: true
 	// confidence: 0.30, then 0.38
-}
-
-// Goals may be given by domain, and the environment may choose the strategy. Given os.Environ() too, ConfigFromEnv finds
-// misspelt names.
-func ExampleConfigFromEnv() {
-	cfg, err := decision.ConfigFromEnv(os.LookupEnv, os.Environ()...)
-	if err != nil {
-		panic(err)
-	}
-	cfg.Goals = map[string][]string{"": {"Nobody gets hurt."}, "home": {"Save energy."}}
-	strategy, err := decision.New(ctx, cfg)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%T\n", strategy)
-	// Output: *decision.Decider
 }

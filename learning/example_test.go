@@ -217,29 +217,6 @@ func ExampleGuarded() {
 	// Output: 0.53 [cap]
 }
 
-// A host that is configured by its environment calls ConfigFromEnv(os.LookupEnv, nil, os.Environ()...), so that misspelt names are
-// found too.
-func ExampleConfigFromEnv() {
-	environment := map[string]string{"LEARNING_UNDO_WINDOW_SEC": "45"}
-	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
-	cfg, err := learning.ConfigFromEnv(lookup, nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("undo window:", cfg.Strategy.Windows("").Undo)
-
-	environment = map[string]string{"LEARNING_UNDO_WINDOW_SEC": "NaN", "LEARNING_IGNORED_THRESHOLD": "0"}
-	_, err = learning.ConfigFromEnv(lookup, nil, "LEARNING_UNDO_WINDOW_SEC=NaN", "LEARNING_IGNORED_THRESHOLD=0", "LEARNING_UNDO_WINDOWS=30")
-	for fault := range heed.ConfigErrors(err) {
-		fmt.Println(fault.Field, fault.Reason)
-	}
-	// Output:
-	// undo window: 45s
-	// LEARNING_UNDO_WINDOW_SEC must be a time from 1µs to 876000h0m0s
-	// LEARNING_IGNORED_THRESHOLD must be a whole number from 1 to 1000000
-	// LEARNING_UNDO_WINDOWS is not a known variable
-}
-
 // To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.
 func ExampleModule_Put() {
 	ctx := context.Background()

@@ -1,8 +1,8 @@
 // Ownlearning brings a strategy of one's own to package learning: what is seen means something else, and all the rest stays.
 //
 // The strategy that comes with the package lets an undo take back everything that was shown of late. Here it takes back
-// the last answer alone. The program wires it between what decides and what learns, and chooses it by its name, as an
-// operator would with LEARNING_STRATEGY=last_only.
+// the last answer alone. The program wires it between what decides and what learns, and chooses it
+// by its name.
 package main
 
 import (
@@ -36,20 +36,22 @@ func newLastOnly(cfg learning.BayesianConfig) (learning.Strategy, error) {
 	return LastOnly{bayesian}, err
 }
 
-// strategies are those that an operator can choose from.
-var strategies = map[string]func(learning.BayesianConfig) (learning.Strategy, error){"last_only": newLastOnly}
+// strategies are those that the program chooses from.
+var strategies = map[string]func(learning.BayesianConfig) (learning.Strategy, error){
+	"bayesian": learning.NewBayesian, "last_only": newLastOnly,
+}
 
 var actions = map[string]string{"blinds": "Close the blinds.", "heating": "Turn the heating down."}
 
 // play shows two answers, has the user take something back, and returns what is believed then.
 func play(ctx context.Context, name string) error {
-	environment := map[string]string{"LEARNING_STRATEGY": name, "LEARNING_INITIAL_CONFIDENCE": "0.6"}
-	cfg, err := learning.ConfigFromEnv(func(key string) (string, bool) { value, ok := environment[key]; return value, ok }, strategies)
+	strategy, err := strategies[name](learning.BayesianConfig{})
 	if err != nil {
 		return err
 	}
-	cfg.Store = &memstore.Store{}
-	module, err := learning.New(ctx, cfg)
+	module, err := learning.New(ctx, learning.Config{
+		Strategy: strategy, Initial: 0.6, Store: &memstore.Store{},
+	})
 	if err != nil {
 		return err
 	}

@@ -24,15 +24,3 @@ func TestLastOnlyKeepsTheContract(t *testing.T) {
 	learningtest.RunStrategy(t, s)
 	assert.Equal(t, "last_only", s.Config()["strategy"])
 }
-
-func TestStrategiesAreChosenByName(t *testing.T) {
-	set := func(name string) func(string) (string, bool) {
-		environment := map[string]string{"LEARNING_STRATEGY": name}
-		return func(key string) (string, bool) { value, ok := environment[key]; return value, ok }
-	}
-	cfg, err := learning.ConfigFromEnv(set("last_only"), strategies)
-	require.NoError(t, err)
-	assert.IsType(t, LastOnly{}, cfg.Strategy)
-	_, err = learning.ConfigFromEnv(set("last"), strategies)
-	assert.ErrorContains(t, err, "LEARNING_STRATEGY")
-}
