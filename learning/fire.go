@@ -248,20 +248,16 @@ func undoable(f *answer.Fire, at time.Time) bool {
 	return !f.Undo.IsZero() && !at.After(f.Undo) && !before(f, at)
 }
 
-// countsUndo reports whether a person's undo of an answer counts: it is the first one, or the undos
-// of several people count because caps limit each person.
-func (m *Module) countsUndo(a *answer.Answer, f *answer.Fire, person string) bool {
-	if a.Reception(f.Heuristic).Undo == nil {
-		return true
-	}
+// recordsUndo reports whether a person's undo of an answer is a new statement about it: it is the
+// person's first, and there is room.
+func recordsUndo(a *answer.Answer, f *answer.Fire, person string) bool {
 	n := 0
 	for i := range a.Statements {
 		if s := &a.Statements[i]; s.How == answer.Undo && s.Of == f.Heuristic {
 			n++
 		}
 	}
-	return m.cfg.Caps.SourceMass > 0 && f.Heuristic != "" && n < answer.MaxUndos &&
-		!a.UndoneBy(f.Heuristic, person)
+	return n < answer.MaxUndos && !a.UndoneBy(f.Heuristic, person)
 }
 
 // awaits reports whether an expected outcome at a moment would count.

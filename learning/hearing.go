@@ -383,7 +383,7 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 		return nil, true, nil
 	}
 	found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
-		return !f.Closed && undoable(f, e.At) && e.mayTakeBack(a) && r.m.countsMessage(a, f, e)
+		return !f.Closed && undoable(f, e.At) && e.mayTakeBack(a) && e.means(a, f)
 	}, h.undoes()...)
 	if err != nil {
 		return nil, true, err
@@ -415,12 +415,12 @@ func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	return len(earlier) > 0, err
 }
 
-// countsMessage reports whether a message's undo of an answer counts. After an undo of somebody
+// means reports whether a message that is an undo means this answer. After an undo of somebody
 // else, only the person to whom the answer was shown means this answer by "undo that"; all others
 // mean the one before.
-func (m *Module) countsMessage(a *answer.Answer, f *answer.Fire, e *Message) bool {
+func (e *Message) means(a *answer.Answer, f *answer.Fire) bool {
 	return a.Reception(f.Heuristic).Undo == nil ||
-		e.Person != "" && e.Person == a.Person && m.countsUndo(a, f, e.Person)
+		e.Person != "" && e.Person == a.Person && recordsUndo(a, f, e.Person)
 }
 
 // takeBack asks the strategy which of these answers an undo takes back. The text is empty for a
@@ -516,11 +516,12 @@ func (r *run) observe(w *waiting) bool {
 		at = f.Silence // whenever it is swept
 	}
 	by := cmp.Or(w.by, a.Person)
-	further := w.how == answer.Undo && a.Reception(w.heuristic).Undo != nil
+	first := a.Reception(w.heuristic).Undo
+	further := w.how == answer.Undo && first != nil && !first.Forgotten()
+	each := further && r.m.cfg.Caps.SourceMass > 0 && w.heuristic != ""
 	on, _, effect := a.Say(answer.Statement{
-		How: w.how, By: by, Session: w.session, Channel: s.Channel, Target: s.Target,
-		Of:    w.heuristic,
-		Worth: s.worth(), At: at, Message: w.message,
+		How: w.how, By: by, Kind: answer.Person, Session: w.session, Channel: s.Channel,
+		Target: s.Target, Of: w.heuristic, Worth: s.worth(), At: at, Message: w.message,
 	})
 	if effect != answer.Holds {
 		return false
@@ -533,8 +534,11 @@ func (r *run) observe(w *waiting) bool {
 		return true
 	}
 	e := &entry{signal: *s, person: by, session: a.Session, at: at, idle: true, on: a, how: w.how}
-	if further { // with caps on persons each undo counts for itself
-		e.idle, e.how, e.cell = false, "", cellSeen
+	if further {
+		e.how = ""
+	}
+	if each { // with caps on persons each undo counts for itself
+		e.idle, e.cell = false, cellSeen
 		e.id = "undo:" + r.m.answerID(w.heuristic, a.ID) + ":" + store.IDOf(by)
 	}
 	err := r.count(e)
@@ -542,7 +546,9 @@ func (r *run) observe(w *waiting) bool {
 	case err != nil:
 		*a = unchanged
 		r.lose(w, err)
-	case further && e.counted != nil && !r.m.cfg.DryRun:
+	case further && !each: // the first one counts for all
+		e.limit(LimitOutweighed)
+	case each && e.counted != nil && !r.m.cfg.DryRun:
 		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
 	}
 	return err == nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -223,5 +224,80 @@ func TestTheModelsAnswerHasNoEnd(t *testing.T) {
 	for _, b := range f.store.commits {
 		assert.False(t, b.TakesAway())
 		assert.Empty(t, b.Observations)
+	}
+}
+
+// Whatever is observed about an answer is a person's doing, so the kind of its source is known.
+func TestObservedStatementsAreOfPeople(t *testing.T) {
+	expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off"}}
+	for how, do := range map[answer.How]func(f *fixture){
+		answer.Undo:     func(f *fixture) { f.undoes("bob") },
+		answer.Expected: func(f *fixture) { f.hear(learning.Message{Text: "it is off"}) },
+		answer.Ignored:  func(f *fixture) { f.hear(learning.Message{Stream: "s", Text: "next"}) },
+		answer.Silence:  func(f *fixture) { f.clock.Advance(31 * time.Second); f.sweep() },
+	} {
+		f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no")
+		f.answerOfModel("e")
+		do(f)
+		said := f.answer("e").Statements
+		if assert.Len(t, said, 1, how) {
+			assert.Equal(t, how, said[0].How)
+			assert.Equal(t, answer.Person, said[0].Kind, how)
+		}
+	}
+}
+
+// What a person did is on the record of the answer, whatever it counts. Without caps on persons the
+// first undo counts for all. If its person is forgotten, another one takes its place.
+func TestASecondUndoIsOnTheRecord(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann"}))
+	undo := func(person string) []learning.Change {
+		f.clock.Advance(time.Second)
+		changes, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: person})
+		require.NoError(t, err)
+		return changes
+	}
+	require.Len(t, undo("bob"), 1)
+	second := undo("cid")
+	require.Len(t, second, 1)
+	assert.Equal(t, []learning.Limit{learning.LimitOutweighed}, second[0].Limits)
+	assert.Zero(t, second[0].Delta)
+	assert.Empty(t, undo("cid"), "the same again")
+	var by []string
+	for _, s := range f.answer("e").Statements {
+		by = append(by, s.By)
+	}
+	assert.Equal(t, []string{"bob", "cid"}, by)
+	assert.Equal(t, []string{"h seen -1 by bob"}, f.raw("learning.heuristic"))
+
+	f.forget("bob")
+	assert.Empty(t, f.raw("learning.heuristic"))
+	assert.Len(t, undo("dan"), 1)
+	assert.Equal(t, []string{"h seen -1 by cid"}, f.raw("learning.heuristic"))
+	assert.Equal(t, []string{"h ended -1 by cid", "h shown +1 by ann"}, f.raw("learning.fire"))
+}
+
+// An undo in a message of the person who asked means the answer, also after the undo of somebody
+// else. The undo of a third person means the answer before.
+func TestASecondUndoInAMessage(t *testing.T) {
+	for name, caps := range map[string]evidence.Caps{"": {}, "caps": {SourceMass: 1}} {
+		f := newFixture(t, learning.Config{Caps: caps}, "h")
+		for _, event := range []string{"before", "e"} {
+			f.clock.Advance(time.Second)
+			require.NoError(t, f.Fire(ctx, learning.Fire{
+				HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
+			}))
+		}
+		f.undoes("bob")
+		undo := learning.Message{Session: "room", Text: "undo that", Person: "ann"}
+		changes := f.hear(undo)
+		require.Len(t, changes, 1, name)
+		assert.Equal(t, "e", changes[0].Signal.EventID, name)
+		assert.True(t, f.answer("e").UndoneBy("h", "ann"), name)
+		undo.Person = "cid"
+		changes = f.hear(undo)
+		require.Len(t, changes, 1, name)
+		assert.Equal(t, "before", changes[0].Signal.EventID, name)
 	}
 }

@@ -474,7 +474,10 @@ func TestModuleUndo(t *testing.T) {
 	f.clock.Advance(20 * 24 * time.Hour)
 	f.sweep()
 	assert.Equal(t, []string{"negative h"}, types(undo(learning.Undo{EventID: "e", HeuristicID: "h", Person: "bob"})))
-	assert.Equal(t, []string{"negative other"}, types(undo(learning.Undo{EventID: "e"})), "the one that is left")
+	both := undo(learning.Undo{EventID: "e"})
+	assert.Equal(t, []string{"negative h", "negative other"}, types(both))
+	assert.Equal(t, []learning.Limit{learning.LimitOutweighed}, both[0].Limits, "bob has done it")
+	assert.Empty(t, both[1].Limits, "the one that is left")
 	assert.Empty(t, undo(learning.Undo{EventID: "e"}), "again")
 	for id, person := range map[string]string{"h": "bob", "other": "ann"} {
 		e, err := f.Explain(ctx, id)

@@ -36,8 +36,9 @@ func (m *Module) checkUndo(u *Undo) error {
 
 // Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as
 // long as the store keeps the answer, 30 days by default. It returns what it counted: nothing for
-// answers that were taken back before. With caps on persons, as in [Guarded], the undos of several
-// persons count each for itself: 41 of one answer at most.
+// answers that the same person has taken back before. The record of an answer has the undos of 41
+// people at most. The first one counts for all, so another person's has [LimitOutweighed]. With
+// caps on persons, as in [Guarded], each of them counts for itself.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer.
 // If there is no such answer, Undo returns [heed.ErrNotFound].
@@ -89,7 +90,7 @@ func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, erro
 		return nil, fmt.Errorf("EventID: no answer to it, call Fire first: %w", heed.ErrNotFound)
 	}
 	found = slices.DeleteFunc(found, func(w *waiting) bool {
-		return !m.countsUndo(a, w.fire(), cmp.Or(u.Person, a.Person))
+		return !recordsUndo(a, w.fire(), cmp.Or(u.Person, a.Person))
 	})
 	if len(found) == 0 {
 		return nil, nil

@@ -164,7 +164,7 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 			Confidence: p.Share * p.Trust,
 		}
 		if p.How == answer.Silence {
-			s.Source = ""
+			s.Source, s.Kind = "", ""
 			silence = append(silence, s)
 			continue
 		}

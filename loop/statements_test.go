@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -195,10 +196,12 @@ func TestEveryStatementIsListed(t *testing.T) {
 			Value: -1, Confidence: 1,
 		}},
 		{undoOf("bob"), answer.Undo, "bob", loop.Statement{
-			Channel: "undo", Source: "bob", At: seconds(120), Value: -1, Confidence: 1,
+			Channel: "undo", Source: "bob", Kind: answer.Person, At: seconds(120), Value: -1,
+			Confidence: 1,
 		}},
 		{ignoring, answer.Ignored, "ann", loop.Statement{
-			Channel: "ignored", Source: "ann", At: seconds(10), Value: -0.5, Confidence: 0.5,
+			Channel: "ignored", Source: "ann", Kind: answer.Person, At: seconds(10), Value: -0.5,
+			Confidence: 0.5,
 		}},
 		// Silence is no source's statement, but the record names the person who was silent.
 		{sweeping, answer.Silence, "ann", loop.Statement{
@@ -214,11 +217,9 @@ func TestEveryStatementIsListed(t *testing.T) {
 				require.Len(t, r.Statements, 1)
 				assert.Equal(t, test.how, r.Statements[0].How)
 				assert.Equal(t, test.by, r.Statements[0].By)
+				assert.NotEqual(t, answer.Unknown, r.Statements[0].Kind)
 				account := w.account(id)
 				require.Len(t, account.Statements, 1)
-				if test.want.Kind == "" { // observed, not stated
-					account.Statements[0].Kind = ""
-				}
 				assert.Equal(t, test.want, account.Statements[0])
 				assert.True(t, account.Known)
 				assert.InDelta(t, test.want.Value, account.Worth, 1e-9)
@@ -256,6 +257,43 @@ func TestStatementsAreListedTogether(t *testing.T) {
 	text := w.account("model").String()
 	assert.Contains(t, text, "undo by dee 2026-01-05 09:02:00: -1.00, counts 1.00")
 	assert.Contains(t, text, "outcome by ci 2026-01-05 09:00:06: -0.50, does not count")
+}
+
+// Whoever takes an answer back is on its record, though the first undo counts for all, and with
+// Learning as without it. If the first person is forgotten, the undo of the next one counts.
+func TestEveryUndoIsListed(t *testing.T) {
+	for _, without := range []loop.Parts{0, loop.Learning} {
+		w := newSpoken(t, loop.Config{Without: without})
+		for _, person := range []string{"bob", "kim", "bob"} {
+			require.NoError(t, w.Undo(ctx, "model", person))
+			w.clock.Advance(time.Second)
+		}
+		var by []string
+		for _, s := range w.record("model").Statements {
+			assert.Equal(t, answer.Undo, s.How)
+			assert.Equal(t, answer.Person, s.Kind)
+			by = append(by, s.By)
+		}
+		assert.Equal(t, []string{"bob", "kim"}, by)
+		listed := w.account("model").Statements
+		require.Len(t, listed, 2)
+		assert.InDelta(t, 1, listed[0].Confidence, 0)
+		assert.Zero(t, listed[1].Confidence)
+		outcomes := func() (all []string) {
+			entries, err := w.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
+			require.NoError(t, err)
+			for _, o := range entries {
+				all = append(all, fmt.Sprintf("%s %g", o.Source, o.Value))
+			}
+			return all
+		}
+		assert.Equal(t, []string{"bob -1"}, outcomes())
+		_, err := w.kept.Commit(ctx, store.Batch{Forget: []string{"bob"}})
+		require.NoError(t, err)
+		assert.Empty(t, outcomes())
+		require.NoError(t, w.Undo(ctx, "model", "lee"))
+		assert.Equal(t, []string{"kim -1"}, outcomes())
+	}
 }
 
 // A correction of a model's answer is a complaint about it: silence does not count, and the arm is

@@ -165,8 +165,8 @@ func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
 		}
 		if k := r.Reception(f.Heuristic); !k.Known() {
 			r.Say(answer.Statement{
-				How: answer.Silence, By: r.Person, Channel: learning.ChannelTimeout, Of: f.Heuristic,
-				At: f.Silence, Worth: 1,
+				How: answer.Silence, By: r.Person, Kind: answer.Person,
+				Channel: learning.ChannelTimeout, Of: f.Heuristic, At: f.Silence, Worth: 1,
 			})
 		}
 		f.Closed = true
