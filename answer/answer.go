@@ -20,7 +20,8 @@
 //   - If an implicit signal is observed again, the first observation to arrive holds. If several
 //     people undo an answer, Reception and Parts have the undo that arrived first.
 //   - If there is no room, the statements that arrived decide which one goes or is refused.
-//   - [Answer.Success] returns what the first outcome to arrive reported.
+//   - If sources report differently whether a task succeeded, [Answer.Success] returns what the
+//     first outcome to arrive reported, of those that hold.
 //
 // # What counts for a heuristic
 //
@@ -59,7 +60,8 @@
 //
 // # What counts for ways of working
 //
-// [Answer.Success] returns the first reported outcome that says whether a task succeeded.
+// [Answer.Success] returns the first outcome to arrive that says whether a task succeeded, of those
+// that hold.
 package answer
 
 import (

@@ -234,6 +234,116 @@ func TestNumbersAreByArrival(t *testing.T) {
 	})
 }
 
+// succeeded is an outcome that says whether a task succeeded.
+func succeeded(by string, success *bool, seconds int) answer.Statement {
+	s := outcome(by, 1, seconds)
+	s.Success = success
+	return s
+}
+
+// TestSuccessInAllOrders has sets of outcomes in every order of arrival. Of the outcomes that hold,
+// the first to arrive decides, as the oracle has it. If only one source reports success, or all
+// report the same, the order does not matter.
+func TestSuccessInAllOrders(t *testing.T) {
+	for name, test := range map[string]struct {
+		set []answer.Statement
+		// how often a success, a failure and neither are the result
+		succeeds, fails, unknown int
+	}{
+		"one source": {
+			set: []answer.Statement{
+				succeeded("ci", &yes, 1), succeeded("ci", &no, 2), succeeded("ci", &yes, 3),
+				outcome("qa", -1, 4), judged("ann", -1, 5),
+			},
+			succeeds: 120,
+		},
+		"one source withdraws": {
+			set: []answer.Statement{
+				succeeded("ci", &yes, 1), succeeded("ci", &no, 2), withdrawn("ci", 3),
+				outcome("qa", 1, 4), failure(),
+			},
+			unknown: 120,
+		},
+		"the latest of a source does not say": {
+			set: []answer.Statement{
+				succeeded("ci", &no, 1), outcome("ci", 1, 2), outcome("qa", 1, 3), success(),
+				silent(),
+			},
+			unknown: 120,
+		},
+		"sources agree": {
+			set: []answer.Statement{
+				succeeded("ci", &no, 1), succeeded("qa", &no, 2), succeeded("desk", &no, 3),
+				succeeded("ci", &no, 4), undo("ann", 5),
+			},
+			fails: 120,
+		},
+		"one of two is withdrawn": {
+			set: []answer.Statement{
+				succeeded("ci", &yes, 1), succeeded("qa", &no, 2), withdrawn("ci", 3),
+				silent(), judged("ann", 1, 4),
+			},
+			fails: 120,
+		},
+		"one of two is forgotten": {
+			set: []answer.Statement{
+				succeeded("forgotten", &yes, 1), succeeded("qa", &no, 2),
+				succeeded("forgotten", &yes, 3), silent(), judged("ann", 1, 4),
+			},
+			fails: 120,
+		},
+		// The exceptions.
+		"two sources differ": {
+			set: []answer.Statement{
+				succeeded("ci", &yes, 1), succeeded("qa", &no, 2), silent(), judged("ann", 1, 4),
+				outcome("desk", 1, 5),
+			},
+			succeeds: 60, fails: 60,
+		},
+		"one of three differs": {
+			set: []answer.Statement{
+				succeeded("ci", &yes, 1), succeeded("qa", &no, 2), succeeded("desk", &yes, 3),
+				ignored(), judged("ann", 1, 4),
+			},
+			succeeds: 80, fails: 40,
+		},
+		"one of two changes its mind": { // its later outcome is what arrives
+			set: []answer.Statement{
+				succeeded("ci", &no, 1), succeeded("ci", &yes, 3), succeeded("qa", &no, 2),
+				ignored(), judged("ann", 1, 4),
+			},
+			succeeds: 60, fails: 60,
+		},
+		"of one moment": { // the last to arrive holds
+			set: []answer.Statement{
+				succeeded("ci", &no, 1), succeeded("ci", &yes, 1), outcome("qa", 1, 2),
+				ignored(), judged("ann", 1, 4),
+			},
+			succeeds: 60, fails: 60,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			count := make(map[string]int)
+			permutations(len(test.set), func(order []int) {
+				a := arrive(test.set, order)
+				o := &oracle{heuristic: a.Heuristic(), forgotten: map[string]bool{"forgotten": true}}
+				for _, i := range order {
+					o.add(test.set[i])
+				}
+				forget(a, "forgotten")
+				success, known := a.Success()
+				want, is := o.success()
+				require.Equal(t, is, known, "%v", order)
+				require.Equal(t, want, success, "%v", order)
+				count[fmt.Sprint(success, known)]++
+			})
+			assert.Equal(t, test.succeeds, count["true true"])
+			assert.Equal(t, test.fails, count["false true"])
+			assert.Equal(t, test.unknown, count["false false"])
+		})
+	}
+}
+
 // If there is no room, the people who came first stay.
 func TestRoomIsByArrival(t *testing.T) {
 	a := crowd(answer.MaxStated - 1)

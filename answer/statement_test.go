@@ -480,11 +480,6 @@ func TestEdit(t *testing.T) {
 // Success is decided by the first report that is on the record.
 func TestSuccess(t *testing.T) {
 	yes, no := true, false
-	report := func(by string, success *bool, seconds int) answer.Statement {
-		s := outcome(by, 1, seconds)
-		s.Success = success
-		return s
-	}
 	for name, test := range map[string]struct {
 		all   []answer.Statement
 		want  bool
@@ -494,17 +489,17 @@ func TestSuccess(t *testing.T) {
 		"an outcome without it": {all: []answer.Statement{outcome("ci", 1, 1)}},
 		"a judgement with it": {all: []answer.Statement{{By: "ann", Value: 1, Success: &yes,
 			At: at(1)}}},
-		"one":       {[]answer.Statement{report("ci", &yes, 1)}, true, true},
-		"a failure": {[]answer.Statement{report("ci", &no, 1)}, false, true},
-		"the first that has it": {[]answer.Statement{outcome("a", 1, 1), report("b", &yes, 2)},
+		"one":       {[]answer.Statement{succeeded("ci", &yes, 1)}, true, true},
+		"a failure": {[]answer.Statement{succeeded("ci", &no, 1)}, false, true},
+		"the first that has it": {[]answer.Statement{outcome("a", 1, 1), succeeded("b", &yes, 2)},
 			true, true},
-		"the first to arrive": {[]answer.Statement{report("a", &yes, 2), report("b", &no, 1)},
+		"the first to arrive": {[]answer.Statement{succeeded("a", &yes, 2), succeeded("b", &no, 1)},
 			true, true},
-		"the first is withdrawn": {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2),
+		"the first is withdrawn": {[]answer.Statement{succeeded("a", &yes, 1), succeeded("b", &no, 2),
 			withdrawn("a", 3)}, false, true},
-		"the first is replaced": {[]answer.Statement{report("a", &yes, 1), report("b", &no, 2),
-			report("a", &yes, 3)}, false, true},
-		"forgotten": {all: []answer.Statement{report("forgotten", &yes, 1)}},
+		"the first is replaced": {[]answer.Statement{succeeded("a", &yes, 1), succeeded("b", &no, 2),
+			succeeded("a", &yes, 3)}, false, true},
+		"forgotten": {all: []answer.Statement{succeeded("forgotten", &yes, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := said(test.all...)

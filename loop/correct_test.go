@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,8 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 var tidying = learning.Heuristic{
@@ -108,4 +111,44 @@ func TestAConfidenceIsShownRoundedDown(t *testing.T) {
 	a := loop.Account{ID: "e", Heuristic: "tidy", Needed: 0.7, Believed: 0.7, Trust: &learning.Explanation{Standing: learning.Standing{Confidence: 0.6999}}}
 	assert.Contains(t, a.String(), "a confidence of 0.70 where 0.70 was needed")
 	assert.Contains(t, a.String(), "its confidence is 0.69 now")
+}
+
+// What a reviewer "Ann" has corrected names her as "Ann" on the answer, as a thumb does, and as
+// "ann" in the correction. Whoever forgets "ann" alone may mean somebody else: the complaint stays.
+func TestAReviewerHasTwoSpellings(t *testing.T) {
+	const exact, folded = "Zaphod-77", "zaphod-77"
+	for _, test := range []struct {
+		forget    []string
+		complaint bool // remains
+		corrected bool // the correction has its reviewer
+	}{
+		{nil, true, true},
+		{[]string{exact}, false, true},
+		{[]string{folded}, true, false},
+		{[]string{exact, folded}, false, false},
+	} {
+		w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying}}})
+		before := w.confidence("tidy")
+		id := w.answer(loop.Event{Text: missing}).ID
+		require.NoError(t, second(w.Correct(ctx, id, loop.Correction{
+			Reviewer: exact, Text: "Never run go mod tidy.",
+		})))
+		_, err := w.store.Commit(ctx, store.Batch{Forget: test.forget})
+		require.NoError(t, err)
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		if assert.Len(t, account.Statements, map[bool]int{true: 1}[test.complaint]) && test.complaint {
+			assert.Equal(t, exact, account.Statements[0].Source)
+		}
+		assert.Equal(t, test.complaint, w.confidence("tidy") < before)
+		written, _, err := w.Feedback().List(ctx, feedback.Listing{})
+		require.NoError(t, err)
+		require.Len(t, written, 1)
+		assert.Equal(t, test.corrected, written[0].Reviewer == folded)
+
+		var dump bytes.Buffer
+		require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
+		gone := len(test.forget) == 2
+		assert.Equal(t, gone, !bytes.Contains(bytes.ToLower(dump.Bytes()), []byte(folded)))
+	}
 }

@@ -93,7 +93,8 @@ func ExampleAgent_ReactIn() {
 		}
 		c := claim{ID: "C-1", Opened: morning, Answer: given.ID, Rating: 1}
 		claims.Put(tx, c, row.Revision)
-		return agent.ReactIn(tx, c.Answer, loop.Reaction{Person: "ann", Value: c.Rating})
+		_, err = agent.ReactIn(tx, c.Answer, loop.Reaction{Person: "ann", Value: c.Rating})
+		return err
 	})
 	if err != nil {
 		panic(err)
@@ -121,9 +122,10 @@ func ExampleAgent_OutcomeIn() {
 	solved := true
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
 		claims.Put(tx, claim{ID: "C-1", Opened: morning, Answer: given.ID}, 0)
-		return agent.OutcomeIn(tx, given.ID, loop.Outcome{
+		_, err := agent.OutcomeIn(tx, given.ID, loop.Outcome{
 			Success: &solved, Source: "shop", Kind: answer.Instrument,
 		})
+		return err
 	})
 	if err != nil {
 		panic(err)

@@ -111,12 +111,16 @@ func fallibles() []fallible {
 		}},
 		{"ReactIn", "", func(w *workshop) error {
 			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
-				return w.ReactIn(tx, "m", loop.Reaction{Person: "ann", Value: 1, At: w.clock.Now()})
+				return second(w.ReactIn(tx, "m", loop.Reaction{
+					Person: "ann", Value: 1, At: w.clock.Now(),
+				}))
 			})
 		}},
 		{"OutcomeIn", "", func(w *workshop) error {
 			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
-				return w.OutcomeIn(tx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()})
+				return second(w.OutcomeIn(tx, "h", loop.Outcome{
+					Success: &yes, At: w.clock.Now(),
+				}))
 			})
 		}},
 		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},

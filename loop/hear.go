@@ -14,7 +14,8 @@ import (
 // Hear interprets a later message of a session that is not to be answered. It may take an answer
 // back, show how it turned out, or pass it over. [Agent.Answer] and [Agent.Prepare] do so with
 // their own event. The message's session, person and stream select the answers that it can be
-// about. Hear returns what it changed.
+// about. Hear returns what it changed. If the store has forgotten what an arm was credited with,
+// Hear returns that and an error as [Agent.React] does.
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
 	if a.frozen.Load() || a.learning == nil {
 		return nil, nil
@@ -33,7 +34,7 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 		failed = a.learning.FailuresIn(tx)
 		return err
 	})
-	return changesOf(changes), wrap("hear", errors.Join(err, failed))
+	return changesOf(changes), wrap("hear", errors.Join(err, failed, stands))
 }
 
 // heard counts what a message means, credits the arms of the answers that it changes, and returns

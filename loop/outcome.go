@@ -34,12 +34,16 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 
 // OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store has
 // forgotten what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
-// [evidence.ErrForgotten]; for the arm, the observer is told, and all else counts.
-func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
+// [evidence.ErrForgotten], and nothing is committed. If it has forgotten what the arm was credited
+// with, that goes on counting, and all else of the step is committed. Then stands points to the
+// error that Outcome would return, an [evidence.ErrForgotten], when store.Do has returned; it
+// points to nil otherwise.
+func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
+	stands = standsIn(tx, "outcome")
 	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
-		return wrap("outcome", err)
+		return stands, wrap("outcome", err)
 	}
-	return wrap("outcome", a.changeIn(tx, id, new(error), func(r *answer.Answer) error {
+	return stands, wrap("outcome", a.changeIn(tx, id, stands, func(r *answer.Answer) error {
 		return a.outcomeIn(tx, r, &o)
 	}))
 }

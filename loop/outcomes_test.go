@@ -88,6 +88,67 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	assert.Len(t, told, 1)
 }
 
+// The calls that are part of a host's step report the same as those that are not: the step is
+// committed, and what the arm was credited with before goes on counting.
+func TestAStepReportsWhatStands(t *testing.T) {
+	yes, no := true, false
+	disliked := loop.Reaction{Person: "ann", Value: -1}
+	undo := learning.Message{Session: "event-1", Text: "Undo that."}
+	for name, do := range map[string]func(w *world) error{
+		"React": func(w *world) error { return w.React(ctx, "event-1", disliked) },
+		"Outcome": func(w *world) error {
+			return w.Outcome(ctx, "event-1", loop.Outcome{Success: &no})
+		},
+		"Undo": func(w *world) error { return w.Undo(ctx, "event-1", "ann") },
+		"Hear": func(w *world) error { return second(w.Hear(ctx, undo)) },
+		"ReactIn": func(w *world) error {
+			return w.inStep(func(tx *store.Tx) (*error, error) {
+				return w.ReactIn(tx, "event-1", disliked)
+			})
+		},
+		"OutcomeIn": func(w *world) error {
+			return w.inStep(func(tx *store.Tx) (*error, error) {
+				return w.OutcomeIn(tx, "event-1", loop.Outcome{Success: &no})
+			})
+		},
+	} {
+		for _, kept := range []int{2, 100} {
+			clock := &clock{now: start}
+			st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: kept})
+			require.NoError(t, err)
+			w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}})
+			for i := range 10 {
+				id := fmt.Sprint("event-", i+1)
+				w.answer(loop.Event{ID: id, Text: "Why?", Domain: "d", Item: "i", Session: id})
+				require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes}))
+			}
+			if err := do(w); kept == 2 {
+				require.ErrorIs(t, err, evidence.ErrForgotten, name)
+				method := strings.ToLower(strings.TrimSuffix(name, "In"))
+				assert.True(t, strings.HasPrefix(err.Error(), "loop: "+method+": "), err)
+			} else {
+				require.NoError(t, err, name)
+			}
+			account, err := w.Explain(ctx, "event-1")
+			require.NoError(t, err)
+			assert.Less(t, account.Worth, 1., "%s is on the record", name)
+		}
+	}
+}
+
+// inStep runs a part of the loop as a step of the host's, and returns what it reports.
+func (w *world) inStep(do func(tx *store.Tx) (*error, error)) error {
+	var stands *error
+	err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
+		stands, err = do(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return *stands
+}
+
 // An answer that is kept longer than the history is corrected on day 40. That replaces what was said on the first day, or is an
 // error. Nothing counts twice.
 func TestAnAnswerOutlivesTheHistory(t *testing.T) {

@@ -47,14 +47,15 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 }
 
 // ReactIn does what [Agent.React] does as a part of the caller's step, except that it writes no
-// heuristic from praise. The step commits the host's own records together with the reaction. Errors
-// of what can't be replaced are as in [Agent.OutcomeIn].
-func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
+// heuristic from praise. The step commits the host's own records together with the reaction. What
+// can't be replaced is reported as by [Agent.OutcomeIn].
+func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) (stands *error, err error) {
+	stands = standsIn(tx, "react")
 	s, err := a.reaction(id, r)
 	if err != nil || a.frozen.Load() {
-		return wrap("react", err)
+		return stands, wrap("react", err)
 	}
-	return wrap("react", a.changeIn(tx, id, new(error), func(row *answer.Answer) error {
+	return stands, wrap("react", a.changeIn(tx, id, stands, func(row *answer.Answer) error {
 		_, err := a.reactIn(tx, row, s)
 		return err
 	}))

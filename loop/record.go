@@ -157,6 +157,13 @@ func (a *Agent) credit(
 // errStands reports that an arm keeps an outcome, because it can't be replaced.
 var errStands = errors.New("what the arm was credited with before goes on counting")
 
+// standsIn returns where a step of the caller's finds what stands, as the error of a method.
+func standsIn(tx *store.Tx, method string) *error {
+	stands := new(error)
+	tx.Then(func(store.Receipt, error) { *stands = wrap(method, *stands) })
+	return stands
+}
+
 // own returns the reply of a record to be changed.
 func own(r *answer.Answer) *answer.Reply {
 	reply := *r.Reply

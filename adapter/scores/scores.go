@@ -229,9 +229,10 @@ func (t *Taker) score(
 		taken, kept.Value.ID = Learned, kept.ID
 		ratedAnswers.Put(tx, kept.Value, kept.Revision)
 		mean := kept.Value.mean()
-		return t.cfg.Agent.OutcomeIn(tx, r.Answer, loop.Outcome{
+		_, err = t.cfg.Agent.OutcomeIn(tx, r.Answer, loop.Outcome{
 			Reward: &mean, Source: t.cfg.Source, At: kept.Value.At,
 		})
+		return err
 	})
 	switch {
 	case errors.Is(err, loop.ErrNoAnswer):
