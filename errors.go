@@ -13,7 +13,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and decide anew.
 	ErrConflict = errors.New("conflict")
-	// ErrDamaged says that the store holds something that heed has not written, so that it can't be read.
+	// ErrDamaged means that the store holds a row that can't be decoded, because something else than
+	// heed has written it. The error names the row. Restore the store from a copy.
 	ErrDamaged = errors.New("damaged record")
 	// ErrOutcomeUnknown means that a store cannot tell whether it applied a commit, for example
 	// because the connection broke before the reply. The commit was applied as a whole or not at

@@ -15,7 +15,7 @@ import (
 
 // PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. The function changes nothing where
 // something is not as usual: then the commit is made in steps, which find out what it is.
-var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3, named
+var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3
 	FROM heed_commit(CAST($1 AS JSONB))`)
 
 // A callDoc is the argument of the function. Its lists are left out where they are empty.
@@ -25,18 +25,17 @@ type callDoc struct {
 	Assumed  int64    `json:"assumed"`       // the moment by which the batches were checked
 	Traced   int64    `json:"traced"`
 	IDs      []string `json:"ids,omitempty"`      // which have to be new
-	IDSums   []int64  `json:"id_sums,omitempty"`  // their checksums, without the moment and traced
 	Known    []string `json:"known,omitempty"`    // which have to be known
-	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot, checksum
-	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames, checksum
-	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest, checksum without the moment of recording
+	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
+	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
+	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest
 	Parts    []string `json:"parts,omitempty"`    // the cells to tell of, beside those whose tallies change
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
 	Absent   []string `json:"absent,omitempty"`   // refs
-	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body, checksum without the new revision
-	Added    [][]any  `json:"added,omitempty"`    // ref, kind, id, moment, keys, body, whether it may be there, the room, checksum likewise
+	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body
+	Added    [][]any  `json:"added,omitempty"`    // ref, kind, id, moment, keys, body, whether it may be there, the room
 	Keys     [][]any  `json:"keys,omitempty"`     // ref, hash
-	Versions [][]any  `json:"versions,omitempty"` // ref, kind, number, checksum
+	Versions [][]any  `json:"versions,omitempty"` // ref, kind, number
 }
 
 // errSteps takes a call back.
@@ -90,12 +89,12 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 	c.parts, c.left = make(map[string][]evidence.Part), make(map[string]bool)
 	const all, tally, there, isKnown, changed = 0, 1, 2, 3, 4
 	err = t.each(callCommit, []any{string(text)}, func(scan func(...any) error) error {
-		var what, half, number, named int64
+		var what, half, number int64
 		var one string
 		var p evidence.Part
 		y := &p.Tally
 		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
-			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last, &named)
+			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
 		if what == changed {
 			policy, wanted := c.told[one]
 			if !wanted {
@@ -110,9 +109,6 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 				c.store.clock.learn(half)
 			}
 		case tally, changed:
-			if err == nil && named != namedTally(one, p.Channel, p.Source) {
-				return errSteps // which name it
-			}
 			y.Landmark = evidence.Instant(number)
 			p.Tally = restated(p.Tally, time.Duration(half)*time.Microsecond)
 			c.parts[one] = append(c.parts[one], p)
@@ -162,9 +158,6 @@ func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 		switch err := c.checkBatches(); {
 		case err == nil:
 			doc.IDs, doc.Known = slices.Sorted(maps.Keys(c.fresh)), old
-			for _, id := range doc.IDs {
-				doc.IDSums = append(doc.IDSums, sumOfID(id, 0, 0, 0))
-			}
 			return nil
 		case !slices.Contains(c.known, false):
 			return err
@@ -199,14 +192,13 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 		row := cells[key]
 		doc.Cells = append(doc.Cells, []any{
 			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key], row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name, lotOf(row.cell.Item),
-			row.checksum(),
 		})
 	}
 	for _, from := range sums.origins() {
-		doc.Tallies = append(doc.Tallies, sums[from].row(Postgres, from))
+		doc.Tallies = append(doc.Tallies, sums[from].row(from))
 	}
 	if !c.store.cfg.NoHistory {
-		if doc.History, err = historyRows(c.additions, 0); err != nil {
+		if doc.History, err = historyRows(c.additions); err != nil {
 			return false, err
 		}
 	}
@@ -264,7 +256,6 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 			body = w.body
 		}
 		at := evidence.InstantOf(w.At)
-		sum := sumOfRecord(w.Ref, at, 0, string(text), w.body)
 		if w.isNew() {
 			if _, ok := room[w.Kind]; !ok {
 				var counted bool
@@ -272,9 +263,9 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 					return false, nil
 				}
 			}
-			doc.Added = append(doc.Added, []any{w.ref, w.Kind, w.ID, int64(at), string(text), body, flag(w.Revision == store.Once), room[w.Kind], sum})
+			doc.Added = append(doc.Added, []any{w.ref, w.Kind, w.ID, int64(at), string(text), body, flag(w.Revision == store.Once), room[w.Kind]})
 		} else {
-			doc.Changed = append(doc.Changed, []any{w.ref, int64(w.Revision), int64(at), string(text), body, sum})
+			doc.Changed = append(doc.Changed, []any{w.ref, int64(w.Revision), int64(at), string(text), body})
 		}
 		for _, key := range w.keys {
 			doc.Keys = append(doc.Keys, []any{w.ref, hashOf(w.Kind, key)})

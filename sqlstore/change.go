@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/mending"
 	"github.com/heedhq/heed/store"
 )
 
@@ -25,9 +24,7 @@ type change struct {
 	careful bool   // whether a quick try found that there is more to do
 	cached  bool   // whether the cache has what this commit changed
 	assumed time.Time
-	mending *mending.Cell // nil: none
-	reindex bool          // whether SQLite's indexes of cells are made anew before that
-	counted []*keptKind   // whose number of records this has learnt
+	counted []*keptKind // whose number of records this has learnt
 
 	// The fields below belong to one try.
 	t        *tx
@@ -39,7 +36,6 @@ type change struct {
 	blamed   int                 // the batch that has a conflict; -1: none is known to have one
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
-	damage   *damage                    // where it passes over damaged rows; nil: they are errors
 
 	// The fields below belong to a call in one statement.
 	additions []addition
@@ -139,10 +135,7 @@ func entrance(lock string) *query {
 
 var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
-// wholeStore ends statements about the row of the store itself: one that is damaged stays so, as SQLite makes the checksum of a row that it writes anew.
-const wholeStore = ` WHERE checksum = one + version + revision + forgotten + rewritten + erased`
-
-var nextRevision = either(`UPDATE heed_store SET revision = revision + 1`+wholeStore+` AND version = $1 RETURNING revision`, ``)
+var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1 RETURNING revision`, ``)
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
@@ -199,20 +192,8 @@ func (c *change) writesRecords() bool {
 	return slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.Records)+len(b.Forget) > 0 })
 }
 
-// number gives the commit its revision, which is greater than those of all before.
-func (c *change) number() error {
-	if c.revision > 0 {
-		return nil
-	}
-	err := c.t.one(nextRevision, []any{tablesVersion}, &c.revision)
-	if errors.Is(err, heed.ErrNotFound) {
-		err = c.t.db.damage("the number of the last commit")
-	}
-	return err
-}
-
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts, c.cells, c.blamed, c.damage = t, make([]store.Receipt, len(c.batches)), nil, nil, -1, nil
+	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, nil, -1
 	c.quick = c.fitsQuick()
 	if err := c.hold(); err != nil {
 		return err
@@ -225,11 +206,6 @@ func (c *change) run(t *tx) error {
 			return err
 		}
 		c.parts = nil
-	}
-	if c.mending != nil {
-		if err := c.mendCell(); err != nil {
-			return err
-		}
 	}
 	pending, observe := c.pending(), c.observe
 	if c.quick {

@@ -9,18 +9,17 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
-	"github.com/heedhq/heed/store"
 )
 
 // An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
 // same round trip.
 var (
-	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES `, 4, ` ON CONFLICT DO NOTHING RETURNING id`)
-	learnIDs      = either(``, `INSERT INTO heed_id (id, recorded, traced, checksum)
-		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST(value->>1 AS BIGINT) FROM jsonb_array_elements($3) WHERE true
+	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, ` ON CONFLICT DO NOTHING RETURNING id`)
+	learnIDs      = either(``, `INSERT INTO heed_id (id, recorded, traced)
+		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM jsonb_array_elements($3) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id`)
 	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
-		SELECT id, -1, 0, 0, '', '', '', '', 0 FROM fresh
+		SELECT id, -1, 0, 0, '', '', '', '' FROM fresh
 		UNION ALL SELECT `+cellColumns+` FROM heed_cell WHERE cell = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($4)))`)
 )
 
@@ -38,10 +37,10 @@ func (c *change) knowIDs() error {
 		c.fresh[id] = true
 		return err
 	}
-	learnt := make([][]any, len(ids))
 	if c.t.db.dialect.embedded() {
+		learnt := make([][]any, len(ids))
 		for i, id := range ids {
-			learnt[i] = []any{id, int64(c.now), traced, sumOfID(id, int64(c.now), traced, 0)}
+			learnt[i] = []any{id, int64(c.now), traced}
 		}
 		if c.quick {
 			return c.addIDs(ids, learnt)
@@ -51,10 +50,7 @@ func (c *change) knowIDs() error {
 		}
 		return c.checkBatches()
 	}
-	for i, id := range ids {
-		learnt[i] = []any{id, sumOfID(id, int64(c.now), traced, 0)}
-	}
-	rows, err := rowsOf(learnt)
+	rows, err := column(ids)
 	if err != nil {
 		return err
 	}
@@ -104,7 +100,7 @@ func (c *change) knowIDsAndCells(args []any) error {
 	}
 	c.cells = make(map[string]*cellRow, len(keys))
 	return c.t.each(learnIDsAndCells, append(args, cells), func(scan func(...any) error) error {
-		r, fresh, err := c.t.scanCell(scan)
+		r, fresh, err := scanCell(scan)
 		if fresh {
 			c.fresh[r.key] = true
 		} else {
@@ -232,7 +228,7 @@ func (c *change) addHistory(all []addition) error {
 	if c.store.cfg.NoHistory {
 		return nil
 	}
-	rows, err := historyRows(all, c.now)
+	rows, err := historyRows(all)
 	if err != nil {
 		return err
 	}
@@ -243,54 +239,48 @@ func (c *change) addHistory(all []addition) error {
 	return err
 }
 
-var cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name, ` + named(``)
+const (
+	cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
+	insertCells = `INSERT INTO heed_cell
+		(cell, kind, scope, item, name, half_life, by_origin, lot, restart) `
+	boundCells   = insertCells + `VALUES `
+	cellsColumns = 9
+)
 
 var (
-	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells = either(``, `INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
-			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), 0
-		FROM jsonb_array_elements($1) WHERE true
-		ON CONFLICT DO NOTHING RETURNING `+cellColumns)
-	makeCellsBound = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10,
-		` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
-	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
-	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3, checksum = $4 WHERE cell = $5`)
+	findCells      = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
+	makeCells      = either(``, loadCells.texts[Postgres]+` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	makeCellsBound = bound(boundCells, cellsColumns, ` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	cellIsOpen     = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
+	changeCell     = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3 WHERE cell = $4`)
 )
 
 // cellsInto returns what puts the cells that a query finds into a map.
 func (c *change) cellsInto(found map[string]*cellRow) func(scan func(...any) error) error {
 	return func(scan func(...any) error) error {
-		r, _, err := c.t.scanCell(scan)
+		r, _, err := scanCell(scan)
 		found[r.key] = r
 		return err
 	}
 }
 
 // scanCell returns a cell. It is of an id that is new instead, if its half-life is below 0.
-func (t *tx) scanCell(scan func(...any) error) (r *cellRow, fresh bool, err error) {
+func scanCell(scan func(...any) error) (r *cellRow, fresh bool, err error) {
 	r = &cellRow{}
-	var halfLife, byOrigin, named int64
-	err = scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name, &named)
-	r.policy = evidence.Policy{HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1}
-	switch fresh = halfLife < 0 && named == 0; {
-	case err != nil || fresh:
-	case named != namedCell(r.cell):
-		err = t.db.damage("the cell of %s", nameOf(r.cell))
+	var halfLife, byOrigin int64
+	err = scan(&r.key, &halfLife, &byOrigin, &r.restart,
+		&r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
+	r.policy = evidence.Policy{
+		HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1,
 	}
-	return r, fresh, err
+	return r, halfLife < 0, err
 }
 
-// checksum is that of the row.
-func (r *cellRow) checksum() int64 {
-	return namedCell(r.cell) + r.policy.HalfLife.Microseconds() + flag(r.policy.ByOrigin) + int64(r.restart)
-}
-
-// row has the values of a row to make, but for the restart.
+// row returns the values of a row to make.
 func (r *cellRow) row() []any {
 	return []any{
 		r.key, r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name, r.policy.HalfLife.Microseconds(), flag(r.policy.ByOrigin),
-		lotOf(r.cell.Item), r.checksum(),
+		lotOf(r.cell.Item), int64(r.restart),
 	}
 }
 
@@ -323,9 +313,6 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 		}
 	}
 	if c.t.db.dialect.embedded() {
-		for i := range missing {
-			missing[i] = append(missing[i], 0)
-		}
 		err = c.t.eachOfAll(&makeCellsBound, missing, c.cellsInto(found))
 	} else {
 		var rows string
@@ -381,15 +368,16 @@ func (c *change) open(row *cellRow) (bool, error) {
 }
 
 func (c *change) keep(row *cellRow) error {
-	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), int64(row.restart), row.checksum(), row.key)
+	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin),
+		int64(row.restart), row.key)
 	return err
 }
 
 var (
-	addToHistory = either(``, `INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT)
+	addToHistory = either(``, `INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT)
 		FROM jsonb_array_elements($2)`)
-	addToHistoryBound = bound(`INSERT INTO heed_observation (cell, id, happened, source, observation, checksum, recorded) VALUES `, 7, ``)
+	addToHistoryBound = bound(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded) VALUES `, 6, ``)
 )
 
 // A keptObservation is an observation in the history, without its cell, its source and its time.
@@ -404,7 +392,7 @@ type keptObservation struct {
 
 // history returns the arguments of addToHistory for observations.
 func (c *change) history(all []addition) ([]any, error) {
-	rows, err := historyRows(all, c.now)
+	rows, err := historyRows(all)
 	if err != nil {
 		return nil, err
 	}
@@ -412,8 +400,8 @@ func (c *change) history(all []addition) ([]any, error) {
 	return []any{int64(c.now), text}, err
 }
 
-// historyRows are observations as the history has them, recorded at a moment.
-func historyRows(all []addition, recorded evidence.Instant) ([][]any, error) {
+// historyRows are observations as the history has them, but for the moment of recording.
+func historyRows(all []addition) ([][]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
@@ -421,9 +409,7 @@ func historyRows(all []addition, recorded evidence.Instant) ([][]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		at := evidence.InstantOf(o.At)
-		sum := sumOfObservation(all[i].key, all[i].id, o.Source, string(text), at, recorded)
-		rows[i] = []any{all[i].key, all[i].id, int64(at), o.Source, string(text), sum}
+		rows[i] = []any{all[i].key, all[i].id, int64(evidence.InstantOf(o.At)), o.Source, string(text)}
 	}
 	return rows, nil
 }
@@ -436,18 +422,17 @@ type kept struct {
 	evidence.Observation
 }
 
-const observationColumns = `seq, cell, id, happened, recorded, source, observation, checksum`
+const observationColumns = `seq, cell, id, happened, recorded, source, observation`
 
 // scanObservation returns a row of the history, or an error that names it.
-func (t *tx) scanObservation(scan func(...any) error) (o kept, err error) {
+func scanObservation(scan func(...any) error) (o kept, err error) {
 	var source, text string
-	var sum int64
-	if err := scan(&o.seq, &o.key, &o.id, &o.happened, &o.recorded, &source, &text, &sum); err != nil {
+	if err := scan(&o.seq, &o.key, &o.id, &o.happened, &o.recorded, &source, &text); err != nil {
 		return o, err
 	}
 	var k keptObservation
-	if sum != sumOfObservation(o.key, o.id, source, text, o.happened, o.recorded) || json.Unmarshal([]byte(text), &k) != nil {
-		return o, t.db.damage("observation %d in the history of a cell", o.seq)
+	if json.Unmarshal([]byte(text), &k) != nil {
+		return o, damaged("observation %d in the history of a cell", o.seq)
 	}
 	o.Observation = evidence.Observation{
 		ID: k.ID, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight, Share: k.Share,
@@ -459,48 +444,36 @@ func (t *tx) scanObservation(scan func(...any) error) (o kept, err error) {
 // PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite would round when it reads numbers from
 // text.
 const (
-	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `, checksum, mass_copy, squares_copy, reward_copy, reward_squares_copy)
+	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
 			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
 			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
 			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
 			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
-			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT),
-			CAST(value->>18 AS BIGINT), CAST(value->>19 AS BIGINT),
-			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
-			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION)
+			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
 		FROM jsonb_array_elements($1)`
 	boundTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `) VALUES `
 )
 
+// addSums returns the tallies that it has added to. In PostgreSQL, addSumsAndKeep adds to the history
+// in the same round trip.
 var (
-	addSums      = either(``, insertTallies+onKnownTally(Postgres))
-	addSumsBound = bound(boundTallies, tallyColumns, onKnownTally(SQLite))
-)
-
-// addSumsAndTell is addSums that returns the tallies. In PostgreSQL, both can add to the history in the same round trip.
-var (
-	addSumsAndTellBound   = bound(boundTallies, tallyColumns, onKnownTally(SQLite)+returningTally)
-	addSumsAndTell        = either(``, addSums.texts[Postgres]+returningTally)
-	addSumsAndKeep        = either(``, alsoToHistory+strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
-	addSumsAndKeepAndTell = either(``, addSumsAndKeep.texts[Postgres]+returningTally)
+	addSums        = either(``, insertTallies+addingToKnown+returningTally)
+	addSumsAndKeep = either(``, `WITH history AS (`+addToHistory.texts[Postgres]+`) `+
+		strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
+	addSumsBound = bound(boundTallies, tallyColumns, addingToKnown+returningTally)
 )
 
 // scaleSums is for those tallies that addSums leaves as they are because of their landmark.
 var (
-	scaleSums      = either(``, insertTallies+addToOthers(Postgres)+returningTally)
-	scaleSumsBound = bound(boundTallies, tallyColumns, addToOthers(SQLite)+returningTally)
+	scaleSums      = either(``, insertTallies+addingToOthers+returningTally)
+	scaleSumsBound = bound(boundTallies, tallyColumns, addingToOthers+returningTally)
 )
 
-const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, happened, source, observation, recorded, checksum)
-	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT), CAST(value->>5 AS BIGINT)
-	FROM jsonb_array_elements($2)) `
+var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
 
-// A tally that was just added to fits.
-var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallyRead+`t.named`, `t.`, ``)
-
-// addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen. With the arguments of
-// addToHistory it adds to the history, too, in PostgreSQL.
+// addSums adds to the tallies, and keeps the parts that it has seen for the receipts. With the
+// arguments of addToHistory it adds to the history, too, in PostgreSQL.
 func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any) error {
 	froms := sums.origins()
 	if len(froms) == 0 {
@@ -508,86 +481,41 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 	}
 	rows := make([][]any, len(froms))
 	for i, from := range froms {
-		rows[i] = sums[from].row(c.t.db.dialect, from)
+		rows[i] = sums[from].row(from)
 	}
-	told := slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.PartsOf) > 0 })
-	added := int64(0)
+	c.parts = make(map[string][]evidence.Part)
+	added := 0
 	tell := func(scan func(...any) error) error {
 		added++
 		var key string
 		var part evidence.Part
-		_, err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
-		if row := cells[key]; err == nil && told && !row.policy.ByOrigin { // or else there may be others
+		err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
+		if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
 			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
 			c.parts[key] = append(c.parts[key], part)
 		}
 		return err
 	}
-	if told {
-		c.parts = make(map[string][]evidence.Part)
-	}
-	var err error
-	switch embedded := c.t.db.dialect.embedded(); {
-	case embedded && told:
-		err = c.t.eachOfAll(&addSumsAndTellBound, rows, tell)
-	case embedded:
-		added, err = c.t.execAll(&addSumsBound, rows)
-	default:
-		add, addAndTell := addSums, addSumsAndTell
-		if len(history) > 0 {
-			add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
-		}
-		var text string
-		if text, err = rowsOf(rows); err != nil {
-			return err
-		}
-		arguments := append(slices.Clip(history), text)
-		if told {
-			err = c.t.each(addAndTell, arguments, tell)
-		} else {
-			added, err = c.t.exec(add, arguments...)
-		}
-	}
-	if err != nil || added == int64(len(froms)) {
-		return err
-	}
-	if err := c.scaleSums(rows, tell); err != nil {
-		return err
-	}
-	return c.addedTo(froms, added, cells)
-}
-
-// scaleSums adds to the tallies that addSums has left as they are because of their landmark.
-func (c *change) scaleSums(rows [][]any, tell func(scan func(...any) error) error) error {
 	if c.t.db.dialect.embedded() {
-		return c.t.eachOfAll(&scaleSumsBound, rows, tell)
+		err := c.t.eachOfAll(&addSumsBound, rows, tell)
+		if err == nil && added < len(froms) {
+			err = c.t.eachOfAll(&scaleSumsBound, rows, tell)
+		}
+		return err
 	}
 	text, err := rowsOf(rows)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	add := addSums
+	if len(history) > 0 {
+		add = addSumsAndKeep
+	}
+	err = c.t.each(add, append(slices.Clip(history), text), tell)
+	if err == nil && added < len(froms) {
 		err = c.t.each(scaleSums, []any{text}, tell)
 	}
 	return err
-}
-
-var tallyIsDamaged = both(`SELECT 1 FROM heed_tally AS t WHERE t.cell = $1 AND t.channel = $2 AND t.source = $3 AND (t.named <> $4 OR NOT (` +
-	tallyFits(`t.`) + `))`)
-
-// addedTo returns an error that names a tally that was not added to, if there is one: it does not match its checksum.
-func (c *change) addedTo(froms []origin, added int64, cells map[string]*cellRow) error {
-	if added == int64(len(froms)) {
-		return nil
-	}
-	of := "a cell"
-	for _, from := range froms {
-		damaged, err := c.t.finds(tallyIsDamaged, from.key, from.channel, from.source, namedTally(from.key, from.channel, from.source))
-		if err != nil {
-			return err
-		}
-		if row := cells[from.key]; damaged && row != nil {
-			of = nameOf(row.cell)
-		}
-	}
-	return c.t.db.damage("the sums of %s", of)
 }
 
 // restated gives a tally its half-life. The landmark is a number of steps of it.

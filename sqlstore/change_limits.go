@@ -1,14 +1,13 @@
 package sqlstore
 
 import (
-	"encoding/json"
-
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 var (
 	countRecords = both(`SELECT count(*) FROM heed_record WHERE kind = $1`)
-	firstRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 ORDER BY at, seq LIMIT $2`)
+	firstRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 ORDER BY at, seq LIMIT $2`)
 )
 
 // leaving is a query for records to drop. PostgreSQL leaves those to others who are about to change them.
@@ -71,33 +70,24 @@ func (k *keptKind) room() (last *int64, counted bool) {
 	return &seq, k.counted
 }
 
-// dropKeysOf reads the whole table, as no index has a record's keys.
-var dropKeysOf = both(`DELETE FROM heed_key WHERE seq = $1`)
-
 // dropRecords removes the records of a kind that a query finds, and returns how many it found.
 func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) {
 	var removed, lost [][]any
-	var damaged []int64 // their keys are unknown
 	err := c.t.each(q, args, func(scan func(...any) error) error {
 		var seq int64
 		var at evidence.Instant
-		var text string
-		if err := scan(&seq, &at, &text); err != nil {
+		var id, text string
+		if err := scan(&seq, &id, &at, &text); err != nil {
 			return err
 		}
-		var keys []string
-		if json.Unmarshal([]byte(text), &keys) != nil {
-			damaged = append(damaged, seq)
+		keys, err := keysOf(store.Ref{Kind: kind, ID: id}, text)
+		if err != nil {
+			return err
 		}
 		removed = append(removed, []any{seq})
 		lost = append(lost, keyRows(kind, at, seq, distinct(keys), nil)...)
 		return nil
 	})
-	for _, seq := range damaged {
-		if err == nil {
-			_, err = c.t.exec(dropKeysOf, seq)
-		}
-	}
 	if err == nil {
 		err = c.writeRows(nil, removed, nil, lost)
 	}

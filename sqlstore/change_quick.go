@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,11 +30,10 @@ func (c *change) fitsQuick() bool {
 }
 
 var (
-	addIDs     = bound(`INSERT INTO heed_id (id, recorded, traced, checksum) VALUES `, 4, ` ON CONFLICT DO NOTHING`)
-	addTallies = bound(boundTallies, tallyColumns, onKnownTally(SQLite)+returningTally+`, coalesce((
-		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart || ' ' || c.checksum || ' ' || c.kind || ' ' || c.scope || ' ' ||
-			c.item || ' ' || c.name FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
-	addCells = bound(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, lot, checksum, restart) VALUES `, 10, ``)
+	addIDs     = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, ` ON CONFLICT DO NOTHING`)
+	addTallies = bound(boundTallies, tallyColumns, addingToKnown+returningTally+`, coalesce((
+		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
+	addCells = bound(boundCells, cellsColumns, ``)
 )
 
 // addIDs makes all ids known. If one of them was, it returns errCareful.
@@ -103,14 +103,14 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 	froms := sums.origins()
 	rows := make([][]any, len(froms))
 	for i, from := range froms {
-		rows[i] = sums[from].row(SQLite, from)
+		rows[i] = sums[from].row(from)
 	}
 	c.parts = make(map[string][]evidence.Part)
 	added, missing := 0, make(map[string]bool)
 	err := c.t.eachOfAll(&addTallies, rows, func(scan func(...any) error) error {
 		var key, kept string
 		var part evidence.Part
-		_, err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally, &key, &part.Channel, &part.Source)
+		err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally, &key, &part.Channel, &part.Source)
 		row := cells[key]
 		switch added++; {
 		case err != nil:
@@ -129,29 +129,22 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 	if err != nil {
 		return err
 	}
-	if added != len(froms) { // one is damaged, or stated at another landmark
+	if added != len(froms) { // one is stated at another landmark
 		return errCareful
 	}
 	var made [][]any
 	for key := range missing {
-		made = append(made, append(cells[key].row(), 0))
+		made = append(made, cells[key].row())
 	}
 	_, err = c.t.execAll(&addCells, made)
 	return err
 }
 
-// is reports whether a stored cell, as text, is this one, and counts the first observation that comes.
+// is reports whether a cell is kept as the stored one, given as text, and the first observation that
+// comes counts there.
 func (r *cellRow) is(kept string, first evidence.Instant) bool {
-	var all [4]int64 // half-life, by origin, restart, checksum
-	for i := range all {
-		var number string
-		var err error
-		number, kept, _ = strings.Cut(kept, " ")
-		if all[i], err = strconv.ParseInt(number, 10, 64); err != nil {
-			return false
-		}
-	}
-	stored := cellRow{cell: r.cell, policy: r.policy, restart: evidence.Instant(all[2])}
-	return all[0] == r.policy.HalfLife.Microseconds() && all[1] == flag(r.policy.ByOrigin) && stored.restart <= first && all[3] == stored.checksum() &&
-		kept == strings.Join([]string{r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name}, " ")
+	policy := fmt.Sprint(r.policy.HalfLife.Microseconds(), flag(r.policy.ByOrigin))
+	restart, same := strings.CutPrefix(kept, policy+" ")
+	at, err := strconv.ParseInt(restart, 10, 64)
+	return same && err == nil && evidence.Instant(at) <= first
 }

@@ -15,8 +15,8 @@ import (
 
 // A recordRow is a stored record without its body.
 type recordRow struct {
+	store.Ref
 	seq      int64
-	kind     string
 	at       evidence.Instant
 	revision uint64
 	keys     []string
@@ -70,9 +70,6 @@ func (c *change) putRecords() error {
 	if len(added)+len(changed) == 0 {
 		return nil
 	}
-	if err := c.number(); err != nil {
-		return err
-	}
 	if err := c.changeRecords(changed); err != nil {
 		return err
 	}
@@ -105,7 +102,7 @@ func distinct(keys []string) []string {
 	return slices.Compact(keys)
 }
 
-const recordHead = `ref, seq, kind, at, revision, keys`
+const recordHead = `ref, seq, kind, id, at, revision, keys`
 
 var (
 	expectRecords = either(`SELECT `+recordHead+` FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`,
@@ -115,8 +112,8 @@ var (
 		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
 		ORDER BY ref FOR UPDATE`)
 	// While there is a row that is not committed, nobody else can write one of its id.
-	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-		SELECT value->>0, '', '', 0, 0, '[]', '', 0 FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
 )
 
@@ -130,11 +127,12 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 	err = c.t.each(q, []any{rows}, func(scan func(...any) error) error {
 		r := &recordRow{}
 		var ref, keys string
-		if err := scan(&ref, &r.seq, &r.kind, &r.at, &r.revision, &keys); err != nil {
-			return err
+		err := scan(&ref, &r.seq, &r.Kind, &r.ID, &r.at, &r.revision, &keys)
+		if err == nil {
+			r.keys, err = keysOf(r.Ref, keys)
 		}
 		found[ref] = r
-		return json.Unmarshal([]byte(keys), &r.keys)
+		return err
 	})
 	return found, err
 }
@@ -230,9 +228,8 @@ func (c *change) expect() error {
 }
 
 var (
-	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4, checksum = $5 WHERE seq = $6`,
-		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3,
-			checksum = CAST(value->>4 AS BIGINT)
+	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4 WHERE seq = $5`,
+		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
@@ -282,8 +279,7 @@ func (c *change) changeRecords(all []writing) error {
 			return err
 		}
 		at := evidence.InstantOf(w.At)
-		sum := sumOfRecord(w.Ref, at, int64(c.revision), string(text), w.body)
-		written = append(written, []any{row.seq, int64(at), string(text), w.body, sum})
+		written = append(written, []any{row.seq, int64(at), string(text), w.body})
 		c.receipts[w.batch].Revision = c.revision
 		before, after := distinct(row.keys), w.keys
 		if at == row.at {
@@ -324,7 +320,7 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 		return err
 	}
 	for _, w := range written {
-		if _, err := c.t.exec(writeRecords, int64(c.revision), w[1], w[2], w[3], w[4], w[0]); err != nil {
+		if _, err := c.t.exec(writeRecords, int64(c.revision), w[1], w[2], w[3], w[0]); err != nil {
 			return err
 		}
 	}
@@ -345,13 +341,13 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 }
 
 // insertRecords adds records. PostgreSQL adds their keys in the same statement.
-var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, checksum, revision) VALUES `, 8,
+var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, revision) VALUES `, 7,
 	` ON CONFLICT DO NOTHING RETURNING ref, seq`)
 
 var insertRecords = either(``,
 	`WITH added AS (
-		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
+		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5
 		FROM jsonb_array_elements($2)
 		ON CONFLICT DO NOTHING RETURNING ref, at, seq
 	), keyed AS (
@@ -374,7 +370,7 @@ func (c *change) addRecords(all []writing) error {
 			return err
 		}
 		at := evidence.InstantOf(w.At)
-		rows[i] = []any{w.ref, w.Kind, w.ID, int64(at), string(text), w.body, sumOfRecord(w.Ref, at, int64(c.revision), string(text), w.body)}
+		rows[i] = []any{w.ref, w.Kind, w.ID, int64(at), string(text), w.body}
 		for _, key := range w.keys {
 			keys = append(keys, []any{w.ref, hashOf(w.Kind, key)})
 		}

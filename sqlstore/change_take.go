@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -39,15 +38,10 @@ func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	if err := c.expunge(b.Expunge); err != nil || len(b.Forget) == 0 {
 		return err
 	}
-	c.damage = &damage{people: b.Forget}
 	if err := c.expunge(b.Forget); err != nil {
 		return err
 	}
-	if err := c.forgetPeople(b.Forget); err != nil {
-		return err
-	}
-	receipt.Damaged = c.damage.err()
-	return nil
+	return c.forgetPeople(b.Forget)
 }
 
 // resetCells has the statements of a reset. The cells go last, as the others look them up.
@@ -58,20 +52,14 @@ var resetCells = []*query{
 	both(`DELETE FROM heed_cell WHERE ` + selected),
 }
 
-var whenLost = both(`SELECT channel, source, lost_positive, lost_negative, lost_neutral, CASE WHEN ` + numbersFit(``) + ` THEN named ELSE -1 END
-	FROM heed_tally WHERE cell = $1`)
+var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally WHERE cell = $1`)
 
 // lost returns when the last observation happened that a cell's sums hold and its history does not, and 0 where there is none.
 func (c *change) lost(key string) (last evidence.Instant, err error) {
 	err = c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
-		var channel, source string
 		var lost [3]evidence.Instant
-		var named int64
-		err := scan(&channel, &source, &lost[0], &lost[1], &lost[2], &named)
+		err := scan(&lost[0], &lost[1], &lost[2])
 		last = max(last, slices.Max(lost[:]))
-		if err == nil && named != namedTally(key, channel, source) {
-			err = c.t.db.damage("the sums of a cell, so that it is not known whether its history is whole")
-		}
 		return err
 	})
 	return last, err
@@ -84,7 +72,14 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 		return err
 	}
 	found[key].policy = policy
-	return c.recountWhole(found[key])
+	lost, err := c.lost(key)
+	switch {
+	case err != nil:
+		return err
+	case lost > 0:
+		return evidence.ErrForgotten
+	}
+	return c.recount(found[key])
 }
 
 func (c *change) restart(r store.Restart, policy evidence.Policy) error {
@@ -136,31 +131,28 @@ func (c *change) recount(row *cellRow) error {
 
 var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
 
-// eachOf calls a function with the history of a cell. A row that can't be read is an error here, except while people are forgotten.
+// eachOf calls a function with the history of a cell.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 	return c.t.each(wholeHistory, []any{row.key}, func(scan func(...any) error) error {
-		one, err := c.t.scanObservation(scan)
-		switch {
-		case err == nil:
+		one, err := scanObservation(scan)
+		if err == nil {
 			one.Cell = row.cell
 			do(&one.Observation)
-		case c.damage != nil && errors.Is(err, heed.ErrDamaged):
-			return nil
 		}
 		return err
 	})
 }
 
 var (
-	stateOfIDs = both(`SELECT id, recorded, traced, retracted, checksum FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
 	lostOfIDs  = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
 		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
-	setRetracted = both(`UPDATE heed_id SET retracted = 1, checksum = checksum + 1 - retracted WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	setRetracted = both(`UPDATE heed_id SET retracted = 1 WHERE id IN (SELECT value->>0 FROM json_each($1))`)
 	takenOfIDs   = both(`SELECT ` + observationColumns + ` FROM heed_observation
-		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500 OFFSET $2`)
+		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 	takenOfSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
-		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500 OFFSET $2`)
+		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 )
 
 // retractable returns, by the hash of an id, nil for one that can be retracted, and for every other the reason. An id that
@@ -178,12 +170,9 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	}
 	err = c.t.each(stateOfIDs, []any{asked}, func(scan func(...any) error) error {
 		var id string
-		var recorded, traced, retracted, sum int64
-		if err := scan(&id, &recorded, &traced, &retracted, &sum); err != nil || c.fresh[id] {
+		var traced, retracted int64
+		if err := scan(&id, &traced, &retracted); err != nil || c.fresh[id] {
 			return err
-		}
-		if sum != sumOfID(id, recorded, traced, retracted) {
-			return c.t.db.damage("what is known of an id that is to be taken back")
 		}
 		delete(reasons, id)
 		switch {
@@ -297,97 +286,48 @@ func (c *change) expunge(sources []string) error {
 
 var (
 	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	// Counts are below zero where something was taken from sums that are not found, as the row names another cell.
-	dropEmptied = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive <= 0 AND n_negative <= 0 AND n_neutral <= 0`)
-	mendTally   = updateTally(`cell = $4 AND channel = $5 AND source = $6`,
-		setting{"last_positive", `CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END`},
-		setting{"last_negative", `CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END`},
-		setting{"last_neutral", `CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END`})
+	dropEmptied     = both(`DELETE FROM heed_tally
+		WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
+	setLast = both(`UPDATE heed_tally SET
+			last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
+			last_negative = CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
+			last_neutral = CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
+		WHERE cell = $4 AND channel = $5 AND source = $6`)
 )
 
-// remove deletes a page of a query's finds from the history, and returns it with its cells. If damaged rows and those of damaged cells may
-// stay, it returns their number.
-func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, passed int, err error) {
-	var found []kept
+// remove deletes a page of a query's finds from the history, and returns it with its cells.
+func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, err error) {
 	err = c.t.each(q, args, func(scan func(...any) error) error {
-		one, err := c.t.scanObservation(scan)
-		if c.passes(err) {
-			passed++
-			return nil
-		}
-		found = append(found, one)
+		one, err := scanObservation(scan)
+		page = append(page, one)
 		return err
 	})
-	if err != nil || len(found) == 0 {
-		return nil, nil, passed, err
+	if err != nil || len(page) == 0 {
+		return nil, nil, err
 	}
-	cells, broken, err := c.cellsOf(found)
-	if err != nil {
-		return nil, nil, passed, err
-	}
-	var seqs [][]any
-	for i := range found {
-		if broken[found[i].key] {
-			delete(cells, found[i].key)
-			passed++
-			continue
-		}
-		page, seqs = append(page, found[i]), append(seqs, []any{found[i].seq})
-	}
-	rows, err := rowsOf(seqs)
-	if err == nil && len(seqs) > 0 {
-		_, err = c.t.exec(dropFromHistory, rows)
-	}
-	return page, cells, passed, err
-}
-
-// cellsOf returns the cells of observations, and the keys of those that are damaged, or whose sums are and would have to change.
-func (c *change) cellsOf(found []kept) (cells map[string]*cellRow, broken map[string]bool, err error) {
-	keys := make([]string, len(found))
-	for i := range found {
-		keys[i] = found[i].key
+	keys, seqs := make([]string, len(page)), make([][]any, len(page))
+	for i := range page {
+		keys[i], seqs[i] = page[i].key, []any{page[i].seq}
 	}
 	slices.Sort(keys)
-	asked, err := column(slices.Compact(keys))
+	cells, err = c.findCells(slices.Compact(keys))
 	if err != nil {
 		return nil, nil, err
 	}
-	cells, broken = make(map[string]*cellRow), make(map[string]bool)
-	err = c.t.each(findCells, []any{asked}, func(scan func(...any) error) error {
-		row, _, err := c.t.scanCell(scan)
-		if c.passes(err) {
-			broken[row.key] = true
-			return nil
-		}
-		cells[row.key] = row
-		return err
-	})
-	if err != nil || c.damage == nil || c.damage.people == nil {
-		return cells, broken, err
+	rows, err := rowsOf(seqs)
+	if err == nil {
+		_, err = c.t.exec(dropFromHistory, rows)
 	}
-	err = c.t.each(talliesOf, []any{asked}, func(scan func(...any) error) error {
-		var from origin
-		var n [3]int64
-		var lost, named int64
-		err := scan(&from.key, &from.channel, &from.source, &n[0], &n[1], &n[2], &lost, &named)
-		row := cells[from.key]
-		if named != namedTally(from.key, from.channel, from.source) && row != nil && !slices.Contains(c.damage.people, from.source) {
-			broken[from.key] = true
-			c.damage.pass(c.t.db.damage("the sums of %s", nameOf(row.cell)))
-		}
-		return err
-	})
-	return cells, broken, err
+	return page, cells, err
 }
 
 // take removes a query's finds from the history and, as far as they counted, from the sums.
 func (c *change) take(q *query, rows string) error {
-	for left := 0; ; { // damaged rows that stay come first
-		page, cells, passed, err := c.remove(q, rows, left)
-		if err != nil || len(page)+passed == 0 {
+	for {
+		page, cells, err := c.remove(q, rows)
+		if err != nil || len(page) == 0 {
 			return err
 		}
-		left += passed
 		sums := make(deltas)
 		for i := range page {
 			sums.add(cells[page[i].key], &page[i].Observation)
@@ -395,20 +335,18 @@ func (c *change) take(q *query, rows string) error {
 		for _, d := range sums {
 			d.negate()
 		}
-		if c.damage != nil { // drops their own sums as a whole
-			maps.DeleteFunc(sums, func(from origin, _ *delta) bool { return slices.Contains(c.damage.people, from.source) })
-		}
 		if err := c.addSums(sums, cells); err != nil {
 			return err
 		}
-		if err := c.mend(sums, cells); err != nil {
+		if err := c.correctLast(sums, cells); err != nil {
 			return err
 		}
 	}
 }
 
-// mend sets when the last observations of tallies happened to what is left: in the history, or known to be lost.
-func (c *change) mend(touched deltas, cells map[string]*cellRow) error {
+// correctLast sets when the last observations of tallies happened to what is left: in the history,
+// or known to be lost.
+func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 	last := make(map[origin][3]evidence.Instant)
 	for from := range touched {
 		last[from] = [3]evidence.Instant{}
@@ -427,7 +365,7 @@ func (c *change) mend(touched deltas, cells map[string]*cellRow) error {
 		}
 	}
 	for from, at := range last {
-		_, err := c.t.exec(mendTally, int64(at[0]), int64(at[1]), int64(at[2]), from.key, from.channel, from.source)
+		_, err := c.t.exec(setLast, int64(at[0]), int64(at[1]), int64(at[2]), from.key, from.channel, from.source)
 		if err != nil {
 			return err
 		}

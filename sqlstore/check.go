@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,132 +11,202 @@ import (
 	"github.com/heedhq/heed"
 )
 
-var (
-	madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
-	made      = regexp.MustCompile(`(?ms)^(CREATE (?:TABLE|INDEX) (\w+).*?);$`)
-)
+var madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
-// Check looks at a database without opening a store in it, and changes nothing. It returns what is wrong and what to do about it, a
-// sentence each: what SQLite says of its file, and tables that are missing. A database without heed's tables is [heed.ErrNotFound], and
-// tables of another version are a [*SchemaError].
+const restoreIt = ": restore the store from a copy"
+
+// Check looks at a database without opening a store in it, and changes nothing. It returns what is
+// wrong and what to do about it, a sentence each: what the engine reports about its pages, and tables
+// that are missing. A database without heed's tables is [heed.ErrNotFound], and tables of another
+// version are a [*SchemaError].
 //
-// A deep check takes longer. It has SQLite compare the indexes of the file with the tables. Then it reads every row of every table, a page
-// at a time, and checks its checksum and whether it agrees with the rows that belong to it. It names the first 100 rows of each table that
-// are wrong. It holds up nobody who writes. An error that says nothing about the rows, such as that of a lost connection, is no finding: it
-// ends the check. A fault names the step that mends it, which is often a call of the command heed.
-func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (faults []string, err error) {
+// A deep check takes longer. SQLite compares the indexes of the file with the tables
+// (integrity_check). PostgreSQL does so if the database has the extension amcheck. Then the rows of
+// each table are compared with the rows that they belong to. Warnings say what could not be checked,
+// for example because the server keeps no checksums of its pages.
+func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (faults, warnings []string, err error) {
 	if err = dialect.validate(); err == nil {
-		db := newDB(handle, dialect)
-		err = db.onConn(ctx, func(conn *sql.Conn) error {
-			faults, err = db.check(ctx, conn, deep)
-			return err
-		})
-		if err == nil && deep {
-			var rows []string
-			rows, err = db.checkRows(ctx, missing(faults))
-			faults = append(faults, rows...)
+		c := &check{db: newDB(handle, dialect), deep: deep}
+		err = c.db.onConn(ctx, func(conn *sql.Conn) error { return c.run(ctx, conn) })
+		if err == nil && deep && len(c.faults) == 0 {
+			err = c.db.read(ctx, c.rows)
 		}
+		faults, warnings = c.faults, c.warnings
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: check: %w", because(ctx, err))
+		return nil, nil, fmt.Errorf("sqlstore: check: %w", because(ctx, err))
 	}
-	return faults, nil
+	return faults, warnings, nil
 }
 
-const (
-	restoreIt     = ": restore the store from a copy"
-	missingBefore = "the table "
-	missingAfter  = " is missing" + restoreIt
-)
-
-// missing returns the tables that a check has missed.
-func missing(faults []string) map[string]bool {
-	all := make(map[string]bool)
-	for _, fault := range faults {
-		if name, ok := strings.CutSuffix(strings.TrimPrefix(fault, missingBefore), missingAfter); ok {
-			all[name] = true
-		}
-	}
-	return all
+// A check is a call of Check.
+type check struct {
+	db               *database
+	deep             bool
+	faults, warnings []string
 }
 
-func (db *database) check(ctx context.Context, conn *sql.Conn, deep bool) (faults []string, err error) {
-	version, err := db.tablesVersion(ctx, conn)
+func (c *check) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Sprintf(format, args...)+restoreIt)
+}
+
+// run looks at the pages and for the tables.
+func (c *check) run(ctx context.Context, conn *sql.Conn) error {
+	version, err := c.db.tablesVersion(ctx, conn)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if refused(version) {
-		return nil, &SchemaError{Found: version, Known: tablesVersion}
+		return &SchemaError{Found: version, Known: tablesVersion}
 	}
-	if faults, err = db.checkFile(ctx, conn, deep); err != nil {
-		return nil, err
+	if c.db.dialect.embedded() {
+		err = c.file(ctx, conn)
+	} else {
+		err = c.server(ctx, conn)
+	}
+	if err != nil {
+		return err
 	}
 	found := false
 	for _, file := range tableVersions[:max(version-firstVersion+1, 1)] {
-		text, err := tableFiles.ReadFile(db.dialect.tableFiles() + file)
+		text, err := tableFiles.ReadFile(c.db.dialect.tableFiles() + file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, made := range madeTable.FindAllStringSubmatch(string(text), -1) {
-			has, err := db.hasTable(ctx, conn, made[1])
+			has, err := c.db.hasTable(ctx, conn, made[1])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if found = found || has; !has {
-				faults = append(faults, missingBefore+made[1]+missingAfter)
+				c.fault("the table %s is missing", made[1])
 			}
-		}
-		if deep && db.dialect.embedded() {
-			changed, err := changedTables(ctx, conn, string(text))
-			if err != nil {
-				return nil, err
-			}
-			faults = append(faults, changed...)
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("tables: %w", heed.ErrNotFound)
+		return fmt.Errorf("tables: %w", heed.ErrNotFound)
 	}
-	return faults, nil
+	return nil
 }
 
-// checkFile asks SQLite what is wrong with its file. A deep check compares indexes with tables, too.
-func (db *database) checkFile(ctx context.Context, conn *sql.Conn, deep bool) (faults []string, err error) {
-	if !db.dialect.embedded() {
-		return nil, nil
-	}
+// file asks SQLite what is wrong with its file.
+func (c *check) file(ctx context.Context, conn *sql.Conn) error {
 	pragma := "PRAGMA quick_check(1)"
-	if deep {
+	if c.deep {
 		pragma = "PRAGMA integrity_check(100)"
 	}
 	rows, err := conn.QueryContext(ctx, pragma)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err tells
 	for rows.Next() {
 		var verdict string
 		if err := rows.Scan(&verdict); err != nil {
-			return nil, err
+			return err
 		}
 		if verdict != "ok" {
-			faults = append(faults, "the file is damaged: "+strings.ReplaceAll(verdict, "\n", "; ")+restoreIt)
+			c.fault("the file is damaged: %s", strings.ReplaceAll(verdict, "\n", "; "))
 		}
 	}
-	return faults, rows.Err()
+	return rows.Err()
 }
 
-// changedTables compares the definitions of tables and indexes in a file of SQLite, which a flip can change, with those that made them.
-func changedTables(ctx context.Context, conn *sql.Conn, text string) (faults []string, err error) {
-	for _, made := range made.FindAllStringSubmatch(text, -1) {
-		var kept string
-		err := conn.QueryRowContext(ctx, "SELECT coalesce(max(sql), '') FROM sqlite_master WHERE name = $1", made[2]).Scan(&kept)
+// server asks PostgreSQL what it has found in its pages and, in a deep check, has amcheck look.
+func (c *check) server(ctx context.Context, conn *sql.Conn) error {
+	var kept string
+	var failures int64
+	err := conn.QueryRowContext(ctx, `SELECT current_setting('data_checksums'), coalesce(checksum_failures, 0)
+		FROM pg_stat_database WHERE datname = current_database()`).Scan(&kept, &failures)
+	if err != nil {
+		return err
+	}
+	if failures > 0 {
+		c.fault("the server has read pages that do not match their checksums, %d times: see its log", failures)
+	}
+	if !c.deep {
+		return nil
+	}
+	if kept != "on" {
+		c.warnings = append(c.warnings, "the server keeps no checksums of its pages, so it can't tell what a disk has changed: "+
+			"see pg_checksums --enable")
+	}
+	var schema sql.NullString
+	err = conn.QueryRowContext(ctx, `SELECT max(quote_ident(n.nspname)) FROM pg_extension AS e
+		JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'`).Scan(&schema)
+	if err != nil {
+		return err
+	}
+	if !schema.Valid {
+		c.warnings = append(c.warnings, "indexes were not compared with their tables, as the database has no extension amcheck: "+
+			"run CREATE EXTENSION amcheck, and check again")
+		return nil
+	}
+	// The error of a damaged index names it.
+	_, err = conn.ExecContext(ctx, `SELECT `+schema.String+`.bt_index_check(i.indexrelid, true)
+		FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
+		WHERE t.relname LIKE 'heed\_%' AND t.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('heed_store'))`)
+	var answer interface{ SQLState() string }
+	switch {
+	case !errors.As(err, &answer):
+		return err
+	case strings.HasPrefix(answer.SQLState(), "XX"): // internal errors: data or an index are corrupted
+		c.fault("%v", err)
+	case answer.SQLState() == "42501": // insufficient_privilege
+		c.warnings = append(c.warnings, "indexes were not compared with their tables, as this role may not run amcheck: "+
+			"GRANT EXECUTE ON FUNCTION "+schema.String+".bt_index_check(regclass, boolean) to it")
+	default:
+		return err
+	}
+	return nil
+}
+
+// relations find rows that do not agree with the rows that they belong to, and name them.
+var relations = []struct {
+	query *query
+	fault string
+}{
+	{
+		both(`SELECT DISTINCT t.cell FROM heed_tally t
+			WHERE NOT EXISTS (SELECT 1 FROM heed_cell c WHERE c.cell = t.cell) LIMIT 100`),
+		"cell %s has sums, and is missing",
+	},
+	{
+		both(`SELECT DISTINCT o.cell FROM heed_observation o
+			WHERE NOT EXISTS (SELECT 1 FROM heed_cell c WHERE c.cell = o.cell) LIMIT 100`),
+		"cell %s has a history, and is missing",
+	},
+	{
+		both(`SELECT DISTINCT CAST(k.seq AS TEXT) FROM heed_key k
+			WHERE NOT EXISTS (SELECT 1 FROM heed_record r WHERE r.seq = k.seq AND r.at = k.at) LIMIT 100`),
+		"record number %s has keys, and is missing",
+	},
+	{
+		either(historyCounts(`o.observation->>'weight'`), historyCounts(`CAST(CAST(o.observation AS JSONB)->>'weight' AS DOUBLE PRECISION)`)),
+		"the sums of cell %s do not count the observations of its history",
+	},
+}
+
+// historyCounts finds cells that have their whole history, but not as many observations in their sums.
+func historyCounts(weight string) string {
+	return `SELECT c.cell || ' (' || c.kind || ', ' || c.scope || ', ' || c.item || ', ' || c.name || ')' FROM heed_cell c
+		WHERE NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = c.cell
+			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0))
+		AND (SELECT coalesce(sum(t.n_positive + t.n_negative + t.n_neutral), 0) FROM heed_tally t WHERE t.cell = c.cell)
+			<> (SELECT count(*) FROM heed_observation o WHERE o.cell = c.cell AND o.happened >= c.restart AND ` + weight + ` > 0)
+		LIMIT 100`
+}
+
+// rows compares rows with those of other tables.
+func (c *check) rows(t *tx) error {
+	for _, r := range relations {
+		names, err := t.texts(r.query)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if kept != "" && kept != made[1] {
-			faults = append(faults, "the definition of "+made[2]+" is not heed's"+restoreIt)
+		for _, name := range names {
+			c.fault(r.fault, name)
 		}
 	}
-	return faults, nil
+	return nil
 }

@@ -78,7 +78,6 @@ type database struct {
 	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
 	turn    lock.Lock                  // SQLite has one writer at a time: those of this process wait here, in turn
-	damaged atomic.Uint64
 
 	mu    sync.Mutex
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news

@@ -18,16 +18,16 @@ import (
 )
 
 var (
-	lastRevision = either(`SELECT revision FROM heed_store`+wholeStore, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
+	lastRevision = either(`SELECT revision FROM heed_store`, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
 	dumpCells    = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
 	dumpTallies  = both(`SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
 			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source, ` + tallySums + `
 		FROM heed_tally t ORDER BY t.cell, t.channel, t.source`)
 	dumpObservations = both(`SELECT ` + observationColumns + ` FROM heed_observation ORDER BY seq`)
-	dumpLost         = both(`SELECT id, cell, recorded, source, checksum FROM heed_lost ORDER BY id, cell`)
-	dumpIDs          = both(`SELECT id, recorded, traced, retracted, checksum FROM heed_id ORDER BY id`)
-	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body, checksum FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
-	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due, checksum FROM heed_inbox ORDER BY seq`)
+	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
+	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
+	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
+	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
 )
 
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
@@ -39,9 +39,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 			return err
 		}
 		var revision uint64
-		if err := t.one(lastRevision, nil, &revision); errors.Is(err, heed.ErrNotFound) {
-			return t.db.damage("the number of the last commit")
-		} else if err != nil {
+		if err := t.one(lastRevision, nil, &revision); err != nil {
 			return err
 		}
 		out, err := dump.NewWriter(to, max(revision, 1))
@@ -53,7 +51,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		}
 		for _, part := range dumpParts {
 			err := t.each(part.q, nil, func(scan func(...any) error) error {
-				row, err := part.row(t, scan)
+				row, err := part.row(scan)
 				if err == nil {
 					err = out.Write(row)
 				}
@@ -86,10 +84,10 @@ func dumpKinds(out *dump.Writer, kinds []store.Kind) error {
 // dumpParts are the tables in the order of a dump.
 var dumpParts = []struct {
 	q   *query
-	row func(t *tx, scan func(...any) error) (dump.Row, error)
+	row func(scan func(...any) error) (dump.Row, error)
 }{
-	{dumpCells, func(t *tx, scan func(...any) error) (dump.Row, error) {
-		r, _, err := t.scanCell(scan)
+	{dumpCells, func(scan func(...any) error) (dump.Row, error) {
+		r, _, err := scanCell(scan)
 		c := &dump.Cell{
 			Kind: r.cell.Kind, Scope: r.cell.Scope, Item: r.cell.Item, Name: r.cell.Name,
 			HalfLife: r.policy.HalfLife.Microseconds(), ByOrigin: r.policy.ByOrigin, Restart: r.restart,
@@ -97,56 +95,44 @@ var dumpParts = []struct {
 		return dump.Row{Cell: c}, hashes(err, r.key, &c.Hash)
 	}},
 	{dumpTallies, dumpedTally},
-	{dumpObservations, func(t *tx, scan func(...any) error) (dump.Row, error) {
-		k, err := t.scanObservation(scan)
+	{dumpObservations, func(scan func(...any) error) (dump.Row, error) {
+		k, err := scanObservation(scan)
 		d := &dump.Observation{
 			At: k.happened, Recorded: k.recorded, Source: k.Source, ID: k.ID, Channel: k.Channel, Session: k.Session,
 			Reward: k.Reward, Weight: k.Weight, Share: k.Share,
 		}
 		return dump.Row{Observation: d}, hashes(err, k.key, &d.Cell)
 	}},
-	{dumpLost, func(t *tx, scan func(...any) error) (dump.Row, error) {
+	{dumpLost, func(scan func(...any) error) (dump.Row, error) {
 		d := &dump.Lost{}
-		var id, cell, source string
-		var sum int64
-		err := scan(&id, &cell, &d.Recorded, &source, &sum)
-		if err == nil && sum != sumOfLost(id, cell, source, d.Recorded) {
-			err = t.db.damage("an id that has left the history of a cell")
-		}
+		var id, cell string
+		err := scan(&id, &cell, &d.Recorded)
 		return dump.Row{Lost: d}, hashes(hashes(err, id, &d.ID), cell, &d.Cell)
 	}},
-	{dumpIDs, func(t *tx, scan func(...any) error) (dump.Row, error) {
+	{dumpIDs, func(scan func(...any) error) (dump.Row, error) {
 		d := &dump.ID{}
 		var id string
-		var traced, retracted, sum int64
-		err := scan(&id, &d.Recorded, &traced, &retracted, &sum)
-		if err == nil && sum != sumOfID(id, int64(d.Recorded), traced, retracted) {
-			err = t.db.damage("an id that is known")
-		}
+		var traced, retracted int64
+		err := scan(&id, &d.Recorded, &traced, &retracted)
 		d.Untraced, d.Retracted = traced == 0, retracted == 1
 		return dump.Row{ID: d}, hashes(err, id, &d.ID)
 	}},
-	{dumpRecords, func(t *tx, scan func(...any) error) (dump.Row, error) {
+	{dumpRecords, func(scan func(...any) error) (dump.Row, error) {
 		d := &dump.Record{}
 		var keys, body string
-		var revision, sum int64
-		err := scan(&d.Kind, &d.ID, &revision, &d.At, &keys, &body, &sum)
+		err := scan(&d.Kind, &d.ID, &d.Revision, &d.At, &keys, &body)
 		if err == nil {
-			var r store.Record
-			r, err = t.record(store.Ref{Kind: d.Kind, ID: d.ID}, d.At, revision, keys, body, sum)
-			d.Keys, d.Revision = r.Keys, r.Revision
+			d.Keys, err = keysOf(store.Ref{Kind: d.Kind, ID: d.ID}, keys)
 		}
-		d.Body = json.RawMessage(body)
+		if d.Body = json.RawMessage(body); err == nil && !json.Valid(d.Body) {
+			err = damaged("record %q of kind %q", d.ID, d.Kind)
+		}
 		return dump.Row{Record: d}, err
 	}},
-	{dumpInboxes, func(t *tx, scan func(...any) error) (dump.Row, error) {
+	{dumpInboxes, func(scan func(...any) error) (dump.Row, error) {
 		d := &dump.Record{Kind: dump.Inboxed, Revision: 1}
 		var e dump.InboxedEvent
-		var sum int64
-		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At, &sum)
-		if err == nil && sum != sumOfEvent(e.Stream, e.ID, e.Topic, e.Happened, e.Payload) {
-			err = t.db.damage("an event in inbox %q", e.Stream)
-		}
+		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At)
 		d.ID = e.RecordID()
 		if err == nil {
 			d.Body, err = json.Marshal(e)
@@ -162,17 +148,14 @@ func hashes(err error, text string, into *ids.Hash) error {
 	return err
 }
 
-func dumpedTally(t *tx, scan func(...any) error) (dump.Row, error) {
+func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
-	var halfLife, landmark, lostSource, named int64
+	var halfLife, landmark, lostSource int64
 	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource,
 		&landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
-		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last, &named)
+		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last)
 	d.Landmark, d.LostSource = evidence.Instant(landmark*limits.LandmarkStep*halfLife), lostSource == 1
-	if err == nil && named != namedTally(cell, d.Channel, d.Source) {
-		err = t.db.damage("the sums of a cell")
-	}
 	return dump.Row{Tally: d}, hashes(err, cell, &d.Cell)
 }
 
@@ -180,26 +163,26 @@ var (
 	// loadEmpty finds a row where there is anything but kinds.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
 		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
-	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
-			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) FROM json_each($1)`)
+	loadCells = both(insertCells + `SELECT value->>0, value->>1, value->>2, value->>3, value->>4,
+			CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT),
+			CAST(value->>8 AS BIGINT) FROM json_each($1)`)
 	loadTallies = either(`INSERT INTO heed_tally (`+tallyNames+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`, insertTallies)
-	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation, checksum)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5, CAST(value->>6 AS BIGINT)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`, insertTallies)
+	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5
 		FROM json_each($1)`)
-	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source, checksum)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, CAST(value->>4 AS BIGINT) FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
-	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted, checksum)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT)
+	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT)
 		FROM json_each($1) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id, 0`)
-	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6,
-			CAST(value->>7 AS BIGINT) FROM json_each($1)
+	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6
+		FROM json_each($1)
 		WHERE true ON CONFLICT DO NOTHING RETURNING ref, seq`)
-	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, checksum, deliveries, holder)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '')
+	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
 		ON CONFLICT DO NOTHING`)
 
 	// loadedTwice finds observations that the cell has twice, among those of some rows of loadObservations. It takes the index of
@@ -211,7 +194,7 @@ var (
 		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
 		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id LIMIT 10000`)
 
-	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`+wholeStore,
+	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
 
 	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and guesses until then. SQLite finds
@@ -276,10 +259,7 @@ func (c *change) load(from io.Reader) error {
 		return err
 	}
 	if c.t.db.dialect.embedded() {
-		n, err := c.t.exec(raiseRevision, int64(in.Revision))
-		if err == nil && n == 0 {
-			err = c.t.db.damage("the number of the last commit")
-		}
+		_, err := c.t.exec(raiseRevision, int64(in.Revision))
 		return err
 	}
 	var revision int64
@@ -298,7 +278,7 @@ func (c *change) learnLoaded() error {
 			var id string
 			var recorded int64
 			err := scan(&id, &recorded)
-			rows = append(rows, []any{id, recorded, 1, 0, sumOfID(id, recorded, 1, 0)})
+			rows = append(rows, []any{id, recorded, 1, 0})
 			return err
 		})
 		if err != nil || len(rows) == 0 {
@@ -332,37 +312,36 @@ func (l *loading) take(row dump.Row) error {
 		return l.kind(*row.Kind)
 	case row.Cell != nil:
 		d := row.Cell
-		sum := namedCell(evidence.Cell{Kind: d.Kind, Scope: d.Scope, Item: d.Item, Name: d.Name}) + d.HalfLife + flag(d.ByOrigin) + int64(d.Restart)
-		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart), lotOf(d.Item), sum)
+		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife,
+			flag(d.ByOrigin), lotOf(d.Item), int64(d.Restart))
 	case row.Tally != nil:
-		return l.add(loadTallies, loadedTally(l.t.db.dialect, row.Tally, l.in.CellOf(row.Tally.Cell))...)
+		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
 		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share})
 		if err != nil {
 			return err
 		}
-		key, id := d.Cell.String(), hashOf(d.ID)
-		sum := sumOfObservation(key, id, d.Source, string(text), d.At, d.Recorded)
-		return l.add(loadObservations, key, id, int64(d.At), int64(d.Recorded), d.Source, string(text), sum)
+		return l.add(loadObservations, d.Cell.String(), hashOf(d.ID), int64(d.At), int64(d.Recorded),
+			d.Source, string(text))
 	case row.Lost != nil:
-		id, key, recorded := row.Lost.ID.String(), row.Lost.Cell.String(), row.Lost.Recorded
-		return l.add(loadLost, id, key, int64(recorded), "", sumOfLost(id, key, "", recorded))
+		d := row.Lost
+		return l.add(loadLost, d.ID.String(), d.Cell.String(), int64(d.Recorded))
 	case row.ID != nil:
-		id, recorded, traced, retracted := row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted)
-		return l.add(loadIDs, id, recorded, traced, retracted, sumOfID(id, recorded, traced, retracted))
+		d := row.ID
+		return l.add(loadIDs, d.ID.String(), int64(d.Recorded), flag(!d.Untraced), flag(d.Retracted))
 	}
 	return l.record(row.Record)
 }
 
 var errTwice = errors.New("the row comes twice")
 
-func loadedTally(dialect Dialect, d *dump.Tally, cell *dump.Cell) []any {
+func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
 		Tally: d.Evidence(time.Duration(cell.HalfLife) * time.Microsecond), lostSource: d.LostSource,
 		lost: [3]evidence.Instant{d.Positive.Lost, d.Negative.Lost, d.Neutral.Lost},
 	}
-	return t.row(dialect, origin{d.Cell.String(), d.Channel, d.Source})
+	return t.row(origin{d.Cell.String(), d.Channel, d.Source})
 }
 
 func (l *loading) kind(kind store.Kind) error {
@@ -382,8 +361,7 @@ func (l *loading) record(d *dump.Record) error {
 		if err := json.Unmarshal(d.Body, &e); err != nil {
 			return err
 		}
-		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At),
-			sumOfEvent(e.Stream, e.ID, e.Topic, e.Happened, e.Payload))
+		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
 		if err == nil && added == 0 {
 			err = l.in.Fault(errTwice)
 		}
@@ -407,8 +385,7 @@ func (l *loading) record(d *dump.Record) error {
 	}
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
-	sum := sumOfRecord(store.Ref{Kind: d.Kind, ID: d.ID}, d.At, int64(d.Revision), string(text), string(d.Body))
-	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text), string(d.Body), sum)
+	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text), string(d.Body))
 }
 
 const (

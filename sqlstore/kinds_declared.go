@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -80,10 +78,10 @@ func same(a, b store.Kind) bool {
 }
 
 var (
-	listDeclared = both(`SELECT name, kind, checksum FROM heed_kind ORDER BY name`)
-	readDeclared = both(`SELECT name, kind, checksum FROM heed_kind WHERE name = $1`)
-	keepKind     = both(`INSERT INTO heed_kind (name, kind, checksum) VALUES ($1, $2, $3)
-		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, checksum = excluded.checksum`)
+	listDeclared = both(`SELECT name, kind FROM heed_kind ORDER BY name`)
+	readDeclared = both(`SELECT name, kind FROM heed_kind WHERE name = $1`)
+	keepKind     = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2)
+		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
 )
 
 // Declare implements [store.Store]. The database keeps the declarations, so that each program forgets people and sweeps as
@@ -149,7 +147,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 func keepDeclared(t *tx, kind store.Kind) error {
 	text, err := json.Marshal(kind)
 	if err == nil {
-		_, err = t.exec(keepKind, kind.Name, string(text), checksum(0, kind.Name, string(text)))
+		_, err = t.exec(keepKind, kind.Name, string(text))
 	}
 	return err
 }
@@ -159,21 +157,20 @@ func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err e
 	kind.Name = name
 	err = t.each(readDeclared, []any{name}, func(scan func(...any) error) (err error) {
 		found = true
-		kind, err = t.scanKind(scan)
+		kind, err = scanKind(scan)
 		return err
 	})
 	return kind, found, err
 }
 
 // scanKind returns the kind in a row, or an error that names it.
-func (t *tx) scanKind(scan func(...any) error) (kind store.Kind, err error) {
+func scanKind(scan func(...any) error) (kind store.Kind, err error) {
 	var name, text string
-	var sum int64
-	if err := scan(&name, &text, &sum); err != nil {
+	if err := scan(&name, &text); err != nil {
 		return kind, err
 	}
-	if sum != checksum(0, name, text) || json.Unmarshal([]byte(text), &kind) != nil {
-		return kind, t.db.damage("how records of kind %q are kept", name)
+	if json.Unmarshal([]byte(text), &kind) != nil {
+		return kind, damaged("how records of kind %q are kept", name)
 	}
 	return kind, nil
 }
@@ -187,17 +184,12 @@ func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	return all, err
 }
 
-// declaredKinds returns them with the limits that were declared. If some are damaged, it returns the others, and an error that names those.
+// declaredKinds returns them with the limits that were declared.
 func (t *tx) declaredKinds() (all []store.Kind, err error) {
-	var damage error
 	err = t.each(listDeclared, nil, func(scan func(...any) error) error {
-		kind, err := t.scanKind(scan)
-		if errors.Is(err, heed.ErrDamaged) {
-			damage = errors.Join(damage, err)
-			return nil
-		}
+		kind, err := scanKind(scan)
 		all = append(all, kind)
 		return err
 	})
-	return all, cmp.Or(err, damage)
+	return all, err
 }

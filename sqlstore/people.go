@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
@@ -16,24 +14,20 @@ import (
 )
 
 var (
-	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body, r.id, r.revision, r.checksum FROM heed_key k JOIN heed_record r ON r.seq = k.seq
+	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body, r.id FROM heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) ORDER BY k.at, k.seq LIMIT 100`)
 	dropCellsOf = both(`DELETE FROM heed_cell WHERE (scope = $1 OR item = $1 OR name = $1)
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
 )
 
-// forgetPeople takes people out of all records, and drops the cells of their names that are empty. Their evidence is gone. Damaged rows
-// stay as they are.
+// forgetPeople takes people out of all records, and drops the cells of their names that are empty. Their evidence is gone.
 func (c *change) forgetPeople(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := c.number(); err != nil {
-		return err
-	}
 	kinds, err := c.store.allDeclared(c.t)
-	if err != nil && !c.passes(err) {
+	if err != nil {
 		return err
 	}
 	if c.t.db.dialect.embedded() {
@@ -51,9 +45,6 @@ func (c *change) forgetPeople(names []string) error {
 				return fmt.Errorf("%s: %w", kind.Name, err)
 			}
 		}
-	}
-	if err := c.forgetMisplaced(kinds, names, all); err != nil {
-		return err
 	}
 	for _, kind := range kinds {
 		if kind.Name == stream.Outbox.Name {
@@ -76,24 +67,18 @@ func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) erro
 	last := position{-1, 0}
 	for {
 		var page []bodyRow
-		rows := 0
 		err := c.t.each(recordsOfKey, []any{hashOf(kind.Name, key), last.at, last.seq}, func(scan func(...any) error) error {
 			var r bodyRow
 			var keys string
-			var revision, sum int64
-			if err := scan(&r.seq, &r.at, &keys, &r.body, &r.id, &revision, &sum); err != nil {
+			if err := scan(&r.seq, &r.at, &keys, &r.body, &r.id); err != nil {
 				return err
 			}
-			last, rows = r.position, rows+1
-			one, err := c.t.record(store.Ref{Kind: kind.Name, ID: r.id}, evidence.Instant(r.at), revision, keys, r.body, sum)
-			if c.passes(err) {
-				return nil
-			}
-			r.keys = one.Keys
-			page = append(page, r)
+			var err error
+			r.keys, err = keysOf(store.Ref{Kind: kind.Name, ID: r.id}, keys)
+			last, page = r.position, append(page, r)
 			return err
 		})
-		if err != nil || rows == 0 {
+		if err != nil || len(page) == 0 {
 			return err
 		}
 		if err := c.rewrite(kind, page, all); err != nil {
@@ -109,7 +94,7 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 		at, before := evidence.Instant(r.at), distinct(r.keys)
 		result, err := people.Forget(kind, []byte(r.body), r.keys, all)
 		if err != nil {
-			return err
+			return fmt.Errorf("record %q: %w", r.id, err)
 		}
 		if result.Gone {
 			removed = append(removed, []any{r.seq})
@@ -124,8 +109,7 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 			return err
 		}
 		after := distinct(result.Keys)
-		sum := sumOfRecord(store.Ref{Kind: kind.Name, ID: r.id}, at, int64(c.revision), string(text), string(result.JSON))
-		written = append(written, []any{r.seq, r.at, string(text), string(result.JSON), sum})
+		written = append(written, []any{r.seq, r.at, string(text), string(result.JSON)})
 		keys = append(keys, keyRows(kind.Name, at, r.seq, after, before)...)
 		lost = append(lost, keyRows(kind.Name, at, r.seq, before, after)...)
 	}
@@ -133,8 +117,8 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 }
 
 var (
-	eventsOfInboxes = both(`SELECT seq, stream, id, topic, happened, payload, checksum FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
-	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1, checksum = $2 WHERE seq = $3`)
+	eventsOfInboxes = both(`SELECT seq, id, topic, payload FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
+	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
 )
 
 // forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.
@@ -142,22 +126,12 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 	last, rows := -maxInt64, 1
 	for rows > 0 {
 		rows = 0
-		type event struct {
-			payload []byte
-			sum     int64
-		}
-		changed := make(map[int64]event)
+		changed := make(map[int64][]byte)
 		err := c.t.each(eventsOfInboxes, []any{last}, func(scan func(...any) error) error {
 			rows++
 			var e stream.Event
-			var inbox, happened string
-			var sum int64
-			if err := scan(&last, &inbox, &e.ID, &e.Topic, &happened, &e.Payload, &sum); err != nil {
+			if err := scan(&last, &e.ID, &e.Topic, &e.Payload); err != nil {
 				return err
-			}
-			if sum != sumOfEvent(inbox, e.ID, e.Topic, happened, e.Payload) {
-				c.damage.pass(c.t.db.damage("event %q in inbox %q", e.ID, inbox))
-				return nil
 			}
 			text, err := json.Marshal(e)
 			if err != nil {
@@ -166,15 +140,15 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 			result, err := people.Forget(kind, text, nil, all)
 			if err == nil && result.Changed {
 				err = json.Unmarshal(result.JSON, &e)
-				changed[last] = event{e.Payload, sumOfEvent(inbox, e.ID, e.Topic, happened, e.Payload)}
+				changed[last] = e.Payload
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for seq, e := range changed {
-			if _, err := c.t.exec(rewriteEvent, e.payload, e.sum, seq); err != nil {
+		for seq, payload := range changed {
+			if _, err := c.t.exec(rewriteEvent, payload, seq); err != nil {
 				return err
 			}
 		}
@@ -186,19 +160,16 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 // older versions of pages in the log. So the file is rewritten after people were forgotten, and the log emptied. The database
 // notes how far that has come, as it can be cut off, and a reader of the log has to be waited for.
 var (
-	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`+wholeStore, ``)
-	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`+wholeStore, ``)
-	noteRewritten = either(`UPDATE heed_store SET rewritten = max(rewritten, $1)`+wholeStore, ``)
-	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`+wholeStore, ``)
+	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`, ``)
+	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`, ``)
+	noteRewritten = either(`UPDATE heed_store SET rewritten = max(rewritten, $1)`, ``)
+	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`, ``)
 )
 
 // erasure counts the forgotten people, and how many of them the file and the log no longer hold.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })
-		if errors.Is(err, heed.ErrNotFound) {
-			err = s.db.damage("the numbers of the store")
-		}
 	}
 	return forgotten, rewritten, erased, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -19,26 +18,27 @@ import (
 )
 
 // One statement reads records and tallies, so that both are of one moment: a record's hash, keys, body, moment and revision
-// are in the columns of a tally's cell, channel, source, half-life and landmark, and its checksum in the last. PostgreSQL looks each one up by itself: it would
-// read whole tables otherwise as long as it has no statistics, and keep that plan while the tables grow.
-var (
-	tallyRows = `SELECT 1, t.cell, t.channel, t.source, coalesce(` + named(`c.`) + `, -1), coalesce(c.half_life, 0), ` + tallySums + `
+// are in the columns of a tally's cell, channel, source, half-life and landmark. PostgreSQL looks
+// each one up by itself: it would read whole tables otherwise as long as it has no statistics, and
+// keep that plan while the tables grow.
+const (
+	tallyRows = `SELECT 1, t.cell, t.channel, t.source, c.half_life, ` + tallySums + `
 		FROM `
-	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, 0, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
-			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0, r.checksum
+	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
+			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
 		FROM `
-	someTallies  = tallyRows + `heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
+	someTallies  = tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
 	someRecords  = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
 	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
 	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
-	cellOfTally  = ` LEFT JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c ON true`
+	cellOfTally  = ` CROSS JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c`
 	inOrder      = ` ORDER BY 1, 2, 3, 4`
 )
 
 var (
-	readOne = either(tallyRows+`heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1 ORDER BY t.channel, t.source`,
+	readOne = either(tallyRows+`heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1 ORDER BY t.channel, t.source`,
 		tallyRows+`heed_tally t`+cellOfTally+` WHERE t.cell = $1 ORDER BY t.channel, t.source`)
-	readFew     = few(tallyRows + `heed_tally t LEFT JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
+	readFew     = few(tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
 	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
 	readRecords = either(someRecords, eachOfRecord)
 	readBoth    = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1)+inOrder,
@@ -150,20 +150,18 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		var what int
 		var hash, text, more string
 		var p evidence.Part
-		var first, second int64 // of a cell, its names and its half-life
-		sum, err := scanTally(scan, &p.Tally, &what, &hash, &text, &more, &first, &second)
+		var number int64 // of a cell, its half-life; of a record, its moment
+		err := scanTally(scan, &p.Tally, &what, &hash, &text, &more, &number)
 		if err != nil {
 			return err
 		}
 		if what == 0 {
-			records[hash], err = t.record(storedRef(byRef[hash]), evidence.Instant(first), second, text, more, sum)
+			at, revision := evidence.Instant(number), int64(p.Tally.Landmark)
+			records[hash], err = recordOf(byRef[hash], at, revision, text, more)
 			return err
 		}
 		p.Cell, p.Channel, p.Source = byHash[hash], text, more
-		if first != namedCell(p.Cell) || sum != namedTally(hash, text, more) {
-			return t.db.damage("the sums of %s", nameOf(p.Cell))
-		}
-		p.Tally = restated(p.Tally, time.Duration(second)*time.Microsecond)
+		p.Tally = restated(p.Tally, time.Duration(number)*time.Microsecond)
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
@@ -201,32 +199,31 @@ func (t *tx) reading(refs, cells []string) (q *query, args []any, inOrder bool, 
 	return readBoth, []any{refRows, cellRows}, true, err
 }
 
-// storedRef is what the row of a record is called, which is another name for the version of a kind.
-func storedRef(ref store.Ref) store.Ref {
-	if ref.ID == "" {
-		return store.Ref{Kind: versionKind, ID: ref.Kind}
-	}
-	return ref
+// recordOf makes a record of its stored row, or an error that names it.
+func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (store.Record, error) {
+	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
+	var err error
+	r.Keys, err = keysOf(ref, keys)
+	return r, err
 }
 
-// record makes a record of its stored row, or an error that names it. A body that fits to the checksum is as it was written.
-func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, body string, sum int64) (store.Record, error) {
-	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
-	if sum != sumOfRecord(ref, at, revision, keys, body) || json.Unmarshal([]byte(keys), &r.Keys) != nil {
-		return r, t.db.damage("record %q of kind %q", ref.ID, ref.Kind)
+// keysOf returns the keys of a record, as textOfKeys has written them.
+func keysOf(ref store.Ref, text string) (keys []string, err error) {
+	if json.Unmarshal([]byte(text), &keys) != nil {
+		return nil, damaged("the keys of record %q of kind %q", ref.ID, ref.Kind)
 	}
-	if len(r.Keys) == 0 {
-		r.Keys = nil
+	if len(keys) == 0 {
+		return nil, nil
 	}
-	return r, nil
+	return keys, nil
 }
 
 // The pages of Find go by moment and number, in the index of a kind or of a key. The bounds are exclusive. Where there are
 // more keys, all of them are looked up.
 const (
-	foundColumns = `r.seq, r.at, r.id, r.revision, r.keys, r.body, r.checksum FROM `
-	ofKind       = `SELECT r.at, ` + foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
-	ofKey        = `SELECT k.at, ` + foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
+	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
+	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
+	ofKey        = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) AND (k.at, k.seq) < ($4, $5) `
 	ofKeys = ofKey + `AND NOT EXISTS (SELECT 1 FROM json_each($6) AS other WHERE NOT EXISTS (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
@@ -331,21 +328,17 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 	err = db.read(ctx, func(t *tx) error {
 		return t.each(s.query, args, func(scan func(...any) error) error {
 			var p position
-			var at evidence.Instant // p.at is where the row was found
-			var revision, sum int64
+			var revision int64
 			var id, keys, body string
-			if err := scan(&p.at, &p.seq, &at, &id, &revision, &keys, &body, &sum); err != nil {
+			if err := scan(&p.seq, &p.at, &id, &revision, &keys, &body); err != nil {
 				return err
 			}
 			rows++
 			s.pass(p)
-			r, err := t.record(store.Ref{Kind: s.Kind, ID: id}, at, revision, keys, body, sum)
+			ref := store.Ref{Kind: s.Kind, ID: id}
+			r, err := recordOf(ref, evidence.Instant(p.at), revision, keys, body)
 			if err != nil || s.had[p.seq] {
-				return nil //nolint:nilerr // it is counted, and left out
-			}
-			if int64(at) != p.at || !s.fits(r.Keys) {
-				_ = db.damage("a key of record %q of kind %q", id, s.Kind)
-				return nil
+				return err
 			}
 			s.had[p.seq] = true
 			r.Place = p.place()
@@ -354,16 +347,6 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 		})
 	})
 	return all, rows == n, err
-}
-
-// fits reports whether a record has the keys by which it was found.
-func (s *search) fits(keys []string) bool {
-	for _, key := range s.Keys {
-		if !slices.Contains(keys, key) {
-			return false
-		}
-	}
-	return true
 }
 
 // Find implements [store.Store]. It reads a page at a time.
@@ -433,23 +416,14 @@ func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence
 
 // list reads the parts of a kind and scope that a query selects.
 func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
-	damaged := make(map[evidence.Cell]bool)
 	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
 		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
-		var key string
-		var halfLife, ofCell int64
-		sum, err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &key, &halfLife, &ofCell)
-		if err == nil && (ofCell != namedCell(p.Cell) || sum != namedTally(key, p.Channel, p.Source)) {
-			damaged[p.Cell] = true
-			_ = t.db.damage("the sums of a cell") // which are counted, and left out
-		}
+		var halfLife int64
+		err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &halfLife)
 		p.Tally = restated(p.Tally, time.Duration(halfLife)*time.Microsecond)
 		parts = append(parts, p)
 		return err
 	})
-	if len(damaged) > 0 { // a cell without one of its parts would be another
-		parts = slices.DeleteFunc(parts, func(p evidence.Part) bool { return damaged[p.Cell] })
-	}
 	return parts, err
 }
 
@@ -473,16 +447,11 @@ func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence
 			rows := 0
 			err = s.db.read(ctx, func(t *tx) error {
 				return t.each(findHistory, []any{hashOfCell(c), happened, seq}, func(scan func(...any) error) error {
-					o, err := t.scanObservation(scan)
-					if err != nil && !errors.Is(err, heed.ErrDamaged) {
-						return err
-					}
+					o, err := scanObservation(scan)
 					rows++
-					if seq, happened = o.seq, int64(o.happened); err == nil { // or else it is counted, and left out
-						o.Cell = c
-						page = append(page, o.Observation)
-					}
-					return nil
+					seq, happened, o.Cell = o.seq, int64(o.happened), c
+					page = append(page, o.Observation)
+					return err
 				})
 			})
 			return page, cmp.Or(err, lastPage(rows))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/heedhq/heed"
 )
 
 // rowsOf makes a JSON array of arrays, which a query takes as rows.
@@ -78,6 +80,11 @@ func lastPage(rows int) error {
 		return errLastPage
 	}
 	return nil
+}
+
+// damaged is the error of a row that holds something that heed has not written.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", heed.ErrDamaged, fmt.Sprintf(format, args...))
 }
 
 const maxInt64 = int64(math.MaxInt64)

@@ -2,11 +2,9 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -28,11 +26,10 @@ type Status struct {
 
 var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
 
-// Status reads what the database holds. If how a kind of records is kept is damaged, Status has all else, and the error is
+// Status reads what the database holds. If how a kind of records is kept can't be read, the error is
 // [heed.ErrDamaged] and names the kind.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	var found Status
-	var damage error
 	forgotten, _, erased, err := s.erasure(ctx)
 	if err == nil {
 		err = s.db.read(ctx, func(t *tx) (err error) {
@@ -40,8 +37,8 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 			if found.Cells, err = t.texts(findKinds); err != nil {
 				return err
 			}
-			if found.Kinds, damage = s.allDeclared(t); damage != nil && !errors.Is(damage, heed.ErrDamaged) {
-				return damage
+			if found.Kinds, err = s.allDeclared(t); err != nil {
+				return err
 			}
 			return t.each(inboxSizes, nil, func(scan func(...any) error) error {
 				found.Inboxes = slices.Grow(found.Inboxes, 1)[:len(found.Inboxes)+1]
@@ -49,9 +46,6 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 				return scan(&one.Name, &one.Events, &one.Deliveries)
 			})
 		})
-	}
-	if err == nil && damage != nil {
-		return found, fmt.Errorf("sqlstore: status: %w", damage)
 	}
 	if err != nil {
 		return Status{}, fmt.Errorf("sqlstore: status: %w", err)

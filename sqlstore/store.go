@@ -139,10 +139,6 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	return s, nil
 }
 
-// Damaged returns how many rows could not be read since the store was opened, as they hold something that heed has not
-// written. Lists leave such rows out. A read by name is an error.
-func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
-
 // Commit implements [store.Store]. It returns [heed.ErrOutcomeUnknown], with the database's error,
 // if COMMIT was sent and there was no reply, and if the context ended before the reply. In SQLite
 // an error of the disk during COMMIT is one, too, because a crash may bring back what the disk was

@@ -3,15 +3,17 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
 var (
-	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500 OFFSET $2`)
+	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
 	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
 	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
@@ -21,14 +23,15 @@ var (
 	unusedCells = both(`DELETE FROM heed_cell WHERE restart = 0
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
-	addLoss = updateTally(`cell = $5 AND channel = $6 AND source = $7`,
-		setting{"lost_positive", `CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END`},
-		setting{"lost_negative", `CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END`},
-		setting{"lost_neutral", `CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END`},
-		setting{"lost_source", `CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END`})
-	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source, checksum)
-		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2, CAST(value->>3 AS BIGINT) FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
-	oldRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
+	addLoss = both(`UPDATE heed_tally SET
+			lost_positive = CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END,
+			lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
+			lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
+			lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
+		WHERE cell = $5 AND channel = $6 AND source = $7`)
+	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
+		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
+	oldRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
 )
 
 // A sweep does its work in small transactions.
@@ -39,7 +42,8 @@ type sweep struct {
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
-// moment; those for records leave others alone. Damaged rows stay, and the error names them after all else was done.
+// moment; those for records leave others alone. A row that can't be read stays, and the error names it
+// after all else was done.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -50,14 +54,17 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if clock := s.now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	w := &sweep{change: &change{store: s, damage: &damage{}}, ctx: ctx, now: evidence.InstantOf(now)}
+	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
+	var unread error
 	for _, part := range []func() error{w.histories, w.ids, w.records, w.files} {
-		if err := part(); err != nil && !w.passes(err) {
+		err := part()
+		if err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
+		unread = errors.Join(unread, err)
 	}
-	if err := w.damage.err(); err != nil {
-		return fmt.Errorf("sqlstore: sweep: %w", err)
+	if unread != nil {
+		return fmt.Errorf("sqlstore: sweep: %w", unread)
 	}
 	return nil
 }
@@ -91,36 +98,28 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 }
 
 func (w *sweep) histories() error {
-	cfg := &w.store.cfg
-	left := 0 // the damaged rows of a query, which come first
-	lose := func(q *query, of any, offset int) func() (bool, error) {
-		left = 0
-		return func() (bool, error) { return w.lose(&left, q, of, offset) }
-	}
-	err := w.step(true, lose(oldHistories, int64(w.now)-cfg.HistoryFor.Microseconds(), 0))
+	before := int64(w.now) - w.store.cfg.HistoryFor.Microseconds()
+	err := w.step(true, func() (bool, error) { return w.lose(oldHistories, before) })
 	if err != nil {
 		return err
 	}
-	full, err := w.full(err)
+	full, err := w.full()
 	for cell, most := range full {
 		if err == nil {
-			err = w.step(true, lose(overHistory, cell, most))
+			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
 		}
 	}
 	return err
 }
 
 // full returns the cells that have more history than is kept of them, and how much that is.
-func (w *sweep) full(err error) (map[string]int, error) {
-	if err != nil {
-		return nil, err
-	}
+func (w *sweep) full() (map[string]int, error) {
 	cfg, full := &w.store.cfg, make(map[string]int)
-	err = w.store.db.read(w.ctx, func(t *tx) error {
-		declared, damaged := make(map[string]int), false
+	err := w.store.db.read(w.ctx, func(t *tx) error {
+		declared := make(map[string]int)
 		if cfg.declared {
 			kinds, err := w.store.allDeclared(t)
-			if damaged = w.passes(err); err != nil && !damaged {
+			if err != nil {
 				return err
 			}
 			for _, k := range kinds {
@@ -131,8 +130,7 @@ func (w *sweep) full(err error) (map[string]int, error) {
 			var cell, kind string
 			var n int
 			err := scan(&cell, &kind, &n)
-			most, known := declared[kind]
-			if most = max(cfg.HistoryPerCell, most); n > most && (known || !damaged) { // a damaged kind may keep more
+			if most := max(cfg.HistoryPerCell, declared[kind]); n > most {
 				full[cell] = most
 			}
 			return err
@@ -166,7 +164,7 @@ func (w *sweep) records() error {
 		kinds, err = w.store.allDeclared(t)
 		return err
 	})
-	if err != nil && !w.passes(err) {
+	if err != nil {
 		return err
 	}
 	for _, kind := range kinds {
@@ -197,13 +195,12 @@ func (w *sweep) records() error {
 	return nil
 }
 
-// lose removes a page of a query's finds from the history, and leaves it in the sums. It passes over the damaged rows that are left, and
-// reports whether there was any row.
-func (w *sweep) lose(left *int, q *query, of any, offset int) (bool, error) {
-	page, cells, passed, err := w.remove(q, of, offset+*left)
-	*left += passed
+// lose removes a page of a query's finds from the history, and leaves it in the sums. It reports
+// whether there was any row.
+func (w *sweep) lose(q *query, args ...any) (bool, error) {
+	page, cells, err := w.remove(q, args...)
 	if err != nil || len(page) == 0 {
-		return passed > 0, err
+		return false, err
 	}
 	sums := make(deltas)
 	var lost [][]any
@@ -211,8 +208,7 @@ func (w *sweep) lose(left *int, q *query, of any, offset int) (bool, error) {
 		o := &page[i].Observation
 		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
-			id := hashOf(o.ID)
-			lost = append(lost, []any{id, page[i].key, o.Source, sumOfLost(id, page[i].key, o.Source, w.now)})
+			lost = append(lost, []any{hashOf(o.ID), page[i].key, o.Source})
 		}
 	}
 	for from, d := range sums {

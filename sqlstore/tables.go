@@ -18,10 +18,10 @@ var tableFiles embed.FS
 // tableVersions are the names of the files that make the store's tables, the same in each dialect, in order.
 var tableVersions = [...]string{"0001_store.sql"}
 
-// firstVersion is the version of the tables that the first file makes. Earlier tables hold other
-// records: an answer was several records of several kinds in version 4.
+// firstVersion is the version of the tables that the first file makes. Tables of version 5 have
+// columns of checksums, and an answer was several records of several kinds in version 4.
 const (
-	firstVersion  = 5
+	firstVersion  = 6
 	tablesVersion = firstVersion + len(tableVersions) - 1
 )
 

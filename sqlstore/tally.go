@@ -94,9 +94,9 @@ func (d *delta) negate() {
 }
 
 const (
-	tallyColumns = 19
+	tallyColumns = 18
 	tallyNames   = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named`
+		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source`
 
 	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
 	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
@@ -113,104 +113,58 @@ func scaled(sum, steps string) string {
 		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
 }
 
-// An insertion into heed_tally adds to the tally that is there, if that one matches its checksum and is stated at the same landmark. The
-// numbers of others have to be scaled, which takes an engine far longer to prepare. [addToOthers] does it in a statement of its own.
-func onKnownTally(d Dialect) string {
-	return onConflict(d, `=`, func(sum, added string) string { return `t.` + sum + ` + excluded.` + added })
-}
-
-// addToOthers adds to tallies that are there and stated at another landmark. It changes no other tally.
-func addToOthers(d Dialect) string {
-	return onConflict(d, `<>`, func(sum, added string) string {
-		return scaled(`t.`+sum, `excluded.landmark - t.landmark`) + ` + ` + scaled(`excluded.`+added, `t.landmark - excluded.landmark`)
+// An insertion into heed_tally adds to the tally that is there, if that one is stated at the same
+// landmark. The numbers of others have to be scaled, which takes an engine far longer to prepare:
+// addingToOthers does it in a statement of its own, and changes no other tally.
+var (
+	addingToKnown = onConflict(`=`, func(sum string) string {
+		return `t.` + sum + ` + excluded.` + sum
 	})
-}
+	addingToOthers = onConflict(`<>`, func(sum string) string {
+		return scaled(`t.`+sum, `excluded.landmark - t.landmark`) + ` + ` +
+			scaled(`excluded.`+sum, `t.landmark - excluded.landmark`)
+	})
+)
 
-func onConflict(d Dialect, landmarks string, total func(sum, added string) string) string {
-	var set []setting
-	for _, sum := range tallyCopied {
-		set = append(set, setting{sum, total(sum, sum)})
-		if !d.embedded() {
-			set = append(set, setting{sum + `_copy`, total(sum+`_copy`, sum)})
-		}
+func onConflict(landmarks string, total func(sum string) string) string {
+	var set []string
+	for _, sum := range []string{"mass", "squares", "reward", "reward_squares"} {
+		set = append(set, sum+` = `+total(sum))
 	}
 	for _, n := range []string{"n_positive", "n_negative", "n_neutral"} {
-		set = append(set, setting{n, `t.` + n + ` + excluded.` + n})
+		set = append(set, n+` = t.`+n+` + excluded.`+n)
 	}
 	for _, last := range []string{
-		"landmark", "last_positive", "last_negative", "last_neutral", "lost_positive", "lost_negative", "lost_neutral", "lost_source",
+		"landmark", "last_positive", "last_negative", "last_neutral",
+		"lost_positive", "lost_negative", "lost_neutral", "lost_source",
 	} {
-		set = append(set, setting{last, `CASE WHEN t.` + last + ` < excluded.` + last + ` THEN excluded.` + last + ` ELSE t.` + last + ` END`})
+		set = append(set, last+` = CASE WHEN t.`+last+` < excluded.`+last+
+			` THEN excluded.`+last+` ELSE t.`+last+` END`)
 	}
-	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + setTally(d, `t.`, set) +
-		` WHERE t.landmark ` + landmarks + ` excluded.landmark AND t.named = excluded.named AND ` + tallyFits(`t.`)
+	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + strings.Join(set, `, `) +
+		` WHERE t.landmark ` + landmarks + ` excluded.landmark`
 }
 
-// A setting is a column of a tally and what it is set to.
-type setting struct{ column, to string }
-
-// setTally sets columns of a tally. In PostgreSQL it also sets the checksum, which SQLite generates. The copies are settings like others.
-func setTally(d Dialect, t string, set []setting) string {
-	var text []string
-	to := make(map[string]string)
-	for _, s := range set {
-		text = append(text, s.column+` = `+s.to)
-		to[s.column] = s.to
-	}
-	if !d.embedded() {
-		total := `checksum = ` + t + `named`
-		for _, name := range tallyNumbers {
-			if changed, ok := to[name]; ok {
-				total += ` + (` + changed + `)`
-			} else {
-				total += ` + ` + t + name
-			}
-		}
-		text = append(text, total)
-	}
-	return strings.Join(text, `, `)
-}
-
-// updateTally registers a statement that sets columns of one tally, but none of its sums.
-func updateTally(where string, set ...setting) *query {
-	text := func(d Dialect) string {
-		return `UPDATE heed_tally SET ` + setTally(d, ``, set) + ` WHERE ` + where + ` AND ` + tallyFits(``)
-	}
-	return either(text(SQLite), text(Postgres))
-}
-
-// row has the values of tallyNames and, in PostgreSQL, the checksum.
-func (d *delta) row(dialect Dialect, from origin) []any {
+// row has the values of tallyNames.
+func (d *delta) row(from origin) []any {
 	var landmark int64
 	if d.HalfLife > 0 {
 		landmark = int64(d.Landmark) / (limits.LandmarkStep * d.HalfLife.Microseconds())
 	}
-	named := namedTally(from.key, from.channel, from.source)
-	row := []any{
+	return []any{
 		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,
 		int64(d.Positive.N), int64(d.Negative.N), int64(d.Neutral.N),
 		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
-		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource), named,
+		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
 	}
-	if dialect.embedded() {
-		return row
-	}
-	total := named + landmark + int64(d.Positive.N) + int64(d.Negative.N) + int64(d.Neutral.N) + flag(d.lostSource)
-	for _, last := range []evidence.Instant{d.Positive.Last, d.Negative.Last, d.Neutral.Last, d.lost[0], d.lost[1], d.lost[2]} {
-		total += int64(last)
-	}
-	return append(row, total)
 }
 
-const tallyRead = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,
-	t.last_positive, t.last_negative, t.last_neutral, `
+// tallySums are the columns of a tally that reads select.
+const tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,
+	t.last_positive, t.last_negative, t.last_neutral`
 
-// tallySums are the columns of a tally that reads select. The last one tells whether the tally fits its checksum.
-var tallySums = tallyRead + namedIfFits(`t.`)
-
-// scanTally scans some columns of one's own, and then tallySums. The landmark is a number of steps. It returns what namedTally has to be.
-func scanTally(scan func(...any) error, t *evidence.Tally, own ...any) (named int64, err error) {
-	err = scan(append(own, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
-		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last, &named)...)
-	return named, err
+// scanTally scans some columns of one's own, and then tallySums. The landmark is a number of steps.
+func scanTally(scan func(...any) error, t *evidence.Tally, own ...any) error {
+	return scan(append(own, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
+		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)...)
 }

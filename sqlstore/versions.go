@@ -11,17 +11,13 @@ import (
 // name. The row is locked last, so that it is held for as short as possible.
 const versionKind = "heed.version"
 
-var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-	SELECT value->>0, '` + versionKind + `', value->>1, 0, CAST(value->>2 AS BIGINT), '[]', 'null', CAST(value->>3 AS BIGINT) FROM json_each($1) WHERE true
-	ON CONFLICT (ref) DO UPDATE SET revision = heed_record.revision + excluded.revision,
-		checksum = heed_record.checksum + excluded.revision`)
+var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+	SELECT value->>0, '` + versionKind + `', value->>1, 0, CAST(value->>2 AS BIGINT), '[]', 'null'
+	FROM json_each($1) WHERE true
+	ON CONFLICT (ref) DO UPDATE SET revision = heed_record.revision + excluded.revision`)
 
 // raise raises the versions of the kinds that the commit has changed.
 func (c *change) raise() error {
-	if c.mending != nil {
-		c.damage = &damage{} // other damaged rows do not keep a cell from being mended
-		return c.raiseAll()
-	}
 	if c.alone && len(c.batches) > 0 && !c.known[0] && takesMuch(&c.batches[0]) {
 		return c.raiseAll()
 	}
@@ -51,18 +47,12 @@ func (c *change) raised() raises {
 	return all
 }
 
-// rows returns the rows for the database: ref, kind, number, checksum. All commits raise versions in the same order.
+// rows returns the rows for the database: ref, kind, number. All commits raise versions in the same order.
 func (all raises) rows() (rows [][]any) {
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
-		ref, number := store.Ref{Kind: kind}, all[kind]
-		rows = append(rows, []any{hashOfRef(ref), kind, number, sumOfVersion(ref, int64(number))})
+		rows = append(rows, []any{hashOfRef(store.Ref{Kind: kind}), kind, all[kind]})
 	}
 	return rows
-}
-
-// sumOfVersion is the checksum of the row that has the version of a kind.
-func sumOfVersion(ref store.Ref, version int64) int64 {
-	return sumOfRecord(store.Ref{Kind: versionKind, ID: ref.Kind}, 0, version, `[]`, `null`)
 }
 
 // takesMuch reports whether a batch does more than to take single ids back.
@@ -73,7 +63,7 @@ func takesMuch(b *store.Batch) bool {
 // raiseAll raises the versions of all kinds that any program has declared.
 func (c *change) raiseAll() error {
 	all, err := c.store.allDeclared(c.t)
-	if err != nil && !c.passes(err) {
+	if err != nil {
 		return err
 	}
 	kinds := make(raises)

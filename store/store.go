@@ -110,8 +110,8 @@ type Batch struct {
 	Expunge []string
 	// Forget takes people out of evidence and records: as Expunge, and out of records as their
 	// [Kind] says. A person's decisions stay, under a pseudonym that is random and the same
-	// throughout a commit. Names are compared exactly. Damaged rows stay, and [Receipt] names them
-	// in Damaged: repair or remove them, and forget again.
+	// throughout a commit. Names are compared exactly. If a record that names the person can't be
+	// decoded, the commit is [heed.ErrDamaged]: repair or remove the record, and forget again.
 	Forget []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt
@@ -170,7 +170,6 @@ type Receipt struct {
 	Left       []Ref           // records written [Once] that were there already
 	Revision   uint64          // of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
 	Parts      []evidence.Part // of the cells in Batch.PartsOf, in their order
-	Damaged    error           // names rows that Forget left: they are damaged ([heed.ErrDamaged]), and may name the person; nil: none
 }
 
 // A Snapshot is what [Store.Read] has read. It must not be used concurrently.

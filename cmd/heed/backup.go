@@ -49,7 +49,7 @@ func (s *opened) copyTo(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	faults, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
+	faults, _, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
 	if err == nil { // as heed keeps a store: whoever opens the copy would change it otherwise
 		_, err = copied.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
 	}

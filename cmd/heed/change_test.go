@@ -149,19 +149,44 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	assertFails(t, r, failed, "strategy strategy (1 of 1): the store no longer has the whole history: reset what was learned first")
 }
 
-// A cell whose sums are damaged is in no list, and so is not made anew. The others are, and the command says so.
-func TestRebuildBesideDamage(t *testing.T) {
+func readTexts(t *testing.T, handle *sql.DB, query string) (all []string) {
+	rows, err := handle.Query(query)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		require.NoError(t, rows.Scan(&text))
+		all = append(all, text)
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+// Cells that are kept with another half-life than the settings say are made anew by one command, also where the settings stay as they are.
+func TestRebuildWithTheSameHalfLife(t *testing.T) {
 	t.Parallel()
-	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_tally SET named = named + 1 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'strategy.arm' LIMIT 1)")
-	r := call{args: []string{"--db", db, "rebuild", "strategy", "--name", "strategy", "--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
-	assert.Equal(t, failed, r.code)
-	assert.Contains(t, r.err, "cells with damaged rows stay as they are, and all others were made anew: heed doctor --deep names")
-	onFile(t, db, func(handle *sql.DB) {
-		const halfLives = "SELECT CAST(count(*) AS TEXT) FROM heed_cell WHERE kind = 'strategy.arm' AND half_life "
-		assert.Equal(t, []string{"1"}, readTexts(t, handle, halfLives+"<> 3600000000"))
-		assert.NotEqual(t, []string{"0"}, readTexts(t, handle, halfLives+"= 3600000000"))
-	})
+	for part, kind := range map[string]string{"strategy": "models.arm", "confidence": "learning.heuristic", "patterns": "patterns.pattern"} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			db := sqliteFile(t)
+			var before, halfLife []string
+			onFile(t, db, func(handle *sql.DB) {
+				halfLife = readTexts(t, handle, "SELECT DISTINCT half_life FROM heed_cell WHERE kind = '"+kind+"'")
+				before = readTexts(t, handle, "SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1")
+			})
+			require.Len(t, halfLife, 1)
+			statement(t, db, "UPDATE heed_cell SET half_life = 60000000 WHERE cell = (SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
+			statement(t, db, "UPDATE heed_tally SET landmark = 0 WHERE cell = (SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
+			found := call{args: at(db, "doctor")}.run(t)
+			require.Contains(t, found.out, "cells of kind "+kind+" are kept with 2 different half-lives")
+			r := call{args: []string{"--db", db, "rebuild", part, "--half-life", halfLife[0] + "us", "--yes", "--reason", "x"}}.run(t)
+			require.Zero(t, r.code, r.err)
+			onFile(t, db, func(handle *sql.DB) {
+				assert.Equal(t, before, readTexts(t, handle, "SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1"))
+			})
+			assert.NotContains(t, call{args: at(db, "doctor", "--deep")}.run(t).out, "different half-lives")
+		})
+	}
 }
 
 func TestRulesThroughTheGate(t *testing.T) {

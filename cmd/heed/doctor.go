@@ -9,12 +9,11 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/sqlstore"
 )
 
 type doctorCommand struct {
-	Deep bool `help:"Read every row of every table, too, and check its checksum. It takes longer."`
+	Deep bool `help:"Have the database compare indexes with tables, too, and compare rows that belong together. It takes longer."`
 }
 
 // A diagnosis is what doctor has found.
@@ -75,9 +74,12 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 		return err
 	}
 	defer handle.Close()
-	faults, err := sqlstore.Check(s.ctx, handle, at.dialect, deep)
+	faults, warnings, err := sqlstore.Check(s.ctx, handle, at.dialect, deep)
 	for _, fault := range faults {
 		d.fault("%s", fault)
+	}
+	for _, warning := range warnings {
+		d.warning("%s", warning)
 	}
 	if err != nil || len(faults) > 0 {
 		return at.tableless(err)
@@ -89,6 +91,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	status, err := st.store.Status(s.ctx)
 	if errors.Is(err, heed.ErrDamaged) {
 		d.fault("%v: restore the store from a copy", err)
+		return nil
 	} else if err != nil {
 		return err
 	}
@@ -140,8 +143,8 @@ func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 			if !sound(&part.Tally) && !wrong[part.Cell] {
 				wrong[part.Cell] = true
 				c := part.Cell
-				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: run heed mend --cell=%s", c.Kind, c.Scope, c.Item, c.Name,
-					ids.Of(c.Kind, c.Scope, c.Item, c.Name))
+				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: restore the store from a copy",
+					c.Kind, c.Scope, c.Item, c.Name)
 			}
 			if part.Tally.Last() > limit {
 				ahead++

@@ -31,12 +31,16 @@ type recordSize struct {
 // records reads every record, by its kind.
 func (d *diagnosis) records(s *session, st *opened) error {
 	status, err := st.store.Status(s.ctx)
-	if err != nil && !errors.Is(err, heed.ErrDamaged) {
+	if err != nil {
 		return err
 	}
 	for _, kind := range status.Kinds {
-		size, unreadable, overdue := recordSize{Kind: kind.Name}, st.store.Damaged(), 0
+		size, overdue := recordSize{Kind: kind.Name}, 0
 		for r, err := range st.store.Find(s.ctx, store.Query{Kind: kind.Name}) {
+			if errors.Is(err, heed.ErrDamaged) {
+				d.fault("%v: restore the store from a copy", err)
+				break
+			}
 			if err != nil {
 				return err
 			}
@@ -45,13 +49,8 @@ func (d *diagnosis) records(s *session, st *opened) error {
 				overdue++
 			}
 		}
-		unreadable = st.store.Damaged() - unreadable
-		if size.Records > 0 || unreadable > 0 {
+		if size.Records > 0 {
 			d.Records = append(d.Records, size)
-		}
-		if unreadable > 0 {
-			d.fault("%s of %s can't be read, as heed has not written what is in there: restore the store from a copy",
-				plural(int(unreadable), "record", "records"), show(kind.Name))
 		}
 		if overdue > 0 {
 			d.stale(overdue, kind.Name, kind.Limits.For)

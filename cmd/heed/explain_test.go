@@ -130,7 +130,7 @@ func TestAgentsStore(t *testing.T) {
 			doctor := call{args: of("doctor")}.run(t)
 			require.Zero(t, doctor.code, doctor.out+doctor.err)
 			kind := cmp.Or(name, "loop") + ".answer"
-			statement(t, file, "UPDATE heed_record SET body = '[7]' WHERE kind = '"+kind+"'"+sealed)
+			statement(t, file, "UPDATE heed_record SET body = '[7]' WHERE kind = '"+kind+"'")
 			doctor = call{args: of("doctor")}.run(t)
 			assert.Equal(t, 2, strings.Count(doctor.out, "of "+kind+" is damaged"), doctor.out)
 		})

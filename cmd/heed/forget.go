@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/ids"
@@ -26,8 +25,6 @@ type forgetCommand struct {
 type forgottenPerson struct {
 	Person string      `json:"person"`
 	Tables []namedRows `json:"tables"`
-	// Damaged names the rows that could not be looked at, and so may still name the person.
-	Damaged string `json:"damaged,omitempty"`
 }
 
 // namedRows are those of a table that named a person.
@@ -50,7 +47,7 @@ func (cmd *forgetCommand) forget(s *session, st *opened) error {
 	if err != nil {
 		return err
 	}
-	if len(before.rows) == 0 && !before.partial {
+	if len(before.rows) == 0 {
 		return unknown("person", cmd.Person, slices.Collect(maps.Keys(before.people)), "no row of the store has that name")
 	}
 	if err := cmd.confirm(s, fmt.Sprintf("This takes %s, whom %s name, out of the store, for good", show(cmd.Person), before)); err != nil {
@@ -62,7 +59,7 @@ func (cmd *forgetCommand) forget(s *session, st *opened) error {
 	if err := st.store.Declare(s.ctx, store.Audit); err != nil {
 		return err
 	}
-	receipts, err := st.store.Commit(s.ctx, store.Batch{
+	_, err = st.store.Commit(s.ctx, store.Batch{
 		Forget: []string{cmd.Person}, Records: []store.Record{cmd.entry("forget", "a person", nil).Record()},
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
@@ -79,21 +76,12 @@ func (cmd *forgetCommand) forget(s *session, st *opened) error {
 	for _, table := range before.tables {
 		done.Tables = append(done.Tables, namedRows{table, before.rows[table], after.rows[table]})
 	}
-	left := receipts[0].Damaged
-	if left != nil {
-		done.Damaged = left.Error()
-	}
-	err = s.answer(done, func(p *printer) {
+	return s.answer(done, func(p *printer) {
 		p.line("Forgot %s, whom %s named.", show(cmd.Person), before)
 		if len(after.rows) > 0 {
 			p.line("Their name is still in %s.", after)
 		}
 	})
-	if err == nil && left != nil {
-		err = fmt.Errorf("%s is forgotten, but for damaged rows that may name them: restore the store from a copy, and forget them there (%s)",
-			show(cmd.Person), oneLine(left))
-	}
-	return err
 }
 
 // nameless reports a reason or an actor by which the audit would name the person.
@@ -127,11 +115,10 @@ func (cmd *forgetCommand) kept(s *session, st *opened) error {
 
 // A search is what was found of a person in a store.
 type search struct {
-	person  string
-	tables  []string // that name the person, in the order of an export
-	rows    map[string]int
-	people  map[string]bool // whom rows name as the source of something
-	partial bool            // a damaged row ended the search
+	person string
+	tables []string // that name the person, in the order of an export
+	rows   map[string]int
+	people map[string]bool // whom rows name as the source of something
 }
 
 // String counts the rows that name a person, by table.
@@ -142,12 +129,6 @@ func (f *search) String() string {
 		total += f.rows[table]
 		parts = append(parts, fmt.Sprintf("%s %d", table, f.rows[table]))
 	}
-	if f.partial && total == 0 {
-		return "an unknown number of rows"
-	}
-	if f.partial {
-		return fmt.Sprintf("at least %s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
-	}
 	return fmt.Sprintf("%s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
 }
 
@@ -155,9 +136,6 @@ func (f *search) String() string {
 func (s *opened) search(on *session, person string) (*search, error) {
 	f := &search{person: person, rows: make(map[string]int), people: make(map[string]bool)}
 	for r, err := range s.rows(on.ctx) {
-		if f.partial = errors.Is(err, heed.ErrDamaged); f.partial {
-			break
-		}
 		if err != nil {
 			return nil, err
 		}

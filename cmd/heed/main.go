@@ -46,7 +46,6 @@ type commands struct {
 	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
 	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
 	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`
-	Mend       mendCommand        `cmd:"" help:"Mend a damaged cell: make its sums anew, or forget it."`
 	Rebuild    rebuildCommand     `cmd:"" help:"Change how evidence is kept: half-lives, and sources apart."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
 	Replay     replayCommand      `cmd:"" help:"Learn from a log of past requests, and estimate what heed would have earned."`

@@ -174,13 +174,7 @@ func (p place) tableless(err error) error {
 	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
 }
 
-// close closes a store, and warns if damaged rows were left out.
-func (s *opened) close() {
-	if s.store.Damaged() > 0 {
-		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)
-	}
-	_ = s.handle.Close()
-}
+func (s *opened) close() { _ = s.handle.Close() }
 
 // isCorrupt reports whether SQLite can't read its file.
 func isCorrupt(err error) bool {

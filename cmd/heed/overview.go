@@ -326,9 +326,6 @@ func (sum *summary) faults(s *session, st *opened) error {
 	if dead > 0 {
 		sum.Wrong = append(sum.Wrong, note{plural(dead, "dead letter waits", "dead letters wait") + " in the outbox: events that could not be applied.", "heed doctor"})
 	}
-	if n := st.store.Damaged(); n > 0 {
-		sum.Wrong = append(sum.Wrong, note{"Rows can't be read, and were left out here.", "heed doctor"})
-	}
 	for _, f := range d.Findings {
 		sum.Wrong = append(sum.Wrong, note{f.Text, "heed doctor"})
 	}

@@ -72,7 +72,6 @@ func (cmd *rebuildCommand) Run(s *session) error {
 		if err := cmd.confirm(s, "This makes anew what was learned, for "+strings.Join(texts, "; ")); err != nil {
 			return err
 		}
-		damaged := st.store.Damaged()
 		for i, r := range all {
 			err := r.do(cmd.Actor, cmd.Reason)
 			if errors.Is(err, evidence.ErrForgotten) {
@@ -81,10 +80,6 @@ func (cmd *rebuildCommand) Run(s *session) error {
 			if err != nil {
 				return fmt.Errorf("%s %s (%d of %d): %w", r.Part, show(r.Name), i+1, len(all), st.explain(err))
 			}
-		}
-		if st.store.Damaged() > damaged {
-			return errors.New("cells with damaged rows stay as they are, and all others were made anew: heed doctor --deep names the damaged " +
-				"ones with the step for each")
 		}
 		return s.answer(done, func(p *printer) {
 			for _, k := range done {

@@ -3,10 +3,10 @@ package people
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -40,7 +40,7 @@ type change struct {
 	text     []byte
 }
 
-var errDamaged = errors.New("damaged record: it is no JSON")
+var errDamaged = fmt.Errorf("%w: it is no JSON", heed.ErrDamaged)
 
 // edit returns the JSON without the people, and nil where nothing changes.
 func (e *editor) edit(text []byte, paths []path) ([]byte, error) {

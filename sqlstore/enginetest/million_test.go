@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,11 +24,8 @@ import (
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
 	columns := "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
-		"last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named"
-	if dialect == sqlstore.Postgres {
-		columns += ", checksum, mass_copy, squares_copy, reward_copy, reward_squares_copy"
-	}
-	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot, checksum"
+		"last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source"
+	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot"
 	write := func(table, columns string, rows [][]any) {
 		if dialect == sqlstore.Postgres {
 			copyRows(b, handle, table, strings.Split(columns, ", "), rows)
@@ -51,14 +47,11 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 		for k, arm := range []string{"a", "b"} {
 			key, good := ids.Of("strategy.arm", scope, item, arm).String(), int64((i+k)%2)
 			cells = append(cells, []any{
-				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1), int64(crcOf("strategy.arm", scope, item, arm)),
+				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1),
 			})
-			named := int64(crcOf(key, "", ""))
-			tally := []any{key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0, named}
-			if dialect == sqlstore.Postgres {
-				tally = append(tally, named+3, 1.0, 1.0, float64(good), float64(good))
-			}
-			tallies = append(tallies, tally)
+			tallies = append(tallies, []any{
+				key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0,
+			})
 		}
 		if len(cells) >= 100_000 || i == items-1 {
 			for _, rows := range [][][]any{cells, tallies} { // in the order of the primary keys, which is quicker
@@ -82,15 +75,6 @@ func copyRows(b *testing.B, handle *sql.DB, table string, columns []string, rows
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
 		return err
 	}))
-}
-
-// crcOf is the CRC-32C of texts, each after its length, as checksums have it.
-func crcOf(texts ...string) uint32 {
-	var all []byte
-	for _, text := range texts {
-		all = append(binary.AppendUvarint(all, uint64(len(text))), text...)
-	}
-	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli))
 }
 
 // BenchmarkFirstSelectOfMany times the first choice in a segment of 100,000 items, of a million with HEED_LONG, and says how much memory that

@@ -357,23 +357,23 @@ func TestCheck(t *testing.T) {
 		require.NoError(t, err)
 		defer handle.Close() //nolint:errcheck // nothing was written
 		for range 2 {
-			_, err := sqlstore.Check(ctx, handle, at.dialect, false)
+			_, _, err := sqlstore.Check(ctx, handle, at.dialect, false)
 			require.ErrorIs(t, err, heed.ErrNotFound)
 			_, err = sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Existing: true})
 			require.ErrorIs(t, err, heed.ErrNotFound)
 		}
 		open(t, handle, at.dialect)
-		faults, err := sqlstore.Check(ctx, handle, at.dialect, false)
+		faults, _, err := sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
 		require.Empty(t, faults)
 		_, err = sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Existing: true})
 		require.NoError(t, err)
 		_, err = handle.Exec("DROP TABLE heed_inbox")
 		require.NoError(t, err)
-		faults, err = sqlstore.Check(ctx, handle, at.dialect, false)
+		faults, _, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
 		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"}, faults)
-		for _, version := range []int{1, 2, 3, 4, 1000} { // all but the last are of earlier layouts
+		for _, version := range []int{1, 2, 3, 4, 5, 1000} { // all but the last are of earlier layouts
 			_, err = handle.Exec(fmt.Sprint("UPDATE heed_store SET version = ", version))
 			require.NoError(t, err)
 			_, err = sqlstore.Open(ctx, handle, at.dialect)
@@ -384,9 +384,9 @@ func TestCheck(t *testing.T) {
 				require.ErrorContains(t, err, "earlier layout")
 			}
 		}
-		_, err = sqlstore.Check(ctx, handle, at.dialect, false)
+		_, _, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.ErrorAs(t, err, new(*sqlstore.SchemaError))
-		_, err = sqlstore.Check(ctx, handle, 0, false)
+		_, _, err = sqlstore.Check(ctx, handle, 0, false)
 		require.ErrorAs(t, err, new(*heed.ConfigError))
 	})
 }

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"database/sql"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -126,27 +128,79 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// A row that holds what heed has not written does not keep others from being read, and is an error by its name.
-func TestDamagedRows(t *testing.T) {
+// A row that can't be decoded is a typed error wherever it is read or would have to change. A commit or
+// a sweep that meets it leaves it as it is, and other rows are read as before.
+func TestUndecodableRows(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		handle := at.handle(t)
-		st := open(t, handle, at.dialect)
+		handle, now := at.handle(t), time.Now()
+		st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return now }})
+		require.NoError(t, err)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Limits: store.Limits{For: time.Hour}}))
 		for i := range 3 {
 			require.NoError(t, commits(noted(fmt.Sprint(i)))(st))
 		}
 		damage(t, handle, `UPDATE heed_observation SET observation = '{"id":' WHERE observation LIKE '%"1"%'`)
-		damage(t, handle, `UPDATE heed_record SET body = '[' WHERE id = '1'`)
-		history, err := gather(st.History(ctx, arm))
-		require.NoError(t, err)
-		assert.Len(t, history, 2)
-		records, err := gather(st.Find(ctx, store.Query{Kind: "note"}))
-		require.NoError(t, err)
-		assert.Len(t, records, 2)
-		assert.EqualValues(t, 2, st.Damaged())
+		damage(t, handle, `UPDATE heed_record SET keys = '[' WHERE id = '1'`)
+		isDamaged := func(err error, named string) {
+			t.Helper()
+			require.ErrorIs(t, err, heed.ErrDamaged)
+			assert.ErrorContains(t, err, named)
+		}
+		_, err = gather(st.History(ctx, arm))
+		isDamaged(err, "observation 2 in the history of a cell")
+		_, err = gather(st.Find(ctx, store.Query{Kind: "note"}))
+		isDamaged(err, `the keys of record "1" of kind "note"`)
 		var s store.Snapshot
-		assert.Error(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "1"}}))
-		assert.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "2"}}))
-		assert.Error(t, commits(store.Batch{Retract: []string{"1"}})(st), "what can't be read can't be taken back")
+		isDamaged(st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "1"}}), `record "1" of kind "note"`)
+		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{{Kind: "note", ID: "2"}}))
+		isDamaged(commits(store.Batch{Retract: []string{"1"}})(st), "observation 2")
+		isDamaged(st.Dump(ctx, io.Discard), "observation 2")
+		damage(t, handle, `UPDATE heed_record SET keys = '[]', body = '[' WHERE id = '1'`)
+		notes, err := gather(st.Find(ctx, store.Query{Kind: "note", Oldest: true}))
+		require.NoError(t, err)
+		_, err = store.Decode[string](notes[1].Body)
+		require.ErrorIs(t, err, heed.ErrDamaged)
+
+		now = now.Add(40 * 24 * time.Hour)
+		for range 2 {
+			isDamaged(st.Sweep(ctx, now), "observation 2")
+			for table, left := range map[string]int{"heed_observation": 3, "heed_id": 0, "heed_record WHERE kind = 'note'": 0} {
+				var n int
+				require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
+				assert.Equal(t, left, n, table)
+			}
+		}
+		damage(t, handle, "UPDATE heed_kind SET kind = 'x' WHERE name = 'note'")
+		_, err = st.Status(ctx)
+		isDamaged(err, `how records of kind "note" are kept`)
+	})
+}
+
+// Forget takes a person out of all records that name them, or changes nothing and names the record that
+// can't be decoded.
+func TestForgetUndecodable(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Decided: []string{"by"}}))
+		for _, id := range []string{"1", "2"} {
+			require.NoError(t, commits(store.Batch{Records: []store.Record{{
+				Ref: store.Ref{Kind: "note", ID: id}, At: time.Now(), Keys: []string{store.PersonKey("ann")},
+				Body: store.Of(map[string]string{"by": "ann"}),
+			}}})(st))
+		}
+		naming := func() (n int) {
+			require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_record WHERE body LIKE '%ann%'").Scan(&n))
+			return n
+		}
+		damage(t, handle, `UPDATE heed_record SET body = '{"by":"ann"' WHERE id = '2'`)
+		err := commits(store.Batch{Forget: []string{"ann"}})(st)
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		require.ErrorContains(t, err, `note: record "2"`)
+		assert.Equal(t, 2, naming())
+		damage(t, handle, `UPDATE heed_record SET body = '{"by":"ann"}' WHERE id = '2'`)
+		require.NoError(t, commits(store.Batch{Forget: []string{"ann"}})(st))
+		assert.Zero(t, naming())
 	})
 }
 

@@ -16,7 +16,6 @@ func Lines() []card.Line {
 		onceLine(modernc), onceLine(ncruces), onceLine(postgres),
 		agreeLine(), orderLine(),
 		versionsLine(modernc), versionsLine(postgres),
-		flipsLine(),
 		soakLine(),
 	}
 }

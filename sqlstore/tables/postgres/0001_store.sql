@@ -1,13 +1,10 @@
 -- The store: evidence (cells, their sums, what went into them) and records. Moments are microseconds since 1970-01-01 UTC,
 -- and 0 is none. Ids and cells are found by the first 16 bytes of a SHA-256, in base64.
---
--- A checksum is the CRC-32C of the row's texts, each after its length, plus its numbers. It does not hold seq, which has a copy.
 
 -- The version of these tables.
 CREATE TABLE heed_store (
     one      BIGINT PRIMARY KEY CHECK (one = 1),
-    version  BIGINT NOT NULL,
-    checksum BIGINT NOT NULL GENERATED ALWAYS AS (one + version) STORED
+    version  BIGINT NOT NULL
 );
 
 CREATE TABLE heed_cell (
@@ -19,8 +16,7 @@ CREATE TABLE heed_cell (
     half_life BIGINT NOT NULL, -- microseconds; 0: never fades
     by_origin BIGINT NOT NULL, -- 1: a tally for each channel and source
     restart   BIGINT NOT NULL, -- what happened before does not count
-    lot       BIGINT NOT NULL, -- 63 bits of a hash of the item, by which samples are drawn
-    checksum  BIGINT NOT NULL  -- without cell and lot, which are hashes
+    lot       BIGINT NOT NULL  -- 63 bits of a hash of the item, by which samples are drawn
 );
 CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot);
 
@@ -44,12 +40,6 @@ CREATE TABLE heed_tally (
     lost_negative  BIGINT NOT NULL,
     lost_neutral   BIGINT NOT NULL,
     lost_source    BIGINT NOT NULL, -- 1: one of those had a source, which the tally does not tell apart
-    named          BIGINT NOT NULL, -- the CRC-32C of cell, channel and source
-    checksum       BIGINT NOT NULL, -- named and the other whole numbers added up
-    mass_copy           DOUBLE PRECISION NOT NULL,
-    squares_copy        DOUBLE PRECISION NOT NULL,
-    reward_copy         DOUBLE PRECISION NOT NULL,
-    reward_squares_copy DOUBLE PRECISION NOT NULL,
     PRIMARY KEY (cell, channel, source)
 );
 CREATE INDEX heed_tally_source ON heed_tally (source) WHERE source <> '';
@@ -60,8 +50,7 @@ CREATE TABLE heed_id (
     id        TEXT COLLATE "C" PRIMARY KEY,
     recorded  BIGINT NOT NULL,
     traced    BIGINT NOT NULL, -- 1: a history was kept when it came
-    retracted BIGINT NOT NULL DEFAULT 0,
-    checksum  BIGINT NOT NULL
+    retracted BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
@@ -72,9 +61,7 @@ CREATE TABLE heed_observation (
     happened    BIGINT NOT NULL,
     recorded    BIGINT NOT NULL,
     source      TEXT COLLATE "C" NOT NULL,
-    observation TEXT COLLATE "C" NOT NULL, -- JSON of the rest
-    checksum    BIGINT NOT NULL,
-    seq_copy    BIGINT NOT NULL GENERATED ALWAYS AS (seq) STORED
+    observation TEXT COLLATE "C" NOT NULL  -- JSON of the rest
 );
 CREATE INDEX heed_observation_cell ON heed_observation (cell, happened, seq);
 CREATE INDEX heed_observation_id ON heed_observation (id);
@@ -87,7 +74,6 @@ CREATE TABLE heed_lost (
     cell     TEXT COLLATE "C" NOT NULL,
     recorded BIGINT NOT NULL,
     source   TEXT COLLATE "C" NOT NULL, -- of the observation; empty too where it is not known any more
-    checksum BIGINT NOT NULL,
     PRIMARY KEY (id, cell)
 );
 CREATE INDEX heed_lost_cell ON heed_lost (cell);
@@ -97,8 +83,7 @@ CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
 -- How kinds of records are kept.
 CREATE TABLE heed_kind (
     name     TEXT COLLATE "C" PRIMARY KEY,
-    kind     TEXT COLLATE "C" NOT NULL, -- JSON
-    checksum BIGINT NOT NULL
+    kind     TEXT COLLATE "C" NOT NULL  -- JSON
 );
 
 CREATE TABLE heed_record (
@@ -109,13 +94,11 @@ CREATE TABLE heed_record (
     at       BIGINT NOT NULL,
     revision BIGINT NOT NULL,
     keys     TEXT COLLATE "C" NOT NULL, -- JSON
-    body     TEXT COLLATE "C" NOT NULL, -- JSON
-    checksum BIGINT NOT NULL, -- without ref, which is a hash
-    seq_copy BIGINT NOT NULL GENERATED ALWAYS AS (seq) STORED
+    body     TEXT COLLATE "C" NOT NULL  -- JSON
 );
 CREATE INDEX heed_record_at ON heed_record (kind, at, seq);
 
--- The hashes of a record's kind with each of its keys. The record has the same, so there is no checksum.
+-- The hashes of a record's kind with each of its keys.
 CREATE TABLE heed_key (
     hash TEXT COLLATE "C" NOT NULL,
     at   BIGINT NOT NULL,
@@ -134,10 +117,6 @@ CREATE TABLE heed_inbox (
     due        BIGINT NOT NULL, -- by the database's clock
     deliveries BIGINT NOT NULL, -- how many there were; below zero: the last was given back
     holder     TEXT COLLATE "C" NOT NULL,
-    checksum   BIGINT NOT NULL, -- of stream, id, topic, happened and payload
-    waits_copy TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (
-        CAST(seq AS TEXT) || ' ' || CAST(due AS TEXT) || ' ' || CAST(deliveries AS TEXT) || ' ' || holder
-    ) STORED,
     UNIQUE (stream, id)
 );
 CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
@@ -145,7 +124,7 @@ CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 -- The numbers of commits.
 CREATE SEQUENCE heed_revision;
 
-INSERT INTO heed_store (one, version) VALUES (1, 5);
+INSERT INTO heed_store (one, version) VALUES (1, 6);
 
 -- Commits in one statement, which is one round trip. Each statement of the functions sees all that was committed before it.
 
@@ -156,14 +135,6 @@ CREATE FUNCTION heed_scaled(total DOUBLE PRECISION, steps BIGINT) RETURNS DOUBLE
         WHEN $2 = 1 THEN $1 * 2::DOUBLE PRECISION ^ -256
         WHEN $2 = 2 THEN $1 * 2::DOUBLE PRECISION ^ -256 * 2::DOUBLE PRECISION ^ -256
         ELSE $1 * 2::DOUBLE PRECISION ^ -256 * 2::DOUBLE PRECISION ^ -256 * 2::DOUBLE PRECISION ^ -256 END
-$$;
-
--- Whether the numbers and the sums of a tally are those that were written: see the table.
-CREATE FUNCTION heed_fits(t heed_tally) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE AS $$
-    SELECT $1.checksum = $1.named + $1.landmark + $1.n_positive + $1.n_negative + $1.n_neutral + $1.last_positive + $1.last_negative
-            + $1.last_neutral + $1.lost_positive + $1.lost_negative + $1.lost_neutral + $1.lost_source
-        AND $1.mass = $1.mass_copy AND $1.squares = $1.squares_copy AND $1.reward = $1.reward_copy
-        AND $1.reward_squares = $1.reward_squares_copy
 $$;
 
 -- A text after its length in groups of seven bits. Texts of kinds and keys have two of these at most.
@@ -187,7 +158,7 @@ END $$;
 -- It is an error, and nothing was changed, where that turned out late.
 CREATE FUNCTION heed_commit(c JSONB) RETURNS TABLE (
     what BIGINT, one TEXT, two TEXT, three TEXT, half BIGINT, number BIGINT, sum1 DOUBLE PRECISION, sum2 DOUBLE PRECISION,
-    sum3 DOUBLE PRECISION, sum4 DOUBLE PRECISION, n1 BIGINT, n2 BIGINT, n3 BIGINT, last1 BIGINT, last2 BIGINT, last3 BIGINT, named BIGINT
+    sum3 DOUBLE PRECISION, sum4 DOUBLE PRECISION, n1 BIGINT, n2 BIGINT, n3 BIGINT, last1 BIGINT, last2 BIGINT, last3 BIGINT
 ) LANGUAGE plpgsql SET jit = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -200,7 +171,7 @@ BEGIN
     IF tables <> CAST(c->>'version' AS BIGINT) OR current_setting('transaction_isolation') <> 'read committed'
         OR c->>'now' IS NULL AND abs(moment - CAST(c->>'assumed' AS BIGINT)) > 1000000 THEN
         RETURN QUERY SELECT 0::BIGINT, 'steps', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
         RETURN;
     END IF;
 
@@ -244,8 +215,8 @@ BEGIN
     END IF;
     -- Records that are expected not to be there. While there is a row that is not committed, nobody else can write one of its id.
     IF c->'absent' IS NOT NULL AND fits = wanted THEN
-        INSERT INTO heed_record (ref, kind, id, at, revision, keys, body, checksum)
-        SELECT e, '', '', 0, 0, '[]', '', 0 FROM jsonb_array_elements_text(c->'absent') AS e ON CONFLICT DO NOTHING;
+        INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+        SELECT e, '', '', 0, 0, '[]', '' FROM jsonb_array_elements_text(c->'absent') AS e ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS fitting = ROW_COUNT;
         DELETE FROM heed_record
         WHERE ref = ANY (ARRAY(SELECT e FROM jsonb_array_elements_text(c->'absent') AS e)) AND kind = '' AND revision = 0;
@@ -254,25 +225,24 @@ BEGIN
     END IF;
     IF fits <> wanted THEN
         RETURN QUERY SELECT 0::BIGINT, 'steps', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
         RETURN;
     END IF;
 
     -- An id that another transaction is about to make known is waited for.
     IF c->'ids' IS NOT NULL THEN
         WITH added AS (
-            INSERT INTO heed_id (id, recorded, traced, checksum)
-            SELECT e, moment, traces, CAST(s AS BIGINT) + moment + traces
-            FROM ROWS FROM (jsonb_array_elements_text(c->'ids'), jsonb_array_elements_text(c->'id_sums')) AS r (e, s)
+            INSERT INTO heed_id (id, recorded, traced)
+            SELECT e, moment, traces FROM jsonb_array_elements_text(c->'ids') AS e
             ON CONFLICT DO NOTHING RETURNING id
         ) SELECT array_agg(id) INTO fresh FROM added;
         IF coalesce(cardinality(fresh), 0) < jsonb_array_length(c->'ids') THEN
             DELETE FROM heed_id WHERE id = ANY (fresh);
             RETURN QUERY SELECT 3::BIGINT, e, '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-                    0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT
+                    0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT
                 FROM jsonb_array_elements_text(c->'ids') AS e WHERE fresh IS NULL OR e <> ALL (fresh);
             RETURN QUERY SELECT 0::BIGINT, 'known', '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-                0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+                0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
             RETURN;
         END IF;
     END IF;
@@ -284,9 +254,8 @@ BEGIN
     END IF;
 
     IF missing > 0 THEN
-        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name, lot, checksum)
-        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7, CAST(e->>8 AS BIGINT),
-            CAST(e->>9 AS BIGINT)
+        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name, lot)
+        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7, CAST(e->>8 AS BIGINT)
         FROM jsonb_array_elements(c->'cells') AS e
         ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS fitting = ROW_COUNT;
@@ -303,25 +272,18 @@ BEGIN
     IF c->'tallies' IS NOT NULL THEN
         RETURN QUERY INSERT INTO heed_tally AS t (
             cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named, checksum,
-            mass_copy, squares_copy, reward_copy, reward_squares_copy
+            last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source
         )
         SELECT e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
             CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION), CAST(e->>8 AS BIGINT), CAST(e->>9 AS BIGINT),
             CAST(e->>10 AS BIGINT), CAST(e->>11 AS BIGINT), CAST(e->>12 AS BIGINT), CAST(e->>13 AS BIGINT),
-            CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT),
-            CAST(e->>18 AS BIGINT), CAST(e->>19 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
-            CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION)
+            CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT)
         FROM jsonb_array_elements(c->'tallies') AS e
         ON CONFLICT (cell, channel, source) DO UPDATE SET
             mass = t.mass + excluded.mass,
-            mass_copy = t.mass_copy + excluded.mass,
             squares = t.squares + excluded.squares,
-            squares_copy = t.squares_copy + excluded.squares,
             reward = t.reward + excluded.reward,
-            reward_copy = t.reward_copy + excluded.reward,
             reward_squares = t.reward_squares + excluded.reward_squares,
-            reward_squares_copy = t.reward_squares_copy + excluded.reward_squares,
             n_positive = t.n_positive + excluded.n_positive,
             n_negative = t.n_negative + excluded.n_negative,
             n_neutral = t.n_neutral + excluded.n_neutral,
@@ -331,44 +293,29 @@ BEGIN
             lost_positive = greatest(t.lost_positive, excluded.lost_positive),
             lost_negative = greatest(t.lost_negative, excluded.lost_negative),
             lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
-            lost_source = greatest(t.lost_source, excluded.lost_source),
-            checksum = t.named + t.landmark + t.n_positive + excluded.n_positive + t.n_negative + excluded.n_negative + t.n_neutral + excluded.n_neutral
-                + greatest(t.last_positive, excluded.last_positive) + greatest(t.last_negative, excluded.last_negative) + greatest(t.last_neutral, excluded.last_neutral)
-                + greatest(t.lost_positive, excluded.lost_positive) + greatest(t.lost_negative, excluded.lost_negative) + greatest(t.lost_neutral, excluded.lost_neutral)
-                + greatest(t.lost_source, excluded.lost_source)
-        WHERE t.landmark = excluded.landmark AND t.named = excluded.named AND heed_fits(t)
+            lost_source = greatest(t.lost_source, excluded.lost_source)
+        WHERE t.landmark = excluded.landmark
         RETURNING 4::BIGINT, t.cell, t.channel, t.source, 0::BIGINT, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-            t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral, t.named;
+            t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral;
         GET DIAGNOSTICS fitting = ROW_COUNT;
         IF fitting <> jsonb_array_length(c->'tallies') THEN -- the tallies that are stated at another landmark
             RETURN QUERY INSERT INTO heed_tally AS t (
                 cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-                last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source, named, checksum,
-                mass_copy, squares_copy, reward_copy, reward_squares_copy
+                last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source
             )
             SELECT e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
                 CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION), CAST(e->>8 AS BIGINT), CAST(e->>9 AS BIGINT),
                 CAST(e->>10 AS BIGINT), CAST(e->>11 AS BIGINT), CAST(e->>12 AS BIGINT), CAST(e->>13 AS BIGINT),
-                CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT),
-                CAST(e->>18 AS BIGINT), CAST(e->>19 AS BIGINT), CAST(e->>4 AS DOUBLE PRECISION), CAST(e->>5 AS DOUBLE PRECISION),
-                CAST(e->>6 AS DOUBLE PRECISION), CAST(e->>7 AS DOUBLE PRECISION)
+                CAST(e->>14 AS BIGINT), CAST(e->>15 AS BIGINT), CAST(e->>16 AS BIGINT), CAST(e->>17 AS BIGINT)
             FROM jsonb_array_elements(c->'tallies') AS e
             ON CONFLICT (cell, channel, source) DO UPDATE SET
                 mass = heed_scaled(t.mass, excluded.landmark - t.landmark)
                     + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
-                mass_copy = heed_scaled(t.mass_copy, excluded.landmark - t.landmark)
-                    + heed_scaled(excluded.mass, t.landmark - excluded.landmark),
                 squares = heed_scaled(t.squares, excluded.landmark - t.landmark)
-                    + heed_scaled(excluded.squares, t.landmark - excluded.landmark),
-                squares_copy = heed_scaled(t.squares_copy, excluded.landmark - t.landmark)
                     + heed_scaled(excluded.squares, t.landmark - excluded.landmark),
                 reward = heed_scaled(t.reward, excluded.landmark - t.landmark)
                     + heed_scaled(excluded.reward, t.landmark - excluded.landmark),
-                reward_copy = heed_scaled(t.reward_copy, excluded.landmark - t.landmark)
-                    + heed_scaled(excluded.reward, t.landmark - excluded.landmark),
                 reward_squares = heed_scaled(t.reward_squares, excluded.landmark - t.landmark)
-                    + heed_scaled(excluded.reward_squares, t.landmark - excluded.landmark),
-                reward_squares_copy = heed_scaled(t.reward_squares_copy, excluded.landmark - t.landmark)
                     + heed_scaled(excluded.reward_squares, t.landmark - excluded.landmark),
                 n_positive = t.n_positive + excluded.n_positive,
                 n_negative = t.n_negative + excluded.n_negative,
@@ -380,32 +327,21 @@ BEGIN
                 lost_positive = greatest(t.lost_positive, excluded.lost_positive),
                 lost_negative = greatest(t.lost_negative, excluded.lost_negative),
                 lost_neutral = greatest(t.lost_neutral, excluded.lost_neutral),
-                lost_source = greatest(t.lost_source, excluded.lost_source),
-                checksum = t.named + greatest(t.landmark, excluded.landmark) + t.n_positive + excluded.n_positive + t.n_negative + excluded.n_negative + t.n_neutral + excluded.n_neutral
-                    + greatest(t.last_positive, excluded.last_positive) + greatest(t.last_negative, excluded.last_negative) + greatest(t.last_neutral, excluded.last_neutral)
-                    + greatest(t.lost_positive, excluded.lost_positive) + greatest(t.lost_negative, excluded.lost_negative) + greatest(t.lost_neutral, excluded.lost_neutral)
-                    + greatest(t.lost_source, excluded.lost_source)
-            WHERE t.landmark <> excluded.landmark AND t.named = excluded.named AND heed_fits(t)
+                lost_source = greatest(t.lost_source, excluded.lost_source)
+            WHERE t.landmark <> excluded.landmark
             RETURNING 4::BIGINT, t.cell, t.channel, t.source, 0::BIGINT, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral, t.named;
-            GET DIAGNOSTICS fits = ROW_COUNT;
-            fitting := fitting + fits;
-        END IF;
-        -- Tallies that do not fit to their checksums are left to the steps, which name them.
-        IF fitting <> jsonb_array_length(c->'tallies') THEN
-            RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
+                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral;
         END IF;
     END IF;
     IF c->'history' IS NOT NULL THEN
-        INSERT INTO heed_observation (cell, id, happened, source, observation, checksum, recorded)
-        SELECT e->>0, e->>1, CAST(e->>2 AS BIGINT), e->>3, e->>4, CAST(e->>5 AS BIGINT) + moment, moment
+        INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
+        SELECT e->>0, e->>1, CAST(e->>2 AS BIGINT), e->>3, e->>4, moment
         FROM jsonb_array_elements(c->'history') AS e;
     END IF;
     IF c->'parts' IS NOT NULL THEN
         RETURN QUERY SELECT 1::BIGINT, t.cell, t.channel, t.source, (SELECT k.half_life FROM heed_cell AS k WHERE k.cell = t.cell),
                 t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral,
-                CASE WHEN heed_fits(t) THEN t.named ELSE -1 END
+                t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral
             FROM heed_tally AS t WHERE t.cell = ANY (ARRAY(SELECT e FROM jsonb_array_elements_text(c->'parts') AS e))
             ORDER BY 2, 3, 4;
     END IF;
@@ -416,14 +352,14 @@ BEGIN
     IF c->'changed' IS NOT NULL THEN
         WITH w AS MATERIALIZED (
             SELECT r.seq, r.kind, r.at AS at_before, r.keys AS keys_before, e->>0 AS ref, CAST(e->>2 AS BIGINT) AS at, e->>3 AS keys,
-                e->>4 AS body, CAST(e->>5 AS BIGINT) AS checksum
+                e->>4 AS body
             FROM jsonb_array_elements(c->'changed') AS e CROSS JOIN LATERAL (
                 SELECT seq, kind, at, keys FROM heed_record WHERE ref = e->>0 OFFSET 0
             ) AS r
         ), removed AS (
             DELETE FROM heed_record WHERE seq = ANY (ARRAY(SELECT seq FROM w WHERE body IS NULL))
         ), written AS (
-            UPDATE heed_record AS r SET revision = commit_no, at = w.at, keys = w.keys, body = w.body, checksum = w.checksum + commit_no
+            UPDATE heed_record AS r SET revision = commit_no, at = w.at, keys = w.keys, body = w.body
             FROM w
             WHERE r.seq = ANY (ARRAY(SELECT seq FROM w WHERE body IS NOT NULL)) AND r.seq = w.seq
         ), after AS (
@@ -444,8 +380,8 @@ BEGIN
     IF c->'added' IS NOT NULL THEN
         WITH added AS (
             -- numbered as they come, and inserted in one order everywhere
-            INSERT INTO heed_record (seq, ref, kind, id, at, revision, keys, body, checksum) OVERRIDING SYSTEM VALUE
-            SELECT seq, e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), commit_no, e->>4, e->>5, CAST(e->>8 AS BIGINT) + commit_no
+            INSERT INTO heed_record (seq, ref, kind, id, at, revision, keys, body) OVERRIDING SYSTEM VALUE
+            SELECT seq, e->>0, e->>1, e->>2, CAST(e->>3 AS BIGINT), commit_no, e->>4, e->>5
             FROM (SELECT nextval('heed_record_seq_seq') AS seq, e FROM jsonb_array_elements(c->'added') AS e) AS numbered
             ORDER BY e->>0
             ON CONFLICT DO NOTHING RETURNING ref, at, seq
@@ -462,15 +398,15 @@ BEGIN
             RAISE EXCEPTION 'heed: this commit is made in steps' USING ERRCODE = 'HD001';
         END IF;
         RETURN QUERY SELECT 2::BIGINT, e, '', '', 0::BIGINT, 0::BIGINT, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8,
-            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT FROM unnest(there) AS e;
+            0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT FROM unnest(there) AS e;
     END IF;
 
     -- The versions of kinds are raised last, so that they are held for as short as possible.
     IF c->'versions' IS NOT NULL THEN
-        INSERT INTO heed_record AS r (ref, kind, id, at, revision, keys, body, checksum)
-        SELECT e->>0, 'heed.version', e->>1, 0, (e->>2)::BIGINT, '[]', 'null', (e->>3)::BIGINT FROM jsonb_array_elements(c->'versions') AS e
-        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + excluded.revision, checksum = r.checksum + excluded.revision;
+        INSERT INTO heed_record AS r (ref, kind, id, at, revision, keys, body)
+        SELECT e->>0, 'heed.version', e->>1, 0, (e->>2)::BIGINT, '[]', 'null' FROM jsonb_array_elements(c->'versions') AS e
+        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + excluded.revision;
     END IF;
     RETURN QUERY SELECT 0::BIGINT, 'done', '', '', CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), commit_no,
-        0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
+        0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
 END $$;

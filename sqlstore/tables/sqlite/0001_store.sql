@@ -1,7 +1,5 @@
 -- The store: evidence (cells, their sums, what went into them) and records. Moments are microseconds since 1970-01-01 UTC,
 -- and 0 is none. Ids and cells are found by the first 16 bytes of a SHA-256, in base64.
---
--- A checksum is the CRC-32C of the row's texts, each after its length, plus its numbers. It does not hold seq, which has a copy.
 
 -- The version of these tables, and the number of the last commit that wrote records.
 CREATE TABLE heed_store (
@@ -10,8 +8,7 @@ CREATE TABLE heed_store (
     revision  INTEGER NOT NULL,
     forgotten INTEGER NOT NULL, -- how often people were forgotten,
     rewritten INTEGER NOT NULL, -- how many of these times the file was rewritten since,
-    erased    INTEGER NOT NULL, -- and how many times the log was emptied after that
-    checksum  INTEGER NOT NULL GENERATED ALWAYS AS (one + version + revision + forgotten + rewritten + erased) STORED
+    erased    INTEGER NOT NULL  -- and how many times the log was emptied after that
 ) STRICT;
 
 CREATE TABLE heed_cell (
@@ -23,10 +20,9 @@ CREATE TABLE heed_cell (
     half_life INTEGER NOT NULL, -- microseconds; 0: never fades
     by_origin INTEGER NOT NULL, -- 1: a tally for each channel and source
     restart   INTEGER NOT NULL, -- what happened before does not count
-    lot       INTEGER NOT NULL, -- 63 bits of a hash of the item, by which samples are drawn
-    checksum  INTEGER NOT NULL  -- without cell and lot, which are hashes
+    lot       INTEGER NOT NULL  -- 63 bits of a hash of the item, by which samples are drawn
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot, item, name, half_life, by_origin, restart, checksum);
+CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot, item, name, half_life, by_origin, restart);
 
 -- The sums of one origin of a cell, stated at a landmark: a whole number of steps of 256 half-lives since 1970.
 CREATE TABLE heed_tally (
@@ -48,15 +44,6 @@ CREATE TABLE heed_tally (
     lost_negative  INTEGER NOT NULL,
     lost_neutral   INTEGER NOT NULL,
     lost_source    INTEGER NOT NULL, -- 1: one of those had a source, which the tally does not tell apart
-    named          INTEGER NOT NULL, -- the CRC-32C of cell, channel and source
-    checksum       INTEGER NOT NULL GENERATED ALWAYS AS (
-        named + landmark + n_positive + n_negative + n_neutral + last_positive + last_negative + last_neutral
-        + lost_positive + lost_negative + lost_neutral + lost_source
-    ) STORED,
-    mass_copy           REAL NOT NULL GENERATED ALWAYS AS (mass) STORED,
-    squares_copy        REAL NOT NULL GENERATED ALWAYS AS (squares) STORED,
-    reward_copy         REAL NOT NULL GENERATED ALWAYS AS (reward) STORED,
-    reward_squares_copy REAL NOT NULL GENERATED ALWAYS AS (reward_squares) STORED,
     PRIMARY KEY (cell, channel, source)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX heed_tally_source ON heed_tally (source) WHERE source <> '';
@@ -67,8 +54,7 @@ CREATE TABLE heed_id (
     id        TEXT PRIMARY KEY,
     recorded  INTEGER NOT NULL,
     traced    INTEGER NOT NULL, -- 1: a history was kept when it came
-    retracted INTEGER NOT NULL DEFAULT 0,
-    checksum  INTEGER NOT NULL
+    retracted INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
@@ -79,9 +65,7 @@ CREATE TABLE heed_observation (
     happened    INTEGER NOT NULL,
     recorded    INTEGER NOT NULL,
     source      TEXT NOT NULL,
-    observation TEXT NOT NULL, -- JSON of the rest
-    checksum    INTEGER NOT NULL,
-    seq_copy    INTEGER NOT NULL GENERATED ALWAYS AS (seq) STORED
+    observation TEXT NOT NULL  -- JSON of the rest
 ) STRICT;
 CREATE INDEX heed_observation_cell ON heed_observation (cell, happened, seq);
 CREATE INDEX heed_observation_id ON heed_observation (id);
@@ -94,7 +78,6 @@ CREATE TABLE heed_lost (
     cell     TEXT NOT NULL,
     recorded INTEGER NOT NULL,
     source   TEXT NOT NULL, -- of the observation; empty too where it is not known any more
-    checksum INTEGER NOT NULL,
     PRIMARY KEY (id, cell)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX heed_lost_cell ON heed_lost (cell);
@@ -104,8 +87,7 @@ CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
 -- How kinds of records are kept.
 CREATE TABLE heed_kind (
     name     TEXT PRIMARY KEY,
-    kind     TEXT NOT NULL, -- JSON
-    checksum INTEGER NOT NULL
+    kind     TEXT NOT NULL  -- JSON
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE heed_record (
@@ -116,13 +98,11 @@ CREATE TABLE heed_record (
     at       INTEGER NOT NULL,
     revision INTEGER NOT NULL,
     keys     TEXT NOT NULL, -- JSON
-    body     TEXT NOT NULL, -- JSON
-    checksum INTEGER NOT NULL, -- without ref, which is a hash
-    seq_copy INTEGER NOT NULL GENERATED ALWAYS AS (seq) STORED
+    body     TEXT NOT NULL  -- JSON
 ) STRICT;
 CREATE INDEX heed_record_at ON heed_record (kind, at, seq);
 
--- The hashes of a record's kind with each of its keys. The record has the same, so there is no checksum.
+-- The hashes of a record's kind with each of its keys.
 CREATE TABLE heed_key (
     hash TEXT NOT NULL,
     at   INTEGER NOT NULL,
@@ -141,12 +121,8 @@ CREATE TABLE heed_inbox (
     due        INTEGER NOT NULL, -- by the database's clock
     deliveries INTEGER NOT NULL, -- how many there were; below zero: the last was given back
     holder     TEXT NOT NULL,
-    checksum   INTEGER NOT NULL, -- of stream, id, topic, happened and payload
-    waits_copy TEXT NOT NULL GENERATED ALWAYS AS (
-        CAST(seq AS TEXT) || ' ' || CAST(due AS TEXT) || ' ' || CAST(deliveries AS TEXT) || ' ' || holder
-    ) STORED,
     UNIQUE (stream, id)
 ) STRICT;
 CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 
-INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 5, 0, 0, 0, 0);
+INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 6, 0, 0, 0, 0);

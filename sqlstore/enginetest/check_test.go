@@ -1,0 +1,116 @@
+package enginetest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// The deep check compares rows with those of other tables. It goes on while others write, and ends
+// with its context.
+func TestCheckComparesRows(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		require.NoError(t, commits(noted("1"))(st))
+		for n := 1; ; n++ {
+			_, _, err := sqlstore.Check(newCounting(n*n), handle, at.dialect, true)
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		for _, test := range []struct{ change, back, fault string }{
+			{"heed_tally SET n_positive = 2", "heed_tally SET n_positive = 1", "do not count the observations of its history"},
+			{"heed_tally SET cell = cell || 'x'", "heed_tally SET cell = substr(cell, 1, 22)", "has sums, and is missing"},
+			{"heed_observation SET cell = cell || 'x'", "heed_observation SET cell = substr(cell, 1, 22)", "has a history, and is missing"},
+			{"heed_key SET at = at + 1", "heed_key SET at = at - 1", "has keys, and is missing"},
+		} {
+			tx, err := handle.BeginTx(ctx, nil)
+			require.NoError(t, err)
+			_, err = tx.Exec("UPDATE " + test.change)
+			require.NoError(t, err)
+			faults, _, err := sqlstore.Check(ctx, handle, at.dialect, true)
+			require.NoError(t, err)
+			require.Empty(t, faults)
+			require.NoError(t, tx.Commit())
+			faults, _, err = sqlstore.Check(ctx, handle, at.dialect, true)
+			require.NoError(t, err)
+			assert.Contains(t, strings.Join(faults, "\n"), test.fault+": restore the store from a copy")
+			damage(t, handle, "UPDATE "+test.back)
+		}
+		faults, _, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		assert.Empty(t, faults)
+	})
+}
+
+// A deep check of PostgreSQL says what the server can't tell, and what amcheck finds.
+func TestCheckOfTheServer(t *testing.T) {
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	require.NoError(t, commits(noted("1"))(open(t, handle, at.dialect)))
+	check := func() string {
+		faults, warnings, err := sqlstore.Check(ctx, handle, at.dialect, true)
+		require.NoError(t, err)
+		require.Empty(t, faults)
+		return strings.Join(warnings, "\n")
+	}
+	warnings := check()
+	assert.Contains(t, warnings, "the server keeps no checksums of its pages")
+	assert.Contains(t, warnings, "the database has no extension amcheck")
+	if _, err := handle.Exec("CREATE EXTENSION amcheck"); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		_, err := handle.Exec("DROP EXTENSION amcheck")
+		require.NoError(t, err)
+	}()
+	assert.NotContains(t, check(), "amcheck")
+	// An index that lacks the rows of the table.
+	for _, statement := range []string{
+		"INSERT INTO heed_id (id, recorded, traced) VALUES ('x', 1, 1)",
+		"UPDATE pg_index SET indisvalid = false, indisready = false WHERE indexrelid = to_regclass('heed_id_recorded')",
+		"INSERT INTO heed_id (id, recorded, traced) VALUES ('y', 2, 1)",
+		"UPDATE pg_index SET indisvalid = true, indisready = true WHERE indexrelid = to_regclass('heed_id_recorded')",
+	} {
+		_, err := handle.Exec(statement)
+		require.NoError(t, err)
+	}
+	faults, _, err := sqlstore.Check(ctx, handle, at.dialect, true)
+	require.NoError(t, err)
+	require.Len(t, faults, 1)
+	assert.Contains(t, faults[0], "heed_id_recorded")
+}
+
+// Sums that a lost connection keeps from being scaled are scaled by the next commit.
+func TestALostConnectionBesideSums(t *testing.T) {
+	at := madeFile(t)
+	driver, handle := hookedAt(t, at)
+	st := open(t, handle, at.dialect)
+	policies := map[string]evidence.Policy{arm.Kind: {HalfLife: time.Minute}}
+	add := func(id string, at time.Time) error {
+		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, at)}, Policies: policies})
+		return err
+	}
+	require.NoError(t, add("1", time.Now().Add(-1000*time.Minute)))
+	lost := errors.New("connection reset by peer")
+	driver.set(func(text string) error {
+		if strings.Contains(text, "excluded.landmark - t.landmark") {
+			return lost
+		}
+		return nil
+	})
+	require.ErrorIs(t, add("2", time.Now()), lost)
+	driver.set(nil)
+	require.NoError(t, add("2", time.Now()))
+}
