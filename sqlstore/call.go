@@ -15,27 +15,31 @@ import (
 
 // PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. The function changes nothing where
 // something is not as usual: then the commit is made in steps, which find out what it is.
-var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3
+var callCommit = either(``,
+	`SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4,
+		n1, n2, n3, last1, last2, last3
 	FROM heed_commit(CAST($1 AS JSONB))`)
 
 // A callDoc is the argument of the function. Its lists are left out where they are empty.
 type callDoc struct {
-	Version  int      `json:"version"`
-	Now      *int64   `json:"now,omitempty"` // nil: the server's
-	Assumed  int64    `json:"assumed"`       // the moment by which the batches were checked
-	Traced   int64    `json:"traced"`
-	IDs      []string `json:"ids,omitempty"`      // which have to be new
-	Known    []string `json:"known,omitempty"`    // which have to be known
-	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
+	Version int      `json:"version"`
+	Now     *int64   `json:"now,omitempty"` // nil: the server's
+	Assumed int64    `json:"assumed"`       // the moment by which the batches were checked
+	Traced  int64    `json:"traced"`
+	IDs     []string `json:"ids,omitempty"`   // which have to be new
+	Known   []string `json:"known,omitempty"` // which have to be known
+	// key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
+	Cells    [][]any  `json:"cells,omitempty"`
 	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
 	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest
 	Parts    []string `json:"parts,omitempty"`    // the cells to tell of, beside those whose tallies change
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
 	Absent   []string `json:"absent,omitempty"`   // refs
 	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body
-	Added    [][]any  `json:"added,omitempty"`    // ref, kind, id, moment, keys, body, whether it may be there, the room
-	Keys     [][]any  `json:"keys,omitempty"`     // ref, hash
-	Versions [][]any  `json:"versions,omitempty"` // ref, kind, number
+	// ref, kind, id, moment, keys, body, whether it may be there, the room
+	Added    [][]any `json:"added,omitempty"`
+	Keys     [][]any `json:"keys,omitempty"`     // ref, hash
+	Versions [][]any `json:"versions,omitempty"` // ref, kind, number
 }
 
 // errSteps takes a call back.
@@ -94,7 +98,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 		var p evidence.Part
 		y := &p.Tally
 		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
-			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
+			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last,
+			&y.Neutral.Last)
 		if what == changed {
 			policy, wanted := c.told[one]
 			if !wanted {
@@ -263,9 +268,11 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 					return false, nil
 				}
 			}
-			doc.Added = append(doc.Added, []any{w.ref, w.Kind, w.ID, int64(at), string(text), body, flag(w.Revision == store.Once), room[w.Kind]})
+			doc.Added = append(doc.Added, []any{w.ref, w.Kind, w.ID, int64(at), string(text), body,
+				flag(w.Revision == store.Once), room[w.Kind]})
 		} else {
-			doc.Changed = append(doc.Changed, []any{w.ref, int64(w.Revision), int64(at), string(text), body})
+			doc.Changed = append(doc.Changed, []any{w.ref, int64(w.Revision), int64(at), string(text),
+				body})
 		}
 		for _, key := range w.keys {
 			doc.Keys = append(doc.Keys, []any{w.ref, hashOf(w.Kind, key)})

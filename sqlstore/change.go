@@ -135,7 +135,8 @@ func entrance(lock string) *query {
 
 var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
-var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1 RETURNING revision`, ``)
+var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1
+	RETURNING revision`, ``)
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
@@ -193,7 +194,8 @@ func (c *change) writesRecords() bool {
 }
 
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, nil, -1
+	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)),
+		nil, nil, -1
 	c.quick = c.fitsQuick()
 	if err := c.hold(); err != nil {
 		return err

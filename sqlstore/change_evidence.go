@@ -14,9 +14,11 @@ import (
 // An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
 // same round trip.
 var (
-	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, ` ON CONFLICT DO NOTHING RETURNING id`)
-	learnIDs      = either(``, `INSERT INTO heed_id (id, recorded, traced)
-		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM jsonb_array_elements($3) WHERE true
+	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, `
+		ON CONFLICT DO NOTHING RETURNING id`)
+	learnIDs = either(``, `INSERT INTO heed_id (id, recorded, traced)
+		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM jsonb_array_elements($3)
+			WHERE true
 		ON CONFLICT DO NOTHING RETURNING id`)
 	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
 		SELECT id, -1, 0, 0, '', '', '', '' FROM fresh
@@ -248,11 +250,14 @@ const (
 )
 
 var (
-	findCells      = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells      = either(``, loadCells.texts[Postgres]+` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell
+		WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
+	makeCells = either(``, loadCells.texts[Postgres]+` ON CONFLICT DO NOTHING
+		RETURNING `+cellColumns)
 	makeCellsBound = bound(boundCells, cellsColumns, ` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
 	cellIsOpen     = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
-	changeCell     = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3 WHERE cell = $4`)
+	changeCell     = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3
+		WHERE cell = $4`)
 )
 
 // cellsInto returns what puts the cells that a query finds into a map.
@@ -374,10 +379,13 @@ func (c *change) keep(row *cellRow) error {
 }
 
 var (
-	addToHistory = either(``, `INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
+	addToHistory = either(``,
+		`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
 		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT)
 		FROM jsonb_array_elements($2)`)
-	addToHistoryBound = bound(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded) VALUES `, 6, ``)
+	addToHistoryBound = bound(`INSERT INTO heed_observation
+		(cell, id, happened, source, observation, recorded)
+		VALUES `, 6, ``)
 )
 
 // A keptObservation is an observation in the history, without its cell, its source and its time.
@@ -400,7 +408,7 @@ func (c *change) history(all []addition) ([]any, error) {
 	return []any{int64(c.now), text}, err
 }
 
-// historyRows are observations as the history has them, but for the moment of recording.
+// historyRows are observations as the history has them, without the moment of recording.
 func historyRows(all []addition) ([][]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
@@ -450,13 +458,14 @@ const (
 			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
 			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
 			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
-			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
+			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT),
+			CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
 		FROM jsonb_array_elements($1)`
 	boundTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `) VALUES `
 )
 
-// addSums returns the tallies that it has added to. In PostgreSQL, addSumsAndKeep adds to the history
-// in the same round trip.
+// addSums returns the tallies that it has added to. In PostgreSQL, addSumsAndKeep adds to the
+// history in the same round trip.
 var (
 	addSums        = either(``, insertTallies+addingToKnown+returningTally)
 	addSumsAndKeep = either(``, `WITH history AS (`+addToHistory.texts[Postgres]+`) `+

@@ -7,7 +7,8 @@ import (
 
 var (
 	countRecords = both(`SELECT count(*) FROM heed_record WHERE kind = $1`)
-	firstRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 ORDER BY at, seq LIMIT $2`)
+	firstRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1
+		ORDER BY at, seq LIMIT $2`)
 )
 
 // leaving is a query for records to drop. PostgreSQL leaves those to others who are about to change them.

@@ -30,9 +30,11 @@ func (c *change) fitsQuick() bool {
 }
 
 var (
-	addIDs     = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, ` ON CONFLICT DO NOTHING`)
+	addIDs = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, `
+		ON CONFLICT DO NOTHING`)
 	addTallies = bound(boundTallies, tallyColumns, addingToKnown+returningTally+`, coalesce((
-		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart FROM heed_cell c WHERE c.cell = heed_tally.cell), '')`)
+		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart FROM heed_cell c
+			WHERE c.cell = heed_tally.cell), '')`)
 	addCells = bound(boundCells, cellsColumns, ``)
 )
 
@@ -110,7 +112,8 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 	err := c.t.eachOfAll(&addTallies, rows, func(scan func(...any) error) error {
 		var key, kept string
 		var part evidence.Part
-		err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally, &key, &part.Channel, &part.Source)
+		err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally,
+			&key, &part.Channel, &part.Source)
 		row := cells[key]
 		switch added++; {
 		case err != nil:
@@ -140,8 +143,8 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 	return err
 }
 
-// is reports whether a cell is kept as the stored one, given as text, and the first observation that
-// comes counts there.
+// is reports whether a cell is kept as the stored one, given as text, and the first observation
+// that comes counts there.
 func (r *cellRow) is(kept string, first evidence.Instant) bool {
 	policy := fmt.Sprint(r.policy.HalfLife.Microseconds(), flag(r.policy.ByOrigin))
 	restart, same := strings.CutPrefix(kept, policy+" ")

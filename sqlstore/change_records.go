@@ -228,8 +228,10 @@ func (c *change) expect() error {
 }
 
 var (
-	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4 WHERE seq = $5`,
-		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
+	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4
+		WHERE seq = $5`,
+		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT),
+			keys = value->>2, body = value->>3
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
@@ -341,13 +343,15 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 }
 
 // insertRecords adds records. PostgreSQL adds their keys in the same statement.
-var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, revision) VALUES `, 7,
+var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, revision)
+	VALUES `, 7,
 	` ON CONFLICT DO NOTHING RETURNING ref, seq`)
 
 var insertRecords = either(``,
 	`WITH added AS (
 		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT),
+			value->>4, value->>5
 		FROM jsonb_array_elements($2)
 		ON CONFLICT DO NOTHING RETURNING ref, at, seq
 	), keyed AS (

@@ -52,7 +52,8 @@ var resetCells = []*query{
 	both(`DELETE FROM heed_cell WHERE ` + selected),
 }
 
-var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally WHERE cell = $1`)
+var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally
+	WHERE cell = $1`)
 
 // lost returns when the last observation happened that a cell's sums hold and its history does not, and 0 where there is none.
 func (c *change) lost(key string) (last evidence.Instant, err error) {
@@ -144,12 +145,14 @@ func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 }
 
 var (
-	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
-	lostOfIDs  = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
+	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id
+		WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	lostOfIDs = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
 		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
-	setRetracted = both(`UPDATE heed_id SET retracted = 1 WHERE id IN (SELECT value->>0 FROM json_each($1))`)
-	takenOfIDs   = both(`SELECT ` + observationColumns + ` FROM heed_observation
+	setRetracted = both(`UPDATE heed_id SET retracted = 1
+		WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	takenOfIDs = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 	takenOfSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
@@ -289,9 +292,12 @@ var (
 	dropEmptied     = both(`DELETE FROM heed_tally
 		WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
 	setLast = both(`UPDATE heed_tally SET
-			last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
-			last_negative = CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
-			last_neutral = CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
+			last_positive = CASE WHEN n_positive = 0 THEN 0
+				WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
+			last_negative = CASE WHEN n_negative = 0 THEN 0
+				WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
+			last_neutral = CASE WHEN n_neutral = 0 THEN 0
+				WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
 		WHERE cell = $4 AND channel = $5 AND source = $6`)
 )
 
@@ -365,7 +371,8 @@ func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 		}
 	}
 	for from, at := range last {
-		_, err := c.t.exec(setLast, int64(at[0]), int64(at[1]), int64(at[2]), from.key, from.channel, from.source)
+		_, err := c.t.exec(setLast, int64(at[0]), int64(at[1]), int64(at[2]), from.key, from.channel,
+			from.source)
 		if err != nil {
 			return err
 		}

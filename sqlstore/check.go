@@ -16,15 +16,17 @@ var madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 const restoreIt = ": restore the store from a copy"
 
 // Check looks at a database without opening a store in it, and changes nothing. It returns what is
-// wrong and what to do about it, a sentence each: what the engine reports about its pages, and tables
-// that are missing. A database without heed's tables is [heed.ErrNotFound], and tables of another
-// version are a [*SchemaError].
+// wrong and what to do about it, a sentence each: what the engine reports about its pages, and
+// tables that are missing. A database without heed's tables is [heed.ErrNotFound], and tables of
+// another version are a [*SchemaError].
 //
 // A deep check takes longer. SQLite compares the indexes of the file with the tables
 // (integrity_check). PostgreSQL does so if the database has the extension amcheck. Then the rows of
-// each table are compared with the rows that they belong to. Warnings say what could not be checked,
-// for example because the server keeps no checksums of its pages.
-func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (faults, warnings []string, err error) {
+// each table are compared with the rows that they belong to. Warnings say what could not be
+// checked, for example because the server keeps no checksums of its pages.
+func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (
+	faults, warnings []string, err error,
+) {
 	if err = dialect.validate(); err == nil {
 		c := &check{db: newDB(handle, dialect), deep: deep}
 		err = c.db.onConn(ctx, func(conn *sql.Conn) error { return c.run(ctx, conn) })
@@ -48,6 +50,10 @@ type check struct {
 
 func (c *check) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...)+restoreIt)
+}
+
+func (c *check) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
 // run looks at the pages and for the tables.
@@ -116,20 +122,22 @@ func (c *check) file(ctx context.Context, conn *sql.Conn) error {
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
 	var failures int64
-	err := conn.QueryRowContext(ctx, `SELECT current_setting('data_checksums'), coalesce(checksum_failures, 0)
+	err := conn.QueryRowContext(ctx,
+		`SELECT current_setting('data_checksums'), coalesce(checksum_failures, 0)
 		FROM pg_stat_database WHERE datname = current_database()`).Scan(&kept, &failures)
 	if err != nil {
 		return err
 	}
 	if failures > 0 {
-		c.fault("the server has read pages that do not match their checksums, %d times: see its log", failures)
+		c.fault("the server has read pages that do not match their checksums, %d times: see its log",
+			failures)
 	}
 	if !c.deep {
 		return nil
 	}
 	if kept != "on" {
-		c.warnings = append(c.warnings, "the server keeps no checksums of its pages, so it can't tell what a disk has changed: "+
-			"see pg_checksums --enable")
+		c.warn("the server keeps no checksums of its pages, so it can't tell what a disk " +
+			"has changed: see pg_checksums --enable")
 	}
 	var schema sql.NullString
 	err = conn.QueryRowContext(ctx, `SELECT max(quote_ident(n.nspname)) FROM pg_extension AS e
@@ -138,23 +146,25 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if !schema.Valid {
-		c.warnings = append(c.warnings, "indexes were not compared with their tables, as the database has no extension amcheck: "+
-			"run CREATE EXTENSION amcheck, and check again")
+		c.warn("indexes were not compared with their tables, as the database has no " +
+			"extension amcheck: run CREATE EXTENSION amcheck, and check again")
 		return nil
 	}
 	// The error of a damaged index names it.
 	_, err = conn.ExecContext(ctx, `SELECT `+schema.String+`.bt_index_check(i.indexrelid, true)
 		FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
-		WHERE t.relname LIKE 'heed\_%' AND t.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('heed_store'))`)
+		WHERE t.relname LIKE 'heed\_%'
+			AND t.relnamespace = (SELECT relnamespace FROM pg_class
+				WHERE oid = to_regclass('heed_store'))`)
 	var answer interface{ SQLState() string }
 	switch {
 	case !errors.As(err, &answer):
 		return err
-	case strings.HasPrefix(answer.SQLState(), "XX"): // internal errors: data or an index are corrupted
+	case strings.HasPrefix(answer.SQLState(), "XX"): // an internal error, such as index_corrupted
 		c.fault("%v", err)
 	case answer.SQLState() == "42501": // insufficient_privilege
-		c.warnings = append(c.warnings, "indexes were not compared with their tables, as this role may not run amcheck: "+
-			"GRANT EXECUTE ON FUNCTION "+schema.String+".bt_index_check(regclass, boolean) to it")
+		c.warn("indexes were not compared with their tables, as this role may not run amcheck: "+
+			"GRANT EXECUTE ON FUNCTION %s.bt_index_check(regclass, boolean) to it", schema.String)
 	default:
 		return err
 	}
@@ -178,26 +188,33 @@ var relations = []struct {
 	},
 	{
 		both(`SELECT DISTINCT CAST(k.seq AS TEXT) FROM heed_key k
-			WHERE NOT EXISTS (SELECT 1 FROM heed_record r WHERE r.seq = k.seq AND r.at = k.at) LIMIT 100`),
+			WHERE NOT EXISTS (SELECT 1 FROM heed_record r WHERE r.seq = k.seq AND r.at = k.at)
+				LIMIT 100`),
 		"record number %s has keys, and is missing",
 	},
 	{
-		either(historyCounts(`o.observation->>'weight'`), historyCounts(`CAST(CAST(o.observation AS JSONB)->>'weight' AS DOUBLE PRECISION)`)),
+		either(historyCounts(`o.observation->>'weight'`),
+			historyCounts(`CAST(CAST(o.observation AS JSONB)->>'weight' AS DOUBLE PRECISION)`)),
 		"the sums of cell %s do not count the observations of its history",
 	},
 }
 
-// historyCounts finds cells that have their whole history, but not as many observations in their sums.
+// historyCounts finds cells that have their whole history, but not as many observations in their
+// sums.
 func historyCounts(weight string) string {
-	return `SELECT c.cell || ' (' || c.kind || ', ' || c.scope || ', ' || c.item || ', ' || c.name || ')' FROM heed_cell c
+	return `SELECT c.cell || ' (' || c.kind || ', ' || c.scope || ', ' || c.item || ', ' ||
+			c.name || ')'
+		FROM heed_cell c
 		WHERE NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = c.cell
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0))
-		AND (SELECT coalesce(sum(t.n_positive + t.n_negative + t.n_neutral), 0) FROM heed_tally t WHERE t.cell = c.cell)
-			<> (SELECT count(*) FROM heed_observation o WHERE o.cell = c.cell AND o.happened >= c.restart AND ` + weight + ` > 0)
+		AND (SELECT coalesce(sum(t.n_positive + t.n_negative + t.n_neutral), 0) FROM heed_tally t
+			WHERE t.cell = c.cell)
+			<> (SELECT count(*) FROM heed_observation o WHERE o.cell = c.cell AND o.happened >= c.restart
+				AND ` + weight + ` > 0)
 		LIMIT 100`
 }
 
-// rows compares rows with those of other tables.
+// rows compares rows with rows of other tables.
 func (c *check) rows(t *tx) error {
 	for _, r := range relations {
 		names, err := t.texts(r.query)

@@ -18,16 +18,20 @@ import (
 )
 
 var (
-	lastRevision = either(`SELECT revision FROM heed_store`, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
-	dumpCells    = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
-	dumpTallies  = both(`SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
+	lastRevision = either(`SELECT revision FROM heed_store`,
+		`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
+	dumpCells   = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
+	dumpTallies = both(`SELECT t.cell, t.channel, t.source,
+			(SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
 			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source, ` + tallySums + `
 		FROM heed_tally t ORDER BY t.cell, t.channel, t.source`)
 	dumpObservations = both(`SELECT ` + observationColumns + ` FROM heed_observation ORDER BY seq`)
 	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
 	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
-	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
-	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
+	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record
+		WHERE kind <> '` + versionKind + `' ORDER BY seq`)
+	dumpInboxes = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox
+		ORDER BY seq`)
 )
 
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
@@ -167,21 +171,28 @@ var (
 			CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT),
 			CAST(value->>8 AS BIGINT) FROM json_each($1)`)
 	loadTallies = either(`INSERT INTO heed_tally (`+tallyNames+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`, insertTallies)
-	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		insertTallies)
+	loadObservations = both(`INSERT INTO heed_observation (cell, id,
+			happened, recorded, source, observation)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT),
+			value->>4, value->>5
 		FROM json_each($1)`)
 	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), '' FROM json_each($1) WHERE true
+			ON CONFLICT DO NOTHING`)
 	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT),
+			CAST(value->>3 AS BIGINT)
 		FROM json_each($1) WHERE true
 		ON CONFLICT DO NOTHING RETURNING id, 0`)
 	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT),
+			value->>5, value->>6
 		FROM json_each($1)
 		WHERE true ON CONFLICT DO NOTHING RETURNING ref, seq`)
-	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder)
+	loadInbox = both(`INSERT INTO heed_inbox
+			(stream, id, topic, happened, payload, due, deliveries, holder)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
 		ON CONFLICT DO NOTHING`)
 
@@ -385,7 +396,8 @@ func (l *loading) record(d *dump.Record) error {
 	}
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
-	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text), string(d.Body))
+	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text),
+		string(d.Body))
 }
 
 const (

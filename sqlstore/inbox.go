@@ -84,7 +84,8 @@ func (s *Inbox) write(ctx context.Context, what string, do func(*tx) error) erro
 // deliveries counts them, and is below zero once the last was given back, so that only that can be rejected, and once.
 var (
 	inboxGiveBack = timed(`UPDATE heed_inbox SET holder = '', deliveries = -abs(deliveries), due = `, ` WHERE stream = $1 AND holder = $2`)
-	inboxPublish  = timed(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder)
+	inboxPublish  = timed(`INSERT INTO heed_inbox
+		(stream, id, topic, happened, payload, due, deliveries, holder)
 		VALUES ($1, $2, $3, $4, $5, `, `, 0, '')
 		ON CONFLICT DO NOTHING`)
 	inboxStreamSpan = both(`SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM heed_inbox`)
@@ -207,7 +208,7 @@ func (s *Inbox) next(ctx context.Context) (stream.Delivery, error) {
 	case err != nil:
 		return nil, err
 	}
-	// If this is no time, the event has none, and whoever applies it decides.
+	// If this is no time, the event has none, and the consumer decides.
 	d.event.At, _ = time.Parse(time.RFC3339Nano, happened)
 	return d, nil
 }

@@ -14,14 +14,16 @@ import (
 )
 
 var (
-	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body, r.id FROM heed_key k JOIN heed_record r ON r.seq = k.seq
+	recordsOfKey = both(`SELECT r.seq, r.at, r.keys, r.body, r.id FROM heed_key k
+		JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) ORDER BY k.at, k.seq LIMIT 100`)
 	dropCellsOf = both(`DELETE FROM heed_cell WHERE (scope = $1 OR item = $1 OR name = $1)
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
 )
 
-// forgetPeople takes people out of all records, and drops the cells of their names that are empty. Their evidence is gone.
+// forgetPeople takes people out of all records, and drops the cells of their names that are empty.
+// Their evidence is gone.
 func (c *change) forgetPeople(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -117,8 +119,9 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 }
 
 var (
-	eventsOfInboxes = both(`SELECT seq, id, topic, payload FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
-	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
+	eventsOfInboxes = both(`SELECT seq, id, topic, payload FROM heed_inbox WHERE seq > $1
+		ORDER BY seq LIMIT 100`)
+	rewriteEvent = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
 )
 
 // forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.

@@ -24,10 +24,12 @@ import (
 const (
 	tallyRows = `SELECT 1, t.cell, t.channel, t.source, c.half_life, ` + tallySums + `
 		FROM `
-	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
+	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision,
+			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
 			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
 		FROM `
-	someTallies  = tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
+	someTallies = tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell
+		WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
 	someRecords  = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
 	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
 	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
@@ -36,7 +38,8 @@ const (
 )
 
 var (
-	readOne = either(tallyRows+`heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1 ORDER BY t.channel, t.source`,
+	readOne = either(tallyRows+`heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1
+		ORDER BY t.channel, t.source`,
 		tallyRows+`heed_tally t`+cellOfTally+` WHERE t.cell = $1 ORDER BY t.channel, t.source`)
 	readFew     = few(tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
 	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
@@ -200,9 +203,11 @@ func (t *tx) reading(refs, cells []string) (q *query, args []any, inOrder bool, 
 }
 
 // recordOf makes a record of its stored row, or an error that names it.
-func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (store.Record, error) {
-	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
-	var err error
+func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (
+	r store.Record, err error,
+) {
+	r = store.Record{Ref: ref, Revision: uint64(revision), At: at.Time()}
+	r.Body = store.Raw([]byte(body))
 	r.Keys, err = keysOf(ref, keys)
 	return r, err
 }
@@ -222,8 +227,9 @@ func keysOf(ref store.Ref, text string) (keys []string, err error) {
 // more keys, all of them are looked up.
 const (
 	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
-	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
-	ofKey        = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
+	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3)
+		AND (r.at, r.seq) < ($4, $5) `
+	ofKey = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) AND (k.at, k.seq) < ($4, $5) `
 	ofKeys = ofKey + `AND NOT EXISTS (SELECT 1 FROM json_each($6) AS other WHERE NOT EXISTS (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `

@@ -30,7 +30,8 @@ var (
 		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = c.cell OFFSET 0) AS t WHERE `+ofLots)
 )
 
-const partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + ` FROM `
+const partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `
+	FROM `
 
 const ofLots = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
 

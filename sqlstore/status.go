@@ -26,8 +26,8 @@ type Status struct {
 
 var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
 
-// Status reads what the database holds. If how a kind of records is kept can't be read, the error is
-// [heed.ErrDamaged] and names the kind.
+// Status reads what the database holds. If how a kind of records is kept can't be read, the error
+// is [heed.ErrDamaged] and names the kind.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	var found Status
 	forgotten, _, erased, err := s.erasure(ctx)

@@ -13,8 +13,10 @@ import (
 )
 
 var (
-	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
-	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
+	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1
+		ORDER BY recorded LIMIT 500`)
+	fullHistory = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h
+		JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
 	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
@@ -30,8 +32,10 @@ var (
 			lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
 		WHERE cell = $5 AND channel = $6 AND source = $7`)
 	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
-	oldRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
+		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true
+			ON CONFLICT DO NOTHING`)
+	oldRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 AND at < $2
+		ORDER BY at, seq LIMIT 500`)
 )
 
 // A sweep does its work in small transactions.
@@ -42,8 +46,8 @@ type sweep struct {
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
-// moment; those for records leave others alone. A row that can't be read stays, and the error names it
-// after all else was done.
+// moment; those for records leave others alone. A row that can't be read stays, and the error names
+// it after all else was done.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -96,7 +96,8 @@ func (d *delta) negate() {
 const (
 	tallyColumns = 18
 	tallyNames   = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source`
+		last_positive, last_negative, last_neutral,
+		lost_positive, lost_negative, lost_neutral, lost_source`
 
 	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
 	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
@@ -115,7 +116,7 @@ func scaled(sum, steps string) string {
 
 // An insertion into heed_tally adds to the tally that is there, if that one is stated at the same
 // landmark. The numbers of others have to be scaled, which takes an engine far longer to prepare:
-// addingToOthers does it in a statement of its own, and changes no other tally.
+// addingToOthers is another statement, which changes no other tally.
 var (
 	addingToKnown = onConflict(`=`, func(sum string) string {
 		return `t.` + sum + ` + excluded.` + sum
@@ -160,11 +161,12 @@ func (d *delta) row(from origin) []any {
 }
 
 // tallySums are the columns of a tally that reads select.
-const tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares, t.n_positive, t.n_negative, t.n_neutral,
-	t.last_positive, t.last_negative, t.last_neutral`
+const tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
+	t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral`
 
 // scanTally scans some columns of one's own, and then tallySums. The landmark is a number of steps.
 func scanTally(scan func(...any) error, t *evidence.Tally, own ...any) error {
 	return scan(append(own, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
-		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)...)
+		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last,
+		&t.Neutral.Last)...)
 }

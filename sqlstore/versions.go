@@ -47,7 +47,8 @@ func (c *change) raised() raises {
 	return all
 }
 
-// rows returns the rows for the database: ref, kind, number. All commits raise versions in the same order.
+// rows returns the rows for the database: ref, kind, number. All commits raise versions in the same
+// order.
 func (all raises) rows() (rows [][]any) {
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		rows = append(rows, []any{hashOfRef(store.Ref{Kind: kind}), kind, all[kind]})

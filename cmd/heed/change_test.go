@@ -162,29 +162,43 @@ func readTexts(t *testing.T, handle *sql.DB, query string) (all []string) {
 	return all
 }
 
-// Cells that are kept with another half-life than the settings say are made anew by one command, also where the settings stay as they are.
+// Cells that are kept with another half-life than the settings say are made anew by one command,
+// also where the settings stay as they are.
 func TestRebuildWithTheSameHalfLife(t *testing.T) {
 	t.Parallel()
-	for part, kind := range map[string]string{"strategy": "models.arm", "confidence": "learning.heuristic", "patterns": "patterns.pattern"} {
+	for part, kind := range map[string]string{
+		"strategy": "models.arm", "confidence": "learning.heuristic", "patterns": "patterns.pattern",
+	} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			db := sqliteFile(t)
 			var before, halfLife []string
 			onFile(t, db, func(handle *sql.DB) {
-				halfLife = readTexts(t, handle, "SELECT DISTINCT half_life FROM heed_cell WHERE kind = '"+kind+"'")
-				before = readTexts(t, handle, "SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1")
+				halfLife = readTexts(t, handle,
+					"SELECT DISTINCT half_life FROM heed_cell WHERE kind = '"+kind+"'")
+				before = readTexts(t, handle,
+					"SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t "+
+						"JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1")
 			})
 			require.Len(t, halfLife, 1)
-			statement(t, db, "UPDATE heed_cell SET half_life = 60000000 WHERE cell = (SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
-			statement(t, db, "UPDATE heed_tally SET landmark = 0 WHERE cell = (SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
+			statement(t, db,
+				"UPDATE heed_cell SET half_life = 60000000 WHERE cell = "+
+					"(SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
+			statement(t, db,
+				"UPDATE heed_tally SET landmark = 0 WHERE cell = "+
+					"(SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
 			found := call{args: at(db, "doctor")}.run(t)
 			require.Contains(t, found.out, "cells of kind "+kind+" are kept with 2 different half-lives")
-			r := call{args: []string{"--db", db, "rebuild", part, "--half-life", halfLife[0] + "us", "--yes", "--reason", "x"}}.run(t)
+			r := call{args: []string{"--db", db, "rebuild", part, "--half-life", halfLife[0] + "us",
+				"--yes", "--reason", "x"}}.run(t)
 			require.Zero(t, r.code, r.err)
 			onFile(t, db, func(handle *sql.DB) {
-				assert.Equal(t, before, readTexts(t, handle, "SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1"))
+				assert.Equal(t, before, readTexts(t, handle,
+					"SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t "+
+						"JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1"))
 			})
-			assert.NotContains(t, call{args: at(db, "doctor", "--deep")}.run(t).out, "different half-lives")
+			assert.NotContains(t, call{args: at(db, "doctor", "--deep")}.run(t).out,
+				"different half-lives")
 		})
 	}
 }

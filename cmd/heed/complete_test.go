@@ -52,7 +52,9 @@ func TestCompletion(t *testing.T) {
 		{"forget ", ""},       // whose names are nobody's business
 		{"completion ", "bash zsh fish"},
 		{"--db /nowhere strategy show ", ""},
-		{"nonsense nonsense ", "overview strategy confidence patterns rules explain traces mcp serve demo forget audit doctor rebuild migrate replay backup export import completion"},
+		{"nonsense nonsense ",
+			"overview strategy confidence patterns rules explain traces mcp serve " +
+				"demo forget audit doctor rebuild migrate replay backup export import completion"},
 	} {
 		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...), env: []string{"HEED_DB=" + db}}.run(t)
 		assert.Zero(t, r.code, r.err)

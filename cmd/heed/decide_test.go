@@ -48,7 +48,8 @@ var stillOpen = keepOpen("2026-01-15")
 
 // keepOpen is one for proposals that would expire on a day.
 func keepOpen(day string) string {
-	return `UPDATE heed_record SET body = replace(body, '"expires_at":"` + day + `', '"expires_at":"` + longAfter(day) + `') WHERE kind = 'feedback.proposal'`
+	return `UPDATE heed_record SET body = replace(body, '"expires_at":"` + day +
+		`', '"expires_at":"` + longAfter(day) + `') WHERE kind = 'feedback.proposal'`
 }
 
 // longAfter is the same day of a year that the tests do not live to see.

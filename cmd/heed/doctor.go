@@ -13,7 +13,7 @@ import (
 )
 
 type doctorCommand struct {
-	Deep bool `help:"Have the database compare indexes with tables, too, and compare rows that belong together. It takes longer."`
+	Deep bool `help:"Compare indexes with tables, and rows that belong together. It takes longer."`
 }
 
 // A diagnosis is what doctor has found.
@@ -143,7 +143,8 @@ func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 			if !sound(&part.Tally) && !wrong[part.Cell] {
 				wrong[part.Cell] = true
 				c := part.Cell
-				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: restore the store from a copy",
+				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: "+
+					"restore the store from a copy",
 					c.Kind, c.Scope, c.Item, c.Name)
 			}
 			if part.Tally.Last() > limit {

@@ -149,22 +149,30 @@ func TestDoctorFindsFaults(t *testing.T) {
 		says            string
 	}{
 		{"sums that can't be", "UPDATE heed_tally SET reward = mass + 1 WHERE mass > 1", failed, "fault: "},
-		{"two half-lives", "UPDATE heed_cell SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
+		{"two half-lives",
+			"UPDATE heed_cell SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'",
+			done, "warning: cells of kind models.arm"},
 		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1", failed, "fault: not everything can be read"},
-		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'", failed, "fault: record tests-first of patterns.pattern is damaged"},
+		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",
+			failed, "fault: record tests-first of patterns.pattern is damaged"},
 		{"a kind that can't be read", "UPDATE heed_kind SET kind = '{' WHERE name = 'decision.trace'", failed, `fault: sqlstore: status: damaged record: how records of kind "decision.trace" are kept`},
 		{"no such table", "DROP TABLE heed_record", failed, "fault: the table heed_record is missing"},
 		{"no table of versions", "DROP TABLE heed_store", failed, "fault: the table heed_store is missing"},
-		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1", done, "of the ids longer than 30 days: does the host call Sweep"},
-		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'", done, "of decision.trace longer than 1 day: does the host call Sweep"},
+		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1", done,
+			"of the ids longer than 30 days: does the host call Sweep"},
+		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'",
+			done, "of decision.trace longer than 1 day: does the host call Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "UPDATE heed_store SET version = 99", failed, "use a newer heed"},
 		{"older tables", "UPDATE heed_store SET version = 2", failed,
 			"made by an earlier layout, version 2,"},
-		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body) VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
+		{"a relay that sleeps", `INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+			VALUES ('e', 'stream.outbox', 'e', 1, 1, 'null',
 			'{"id":"e","topic":"t","at":"2026-01-01T00:00:00Z"}')`, done, "does a relay run?"},
-		{"a consumer that fails", `INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder)
-			VALUES ('inbox', 'e', 't', '2026-01-01T00:00:00Z', 1767225600000000, 9, '')`, done, "delivered 9 times"},
+		{"a consumer that fails",
+			`INSERT INTO heed_inbox (stream, id, topic, happened, due, deliveries, holder)
+			VALUES ('inbox', 'e', 't', '2026-01-01T00:00:00Z', 1767225600000000, 9, '')`, done,
+			"delivered 9 times"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db := sqliteFile(t)
@@ -186,12 +194,15 @@ func TestDoctorFindsFaults(t *testing.T) {
 		assert.Contains(t, whole.out, "Nothing is wrong.")
 	}
 	statement(t, db, "UPDATE heed_tally SET n_positive = n_positive + 1 WHERE cell = "+
-		"(SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND item = 'contracts' AND name = 'small')")
+		"(SELECT cell FROM heed_cell WHERE kind = 'models.arm' "+
+		"AND item = 'contracts' AND name = 'small')")
 	found := readOf[diagnosis](t, failed, "--db", db, "doctor", "--deep").Findings
 	require.Len(t, found, 1)
 	assert.Equal(t, "fault", found[0].Level)
-	assert.Regexp(t, `^the sums of cell \S+ \(models.arm, .*law.*, contracts, small\) do not count the observations of its history: `+
-		`restore the store from a copy$`, found[0].Text)
+	assert.Regexp(t,
+		`^the sums of cell \S+ \(models.arm, .*law.*, contracts, small\) do not count `+
+			`the observations of its history: `+
+			`restore the store from a copy$`, found[0].Text)
 	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z", "doctor"}}.run(t)
 	assert.Zero(t, later.code)
 	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
@@ -214,7 +225,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		require.NoError(t, rows.Err())
 	})
 	require.Greater(t, len(kinds), 8)
-	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged, as heed has not written what is in there`)
+	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged, as heed has not written`)
 	for _, body := range []string{"x", "[7]"} {
 		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE kind NOT LIKE 'heed.%'")
 		var named []string
@@ -232,7 +243,9 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for _, body := range []string{"x", "[7]"} {
-		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')")
+		statement(t, db,
+			"UPDATE heed_record SET body = '"+body+"' WHERE id IN "+
+				"('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')")
 		for command, what := range map[string]string{
 			"confidence greet-by-name": "heuristic greet-by-name", "confidence pin greet-by-name --yes --reason x": "heuristic greet-by-name",
 			"patterns tests-first": "pattern tests-first", "rules show 7d0c2b13-rule": "proposal 7d0c2b13-rule",
@@ -250,7 +263,9 @@ func TestListsNameWhatCantBeRead(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule')")
-	for list, id := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule"} {
+	for list, id := range map[string]string{
+		"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule",
+	} {
 		all := call{args: at(db, strings.Fields(list)...)}.run(t)
 		assertFails(t, all, failed, `"`+id+`"`, "damaged record", "see heed doctor")
 	}

@@ -171,7 +171,8 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	doc := map[string]any{
 		"version": 6, "now": 5, "traced": 1, "ids": []string{"id"},
 		"parts": []string{"k7", "new"}, "absent": []string{"absent"},
-		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7}, {"new", 0, 0, 5, "kind", "s7", "new", "n", 9}},
+		"cells": [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7}, {"new", 0, 0, 5, "kind", "s7",
+			"new", "n", 9}},
 		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 		"history":  [][]any{{"k7", "id", 5, "", "{}"}},
 		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}"}},

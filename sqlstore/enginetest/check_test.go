@@ -30,9 +30,12 @@ func TestCheckComparesRows(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		}
 		for _, test := range []struct{ change, back, fault string }{
-			{"heed_tally SET n_positive = 2", "heed_tally SET n_positive = 1", "do not count the observations of its history"},
-			{"heed_tally SET cell = cell || 'x'", "heed_tally SET cell = substr(cell, 1, 22)", "has sums, and is missing"},
-			{"heed_observation SET cell = cell || 'x'", "heed_observation SET cell = substr(cell, 1, 22)", "has a history, and is missing"},
+			{"heed_tally SET n_positive = 2", "heed_tally SET n_positive = 1",
+				"do not count the observations of its history"},
+			{"heed_tally SET cell = cell || 'x'", "heed_tally SET cell = substr(cell, 1, 22)",
+				"has sums, and is missing"},
+			{"heed_observation SET cell = cell || 'x'",
+				"heed_observation SET cell = substr(cell, 1, 22)", "has a history, and is missing"},
 			{"heed_key SET at = at + 1", "heed_key SET at = at - 1", "has keys, and is missing"},
 		} {
 			tx, err := handle.BeginTx(ctx, nil)
@@ -76,12 +79,13 @@ func TestCheckOfTheServer(t *testing.T) {
 		require.NoError(t, err)
 	}()
 	assert.NotContains(t, check(), "amcheck")
-	// An index that lacks the rows of the table.
+	// An index that lacks rows of the table.
+	const ofIndex = "WHERE indexrelid = to_regclass('heed_id_recorded')"
 	for _, statement := range []string{
 		"INSERT INTO heed_id (id, recorded, traced) VALUES ('x', 1, 1)",
-		"UPDATE pg_index SET indisvalid = false, indisready = false WHERE indexrelid = to_regclass('heed_id_recorded')",
+		"UPDATE pg_index SET indisvalid = false, indisready = false " + ofIndex,
 		"INSERT INTO heed_id (id, recorded, traced) VALUES ('y', 2, 1)",
-		"UPDATE pg_index SET indisvalid = true, indisready = true WHERE indexrelid = to_regclass('heed_id_recorded')",
+		"UPDATE pg_index SET indisvalid = true, indisready = true " + ofIndex,
 	} {
 		_, err := handle.Exec(statement)
 		require.NoError(t, err)
@@ -99,7 +103,8 @@ func TestALostConnectionBesideSums(t *testing.T) {
 	st := open(t, handle, at.dialect)
 	policies := map[string]evidence.Policy{arm.Kind: {HalfLife: time.Minute}}
 	add := func(id string, at time.Time) error {
-		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, at)}, Policies: policies})
+		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, at)},
+			Policies: policies})
 		return err
 	}
 	require.NoError(t, add("1", time.Now().Add(-1000*time.Minute)))

@@ -23,7 +23,8 @@ var floorRows = []string{
 		VALUES ($1, 'arm', 's', $2, 'a', 0, 0, 0, CAST($3 AS BIGINT))
 		ON CONFLICT DO NOTHING`,
 	`INSERT INTO heed_tally (cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-			last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source)
+			last_positive, last_negative, last_neutral,
+			lost_positive, lost_negative, lost_neutral, lost_source)
 		VALUES ($1, '', '', 0, 0.8, 0.64, 0.6, 0.45, 1, 0, 0, CAST($2 AS BIGINT), 0, 0, 0, 0, 0, 0)
 		ON CONFLICT (cell, channel, source) DO UPDATE SET mass = heed_tally.mass + excluded.mass, squares = heed_tally.squares + excluded.squares,
 			reward = heed_tally.reward + excluded.reward, reward_squares = heed_tally.reward_squares + excluded.reward_squares,

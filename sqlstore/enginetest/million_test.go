@@ -24,7 +24,8 @@ import (
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
 	columns := "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
-		"last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source"
+		"last_positive, last_negative, last_neutral, " +
+		"lost_positive, lost_negative, lost_neutral, lost_source"
 	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot"
 	write := func(table, columns string, rows [][]any) {
 		if dialect == sqlstore.Postgres {
@@ -50,7 +51,8 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1),
 			})
 			tallies = append(tallies, []any{
-				key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0, 0, 0,
+				key, "", "", 0, 1.0, 1.0, float64(good), float64(good), good, 1 - good, 0, 1, 1, 0, 0, 0,
+				0, 0,
 			})
 		}
 		if len(cells) >= 100_000 || i == items-1 {

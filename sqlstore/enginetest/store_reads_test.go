@@ -128,14 +128,16 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// A row that can't be decoded is a typed error wherever it is read or would have to change. A commit or
-// a sweep that meets it leaves it as it is, and other rows are read as before.
+// A row that can't be decoded is a typed error wherever it is read or would have to change. A
+// commit or a sweep that meets it leaves it as it is, and other rows are read as before.
 func TestUndecodableRows(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, now := at.handle(t), time.Now()
-		st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return now }})
+		st, err := sqlstore.Open(ctx, handle, at.dialect,
+			sqlstore.Config{Now: func() time.Time { return now }})
 		require.NoError(t, err)
-		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Limits: store.Limits{For: time.Hour}}))
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note",
+			Limits: store.Limits{For: time.Hour}}))
 		for i := range 3 {
 			require.NoError(t, commits(noted(fmt.Sprint(i)))(st))
 		}
@@ -151,7 +153,8 @@ func TestUndecodableRows(t *testing.T) {
 		_, err = gather(st.Find(ctx, store.Query{Kind: "note"}))
 		isDamaged(err, `the keys of record "1" of kind "note"`)
 		var s store.Snapshot
-		isDamaged(st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "1"}}), `record "1" of kind "note"`)
+		isDamaged(st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "1"}}),
+			`record "1" of kind "note"`)
 		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{{Kind: "note", ID: "2"}}))
 		isDamaged(commits(store.Batch{Retract: []string{"1"}})(st), "observation 2")
 		isDamaged(st.Dump(ctx, io.Discard), "observation 2")
@@ -164,7 +167,8 @@ func TestUndecodableRows(t *testing.T) {
 		now = now.Add(40 * 24 * time.Hour)
 		for range 2 {
 			isDamaged(st.Sweep(ctx, now), "observation 2")
-			for table, left := range map[string]int{"heed_observation": 3, "heed_id": 0, "heed_record WHERE kind = 'note'": 0} {
+			for table, left := range map[string]int{"heed_observation": 3, "heed_id": 0,
+				"heed_record WHERE kind = 'note'": 0} {
 				var n int
 				require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
 				assert.Equal(t, left, n, table)
@@ -176,8 +180,8 @@ func TestUndecodableRows(t *testing.T) {
 	})
 }
 
-// Forget takes a person out of all records that name them, or changes nothing and names the record that
-// can't be decoded.
+// Forget takes a person out of all records that name them, or changes nothing and names the record
+// that can't be decoded.
 func TestForgetUndecodable(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -185,12 +189,14 @@ func TestForgetUndecodable(t *testing.T) {
 		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Decided: []string{"by"}}))
 		for _, id := range []string{"1", "2"} {
 			require.NoError(t, commits(store.Batch{Records: []store.Record{{
-				Ref: store.Ref{Kind: "note", ID: id}, At: time.Now(), Keys: []string{store.PersonKey("ann")},
+				Ref: store.Ref{Kind: "note", ID: id}, At: time.Now(),
+				Keys: []string{store.PersonKey("ann")},
 				Body: store.Of(map[string]string{"by": "ann"}),
 			}}})(st))
 		}
 		naming := func() (n int) {
-			require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_record WHERE body LIKE '%ann%'").Scan(&n))
+			require.NoError(t,
+				handle.QueryRow("SELECT count(*) FROM heed_record WHERE body LIKE '%ann%'").Scan(&n))
 			return n
 		}
 		damage(t, handle, `UPDATE heed_record SET body = '{"by":"ann"' WHERE id = '2'`)
