@@ -97,7 +97,7 @@ func TestOneStatementCommits(t *testing.T) {
 	assert.True(t, commit(map[string]int{"BEGIN": 1, "heed_commit": 1}, store.Batch{ID: "batch"}).Duplicate)
 	assert.Equal(t, []store.Ref{first.Records[0].Ref}, commit(one, store.Batch{Records: noted("1").Records}).Left)
 
-	first.Observations = nil
+	first.Observations, first.PartsOf = nil, nil
 	found := statementsOf(driver, func() { require.ErrorIs(t, commits(first)(st), heed.ErrConflict) })
 	assert.Positive(t, found["SELECT"], "the steps tell that there is such a record")
 	_, err := handle.Exec("DROP FUNCTION heed_commit")
