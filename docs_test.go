@@ -19,7 +19,7 @@ import (
 )
 
 // The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter, docs/X.md of adapter/X, is left to a test of the
-// adapter: see internal/adaptertest.
+// adapter: see adapter/internal/adaptertest.
 //
 //   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
 //   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name

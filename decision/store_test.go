@@ -20,14 +20,14 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A world is a store that can fail, with an answer of a heuristic and one of the model.
 type world struct {
 	c  *clock
-	st *failing.Store
+	st *storetest.Failing
 	n  int // of answers
 }
 
@@ -36,7 +36,7 @@ const counted = "host.counted" // what a host counts in the same step
 func newWorld(t *testing.T) *world {
 	c := &clock{}
 	c.Advance(time.Hour)
-	w := &world{c: c, st: &failing.Store{Store: newStore(c.Now)}}
+	w := &world{c: c, st: &storetest.Failing{Store: newStore(c.Now)}}
 	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann", Candidates: candidates(0.9)})
 	require.NoError(t, err)
 	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2"})
@@ -220,7 +220,7 @@ func TestEveryCallMayFail(t *testing.T) {
 			require.Positive(t, w.st.Calls(), "it does not use the store")
 			after := w.state(t)
 			reached := 0
-			failing.Every(func(at int, late bool) bool {
+			storetest.FailEach(func(at int, late bool) bool {
 				w := newWorld(t)
 				call := u.of(t, w)
 				w.st.Fail(at, late)
@@ -234,7 +234,7 @@ func TestEveryCallMayFail(t *testing.T) {
 				if err == nil && late && state == after {
 					return true // the call had an error of its own, which the method expects
 				}
-				require.ErrorIs(t, err, failing.ErrFailed, "call %d, late: %v", at, late)
+				require.ErrorIs(t, err, storetest.ErrFailed, "call %d, late: %v", at, late)
 				if state != before {
 					require.Equal(t, after, state, "call %d, late: %v", at, late)
 				}

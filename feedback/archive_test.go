@@ -17,8 +17,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // full is a world with something of everything.
@@ -232,8 +232,8 @@ func TestImportRefusesFileByFile(t *testing.T) {
 func TestAnImportThatWasCutShortGoesOn(t *testing.T) {
 	files := tree(t, full(t).export())
 	runs := 0
-	failing.Every(func(at int, late bool) bool {
-		st := &failing.Store{Store: newStore(t, nil)}
+	storetest.FailEach(func(at int, late bool) bool {
+		st := &storetest.Failing{Store: newStore(t, nil)}
 		w := newWorld(t, feedback.Config{Store: st, NewID: ids("into-")})
 		st.Fail(at, late)
 		_, _ = w.Import(ctx, files, "igor", "x")

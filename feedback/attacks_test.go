@@ -14,20 +14,20 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A victim is a service without an authorizer, and with a rule, "Be brief", which paul proposed and cleo and dan approved. Its
 // store fails where a test says so.
 type victim struct {
 	*world
-	fails *failing.Store
+	fails *storetest.Failing
 	rule  feedback.Rule
 }
 
 func newVictim(t *testing.T) *victim {
 	now := &clock{}
-	st := &failing.Store{Store: newStore(t, now.Now)}
+	st := &storetest.Failing{Store: newStore(t, now.Now)}
 	v := &victim{world: newWorld(t, feedback.Config{Store: st, Now: now.Now}), fails: st}
 	v.clock = now
 	v.rule = v.activate(rule("Be brief"))
@@ -181,13 +181,13 @@ var attacks = []struct {
 	{"nobody", "reads the active rules, which fails, and takes that for no contradictions", func(v *victim) error {
 		p, last := v.review(v.propose("mallory", rule("Do not be brief")), approve, "eve", v.rule.ID)
 		require.NoError(v.t, last)
-		failing.Every(func(at int, late bool) bool {
+		storetest.FailEach(func(at int, late bool) bool {
 			v.fails.Fail(at, late)
 			_, err := v.review(p, approve, "dan")
 			failed := v.fails.Failed()
 			v.fails.Fail(0, false)
 			if failed {
-				require.ErrorIs(v.t, err, failing.ErrFailed)
+				require.ErrorIs(v.t, err, storetest.ErrFailed)
 			}
 			last = err
 			return failed
@@ -196,13 +196,13 @@ var attacks = []struct {
 	}, "Do not be brief"},
 	{"nobody", "edits a proposal while the store fails, and loses it", func(v *victim) error {
 		p := v.propose("mallory", rule("Say thank you"))
-		failing.Every(func(at int, late bool) bool {
+		storetest.FailEach(func(at int, late bool) bool {
 			v.fails.Fail(at, late)
 			_, err := v.rules.Propose(ctx, feedback.Submission{Draft: rule("Say please"), Replaces: p.ID, Actor: "eve", Reason: "x"})
 			failed := v.fails.Failed()
 			v.fails.Fail(0, false)
 			if failed {
-				require.ErrorIs(v.t, err, failing.ErrFailed)
+				require.ErrorIs(v.t, err, storetest.ErrFailed)
 			}
 			require.Len(v.t, v.proposals(feedback.StatePending), 1, "the old version or the new one waits")
 			return failed && v.pending().ID == p.ID

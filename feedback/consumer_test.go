@@ -14,7 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -194,11 +194,11 @@ func TestConsumerGoesOnWhenEvaluationFails(t *testing.T) {
 }
 
 func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil)}
 	w := newWorld(t, feedback.Config{Store: st})
 	st.Fail(1, false)
 	q := &queue{messages: [][]byte{message("1", "ann", "x")}}
-	assert.ErrorIs(t, w.consume(q, &dead{}, nil), failing.ErrFailed)
+	assert.ErrorIs(t, w.consume(q, &dead{}, nil), storetest.ErrFailed)
 	assert.Zero(t, q.acked)
 	q.fail = errors.New("broker")
 	assert.ErrorIs(t, w.consume(q, &dead{}, nil), q.fail)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A fault is a call of a method, in a world that is made for it, while one call of the store fails.
@@ -465,9 +465,9 @@ func TestAFailingStoreLosesNothing(t *testing.T) {
 	}
 }
 
-func (f *fault) world(t *testing.T) (*world, *failing.Store) {
+func (f *fault) world(t *testing.T) (*world, *storetest.Failing) {
 	now := &clock{}
-	st := &failing.Store{Store: newStore(t, now.Now)}
+	st := &storetest.Failing{Store: newStore(t, now.Now)}
 	cfg := f.cfg
 	cfg.Store, cfg.Now = st, now.Now
 	w := newWorld(t, cfg)
@@ -486,7 +486,7 @@ func (f *fault) run(t *testing.T) {
 	f.check(t, err)
 	after := healthy.summary(f)
 	runs := 0
-	failing.Every(func(at int, late bool) bool {
+	storetest.FailEach(func(at int, late bool) bool {
 		w, st := f.world(t)
 		st.Fail(at, late)
 		_, err := f.call(w)
@@ -498,7 +498,7 @@ func (f *fault) run(t *testing.T) {
 		runs++
 		where := fmt.Sprintf("call %d, after its effect: %v", at, late)
 		if !f.quiet || err != nil {
-			require.ErrorIs(t, err, failing.ErrFailed, where)
+			require.ErrorIs(t, err, storetest.ErrFailed, where)
 		}
 		w.checkPrompts()
 		left := w.summary(f)
@@ -598,7 +598,7 @@ func (w *world) summary(f *fault) string {
 }
 
 func TestTheErrorOfAStoreIsNoAnswer(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil)}
 	w := newWorld(t, feedback.Config{Store: st})
 	for name, call := range map[string]func() error{
 		"feedback": func() error { _, err := w.Feedback(ctx, "x"); return err },
@@ -608,7 +608,7 @@ func TestTheErrorOfAStoreIsNoAnswer(t *testing.T) {
 		assert.ErrorIs(t, call(), heed.ErrNotFound, name)
 		st.Fail(1, false)
 		err := call()
-		assert.ErrorIs(t, err, failing.ErrFailed, name)
+		assert.ErrorIs(t, err, storetest.ErrFailed, name)
 		assert.NotErrorIs(t, err, heed.ErrNotFound, name)
 		st.Fail(0, false)
 	}
@@ -616,15 +616,15 @@ func TestTheErrorOfAStoreIsNoAnswer(t *testing.T) {
 
 // A service that can't read its settings, or keep them, is none.
 func TestNewNeedsItsStore(t *testing.T) {
-	failing.Every(func(at int, late bool) bool {
-		st := &failing.Store{Store: newStore(t, nil), At: at, After: late}
+	storetest.FailEach(func(at int, late bool) bool {
+		st := &storetest.Failing{Store: newStore(t, nil), At: at, After: late}
 		_, err := feedback.New(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Quorum: 3}})
 		failed := st.Failed()
 		if !failed {
 			require.NoError(t, err)
 			return false
 		}
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		s, err := feedback.Open(ctx, feedback.Config{Store: st})
 		if errors.Is(err, heed.ErrNotFound) {
 			return true

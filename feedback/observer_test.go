@@ -12,7 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // notices is what an observer was told.
@@ -148,9 +148,9 @@ func TestTheObserverIsToldOfAmbiguousFeedback(t *testing.T) {
 
 // TestTheObserverIsToldOfASweepThatFails, and in which part: nobody reads what heed.Run returns.
 func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil)}
 	w, n := watched(t, feedback.Config{Store: st})
-	failing.Every(func(at int, after bool) bool {
+	storetest.FailEach(func(at int, after bool) bool {
 		if after {
 			return true
 		}
@@ -163,10 +163,10 @@ func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
 			assert.Empty(t, told)
 			return false
 		}
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		require.Len(t, told, 1)
 		assert.Equal(t, "sweep", told[0].What)
-		assert.ErrorIs(t, told[0].Err, failing.ErrFailed)
+		assert.ErrorIs(t, told[0].Err, storetest.ErrFailed)
 		assert.Regexp(t, "^feedback: sweep: (expire|flush|measure): ", err.Error())
 		return true
 	})

@@ -14,9 +14,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // notes are records of a host.
@@ -26,10 +26,10 @@ var notes = store.View[string]{
 }
 
 // noting has a store that counts, and keeps records of the host.
-func noting(t *testing.T) (*world, *failing.Store) {
+func noting(t *testing.T) (*world, *storetest.Failing) {
 	sound := newStore(t, nil)
 	require.NoError(t, sound.Declare(ctx, notes.Kind))
-	st := &failing.Store{Store: sound}
+	st := &storetest.Failing{Store: sound}
 	return newWorld(t, feedback.Config{Store: st, Now: time.Now}), st
 }
 
@@ -90,7 +90,7 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 // Whichever call of the store fails, all of the step is kept or none of it.
 func TestAStepFailsAsAWhole(t *testing.T) {
 	runs := 0
-	failing.Every(func(at int, effect bool) bool {
+	storetest.FailEach(func(at int, effect bool) bool {
 		w, st := noting(t)
 		f := w.correction("ann", long)
 		st.Fail(at, effect)
@@ -99,7 +99,7 @@ func TestAStepFailsAsAWhole(t *testing.T) {
 			return false
 		}
 		runs++
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		st.Fail(0, false)
 		_, err = w.Feedback(ctx, f.ID)
 		assert.Equal(t, noted(t, st) == "x", err == nil, "call %d, with its effect: %t", at, effect)
@@ -253,7 +253,7 @@ func TestARestorationContradictsWhatItNames(t *testing.T) {
 // A reviewer is not shown a draft that the store never had: Authorize gets the stored draft.
 func TestDraftsThatWereNotStoredAreForgotten(t *testing.T) {
 	sound := newStore(t, nil)
-	st := &failing.Store{Store: sound}
+	st := &storetest.Failing{Store: sound}
 	var asked *feedback.Draft
 	w := newWorld(t, feedback.Config{
 		Store: st, Now: time.Now, NewID: func() string { return "same" },
@@ -266,7 +266,7 @@ func TestDraftsThatWereNotStoredAreForgotten(t *testing.T) {
 	st.Fail(2, false) // the commit
 	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Never stored"), Actor: "paul",
 		Reason: "x"})
-	require.ErrorIs(t, err, failing.ErrFailed)
+	require.ErrorIs(t, err, storetest.ErrFailed)
 	st.Fail(0, false)
 	ids := 0
 	other := newWorld(t, feedback.Config{Store: st, Now: time.Now, NewID: func() string {

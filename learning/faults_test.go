@@ -13,9 +13,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A deed is a call of a method, with what has to be there before it.
@@ -214,9 +214,9 @@ func TestFaults(t *testing.T) {
 			require.NoError(t, d.call(good))
 			after := good.meaning()
 			calls := 0
-			failing.Every(func(at int, late bool) bool {
+			storetest.FailEach(func(at int, late bool) bool {
 				f := d.stage(t)
-				st := &failing.Store{Store: f.store.Store}
+				st := &storetest.Failing{Store: f.store.Store}
 				f.store.Store = st
 				st.Fail(at, late)
 				err := d.call(f)
@@ -228,7 +228,7 @@ func TestFaults(t *testing.T) {
 				}
 				calls++
 				where := fmt.Sprintf("call %d, after its effect: %v", at, late)
-				assert.ErrorIs(t, err, failing.ErrFailed, where)
+				assert.ErrorIs(t, err, storetest.ErrFailed, where)
 				now := f.meaning()
 				if now != after {
 					assert.Equal(t, before, now, where)

@@ -14,10 +14,10 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // TestAnotherModuleFindsWhatWaits lets one module show answers, and another on the same store hear the reactions. That is a second process, or
@@ -199,7 +199,7 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	for _, waiting := range []int{10, 1000} {
 		f := crowded(t, learning.Config{})
-		counting := &failing.Store{Store: f.store.Store}
+		counting := &storetest.Failing{Store: f.store.Store}
 		f.fill(waiting, "")
 		f.fill(waiting, "mine")
 		f.store.Store = counting
@@ -326,7 +326,7 @@ func TestASweepOfMany(t *testing.T) {
 	f := crowded(t, learning.Config{})
 	f.fill(1000, "")
 	f.clock.Advance(time.Minute)
-	counting := &failing.Store{Store: f.store.Store}
+	counting := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = counting
 	assert.Len(t, f.sweep(), 1000)
 	assert.LessOrEqual(t, counting.Calls(), 15)

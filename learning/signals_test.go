@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A happening is something that becomes of one answer, at a time after it was shown.
@@ -121,14 +121,14 @@ func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, la
 	f := newFixture(t, l.config(), "h")
 	f.store.forgets = true
 	f.clock.Advance(100 * time.Second)
-	st := &failing.Store{Store: f.store.Store}
+	st := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = st
 	both := []*learning.Module{f.Module, f.another(l.config()).Module}
 	l.begin(t, f.Module)
 	st.Fail(failAt, late)
 	for i := range all {
 		err := all[i].do(both[modules[i]], l)
-		if errors.Is(err, failing.ErrFailed) {
+		if errors.Is(err, storetest.ErrFailed) {
 			err = all[i].do(both[modules[i]], l)
 		}
 		require.NoError(t, err, all[i])

@@ -14,10 +14,10 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // step1 runs a step about one answer, as a caller that keeps the records does.
@@ -250,7 +250,7 @@ func TestStepsAreTheMethods(t *testing.T) {
 func TestAStepIsOneReadAndOneCommit(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
-	counting := &failing.Store{Store: f.store.Store}
+	counting := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = counting
 	view := f.Answers()
 	require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {

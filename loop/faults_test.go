@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -26,7 +26,7 @@ import (
 type workshop struct {
 	*world
 	kept  *memstore.Store
-	fails *failing.Store
+	fails *storetest.Failing
 	plan  loop.Plan // of an event "p" that waits for a model's answer
 }
 
@@ -34,7 +34,7 @@ func newWorkshop(t *testing.T) *workshop {
 	c := &clock{now: start}
 	kept, err := memstore.New(memstore.Config{Now: c.Now})
 	require.NoError(t, err)
-	w := &workshop{kept: kept, fails: &failing.Store{Store: kept}}
+	w := &workshop{kept: kept, fails: &storetest.Failing{Store: kept}}
 	w.world = newWorld(t, loop.Config{
 		Store: w.fails, Arms: []loop.Arm{{ID: "only"}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
@@ -171,14 +171,14 @@ func TestTheNthStoreCallFails(t *testing.T) {
 			whole := newWorkshop(t)
 			require.NoError(t, f.call(whole))
 			want := whole.state()
-			failing.Every(func(at int, after bool) bool {
+			storetest.FailEach(func(at int, after bool) bool {
 				w := newWorkshop(t)
 				w.fails.Fail(at, after)
 				err := f.call(w)
 				failed := w.fails.Failed()
 				w.fails.Fail(0, false)
 				if failed {
-					require.ErrorIs(t, err, failing.ErrFailed, "call %d, after %v", at, after)
+					require.ErrorIs(t, err, storetest.ErrFailed, "call %d, after %v", at, after)
 				}
 				for range 2 {
 					require.NoError(t, f.call(w), "call %d, after %v", at, after)

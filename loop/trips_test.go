@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // approved proposes a rule and has it approved.
@@ -42,7 +42,7 @@ func approved(t testing.TB, f *feedback.Service, text string) string {
 // Prepare makes one call of the store, which reads all that it needs, and another one for a
 // session's first choice.
 func TestPrepareIsOneCallOfTheStore(t *testing.T) {
-	counted := &failing.Store{Store: new(memstore.Store)}
+	counted := &storetest.Failing{Store: new(memstore.Store)}
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
 	_, err := w.Teach(ctx, loop.Lessons{
 		Heuristics: []learning.Heuristic{rotating},

@@ -16,16 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A shaky is a world whose store fails when it is told to.
 type shaky struct {
 	*world
-	failing *failing.Store
+	failing *storetest.Failing
 	sound   *memstore.Store
 }
 
@@ -35,7 +35,7 @@ func newShaky(t testing.TB) *shaky {
 	c := &clock{}
 	sound := newStore(t, c.Now)
 	require.NoError(t, sound.Declare(ctx, notes.Kind))
-	fails := &failing.Store{Store: sound}
+	fails := &storetest.Failing{Store: sound}
 	w := newWorld(t, patterns.Config{Store: fails, Now: c.Now})
 	w.clock = c
 	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "nobody has tried it"})
@@ -256,7 +256,7 @@ func sweepFaults(t *testing.T, name string, call call) {
 	after := sound.state()
 	reads := reflect.DeepEqual(before, after)
 	runs := 0
-	failing.Every(func(at int, effect bool) bool {
+	storetest.FailEach(func(at int, effect bool) bool {
 		s := newShaky(t)
 		s.failing.Fail(at, effect)
 		got, err := call(s)
@@ -264,7 +264,7 @@ func sweepFaults(t *testing.T, name string, call call) {
 			return false
 		}
 		runs++
-		require.ErrorIs(t, err, failing.ErrFailed, "call %d, with its effect: %t, answered %v", at, effect, got)
+		require.ErrorIs(t, err, storetest.ErrFailed, "call %d, with its effect: %t, answered %v", at, effect, got)
 		s.failing.Fail(0, false)
 		state := s.state()
 		if inSteps[name] == "" && !slices.Equal(state, before) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A witness keeps what an observer is told.
@@ -165,7 +165,7 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 func TestObserverIsToldOfFailures(t *testing.T) {
 	gone := errors.New("the index is gone")
 	c := &clock{}
-	st := &failing.Store{Store: newStore(t, c.Now)}
+	st := &storetest.Failing{Store: newStore(t, c.Now)}
 	w, told := observed(t, patterns.Config{Store: st, Now: c.Now, Similar: func(context.Context, string, int) ([]patterns.Precedent, error) {
 		return nil, gone
 	}})
@@ -173,7 +173,7 @@ func TestObserverIsToldOfFailures(t *testing.T) {
 	require.ErrorIs(t, err, gone)
 	assert.Equal(t, []heed.Notice{heed.Failed{Component: component, At: start, What: "similar", Err: gone}}, told.since())
 	st.Fail(1, false)
-	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), failing.ErrFailed)
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), storetest.ErrFailed)
 	all := told.since()
 	require.Len(t, all, 1)
 	assert.Equal(t, "sweep", all[0].(heed.Failed).What)

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // A recorder that has made many plans makes the next one as one that has just begun, whatever it or
@@ -125,7 +125,7 @@ func TestPlansOfManyAreOfNow(t *testing.T) {
 
 // TestAPlanIsOneRead, if nothing has changed.
 func TestAPlanIsOneRead(t *testing.T) {
-	counted := &failing.Store{Store: newStore(t, nil)}
+	counted := &storetest.Failing{Store: newStore(t, nil)}
 	w := newWorld(t, patterns.Config{Store: counted})
 	w.feedPattern("p", patterns.Helpful, 5, 0)
 	plan := func() int {

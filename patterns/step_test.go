@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // notes are records of a host.
@@ -29,7 +29,7 @@ var notes = store.View[string]{
 
 // An outcome, an error and a host's record are one read and one commit.
 func TestRecordInAStepOfTheHost(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil)}
 	require.NoError(t, st.Declare(ctx, notes.Kind))
 	w := newWorld(t, patterns.Config{Store: st})
 	o := bad("p")
@@ -139,7 +139,7 @@ func TestAConflictRunsTheStepAgain(t *testing.T) {
 
 // A plan and the errors of a task are read together with what the host reads.
 func TestPlanInReadsWithTheHost(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil)}
 	require.NoError(t, st.Declare(ctx, notes.Kind))
 	w := newWorld(t, patterns.Config{Store: st})
 	w.feedPattern("p", patterns.Helpful, 5, 0)

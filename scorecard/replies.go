@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/replies"
+	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/scorecard/internal/card"
 )
 
@@ -45,7 +45,7 @@ func predicted(read func(ctx context.Context, reply string) (decision.Prediction
 		r.Values = map[string]float64{accepted: 0, outside: 0}
 		readable, correct := 0, 0
 		for _, around := range card.Pick(s, outer[:1], outer) {
-			for _, reply := range replies.All() {
+			for _, reply := range llmtest.Replies() {
 				if reply.Exact && around != outer[0] {
 					continue
 				}

@@ -19,9 +19,9 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
@@ -32,7 +32,7 @@ type workshop struct {
 	t     *testing.T
 	clock *clock
 	kept  *memstore.Store
-	store *failing.Store
+	store *storetest.Failing
 	cfg   strategy.Config
 	*strategy.Learner
 
@@ -47,7 +47,7 @@ type workshop struct {
 func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 	w := &workshop{t: t, clock: &clock{}, stream: &memstore.Stream{}}
 	w.kept = newStore(t, w.clock.Now)
-	w.store = &failing.Store{Store: w.kept}
+	w.store = &storetest.Failing{Store: w.kept}
 	ids := byte(0)
 	cfg.Now, cfg.Store, cfg.Seed, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), "heed.strategy"
 	cfg.NewID = func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} }
@@ -353,7 +353,7 @@ var fallibles = []fallible{
 	{method: "FindSession", call: func(w *workshop) (string, error) { return asText(w.FindSession(ctx, "judged", w.clock.Now())) }},
 	{method: "Find", call: func(w *workshop) (string, error) { // and that there is none
 		r, err := w.Find(ctx, "now", "unknown", w.clock.Now())
-		if errors.Is(err, failing.ErrFailed) {
+		if errors.Is(err, storetest.ErrFailed) {
 			return "", err
 		}
 		return asText(r, nil)
@@ -413,7 +413,7 @@ func failEveryCall(t *testing.T, cfg strategy.Config, f fallible) {
 	if f.twice == "" {
 		last = settled(t, cfg, f)
 	}
-	failing.Every(func(at int, late bool) bool {
+	storetest.FailEach(func(at int, late bool) bool {
 		w := newWorkshop(t, cfg)
 		w.store.Fail(at, late)
 		got, err := f.call(w)
@@ -424,7 +424,7 @@ func failEveryCall(t *testing.T, cfg strategy.Config, f fallible) {
 		if err == nil {
 			require.Equal(t, want, got, where)
 		} else {
-			require.ErrorIs(t, err, failing.ErrFailed, where)
+			require.ErrorIs(t, err, storetest.ErrFailed, where)
 		}
 		require.InDeltaSlice(t, means(t, w.again(), itemI), means(t, w.Learner, itemI), 1e-9, where)
 		require.InDeltaSlice(t, means(t, w.again(), strategy.Query{Item: "new", Category: "c"}),

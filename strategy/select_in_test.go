@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -85,7 +85,7 @@ func TestAStepDrawsTheSame(t *testing.T) {
 
 // TestTripsOfSteps counts what a step reads and writes to choose and to credit.
 func TestTripsOfSteps(t *testing.T) {
-	st := &failing.Store{Store: newStore(t, (&clock{}).Now)}
+	st := &storetest.Failing{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st})
 	choose(t, l, strategy.Query{Item: "i"}) // it loads the segment
 	trips := func(read, commit int, q strategy.Query) {

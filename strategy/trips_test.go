@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/strategy/injection"
@@ -27,7 +27,7 @@ func TestRoundTrips(t *testing.T) {
 	for _, unrecorded := range []bool{false, true} {
 		for _, pooling := range poolings {
 			c := &clock{}
-			st := &failing.Store{Store: newStore(t, c.Now)}
+			st := &storetest.Failing{Store: newStore(t, c.Now)}
 			cfg := strategy.Config{
 				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: "heed.strategy",
 				Arms: injection.Arms(injection.Config{}),
@@ -83,7 +83,7 @@ func TestRoundTrips(t *testing.T) {
 // All outcomes of a consumed event and the end of its session are one commit.
 func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}
-	st := &failing.Store{Store: newStore(t, c.Now)}
+	st := &storetest.Failing{Store: newStore(t, c.Now)}
 	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Topic: "heed.strategy"})
 	a := attribution.Report{Session: "s", Ended: true}
 	for _, item := range []string{"i", "j", "k"} {

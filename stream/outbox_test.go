@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -124,17 +124,17 @@ func (p publish) Publish(_ context.Context, e stream.Event) error { return p(e) 
 
 // TestRelayLosesNothing lets each call of the store fail: an event is published once or more, and never taken out before.
 func TestRelayLosesNothing(t *testing.T) {
-	failing.Every(func(n int, after bool) bool {
+	storetest.FailEach(func(n int, after bool) bool {
 		var st memstore.Store
 		put(t, &st, "a", "b")
-		broken := &failing.Store{Store: &st, At: n, After: after}
+		broken := &storetest.Failing{Store: &st, At: n, After: after}
 		to := &sink{}
 		_, err := stream.Relay(t.Context(), broken, to)
 		if !broken.Failed() {
 			require.NoError(t, err)
 			return false
 		}
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		_, err = stream.Relay(t.Context(), &st, to)
 		require.NoError(t, err)
 		require.Subset(t, to.ids, []string{"a", "b"})

@@ -180,7 +180,7 @@ func importable(dir string) bool {
 
 // suite reports whether a directory has code of tests that is shared.
 func suite(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "internal/storemodel" || dir == "internal/rulemodel"
+	return strings.HasSuffix(dir, "test")
 }
 
 // above reports whether a package stands on the others, which a host may use without it.

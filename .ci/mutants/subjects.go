@@ -52,7 +52,7 @@ var subjects = []subject{
 			"cells", "engine", "history", "known", "records", "table", "timeline", "txn",
 			"txn_forget", "txn_taking",
 		},
-		[]string{"memstore", "store/storetest", "internal/dump"},
+		[]string{"memstore", "store/storetest", "internal/dump", engines},
 	},
 	{
 		"sqlstore",

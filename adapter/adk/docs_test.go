@@ -16,8 +16,8 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed/adapter/adk"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/adapter/eino"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/adapter/genkit"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/strategy"

@@ -15,9 +15,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/genkit"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"

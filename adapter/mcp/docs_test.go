@@ -3,7 +3,7 @@ package mcp_test
 import (
 	"testing"
 
-	"github.com/heedhq/heed/internal/adaptertest"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 )
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/mcp.md") }

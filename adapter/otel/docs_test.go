@@ -10,8 +10,8 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/otel"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"

@@ -14,16 +14,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/scores"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/adaptertest"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var (
@@ -175,8 +175,8 @@ func TestEachOnce(t *testing.T) {
 
 // Whichever call of the store fails, the grade counts once it comes again, and once.
 func TestAProcessThatEndsInBetween(t *testing.T) {
-	failing.Every(func(at int, after bool) bool {
-		own := &failing.Store{Store: &memstore.Store{}}
+	storetest.FailEach(func(at int, after bool) bool {
+		own := &storetest.Failing{Store: &memstore.Store{}}
 		agent := newAgent(t, own, "one")
 		taker := newTaker(t, agent)
 		r := scores.Grade{ID: "r", Answer: "one", Name: "helpful", Value: of(1)}

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/watermill"
-	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 	"github.com/heedhq/heed/stream/streamtest"

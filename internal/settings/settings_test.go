@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var now = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
@@ -137,18 +137,18 @@ func TestSettingsAtRead(t *testing.T) {
 // opening again comes to the same.
 func TestOpenThatFails(t *testing.T) {
 	reached := 0
-	failing.Every(func(at int, after bool) bool {
+	storetest.FailEach(func(at int, after bool) bool {
 		var st memstore.Store
 		_, err := host{Threshold: 0.9}.open(&st, defaults)
 		require.NoError(t, err)
-		broken := &failing.Store{Store: &st, At: at, After: after}
+		broken := &storetest.Failing{Store: &st, At: at, After: after}
 		_, err = host{Threshold: 0.4}.open(broken, defaults)
 		if !broken.Failed() {
 			require.NoError(t, err)
 			return false
 		}
 		reached++
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		_, err = host{Threshold: 0.4}.open(&st, defaults)
 		require.NoError(t, err)
 		require.Len(t, audit(t, &st), 1)

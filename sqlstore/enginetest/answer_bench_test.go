@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // answerEngines are the engines that the benchmarks of package loop run on. A nil place is memory.
@@ -91,7 +91,7 @@ func answerEvent(domain string, n int) loop.Event {
 // An answering agent counts what its calls cost.
 type answering struct {
 	*loop.Agent
-	calls      *failing.Store
+	calls      *storetest.Failing
 	statements atomic.Int64
 	at         place
 	watch      *sql.DB // a second handle, which reads the figures; nil in memory
@@ -100,7 +100,7 @@ type answering struct {
 }
 
 func newAnswering(b *testing.B, of func(testing.TB) place, lessons loop.Lessons) *answering {
-	a := &answering{calls: &failing.Store{Store: new(memstore.Store)}}
+	a := &answering{calls: &storetest.Failing{Store: new(memstore.Store)}}
 	if of != nil {
 		a.at = of(b)
 		driver, handle := hookedAt(b, a.at)

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/storemodel"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -26,21 +25,27 @@ func TestStoresAgree(t *testing.T) {
 		places[i].store(t, sqlstore.Config{}) // which makes the tables
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		m := storemodel.New()
+		m := &storeModel{now: modelStart}
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
 		memory := func() store.Store {
-			st, err := memstore.New(memstore.Config{Now: m.Time, HistoryPerCell: perCell, HistoryFor: storemodel.HistoryFor, IDsFor: 1000 * storemodel.HistoryFor})
+			st, err := memstore.New(memstore.Config{
+				Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor,
+				IDsFor: 1000 * historyFor,
+			})
 			require.NoError(t, err)
 			return st
 		}
-		m.Add(memory(), func(s store.Store) store.Store { return s }, memory)
+		m.add(memory(), func(s store.Store) store.Store { return s }, memory)
 		for i, at := range places {
 			var own *sql.DB
 			open := func() store.Store {
 				var err error
 				own, err = at.open()
 				require.NoError(t, err)
-				st, err := sqlstore.Open(ctx, own, at.dialect, sqlstore.Config{Now: m.Time, HistoryPerCell: perCell, HistoryFor: storemodel.HistoryFor, IDsFor: 1000 * storemodel.HistoryFor})
+				st, err := sqlstore.Open(ctx, own, at.dialect, sqlstore.Config{
+					Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor,
+					IDsFor: 1000 * historyFor,
+				})
 				require.NoError(t, err)
 				return st
 			}
@@ -49,13 +54,13 @@ func TestStoresAgree(t *testing.T) {
 				return open()
 			}
 			wipe(t, handles[i])
-			m.Add(open(), reopen, func() store.Store {
+			m.add(open(), reopen, func() store.Store {
 				wipe(t, handles[i])
 				return reopen(nil)
 			})
 			defer func() { require.NoError(t, own.Close()) }()
 		}
-		m.Run(t)
+		m.run(t)
 		for i, at := range places {
 			faults, _, err := sqlstore.Check(ctx, handles[i], at.dialect, true)
 			require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/pgserver"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
 var (

@@ -9,19 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // TestPrepareIsTwoRoundTrips in a database, and knows what another process has done a moment before.
 func TestPrepareIsTwoRoundTrips(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		const text = "The disk of db-1 is full and its logs have grown"
-		counted := &failing.Store{Store: at.store(t, sqlstore.Config{})}
+		counted := &storetest.Failing{Store: at.store(t, sqlstore.Config{})}
 		a := prepares(t, counted)
 		other := prepares(t, at.store(t, sqlstore.Config{}))
 		_, err := other.Teach(ctx, loop.Lessons{

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/pgserver"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/strategy"
 )
 

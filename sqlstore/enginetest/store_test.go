@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/storemodel"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -71,7 +70,7 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 				var written []store.Record
 				for i := range n {
 					written = append(written, store.Record{
-						Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i)}, At: storemodel.Start, Keys: []string{"all", fmt.Sprint("one=", i)}, Body: store.Of(i),
+						Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i)}, At: modelStart, Keys: []string{"all", fmt.Sprint("one=", i)}, Body: store.Of(i),
 					})
 				}
 				_, err := before.Commit(ctx, store.Batch{Records: written})

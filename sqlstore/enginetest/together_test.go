@@ -21,7 +21,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/storemodel"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -311,7 +310,7 @@ func (p *plan) fill(t testing.TB, st store.Store) store.Batch {
 		r := noted(p.update).Records[0]
 		var s store.Snapshot
 		require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{r.Ref}))
-		r.Revision, r.Body, r.At = s.Records[0].Revision, store.Of(b.ID+"!"), storemodel.Start
+		r.Revision, r.Body, r.At = s.Records[0].Revision, store.Of(b.ID+"!"), modelStart
 		b.Records = append(slices.Clone(b.Records), r)
 	}
 	return b
@@ -324,7 +323,7 @@ func randomPlan(rng *rand.Rand) (p plan) {
 		p.batch.ID = some("batch", 60)
 	}
 	for range rng.IntN(4) {
-		o := observe(some("o", 150), storemodel.Start)
+		o := observe(some("o", 150), modelStart)
 		o.Cell.Item, o.Weight, o.Reward = some("item", 2), float64(1+rng.IntN(3))/4, float64(rng.IntN(3))/2
 		p.batch.Observations = append(p.batch.Observations, o)
 	}
@@ -337,7 +336,7 @@ func randomPlan(rng *rand.Rand) (p plan) {
 	switch rng.IntN(5) {
 	case 0:
 		r := noted(some("note", 40)).Records[0]
-		r.At, r.Revision = storemodel.Start, []uint64{0, store.Once}[rng.IntN(2)]
+		r.At, r.Revision = modelStart, []uint64{0, store.Once}[rng.IntN(2)]
 		p.batch.Records = append(p.batch.Records, r)
 	case 1:
 		p.update = some("note", 40)
@@ -389,7 +388,7 @@ func stateOf(t testing.TB, st store.Store) string {
 // replay makes calls in memory, those of a round by the revisions that there are before it, and returns the last round's answers and
 // what there is in the end.
 func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
-	st, err := memstore.New(memstore.Config{Now: func() time.Time { return storemodel.Start }})
+	st, err := memstore.New(memstore.Config{Now: func() time.Time { return modelStart }})
 	require.NoError(t, err)
 	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note"}))
 	for _, round := range past {
@@ -416,7 +415,7 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 		c.driver, c.handle = hookedAt(t, at)
 		defer func() { require.NoError(t, c.handle.Close()) }()
 		var err error
-		c.Store, err = sqlstore.Open(ctx, c.handle, at.dialect, sqlstore.Config{NoCache: true, Now: func() time.Time { return storemodel.Start }})
+		c.Store, err = sqlstore.Open(ctx, c.handle, at.dialect, sqlstore.Config{NoCache: true, Now: func() time.Time { return modelStart }})
 		require.NoError(t, err)
 		require.NoError(t, c.Declare(ctx, store.Kind{Name: "note"}))
 		rng := rand.New(rand.NewPCG(5, 6))

@@ -20,11 +20,10 @@ import (
 // A reference is a store without any cleverness. It keeps everything in plain lists and maps under one lock, copies all of it
 // before each commit, and adds up all observations when it is asked.
 type reference struct {
-	options    storetest.Options
-	perCell    int           // observations of a cell in the history
-	historyFor time.Duration // 0: for good
-	file       *file
-	kinds      map[string]store.Kind
+	options storetest.Options
+	perCell int // observations of a cell in the history
+	file    *file
+	kinds   map[string]store.Kind
 }
 
 // A file is what remains of a reference that is closed.
@@ -47,9 +46,8 @@ type state struct {
 // A seen is an observation that counts, or would but for its weight or a restart.
 type seen struct {
 	evidence.Observation
-	order    int
-	recorded time.Time
-	history  bool
+	order   int
+	history bool
 }
 
 type written struct {
@@ -66,7 +64,9 @@ func newReference(o storetest.Options, perCell int) *reference {
 
 // reopen returns the same store as another program has it.
 func (r *reference) reopen() *reference {
-	return &reference{options: r.options, perCell: r.perCell, historyFor: r.historyFor, kinds: make(map[string]store.Kind), file: r.file}
+	return &reference{
+		options: r.options, perCell: r.perCell, kinds: make(map[string]store.Kind), file: r.file,
+	}
 }
 
 func (s *state) clone() state {
@@ -297,7 +297,7 @@ func (r *reference) observe(s *state, b *store.Batch, receipt *store.Receipt) er
 		}
 		s.cells[o.Cell] = wanted
 		s.known[o.ID] = true
-		s.seen = append(s.seen, seen{o, s.next(), r.options.Now(), true})
+		s.seen = append(s.seen, seen{o, s.next(), true})
 		r.trim(s, o.Cell)
 	}
 	return nil
@@ -546,13 +546,6 @@ func (r *reference) Sweep(ctx context.Context, now time.Time) error {
 	if clock := r.options.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	r.file.mu.Lock()
-	for i := range r.file.seen {
-		if o := &r.file.seen[i]; r.historyFor > 0 && o.recorded.Before(now.Add(-r.historyFor)) {
-			o.history = false
-		}
-	}
-	r.file.mu.Unlock()
 	for _, k := range r.kinds {
 		var all []store.Record
 		for found, err := range r.Find(ctx, store.Query{Kind: k.Name}) {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/money"
 )
@@ -413,7 +413,7 @@ func TestAStepSharesTheSame(t *testing.T) {
 	cfg := strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}
 	var choices [2]strategy.Choice
 	for i := range choices {
-		st := &failing.Store{Store: &memstore.Store{}}
+		st := &storetest.Failing{Store: &memstore.Store{}}
 		cfg.Store, cfg.Seed = st, rand.NewPCG(1, 2)
 		l, err := strategy.New(ctx, cfg)
 		require.NoError(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
 )
@@ -245,8 +245,8 @@ func TestProcessesLearnTogether(t *testing.T) {
 
 // TestAStoreThatFails changes nothing, and the vectors count when it works again.
 func TestAStoreThatFails(t *testing.T) {
-	failing.Every(func(at int, after bool) bool {
-		st := &failing.Store{Store: newStore(t)}
+	storetest.FailEach(func(at int, after bool) bool {
+		st := &storetest.Failing{Store: newStore(t)}
 		p := newPartition(t, partition.Config{Store: st, Clusters: 3})
 		require.NoError(t, p.FitVectors(ctx, topics(60, 1, 0, 1)))
 		see(t, p, topics(40, 2, 0, 1, 2))
@@ -256,7 +256,7 @@ func TestAStoreThatFails(t *testing.T) {
 			require.NoError(t, err)
 			return false
 		}
-		require.ErrorIs(t, err, failing.ErrFailed)
+		require.ErrorIs(t, err, storetest.ErrFailed)
 		require.NoError(t, p.Sweep(ctx, start))
 		assert.GreaterOrEqual(t, p.Version(), uint64(2))
 		assert.Equal(t, 3, distinct(items(t, p, 0, 1, 2)))

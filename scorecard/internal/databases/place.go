@@ -20,9 +20,9 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	_ "modernc.org/sqlite"                   // the driver "sqlite"
 
-	"github.com/heedhq/heed/internal/pgserver"
 	"github.com/heedhq/heed/scorecard/internal/card"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
 // The engines, with their drivers.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/pgserver"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/scorecard/internal/card"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )

@@ -1,4 +1,4 @@
-package failing_test
+package storetest_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/failing"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var ctx = context.Background()
@@ -24,7 +24,9 @@ func (f *fake) Commit(context.Context, ...store.Batch) ([]store.Receipt, error) 
 	return make([]store.Receipt, 1), nil
 }
 func (f *fake) Declare(context.Context, ...store.Kind) error { f.effects++; return nil }
-func (f *fake) Read(context.Context, *store.Snapshot, []evidence.Cell, []store.Ref, ...store.Query) error {
+func (f *fake) Read(
+	context.Context, *store.Snapshot, []evidence.Cell, []store.Ref, ...store.Query,
+) error {
 	f.effects++
 	return nil
 }
@@ -75,12 +77,12 @@ func TestStoreFailsOneCall(t *testing.T) {
 		func(s store.Store) error { _, err := drain(s.History(ctx, evidence.Cell{})); return err },
 	}
 	runs := 0
-	failing.Every(func(at int, after bool) bool {
+	storetest.FailEach(func(at int, after bool) bool {
 		runs++
 		f := &fake{}
-		s := &failing.Store{Store: f, At: at, After: after}
+		s := &storetest.Failing{Store: f, At: at, After: after}
 		for i, call := range calls {
-			assert.Equal(t, i+1 == at, errors.Is(call(s), failing.ErrFailed), "call %d of %d", i+1, at)
+			assert.Equal(t, i+1 == at, errors.Is(call(s), storetest.ErrFailed), "call %d of %d", i+1, at)
 		}
 		want := len(calls)
 		if s.Failed() && !after {
@@ -95,10 +97,10 @@ func TestStoreFailsOneCall(t *testing.T) {
 }
 
 func TestAnIteratorFailsAfterAllItsValues(t *testing.T) {
-	s := &failing.Store{Store: &fake{}, At: 1, After: true}
+	s := &storetest.Failing{Store: &fake{}, At: 1, After: true}
 	n, err := drain(s.Scopes(ctx, ""))
 	assert.Equal(t, 2, n)
-	assert.ErrorIs(t, err, failing.ErrFailed)
+	assert.ErrorIs(t, err, storetest.ErrFailed)
 	for range s.Scopes(ctx, "") {
 		break // ends early
 	}
@@ -106,5 +108,5 @@ func TestAnIteratorFailsAfterAllItsValues(t *testing.T) {
 	assert.Zero(t, s.Calls())
 	n, err = drain(s.Scopes(ctx, ""))
 	assert.Zero(t, n)
-	assert.ErrorIs(t, err, failing.ErrFailed)
+	assert.ErrorIs(t, err, storetest.ErrFailed)
 }

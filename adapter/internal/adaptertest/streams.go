@@ -15,15 +15,24 @@ import (
 // patience is how long EachCounts waits for anything.
 const patience = 30 * time.Second
 
-// EachCounts publishes reports, each twice, while four workers of an [attribution.Consumer] read them, and checks that each counts exactly once. before is
-// called with the number of the publication that comes next, and may stop the broker and start it again. A publication that fails is tried again.
-func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, reports int, before func(publication int)) {
+// EachCounts publishes reports, each twice, while four workers of an [attribution.Consumer] read
+// them, and checks that each counts exactly once. before is called with the number of the
+// publication that comes next, and may stop the broker and start it again. A publication that fails
+// is tried again.
+func EachCounts(
+	t *testing.T, source stream.Source, sink stream.Sink, reports int,
+	before func(publication int),
+) {
 	t.Helper()
-	learner, err := strategy.New(t.Context(), strategy.Config{Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	learner, err := strategy.New(t.Context(), strategy.Config{
+		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := attribution.New(attribution.Config{Learner: learner, Stream: source, DeadLetters: &memstore.Stream{}, Workers: 4})
+	consumer, err := attribution.New(attribution.Config{
+		Learner: learner, Stream: source, DeadLetters: &memstore.Stream{}, Workers: 4,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +45,8 @@ func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, reports in
 		before(i)
 		session := fmt.Sprint("session ", i%reports)
 		if i < reports {
-			if _, err := learner.Select(ctx, strategy.Query{Session: session, Item: "reply"}); err != nil {
+			_, err := learner.Select(ctx, strategy.Query{Session: session, Item: "reply"})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,8 +55,14 @@ func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, reports in
 	settled := func(c attribution.Counts) bool {
 		return c.Outcomes == uint64(reports) && c.Duplicates >= uint64(reports)
 	}
-	for until := time.Now().Add(patience); !settled(consumer.Counts()) && time.Now().Before(until); { //nolint:forbidigo // a broker has a clock of its own
-		time.Sleep(10 * time.Millisecond)
+	waited := time.NewTimer(patience) // a broker has its own clock
+	defer waited.Stop()
+	for late := false; !late && !settled(consumer.Counts()); {
+		select {
+		case <-waited.C:
+			late = true
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -62,7 +78,7 @@ func publish(t *testing.T, sink stream.Sink, session string) {
 	t.Helper()
 	event, err := attribution.Report{
 		Session: session, Items: []attribution.Worth{{Item: "reply", Activated: true, Value: 0.5}},
-	}.Event(session, time.Now()) //nolint:forbidigo // after the choice, which has the learner's own clock
+	}.Event(session, time.Now()) //nolint:forbidigo // the learner made the choice by its own clock
 	if err != nil {
 		t.Fatal(err)
 	}

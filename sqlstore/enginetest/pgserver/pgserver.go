@@ -18,8 +18,8 @@ import (
 // ErrNone means that PostgreSQL is not installed.
 var ErrNone = errors.New("PostgreSQL is not installed: set HEED_POSTGRES_DSN, or install it")
 
-// A Server is a private cluster of PostgreSQL, of binaries that are installed. PostgreSQL refuses to run as root: a root gives
-// the cluster to the user postgres or nobody.
+// A Server is a private cluster of PostgreSQL, run by binaries that are installed. PostgreSQL
+// refuses to run as root, so root gives the cluster to the user "postgres".
 type Server struct {
 	bin, dir string
 	options  string
@@ -27,7 +27,8 @@ type Server struct {
 	attr     *syscall.SysProcAttr
 }
 
-// New makes a cluster in a directory of its own and starts it with command line options of postgres. Close it after use.
+// New makes a cluster in a new directory and starts it with command line options of postgres. Close
+// it after use.
 func New(options string) (*Server, error) {
 	s := &Server{options: options}
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
@@ -54,7 +55,9 @@ func New(options string) (*Server, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	if err := s.run("initdb", "-D", s.data(), "-U", "heed", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
+	err = s.run("initdb", "-D", s.data(), "-U", "heed", "-A", "trust", "-E", "UTF8", "--locale=C",
+		"--no-sync")
+	if err != nil {
 		return nil, err
 	}
 	return s, s.Start()
@@ -97,9 +100,10 @@ func (s *Server) run(name string, args ...string) error {
 
 // Start starts the server after a Stop.
 func (s *Server) Start() error {
-	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 %s",
-		s.port, s.options)
-	return s.run("pg_ctl", "-D", s.data(), "-w", "-l", filepath.Join(s.dir, "log"), "-o", options, "start")
+	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= "+
+		"-c max_connections=200 %s", s.port, s.options)
+	log := filepath.Join(s.dir, "log")
+	return s.run("pg_ctl", "-D", s.data(), "-w", "-l", log, "-o", options, "start")
 }
 
 // Stop stops the server in a mode of pg_ctl: "fast", or "immediate", which is as a crash.

@@ -1,90 +1,90 @@
-// Package rulemodel checks the gate of package feedback: it does what people might do in two services over one store, and
-// compares what then is with a plain model of the rules. Tests of feedback and of stores use it.
-package rulemodel
+package feedback_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
+
+// Several people act in two services over one store, with failures in between. The result is that
+// of the table in docs/rules.md.
+func TestTheGateIsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &reviewModel{now: start, state: reviewState{rules: map[int]ruleModel{}}}
+		st, err := memstore.New(memstore.Config{Now: m.time})
+		require.NoError(t, err)
+		m.run(t, st)
+	})
+}
 
 var (
-	ctx    = context.Background()
-	people = []string{"ann", "bob", "cleo", "dan", "eve"}
+	modelPeople = []string{"ann", "bob", "cleo", "dan", "eve"}
 	// The first two contradict each other. The evidence says the third.
-	texts   = []string{"Name the database", "Do not name the database", "Be brief"}
-	authors = []string{"ann", "bob"}
+	modelTexts   = []string{"Name the database", "Do not name the database", "Be brief"}
+	modelAuthors = []string{"ann", "bob"}
 )
 
-const (
-	day = 24 * time.Hour
-	ttl = 7 // days
-)
-
-// A Model is two services over one store, with what should be there.
-type Model struct {
+// A reviewModel is two services over one store, with what should be there.
+type reviewModel struct {
 	now      time.Time
 	days     int
 	gate     feedback.Gate
 	services []*feedback.Service
-	stores   []*failing.Store
-	state    state
+	stores   []*storetest.Failing
+	state    reviewState
 }
 
-// New returns a model without a store.
-func New() *Model {
-	return &Model{now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), state: state{rules: map[int]rule{}}}
-}
-
-// Now is the clock of the stores and of the services. It moves on whenever it is read.
-func (m *Model) Now() time.Time {
+// time is the clock of the stores and of the services. It moves on whenever it is read.
+func (m *reviewModel) time() time.Time {
 	m.now = m.now.Add(time.Microsecond)
 	return m.now
 }
 
-// state is what should be there. Proposals are named by their order, and rules by their proposals.
-type state struct {
-	proposals []proposal
-	rules     map[int]rule
+// A reviewState is what should be there. Proposals are named by their order, and rules by their
+// proposals.
+type reviewState struct {
+	proposals []proposalModel
+	rules     map[int]ruleModel
 }
 
-type proposal struct {
+type proposalModel struct {
 	text                     string
 	change                   feedback.RuleChange
 	of, supersedes, previous int // -1: none
 	evidence                 bool
 	writers, authors         []string
 	proposer, decider        string
-	approvals                []approval
+	approvals                []approvalModel
 	status                   feedback.State
 	created                  int // the day
 }
 
-type approval struct {
+type approvalModel struct {
 	who  string
 	over []int
 }
 
-type rule struct {
+type ruleModel struct {
 	text             string
 	status           feedback.State
 	pinned           bool
 	writers, authors []string
 }
 
-func (s state) clone() state {
+func (s reviewState) clone() reviewState {
 	s.proposals = slices.Clone(s.proposals)
 	for i := range s.proposals {
 		s.proposals[i].approvals = slices.Clone(s.proposals[i].approvals)
@@ -93,51 +93,59 @@ func (s state) clone() state {
 	return s
 }
 
-func (s state) String() string {
+func (s reviewState) String() string {
 	var lines []string
 	for i, p := range s.proposals {
-		lines = append(lines, fmt.Sprintf("%d %q %s of %d supersedes %d writers %v authors %v %s %v", i, p.text, p.change, p.of,
-			p.supersedes, sorted(p.writers), sorted(p.authors), p.status, p.approvals))
+		lines = append(lines, fmt.Sprintf(
+			"%d %q %s of %d supersedes %d writers %v authors %v %s %v",
+			i, p.text, p.change, p.of, p.supersedes, sorted(p.writers), sorted(p.authors), p.status,
+			p.approvals))
 	}
 	for _, i := range slices.Sorted(maps.Keys(s.rules)) {
-		lines = append(lines, fmt.Sprint("rule ", i, " ", s.rules[i].status, " pinned ", s.rules[i].pinned))
+		r := s.rules[i]
+		lines = append(lines, fmt.Sprint("rule ", i, " ", r.status, " pinned ", r.pinned))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// An act is what a person does, and what should come of it: another state, or a refusal, which may leave another state too.
-type act struct {
+// A modelAct is what a person does, and what should come of it: another state, or a refusal, which
+// may leave another state too.
+type modelAct struct {
 	do   func(*feedback.Service) error
-	want func(s *state) (refused bool)
+	want func(s *reviewState) (refused bool)
 }
 
-// Run opens the services over one store, which each reaches by a handle of its own, and has people act at random. It fails the
-// test where something else is there than the model says, or in prompts.
-func (m *Model) Run(t *rapid.T, handles ...store.Store) {
+// run opens two services over a store and has people act at random. It fails the test where
+// something else is there than the model says, or in prompts.
+func (m *reviewModel) run(t *rapid.T, st store.Store) {
 	m.gate.Quorum = rapid.IntRange(1, 3).Draw(t, "quorum")
 	m.gate.Outsiders = rapid.IntRange(1, m.gate.Quorum).Draw(t, "outsiders")
 	m.gate.PerProposer, m.gate.PerAgent, m.gate.Pending = 1000, 1000, 1000
 	n := 0
-	for _, handle := range handles {
-		st := &failing.Store{Store: handle}
+	for range 2 {
+		st := &storetest.Failing{Store: st}
 		s, err := feedback.New(ctx, feedback.Config{
-			Store: st, Gate: m.gate, Now: m.Now, NewID: func() string { n++; return fmt.Sprint("n", n) },
+			Store: st, Gate: m.gate, Now: m.time, NewID: func() string { n++; return fmt.Sprint("n", n) },
 		})
 		require.NoError(t, err)
 		m.services, m.stores = append(m.services, s), append(m.stores, st)
 	}
-	for i, who := range authors {
+	for i, who := range modelAuthors {
 		_, err := m.services[0].Record(ctx, feedback.Feedback{
-			ID: fmt.Sprint("d", i), Gate: "g", Agent: "prd", Decision: feedback.Rejected, Reviewer: who, At: m.now, Summary: texts[2],
+			ID: fmt.Sprint("d", i), Gate: "g", Agent: "prd", Decision: feedback.Rejected,
+			Reviewer: who, At: m.now, Summary: modelTexts[2],
 		})
 		require.NoError(t, err)
 	}
-	acts := map[string]func(*rapid.T){"wait": func(*rapid.T) { m.now, m.days = m.now.Add(day), m.days+1 }}
-	for name, draw := range map[string]func(*rapid.T, ids) act{
-		"propose": m.propose, "edit": m.edit, "approve": m.approve, "approve too": m.approve, "approve again": m.approve, "reject": m.reject,
-		"take out": m.takeOut, "change": m.changeRule, "change too": m.changeRule,
+	acts := map[string]func(*rapid.T){
+		"wait": func(*rapid.T) { m.now, m.days = m.now.Add(day), m.days+1 },
+	}
+	for name, draw := range map[string]func(*rapid.T, seenModel) modelAct{
+		"propose": m.propose, "edit": m.edit, "approve": m.approve, "approve too": m.approve,
+		"approve again": m.approve, "reject": m.reject, "take out": m.takeOut,
+		"change": m.changeRule, "change too": m.changeRule,
 	} {
 		acts[name] = func(t *rapid.T) { m.step(t, draw(t, m.read(t))) }
 	}
@@ -147,7 +155,7 @@ func (m *Model) Run(t *rapid.T, handles ...store.Store) {
 }
 
 // step lets somebody act in one of the services, whose store may fail one call.
-func (m *Model) step(t *rapid.T, a act) {
+func (m *reviewModel) step(t *rapid.T, a modelAct) {
 	if a.do == nil {
 		return
 	}
@@ -155,13 +163,14 @@ func (m *Model) step(t *rapid.T, a act) {
 	st := m.stores[at]
 	before, after := m.state.clone(), m.state.clone()
 	refused := a.want(&after)
-	st.Fail(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}).Draw(t, "fails"), rapid.Bool().Draw(t, "late"))
+	fails := rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+	st.Fail(fails.Draw(t, "fails"), rapid.Bool().Draw(t, "late"))
 	err := a.do(m.services[at])
 	failed := st.Failed()
 	st.Fail(0, false)
 	there := m.read(t).state.String()
 	if failed {
-		require.ErrorIs(t, err, failing.ErrFailed, "a failure is never an answer")
+		require.ErrorIs(t, err, storetest.ErrFailed, "a failure is never an answer")
 		require.Contains(t, []string{before.String(), after.String()}, there)
 		if there == before.String() {
 			after = before
@@ -177,8 +186,9 @@ func (m *Model) step(t *rapid.T, a act) {
 	m.checkPrompts(t)
 }
 
-// checkPrompts checks that each service puts just the active rules into prompts, the pinned ones first.
-func (m *Model) checkPrompts(t *rapid.T) {
+// checkPrompts checks that each service puts just the active rules into prompts, the pinned ones
+// first.
+func (m *reviewModel) checkPrompts(t *rapid.T) {
 	seen := m.read(t)
 	for _, s := range m.services {
 		in, err := s.Rules().Inject(ctx, "prd", "", "")
@@ -201,7 +211,7 @@ func rank(pinned bool) int {
 	return 1
 }
 
-func (s *state) active() (all []int) {
+func (s *reviewState) active() (all []int) {
 	for i, r := range s.rules {
 		if r.status == feedback.StateActive {
 			all = append(all, i)
@@ -211,31 +221,39 @@ func (s *state) active() (all []int) {
 	return all
 }
 
-// ids are the proposals and rules that are there.
-type ids struct {
-	state     state
+// A seenModel has the proposals and rules that are there.
+type seenModel struct {
+	state     reviewState
 	proposals []feedback.Proposal // in their order
 	index     map[string]int
 	rules     map[int]feedback.Rule
 }
 
 // read reads all that is there.
-func (m *Model) read(t *rapid.T) ids {
+func (m *reviewModel) read(t *rapid.T) seenModel {
 	r := m.services[0].Rules()
 	proposals, _, err := r.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
-	slices.SortFunc(proposals, func(a, b feedback.Proposal) int { return a.Created.Compare(b.Created) })
-	seen := ids{state: state{rules: map[int]rule{}}, proposals: proposals, index: map[string]int{"": -1}, rules: map[int]feedback.Rule{}}
+	slices.SortFunc(proposals, func(a, b feedback.Proposal) int {
+		return a.Created.Compare(b.Created)
+	})
+	seen := seenModel{
+		state: reviewState{rules: map[int]ruleModel{}}, proposals: proposals,
+		index: map[string]int{"": -1}, rules: map[int]feedback.Rule{},
+	}
 	for i, p := range proposals {
 		seen.index[p.ID] = i
 	}
 	for _, p := range proposals {
-		is := proposal{text: p.Text, change: p.Change, of: seen.index[p.Of], supersedes: -1, writers: p.Writers, authors: p.Authors, status: p.Status}
+		is := proposalModel{
+			text: p.Text, change: p.Change, of: seen.index[p.Of], supersedes: -1,
+			writers: p.Writers, authors: p.Authors, status: p.Status,
+		}
 		if len(p.Supersedes) > 0 {
 			is.supersedes = seen.index[p.Supersedes[0]]
 		}
 		for _, a := range p.Approvals {
-			is.approvals = append(is.approvals, approval{a.Actor, seen.all(a.Override)})
+			is.approvals = append(is.approvals, approvalModel{a.Actor, seen.all(a.Override)})
 		}
 		seen.state.proposals = append(seen.state.proposals, is)
 	}
@@ -243,12 +261,12 @@ func (m *Model) read(t *rapid.T) ids {
 	require.NoError(t, err)
 	for _, r := range rules {
 		seen.rules[seen.index[r.ID]] = r
-		seen.state.rules[seen.index[r.ID]] = rule{status: r.Status, pinned: r.Pinned}
+		seen.state.rules[seen.index[r.ID]] = ruleModel{status: r.Status, pinned: r.Pinned}
 	}
 	return seen
 }
 
-func (s *ids) all(names []string) (all []int) {
+func (s *seenModel) all(names []string) (all []int) {
 	for _, name := range names {
 		all = append(all, s.index[name])
 	}
@@ -256,7 +274,7 @@ func (s *ids) all(names []string) (all []int) {
 	return all
 }
 
-func who(t *rapid.T) string { return rapid.SampledFrom(people).Draw(t, "who") }
+func who(t *rapid.T) string { return rapid.SampledFrom(modelPeople).Draw(t, "who") }
 
 // one draws a proposal or a rule, the latest ones most often, and -1 if there is none.
 func one(t *rapid.T, of []int) int {
@@ -266,12 +284,15 @@ func one(t *rapid.T, of []int) int {
 	return of[max(len(of)-1-rapid.IntRange(0, 5).Draw(t, "which"), 0)]
 }
 
-func (m *Model) propose(t *rapid.T, seen ids) act {
-	by, d := who(t), feedback.Draft{Text: rapid.SampledFrom(texts).Draw(t, "text"), Agents: []string{"prd"}}
-	p := proposal{text: d.Text, of: -1, supersedes: -1, previous: -1, proposer: by, writers: []string{by}}
+func (m *reviewModel) propose(t *rapid.T, seen seenModel) modelAct {
+	by, text := who(t), rapid.SampledFrom(modelTexts).Draw(t, "text")
+	d := feedback.Draft{Text: text, Agents: []string{"prd"}}
+	p := proposalModel{
+		text: text, of: -1, supersedes: -1, previous: -1, proposer: by, writers: []string{by},
+	}
 	sub := feedback.Submission{Actor: by, Reason: "x"}
 	if p.evidence = rapid.Bool().Draw(t, "evidence"); p.evidence {
-		sub.Evidence, p.authors = []string{"d0", "d1"}, authors
+		sub.Evidence, p.authors = []string{"d0", "d1"}, modelAuthors
 	}
 	if rapid.Bool().Draw(t, "supersedes") {
 		if p.supersedes = one(t, slices.Sorted(maps.Keys(m.state.rules))); p.supersedes >= 0 {
@@ -282,14 +303,16 @@ func (m *Model) propose(t *rapid.T, seen ids) act {
 	return m.submit(sub, p)
 }
 
-func (m *Model) submit(sub feedback.Submission, p proposal) act {
-	return act{
+func (m *reviewModel) submit(sub feedback.Submission, p proposalModel) modelAct {
+	return modelAct{
 		func(s *feedback.Service) error { _, err := s.Rules().Propose(ctx, sub); return err },
-		func(s *state) bool {
+		func(s *reviewState) bool {
 			p.status, p.created = feedback.StatePending, m.days
 			for _, o := range s.proposals {
-				same := o.text == p.text && o.change == p.change && o.of == p.of && o.supersedes == p.supersedes && o.evidence == p.evidence
-				if same && o.status == feedback.StatePending && o.proposer == p.proposer && o.previous < 0 && !m.late(o) {
+				same := o.text == p.text && o.change == p.change && o.of == p.of &&
+					o.supersedes == p.supersedes && o.evidence == p.evidence &&
+					o.proposer == p.proposer && o.previous < 0
+				if same && o.status == feedback.StatePending && !m.late(o) {
 					return false
 				}
 			}
@@ -299,7 +322,7 @@ func (m *Model) submit(sub feedback.Submission, p proposal) act {
 }
 
 // open opens a proposal whose rules are in the states that it needs.
-func (s *state) open(p proposal) (refused bool) {
+func (s *reviewState) open(p proposalModel) (refused bool) {
 	if p.supersedes >= 0 && p.of < 0 {
 		old := s.rules[p.supersedes]
 		if old.status != feedback.StateActive {
@@ -315,7 +338,7 @@ func (s *state) open(p proposal) (refused bool) {
 }
 
 // allows reports whether the rule of a change is in the state for it.
-func (s *state) allows(p proposal) bool {
+func (s *reviewState) allows(p proposalModel) bool {
 	r := s.rules[p.of]
 	switch p.change {
 	case feedback.Restore:
@@ -327,26 +350,28 @@ func (s *state) allows(p proposal) bool {
 	}
 }
 
-func (m *Model) late(p proposal) bool { return m.days >= p.created+ttl }
+func (m *reviewModel) late(p proposalModel) bool { return m.days >= p.created+7 }
 
 // decidable reports whether a proposal can be decided. One that waited too long expires.
-func (m *Model) decidable(s *state, i int) bool {
+func (m *reviewModel) decidable(s *reviewState, i int) bool {
 	if p := &s.proposals[i]; p.status == feedback.StatePending && m.late(*p) {
 		p.status = feedback.StateExpired
 	}
 	return s.proposals[i].status == feedback.StatePending
 }
 
-func (m *Model) changeRule(t *rapid.T, seen ids) act {
+func (m *reviewModel) changeRule(t *rapid.T, seen seenModel) modelAct {
 	of := one(t, slices.Sorted(maps.Keys(m.state.rules)))
 	if of < 0 {
-		return act{}
+		return modelAct{}
 	}
 	by, r, is := who(t), m.state.rules[of], seen.rules[of]
 	d := is.Draft
-	d.Of, d.Change = is.ID, rapid.SampledFrom([]feedback.RuleChange{feedback.Restore, feedback.Pin, feedback.Unpin}).Draw(t, "change")
-	p := proposal{
-		text: d.Text, change: d.Change, of: of, supersedes: -1, previous: -1, proposer: by, writers: sorted(append([]string{by}, r.writers...)), authors: r.authors,
+	changes := []feedback.RuleChange{feedback.Restore, feedback.Pin, feedback.Unpin}
+	d.Of, d.Change = is.ID, rapid.SampledFrom(changes).Draw(t, "change")
+	p := proposalModel{
+		text: d.Text, change: d.Change, of: of, supersedes: -1, previous: -1, proposer: by,
+		writers: sorted(append([]string{by}, r.writers...)), authors: r.authors,
 	}
 	if len(d.Supersedes) > 0 {
 		p.supersedes = seen.index[d.Supersedes[0]]
@@ -354,7 +379,7 @@ func (m *Model) changeRule(t *rapid.T, seen ids) act {
 	return m.submit(feedback.Submission{Draft: d, Actor: by, Reason: "x"}, p)
 }
 
-func (m *Model) which(t *rapid.T) int {
+func (m *reviewModel) which(t *rapid.T) int {
 	var all []int
 	for i := range m.state.proposals {
 		all = append(all, i)
@@ -362,25 +387,26 @@ func (m *Model) which(t *rapid.T) int {
 	return one(t, all)
 }
 
-func (m *Model) edit(t *rapid.T, seen ids) act {
+func (m *reviewModel) edit(t *rapid.T, seen seenModel) modelAct {
 	i := m.which(t)
 	if i < 0 {
-		return act{}
+		return modelAct{}
 	}
-	by, text := who(t), rapid.SampledFrom(texts).Draw(t, "text")
+	by, text := who(t), rapid.SampledFrom(modelTexts).Draw(t, "text")
 	d := seen.proposals[i].Draft
 	d.Text, d.Change, d.Of = text, "", ""
-	return act{
+	return modelAct{
 		func(s *feedback.Service) error {
-			_, err := s.Rules().Propose(ctx, feedback.Submission{Draft: d, Replaces: seen.proposals[i].ID, Actor: by, Reason: "x"})
+			sub := feedback.Submission{Draft: d, Replaces: seen.proposals[i].ID, Actor: by, Reason: "x"}
+			_, err := s.Rules().Propose(ctx, sub)
 			return err
 		},
-		func(s *state) bool {
+		func(s *reviewState) bool {
 			if !m.decidable(s, i) || s.proposals[i].of >= 0 {
 				return true
 			}
 			p := s.proposals[i]
-			if text != p.text && text != texts[2] && p.evidence { // which says something else
+			if text != p.text && text != modelTexts[2] && p.evidence { // which says something else
 				p.evidence = false
 			}
 			p.text, p.previous, p.proposer, p.approvals = text, i, by, nil
@@ -394,18 +420,18 @@ func (m *Model) edit(t *rapid.T, seen ids) act {
 	}
 }
 
-func (m *Model) reject(t *rapid.T, seen ids) act {
+func (m *reviewModel) reject(t *rapid.T, seen seenModel) modelAct {
 	i, by := m.which(t), who(t)
 	if i < 0 {
-		return act{}
+		return modelAct{}
 	}
-	return act{
+	return modelAct{
 		func(s *feedback.Service) error {
 			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: seen.proposals[i].ID,
 				Decision: feedback.Rejected, Actor: by, Reason: "x"})
 			return err
 		},
-		func(s *state) bool {
+		func(s *reviewState) bool {
 			p := &s.proposals[i]
 			if p.status == feedback.StateRejected && p.decider == by {
 				return false
@@ -419,20 +445,23 @@ func (m *Model) reject(t *rapid.T, seen ids) act {
 	}
 }
 
-func (m *Model) takeOut(t *rapid.T, seen ids) act {
+func (m *reviewModel) takeOut(t *rapid.T, seen seenModel) modelAct {
 	i, by := one(t, slices.Sorted(maps.Keys(m.state.rules))), who(t)
 	if i < 0 {
-		return act{}
+		return modelAct{}
 	}
-	to := rapid.SampledFrom([]feedback.State{feedback.StateRetired, feedback.StateRevoked}).Draw(t, "to")
-	return act{
+	states := []feedback.State{feedback.StateRetired, feedback.StateRevoked}
+	to := rapid.SampledFrom(states).Draw(t, "to")
+	return modelAct{
 		func(s *feedback.Service) error {
-			_, err := s.Rules().Move(ctx, feedback.Order{ID: seen.rules[i].ID, Actor: by, Reason: "x"}, to)
+			o := feedback.Order{ID: seen.rules[i].ID, Actor: by, Reason: "x"}
+			_, err := s.Rules().Move(ctx, o, to)
 			return err
 		},
-		func(s *state) bool {
+		func(s *reviewState) bool {
 			r := s.rules[i]
-			if r.status != feedback.StateActive && (to == feedback.StateRetired || r.status != feedback.StateRetired) {
+			revoked := to == feedback.StateRevoked && r.status == feedback.StateRetired
+			if r.status != feedback.StateActive && !revoked {
 				return true
 			}
 			r.status = to
@@ -442,10 +471,10 @@ func (m *Model) takeOut(t *rapid.T, seen ids) act {
 	}
 }
 
-func (m *Model) approve(t *rapid.T, seen ids) act {
+func (m *reviewModel) approve(t *rapid.T, seen seenModel) modelAct {
 	i, by := m.which(t), who(t)
 	if i < 0 {
-		return act{}
+		return modelAct{}
 	}
 	p := seen.proposals[i]
 	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: by, Reason: "x",
@@ -454,28 +483,29 @@ func (m *Model) approve(t *rapid.T, seen ids) act {
 	if stale {
 		review.Hash = strings.Repeat("0", 64)
 	}
-	over := approval{who: by}
+	over := approvalModel{who: by}
 	if rapid.IntRange(0, 3).Draw(t, "overrides") > 0 {
 		over.over = m.state.active()
 	}
 	for _, r := range over.over {
 		review.Override = append(review.Override, seen.rules[r].ID)
 	}
-	return act{
+	return modelAct{
 		func(s *feedback.Service) error { _, err := s.Rules().Review(ctx, review); return err },
-		func(s *state) bool { return m.approved(s, i, over, stale) },
+		func(s *reviewState) bool { return m.approved(s, i, over, stale) },
 	}
 }
 
 // approved is what an approval should do.
-func (m *Model) approved(s *state, i int, a approval, stale bool) (refused bool) {
+func (m *reviewModel) approved(s *reviewState, i int, a approvalModel, stale bool) (refused bool) {
 	p := &s.proposals[i]
-	mine := slices.IndexFunc(p.approvals, func(o approval) bool { return o.who == a.who })
+	mine := slices.IndexFunc(p.approvals, func(o approvalModel) bool { return o.who == a.who })
 	if p.status == feedback.StateApproved && mine >= 0 && !stale {
 		return false
 	}
 	barred := func() bool {
-		return stale || slices.Contains(p.writers, a.who) || m.gate.Outsiders == m.gate.Quorum && slices.Contains(p.authors, a.who)
+		return stale || slices.Contains(p.writers, a.who) ||
+			m.gate.Outsiders == m.gate.Quorum && slices.Contains(p.authors, a.who)
 	}
 	if !m.decidable(s, i) || barred() {
 		return true
@@ -513,27 +543,30 @@ func (m *Model) approved(s *state, i int, a approval, stale bool) (refused bool)
 	return false
 }
 
-func (a *approval) overrides(against []int) bool {
+func (a *approvalModel) overrides(against []int) bool {
 	return !slices.ContainsFunc(against, func(r int) bool { return !slices.Contains(a.over, r) })
 }
 
 // against are the active rules that a proposal contradicts.
-func (s *state) against(p *proposal) (all []int) {
+func (s *reviewState) against(p *proposalModel) (all []int) {
 	if p.change == feedback.Pin || p.change == feedback.Unpin {
 		return nil
 	}
 	for _, r := range s.active() {
 		said := []string{p.text, s.rules[r].text}
-		slices.SortFunc(said, func(a, b string) int { return cmp.Compare(slices.Index(texts, a), slices.Index(texts, b)) })
-		if slices.Equal(said, texts[:2]) && r != p.of && (p.of >= 0 || r != p.supersedes) {
+		slices.SortFunc(said, func(a, b string) int {
+			return cmp.Compare(slices.Index(modelTexts, a), slices.Index(modelTexts, b))
+		})
+		if slices.Equal(said, modelTexts[:2]) && r != p.of && (p.of >= 0 || r != p.supersedes) {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// enact makes the rule of a proposal, or its change, if the rules that it is about are in the states for it.
-func (s *state) enact(i int) bool {
+// enact makes the rule of a proposal, or its change, if the rules that it is about are in the
+// states for it.
+func (s *reviewState) enact(i int) bool {
 	p := s.proposals[i]
 	if p.of >= 0 {
 		if !s.allows(p) {
@@ -553,6 +586,6 @@ func (s *state) enact(i int) bool {
 		old.status = feedback.StateSuperseded
 		s.rules[p.supersedes] = old
 	}
-	s.rules[i] = rule{p.text, feedback.StateActive, false, p.writers, p.authors}
+	s.rules[i] = ruleModel{p.text, feedback.StateActive, false, p.writers, p.authors}
 	return true
 }

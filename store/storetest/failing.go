@@ -1,5 +1,4 @@
-// Package failing has a store that fails one call, for tests of what becomes of a service then.
-package failing
+package storetest
 
 import (
 	"context"
@@ -15,10 +14,11 @@ import (
 // ErrFailed is the error of the call that fails.
 var ErrFailed = errors.New("the store failed")
 
-// A Store passes calls on to another store and counts them. It fails the call number At with [ErrFailed]: before its effect,
-// or after it, as a cut connection does. It is safe for concurrent use; its fields are set before its first call, or by
-// [Store.Fail].
-type Store struct {
+// A Failing is a store that fails one call, for tests of what becomes of a program then. It passes
+// calls on to another store and counts them. The call number At fails with [ErrFailed]: before its
+// effect, or after it, as with a cut connection. It is safe for concurrent use; its fields are set
+// before its first call, or by [Failing.Fail].
+type Failing struct {
 	store.Store
 	At    int  // the number of the call that fails, from 1; 0: none does
 	After bool // the call has its effect first; an iterator yields everything first
@@ -29,8 +29,8 @@ type Store struct {
 	failed bool
 }
 
-// Fail begins to count anew, and has the call number at fail.
-func (s *Store) Fail(at int, after bool) {
+// Fail begins to count again from 0, and has the call number at fail.
+func (s *Failing) Fail(at int, after bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.At, s.After = at, after
@@ -38,14 +38,14 @@ func (s *Store) Fail(at int, after bool) {
 }
 
 // Failed reports whether the call was reached.
-func (s *Store) Failed() bool {
+func (s *Failing) Failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
 // Calls returns how many calls of the methods were counted, or of all methods where none is named.
-func (s *Store) Calls(methods ...string) (n int) {
+func (s *Failing) Calls(methods ...string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(methods) == 0 {
@@ -57,16 +57,16 @@ func (s *Store) Calls(methods ...string) (n int) {
 	return n
 }
 
-// Every calls run for the first call, the second and so on: each fails before its effect, and in another run after it. It
-// ends when run reports that the call was not reached ([Store.Failed]).
-func Every(run func(at int, after bool) (failed bool)) {
+// FailEach calls run for the first call, the second and so on: each fails before its effect, and in
+// another run after it. It ends when run reports that the call was not reached ([Failing.Failed]).
+func FailEach(run func(at int, after bool) (failed bool)) {
 	for at := 1; run(at, false); at++ {
 		run(at, true)
 	}
 }
 
 // count counts a call and reports how it fails.
-func (s *Store) count(method string) (before, after bool) {
+func (s *Failing) count(method string) (before, after bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -82,7 +82,7 @@ func (s *Store) count(method string) (before, after bool) {
 }
 
 // do makes a call.
-func (s *Store) do(method string, call func() error) error {
+func (s *Failing) do(method string, call func() error) error {
 	before, after := s.count(method)
 	if before {
 		return ErrFailed
@@ -94,7 +94,9 @@ func (s *Store) do(method string, call func() error) error {
 }
 
 // Commit implements [store.Store].
-func (s *Store) Commit(ctx context.Context, batches ...store.Batch) (receipts []store.Receipt, err error) {
+func (s *Failing) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
 	err = s.do("Commit", func() error {
 		receipts, err = s.Store.Commit(ctx, batches...)
 		return err
@@ -106,42 +108,47 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) (receipts []
 }
 
 // Declare implements [store.Store].
-func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
+func (s *Failing) Declare(ctx context.Context, kinds ...store.Kind) error {
 	return s.do("Declare", func() error { return s.Store.Declare(ctx, kinds...) })
 }
 
 // Read implements [store.Store].
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *Failing) Read(
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
+) error {
 	return s.do("Read", func() error { return s.Store.Read(ctx, into, cells, refs, finds...) })
 }
 
 // Sweep implements [store.Store].
-func (s *Store) Sweep(ctx context.Context, now time.Time) error {
+func (s *Failing) Sweep(ctx context.Context, now time.Time) error {
 	return s.do("Sweep", func() error { return s.Store.Sweep(ctx, now) })
 }
 
 // Find implements [store.Store].
-func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+func (s *Failing) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	return loop(s, "Find", s.Store.Find(ctx, q))
 }
 
 // List implements [store.Store].
-func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (s *Failing) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
 	return loop(s, "List", s.Store.List(ctx, kind, scope))
 }
 
 // Scopes implements [store.Store].
-func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+func (s *Failing) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	return loop(s, "Scopes", s.Store.Scopes(ctx, kind))
 }
 
 // History implements [store.Store].
-func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (s *Failing) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return loop(s, "History", s.Store.History(ctx, c))
 }
 
 // loop counts each loop over the sequence.
-func loop[T any](s *Store, method string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+func loop[T any](s *Failing, method string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		before, after := s.count(method)
 		if !before {

@@ -1,5 +1,4 @@
-// Package storemodel compares stores: it makes the same random commits in all of them. Tests of stores use it.
-package storemodel
+package enginetest_test
 
 import (
 	"bytes"
@@ -23,10 +22,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-var ctx = context.Background()
-
-// A Model holds stores to which the same happens.
-type Model struct {
+// A storeModel holds stores, and makes the same random commits in all of them.
+type storeModel struct {
 	now    time.Time
 	stores []*modelled
 }
@@ -38,26 +35,26 @@ type modelled struct {
 	had    map[store.Ref][]uint64 // the revisions that records had
 }
 
-// HistoryFor is for how long the stores keep observations. Ids they keep for longer than any test runs.
-const HistoryFor = 20 * 24 * time.Hour
+// historyFor is for how long the stores keep observations. They keep ids for longer than any test
+// runs.
+const historyFor = 20 * 24 * time.Hour
 
-// Start is where the clock begins.
-var Start = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+// modelStart is where the clock begins.
+var modelStart = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// New returns a model without stores.
-func New() *Model { return &Model{now: Start} }
+// time is the clock of the stores.
+func (m *storeModel) time() time.Time { return m.now }
 
-// Time is the clock of the stores.
-func (m *Model) Time() time.Time { return m.now }
-
-// Add adds a store. reopen opens it again, after a crash as it were, and returns what there is then. empty does so with nothing
-// in it; where it is nil, no files are exchanged.
-func (m *Model) Add(s store.Store, reopen func(store.Store) store.Store, empty func() store.Store) {
+// add adds a store. reopen closes it, opens it again and returns what it has then. empty returns a
+// store with nothing in it.
+func (m *storeModel) add(
+	s store.Store, reopen func(store.Store) store.Store, empty func() store.Store,
+) {
 	m.stores = append(m.stores, &modelled{s, reopen, empty, make(map[store.Ref][]uint64)})
 }
 
-// Run makes random commits, and fails the test where two of the stores differ.
-func (m *Model) Run(t *rapid.T) {
+// run makes random commits, and fails the test where two of the stores differ.
+func (m *storeModel) run(t *rapid.T) {
 	for _, s := range m.stores {
 		require.NoError(t, s.Declare(ctx, modelKinds...))
 	}
@@ -71,7 +68,7 @@ func (m *Model) Run(t *rapid.T) {
 		case 0, 1, 2, 3:
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
 		case 4:
-			m.now = m.now.Add(HistoryFor + time.Minute) // and the history of all there is goes
+			m.now = m.now.Add(historyFor + time.Minute) // and the history of all there is goes
 		}
 		m.sweep(t)
 		if off != 0 {
@@ -83,9 +80,7 @@ func (m *Model) Run(t *rapid.T) {
 				s.Store = s.reopen(s.Store)
 			}
 		case 1:
-			if m.stores[0].empty != nil {
-				m.exchange(t)
-			}
+			m.exchange(t)
 		}
 		for _, s := range m.stores {
 			require.NoError(t, s.Declare(ctx, modelKinds...))
@@ -94,14 +89,14 @@ func (m *Model) Run(t *rapid.T) {
 	}
 }
 
-func (m *Model) sweep(t *rapid.T) {
+func (m *storeModel) sweep(t *rapid.T) {
 	for _, s := range m.stores {
 		require.NoError(t, s.Sweep(ctx, time.Time{}))
 	}
 }
 
 // exchange has each store write itself to a file, and loads into each the file of another.
-func (m *Model) exchange(t *rapid.T) {
+func (m *storeModel) exchange(t *rapid.T) {
 	type files interface {
 		Dump(context.Context, io.Writer) error
 		Load(context.Context, io.Reader) error
@@ -121,7 +116,7 @@ func (m *Model) exchange(t *rapid.T) {
 }
 
 // commit gives the same batches to all stores, each with the revisions that it has.
-func (m *Model) commit(t *rapid.T, plans []plan) {
+func (m *storeModel) commit(t *rapid.T, plans []modelPlan) {
 	var want []store.Receipt
 	var wantErr error
 	for i, s := range m.stores {
@@ -152,10 +147,12 @@ func (m *Model) commit(t *rapid.T, plans []plan) {
 	}
 }
 
-// contracted reports whether an error is one of the contract, or nil. By a slow clock, observations lie ahead.
+// contracted reports whether an error is one of the contract, or nil. By a slow clock, observations
+// lie ahead.
 func contracted(err error) bool {
 	var input *heed.InputError
-	return err == nil || errors.As(err, &input) && strings.HasSuffix(input.Field, "].At") || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrForgotten) ||
+	return err == nil || errors.As(err, &input) && strings.HasSuffix(input.Field, "].At") ||
+		errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrForgotten) ||
 		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrFull)
 }
 
@@ -185,8 +182,11 @@ var modelCells = func() (all []evidence.Cell) {
 }()
 
 var modelKinds = []store.Kind{
-	{Name: "note"}, {Name: "brief", Limits: store.Limits{For: time.Hour}}, {Name: "few", Limits: store.Limits{Most: 3}},
-	{Name: "filled", Limits: store.Limits{Most: 3, Refuse: true}}, {Name: "whole", Caused: []string{"of"}, Whole: true},
+	{Name: "note"},
+	{Name: "brief", Limits: store.Limits{For: time.Hour}},
+	{Name: "few", Limits: store.Limits{Most: 3}},
+	{Name: "filled", Limits: store.Limits{Most: 3, Refuse: true}},
+	{Name: "whole", Caused: []string{"of"}, Whole: true},
 	{Name: "case", Caused: []string{"of"}, Decided: []string{"by.*", "payload.~.by.*"}},
 }
 
@@ -199,7 +199,7 @@ type modelValue struct {
 
 var (
 	drawnCells   = rapid.SampledFrom(modelCells)
-	drawnIDs     = rapid.SampledFrom([]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"})
+	drawnIDs     = rapid.SampledFrom(strings.Fields("0 1 2 3 4 5 6 7 8 9 10 11"))
 	drawnPeople  = rapid.SampledFrom([]string{"ann", "bob", "Ann"})
 	drawnKeys    = rapid.SampledFrom([]string{"a", "b", "c"})
 	drawnMinutes = rapid.IntRange(-90, 10)
@@ -209,27 +209,38 @@ var (
 			return 0
 		}
 		const day = 24 * time.Hour
-		return rapid.SampledFrom([]time.Duration{time.Hour, -time.Hour, day, -day, 3 * 365 * day, -3 * 365 * day}).Draw(t, "off")
+		off := []time.Duration{time.Hour, -time.Hour, day, -day, 3 * 365 * day, -3 * 365 * day}
+		return rapid.SampledFrom(off).Draw(t, "off")
 	})
-	// Some lie several steps of the landmark apart, near enough for it to show where their sums are not scaled.
+	// Some lie several steps of the landmark apart, near enough for it to show where their sums are
+	// not scaled.
 	drawnTimes = rapid.Custom(func(t *rapid.T) time.Time {
-		hours := rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 600), rapid.SampledFrom([]int{900, 2000})).Draw(t, "hours ago")
-		return Start.Add(-time.Duration(hours)*time.Hour - time.Duration(rapid.IntRange(0, 9).Draw(t, "minutes ago"))*time.Minute)
+		hours := rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 600),
+			rapid.SampledFrom([]int{900, 2000})).Draw(t, "hours ago")
+		minutes := rapid.IntRange(0, 9).Draw(t, "minutes ago")
+		return modelStart.Add(-time.Duration(60*hours+minutes) * time.Minute)
 	})
 	drawnObservations = rapid.Custom(func(t *rapid.T) evidence.Observation {
 		return evidence.Observation{
 			ID: drawnIDs.Draw(t, "id"), Cell: drawnCells.Draw(t, "cell"), At: drawnTimes.Draw(t, "at"),
 			Channel: rapid.SampledFrom([]string{"", "spoken"}).Draw(t, "channel"),
 			Source:  rapid.OneOf(rapid.Just(""), drawnPeople).Draw(t, "source"),
-			Reward:  rapid.OneOf(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}), rapid.Float64Range(0, 1)).Draw(t, "reward"),
-			Weight:  rapid.OneOf(rapid.SampledFrom([]float64{0, 0.5, 1, 3}), rapid.Float64Range(0, 10)).Draw(t, "weight"),
-			Share:   rapid.SampledFrom([]float64{0, 1, 0.5}).Draw(t, "share"),
+			Reward: rapid.OneOf(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}),
+				rapid.Float64Range(0, 1)).Draw(t, "reward"),
+			Weight: rapid.OneOf(rapid.SampledFrom([]float64{0, 0.5, 1, 3}),
+				rapid.Float64Range(0, 10)).Draw(t, "weight"),
+			Share: rapid.SampledFrom([]float64{0, 1, 0.5}).Draw(t, "share"),
 		}
 	})
 	drawnRefs = rapid.Custom(func(t *rapid.T) store.Ref {
-		return store.Ref{Kind: rapid.SampledFrom(modelKinds).Draw(t, "kind").Name, ID: rapid.SampledFrom([]string{"r", "s", "t", "u", "R"}).Draw(t, "record")}
+		return store.Ref{
+			Kind: rapid.SampledFrom(modelKinds).Draw(t, "kind").Name,
+			ID:   rapid.SampledFrom([]string{"r", "s", "t", "u", "R"}).Draw(t, "record"),
+		}
 	})
-	drawnRevisions = rapid.SampledFrom([]revision{current, current, current, current, none, once, once, before, never})
+	drawnRevisions = rapid.SampledFrom([]revision{
+		current, current, current, current, none, once, once, before, never,
+	})
 )
 
 // A revision is one of a record in whatever store.
@@ -243,22 +254,23 @@ const (
 	never  // one that it has not had
 )
 
-// A plan is a batch without its revisions.
-type plan struct {
+// A modelPlan is a batch without its revisions.
+type modelPlan struct {
 	batch    store.Batch
 	records  []revision
 	expected []revision
 }
 
 // somePlans draws any commit that is valid.
-func somePlans(t *rapid.T) (plans []plan) {
+func somePlans(t *rapid.T) (plans []modelPlan) {
 	written := make(map[store.Ref]bool)
 	for i := range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "batches") {
-		p := plan{batch: store.Batch{Policies: modelPolicies}}
+		p := modelPlan{batch: store.Batch{Policies: modelPolicies}}
 		p.batch.Observations = rapid.SliceOfN(drawnObservations, 0, 4).Draw(t, "observations")
 		switch rapid.IntRange(0, 9).Draw(t, "more") {
 		case 0:
-			p.batch.ID = rapid.OneOf(rapid.SampledFrom([]string{"batch0", "batch1", "batch2"}), drawnIDs).Draw(t, "batch")
+			names := rapid.SampledFrom([]string{"batch0", "batch1", "batch2"})
+			p.batch.ID = rapid.OneOf(names, drawnIDs).Draw(t, "batch")
 		case 1:
 			p.batch.Policies = map[string]evidence.Policy{"plain": modelPolicies["origin"]}
 		}
@@ -288,17 +300,22 @@ func somePlans(t *rapid.T) (plans []plan) {
 
 // takeSome draws what a batch takes away.
 func takeSome(t *rapid.T, b *store.Batch) {
-	keep := func(gone func(evidence.Observation) bool) { b.Observations = slices.DeleteFunc(b.Observations, gone) }
+	keep := func(gone func(evidence.Observation) bool) {
+		b.Observations = slices.DeleteFunc(b.Observations, gone)
+	}
 	take := rapid.IntRange(0, 14).Draw(t, "what")
 	if take == 0 || take == 7 {
 		c := drawnCells.Draw(t, "reset")
-		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+		name := rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")
+		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: name}}
 	}
 	switch take {
 	case 1:
 		b.Rebuild = []evidence.Cell{drawnCells.Draw(t, "rebuild")}
 	case 2:
-		b.Restart = []store.Restart{{Cell: drawnCells.Draw(t, "restart"), At: drawnTimes.Draw(t, "from")}}
+		b.Restart = []store.Restart{{
+			Cell: drawnCells.Draw(t, "restart"), At: drawnTimes.Draw(t, "from"),
+		}}
 	case 3, 7:
 		b.Retract = rapid.SliceOfN(drawnIDs, 1, 3).Draw(t, "retract")
 		keep(func(o evidence.Observation) bool { return slices.Contains(b.Retract, o.ID) })
@@ -315,11 +332,13 @@ func takeSome(t *rapid.T, b *store.Batch) {
 }
 
 // write draws a record to write, or to remove.
-func (p *plan) write(t *rapid.T, ref store.Ref) {
+func (p *modelPlan) write(t *rapid.T, ref store.Ref) {
 	revision := drawnRevisions.Draw(t, "revision")
-	r := store.Record{Ref: ref, At: Start.Add(time.Duration(drawnMinutes.Draw(t, "minutes")) * time.Minute)}
+	minutes := drawnMinutes.Draw(t, "minutes")
+	r := store.Record{Ref: ref, At: modelStart.Add(time.Duration(minutes) * time.Minute)}
 	if rapid.IntRange(0, 4).Draw(t, "removal") > 0 {
-		v := modelValue{N: rapid.Int().Draw(t, "n"), By: rapid.SliceOfN(drawnPeople, 0, 2).Draw(t, "by")}
+		v := modelValue{N: rapid.Int().Draw(t, "n")}
+		v.By = rapid.SliceOfN(drawnPeople, 0, 2).Draw(t, "by")
 		v.Of = rapid.OneOf(rapid.Just(""), drawnPeople).Draw(t, "of")
 		r.Keys = rapid.SliceOfN(drawnKeys, 0, 3).Draw(t, "keys")
 		inside := modelValue{By: rapid.SliceOfN(drawnPeople, 0, 1).Draw(t, "inside")}
@@ -338,7 +357,7 @@ func (p *plan) write(t *rapid.T, ref store.Ref) {
 }
 
 // fill returns the batch for a store.
-func (p *plan) fill(t *rapid.T, s *modelled) store.Batch {
+func (p *modelPlan) fill(t *rapid.T, s *modelled) store.Batch {
 	b := p.batch
 	b.Records = slices.Clone(b.Records)
 	for i, r := range b.Records {
@@ -378,11 +397,11 @@ func (s *modelled) revision(t *rapid.T, ref store.Ref, which revision) uint64 {
 }
 
 // compare compares all that can be read of the stores.
-func (m *Model) compare(t *rapid.T) {
+func (m *storeModel) compare(t *rapid.T) {
 	keys := rapid.SliceOfN(drawnKeys, 0, 2).Draw(t, "asked for keys")
 	q := store.Query{Keys: keys, Oldest: rapid.Bool().Draw(t, "oldest")}
 	if rapid.Bool().Draw(t, "between") {
-		q.Since = Start.Add(time.Duration(drawnMinutes.Draw(t, "since")) * time.Minute)
+		q.Since = modelStart.Add(time.Duration(drawnMinutes.Draw(t, "since")) * time.Minute)
 		q.Until = q.Since.Add(time.Hour)
 	}
 	size := rapid.IntRange(1, 4).Draw(t, "page")
@@ -409,7 +428,9 @@ func yielded[T any](t *rapid.T, seq iter.Seq2[T, error]) (all []T) {
 }
 
 // read returns all that can be read of a store, and the results of a query, read in pages.
-func (s *modelled) read(t *rapid.T, q store.Query, size int) (parts []evidence.Part, rest []string) {
+func (s *modelled) read(
+	t *rapid.T, q store.Query, size int,
+) (parts []evidence.Part, rest []string) {
 	note := func(all ...any) { rest = append(rest, fmt.Sprint(all...)) }
 	var read store.Snapshot
 	require.NoError(t, s.Read(ctx, &read, modelCells, nil))
@@ -434,7 +455,8 @@ func (s *modelled) read(t *rapid.T, q store.Query, size int) (parts []evidence.P
 		page.Limit = size
 		for from := 0; ; from += size {
 			some := yielded(t, s.Find(ctx, page))
-			require.Equal(t, normal(found[min(from, len(found)):min(from+size, len(found))]), normal(some), "a page of %d of %+v", size, q)
+			want := found[min(from, len(found)):min(from+size, len(found))]
+			require.Equal(t, normal(want), normal(some), "a page of %d of %+v", size, q)
 			if len(some) < size {
 				break
 			}
@@ -444,7 +466,8 @@ func (s *modelled) read(t *rapid.T, q store.Query, size int) (parts []evidence.P
 	return read.Parts, pseudonymous(rest)
 }
 
-// describe returns all of records but their revisions and places, which stores choose. What Read says is the same.
+// describe returns all of records but their revisions and places, which stores choose. What Read
+// returns is the same.
 func (s *modelled) describe(t *rapid.T, found []store.Record) (all []string) {
 	var read store.Snapshot
 	var refs []store.Ref
@@ -461,7 +484,8 @@ func (s *modelled) describe(t *rapid.T, found []store.Record) (all []string) {
 		w, err := store.Decode[modelValue](again.Body)
 		require.NoError(t, err)
 		require.Equal(t, normal(v), normal(w))
-		all = append(all, fmt.Sprintf("%v %v %q %d %q %q %s", r.Ref, r.At, r.Keys, v.N, v.Of, v.By, v.Payload))
+		all = append(all, fmt.Sprintf("%v %v %q %d %q %q %s",
+			r.Ref, r.At, r.Keys, v.N, v.Of, v.By, v.Payload))
 	}
 	return all
 }
@@ -487,8 +511,11 @@ func requireSameParts(t *rapid.T, want, got []evidence.Part) {
 	require.Len(t, got, len(want))
 	for i := range want {
 		w, g := want[i], got[i]
-		a, b := w.Tally.At(evidence.InstantOf(Start)), g.Tally.At(evidence.InstantOf(Start))
-		for _, x := range [][2]float64{{a.Mass, b.Mass}, {a.Squares, b.Squares}, {a.Reward, b.Reward}, {a.RewardSquares, b.RewardSquares}} {
+		a, b := w.Tally.At(evidence.InstantOf(modelStart)), g.Tally.At(evidence.InstantOf(modelStart))
+		for _, x := range [][2]float64{
+			{a.Mass, b.Mass}, {a.Squares, b.Squares}, {a.Reward, b.Reward},
+			{a.RewardSquares, b.RewardSquares},
+		} {
 			require.InDelta(t, x[0], x[1], 1e-9)
 		}
 		for _, tally := range []*evidence.Tally{&w.Tally, &g.Tally} {

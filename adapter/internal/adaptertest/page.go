@@ -1,4 +1,5 @@
-// Package adaptertest is for the tests of adapters: it holds their pages in docs/ to what they show.
+// Package adaptertest is for the tests of adapters: it checks that the programs of their pages in
+// docs/ do what the pages show.
 package adaptertest
 
 import (
@@ -17,7 +18,8 @@ import (
 const MostWiring = 15
 
 var (
-	fence  = regexp.MustCompile("(?ms)^(<!-- wiring -->\n)?```go\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```\n)?")
+	fence = regexp.MustCompile("(?ms)^(<!-- wiring -->\n)?```go\n(.*?)^```\n" +
+		"(?:[^`]*?^```text\n(.*?)^```\n)?")
 	blanks = regexp.MustCompile(`(?m)^\s+`)
 )
 
@@ -28,14 +30,16 @@ type block struct {
 	output string // what the page says that it prints
 }
 
-// Page checks the Go code of a page, such as "../../docs/mcp.md". The working directory is that of the adapter's module.
+// Page checks the Go code of a page, such as "../../docs/mcp.md". The working directory is the
+// directory of the adapter's module.
 //
 //   - All code is as gofmt has it.
-//   - A block that begins with "package main" is a program. It is built with the adapter's module and run, and has to print the block of text
-//     behind it. There is at least one.
-//   - Any other block stands in a program, or in a test file of the working directory, which is compiled: its lines in their order, one behind the
-//     other, without regard to indentation.
-//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and stands in a program. There is one.
+//   - A block that begins with "package main" is a program. It is built with the adapter's module
+//     and run, and has to print the block of text behind it. There is at least one.
+//   - Any other block stands in a program, or in a test file of the working directory, which is
+//     compiled: its lines in their order, one behind the other, without regard to indentation.
+//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and stands in a
+//     program. There is one.
 func Page(t *testing.T, page string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -77,7 +81,8 @@ func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\
 // flat is the code without indentation.
 func flat(code string) string { return blanks.ReplaceAllString(code, "") }
 
-// faults returns what is wrong with the blocks as they stand. tests is the flat code of the tests beside the programs.
+// faults returns what is wrong with the blocks as they stand. tests is the flat code of the tests
+// in the working directory.
 func faults(all []block, tests string) (found []string) {
 	programs, wirings := "", 0
 	for i := range all {
@@ -122,7 +127,8 @@ func run(t *testing.T, b block) {
 	if err := os.WriteFile(source, []byte(b.code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source).CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source)
+	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
 	command := exec.Command(program)

@@ -13,7 +13,8 @@ func Approve(t *testing.T, agent *loop.Agent, check feedback.Check) string {
 	const words = "Leave db-1 alone."
 	rules := agent.Feedback().Rules()
 	proposal, err := rules.Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: words, AllAgents: true, Check: check}, Actor: "kim", Reason: "it bills",
+		Draft: feedback.Draft{Text: words, AllAgents: true, Check: check},
+		Actor: "kim", Reason: "it bills",
 	})
 	for _, lead := range []string{"ann", "bob"} {
 		if err != nil {
