@@ -161,10 +161,12 @@ func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, 
 			current = false
 		}
 	}
-	for _, part := range s.Parts {
-		a := all[part.Cell.Item]
-		part.Cell = plain(part.Cell)
-		a.parts = append(a.parts, part)
+	for from, to := 0, 0; from < len(s.Parts); from = to { // a heuristic's parts are together
+		of := s.Parts[from].Cell.Item
+		for ; to < len(s.Parts) && s.Parts[to].Cell.Item == of; to++ {
+			s.Parts[to].Cell = plain(s.Parts[to].Cell)
+		}
+		all[of].parts = s.Parts[from:to:to]
 	}
 	return all, current, nil
 }

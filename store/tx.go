@@ -117,6 +117,11 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	for _, ref := range refs {
 		into.Records = append(into.Records, tx.records.value(ref))
 	}
+	parts := 0
+	for _, c := range cells {
+		parts += len(tx.parts.value(c))
+	}
+	into.Parts = slices.Grow(into.Parts, parts)
 	for _, c := range cells {
 		into.Parts = append(into.Parts, tx.parts.value(c)...)
 	}
