@@ -37,8 +37,8 @@ func (d *Decider) ask(r *Request) Ask {
 	shown, withheld := d.shown(r)
 	a := Ask{
 		System: d.cfg.system(r, d.cfg.goals(r)), Prompt: d.cfg.ask(r, shown),
-		MaxTokens: d.cfg.MaxTokens, Temperature: clone(d.cfg.Temperature),
-		Shown: idsOf(shown), Withheld: idsOf(withheld),
+		MaxTokens: d.cfg.MaxTokens,
+		Shown:     idsOf(shown), Withheld: idsOf(withheld),
 	}
 	for i := range shown {
 		if d.cfg.cuts(&shown[i]) {

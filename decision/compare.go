@@ -5,25 +5,29 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed/answer"
 )
+
+// similarityTime bounds the wait for a comparison that calls no model. An answer waits for it.
+const similarityTime = time.Second
 
 // compare records which candidates mean the same as the answer. A failure costs only this record.
 func (d *Decider) compare(
 	ctx context.Context, r *Request, shown, withheld []Candidate, res *Result,
 ) {
-	similarity, candidates := d.cfg.Similarity, r.Candidates
+	similarity, candidates, wait := d.cfg.Similarity, r.Candidates, similarityTime
 	if s, ok := similarity.(*sameMeaning); ok {
 		var used usage
 		defer used.addTo(res)
 		withheld = s.fitting(withheld)
-		similarity, candidates = s.counting(&used), withheld
+		similarity, candidates, wait = s.counting(&used), withheld, d.cfg.Timeout
 	}
 	if d.cfg.NoSimilarity || len(candidates) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.SimilarityTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	similarities, err := compare(ctx, d.similar, similarity, res.Text, actions(candidates))
 	var told map[string]bool

@@ -38,8 +38,6 @@ type Config struct {
 	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds
 	// no answer.
 	Store store.Store
-	// HashTexts stores hashes in place of what happened, the answer and the prompt.
-	HashTexts bool
 	// Redact changes each text of a trace before it is stored, to leave out what must not be kept.
 	// It must be safe for concurrent use. nil changes nothing. It does not change what the model is
 	// sent, nor the result. An [Extractor] works with the changed texts.
@@ -88,8 +86,6 @@ type Config struct {
 	MaxInFlight int
 	// MaxTokens bounds an answer of the model. 0 means 1,024.
 	MaxTokens int
-	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
-	Temperature *float64
 
 	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared
 	// and Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set
@@ -99,9 +95,6 @@ type Config struct {
 	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means
 	// 0.75. The right value depends on Similarity.
 	SimilarityThreshold float64
-	// SimilarityTimeout bounds the wait for the comparison. 0 means a second, and Timeout with
-	// [SameMeaning].
-	SimilarityTimeout time.Duration
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -133,7 +126,7 @@ func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCa
 //
 //	<Event> [<source>]: <what happened>
 //
-//	<Candidates>
+//	Previous responses to similar situations (for context — you may ignore these):
 //	1. Situation: "<condition>" → Response: "<action>"
 //
 //	<Question>
@@ -143,37 +136,43 @@ type Prompts struct {
 	// has other parts, or if what happened reads like one of them.
 	Bare bool
 	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
-	// briefing follows, and the goals under GoalsHeading.
-	System       string
-	GoalsHeading string
-	Event        string
-	Candidates   string
-	Question     string
+	// briefing and the goals follow.
+	System   string
+	Event    string
+	Question string
 	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and
 	// {response}, which JSON strings replace. Goals follow it, under SuccessHeading.
 	Prediction     string
 	SuccessHeading string
-	// Ending asks for the last line of an answer under [SameCall]. It follows Question.
-	Ending string
 }
 
 var defaultPrompts = Prompts{
-	System:       "Answer the event in one or two sentences. Say what to do, or that there is nothing to do.",
-	GoalsHeading: "Current user goals:",
-	Event:        "Event",
-	Candidates:   "Previous responses to similar situations (for context — you may ignore these):",
-	Question:     "How should I respond?",
+	System: "Answer the event in one or two sentences. Say what to do, or that there is nothing " +
+		"to do.",
+	Event:    "Event",
+	Question: "How should I respond?",
 	Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
 		"How probable is it that this response succeeds, and how much information do you have to judge that by? Give both as " +
 		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
 	SuccessHeading: "Success means to reach these goals:",
-	Ending: "End with a line that says how probable it is that your answer succeeds, and how much information you have to judge that " +
-		"by, both from 0 to 1. This line is JSON only: {\"success\": <number>, \"confidence\": <number>}",
 }
+
+// The texts of prompts that are the same for every host. Both headings are the design's.
+const (
+	goalsHeading = "Current user goals:"
+	seenHeading  = "Previous responses to similar situations (for context — you may ignore these):"
+	// ending asks for the last line of an answer under SameCall. It follows the question.
+	ending = "End with a line that says how probable it is that your answer succeeds, and how much " +
+		"information you have to judge that by, both from 0 to 1. This line is JSON only: " +
+		`{"success": <number>, "confidence": <number>}`
+)
 
 const (
 	defaultPersona  = "You are an assistant."
 	defaultWithhold = 1
+	defaultTimeout  = 30 * time.Second
+	defaultInFlight = 4
+	defaultTokens   = 1024
 )
 
 // SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for
@@ -183,10 +182,7 @@ const (
 func SpecConfig() Config {
 	return Config{
 		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: SecondCall, NoSimilarity: true, Withhold: new(float64),
-		Prompts: Prompts{
-			GoalsHeading: "Current user goals:", Event: "URGENT event:", Question: "How should I respond?",
-			Candidates: "Previous responses to similar situations (for context — you may ignore these):",
-		},
+		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
 	}
 }
 
@@ -196,10 +192,10 @@ func (p Prompts) withDefaults() Prompts {
 		d.Event, d.Question = "", ""
 	}
 	return Prompts{
-		Bare: p.Bare, System: cmp.Or(p.System, d.System), GoalsHeading: cmp.Or(p.GoalsHeading, d.GoalsHeading),
-		Event: cmp.Or(p.Event, d.Event), Candidates: cmp.Or(p.Candidates, d.Candidates), Question: cmp.Or(p.Question, d.Question),
-		Prediction: cmp.Or(p.Prediction, d.Prediction), SuccessHeading: cmp.Or(p.SuccessHeading, d.SuccessHeading),
-		Ending: cmp.Or(p.Ending, d.Ending),
+		Bare: p.Bare, System: cmp.Or(p.System, d.System),
+		Event: cmp.Or(p.Event, d.Event), Question: cmp.Or(p.Question, d.Question),
+		Prediction:     cmp.Or(p.Prediction, d.Prediction),
+		SuccessHeading: cmp.Or(p.SuccessHeading, d.SuccessHeading),
 	}
 }
 
@@ -219,10 +215,9 @@ func (c Config) withDefaults() Config {
 	c.Prompts = c.Prompts.withDefaults()
 	c.MaxText = cmp.Or(c.MaxText, 2000)
 	c.Ceiling = cmp.Or(c.Ceiling, 0.8)
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4)
-	c.MaxTokens = cmp.Or(c.MaxTokens, 1024)
-	c.Temperature = clone(c.Temperature)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, defaultInFlight)
+	c.MaxTokens = cmp.Or(c.MaxTokens, defaultTokens)
 	if c.Withhold == nil {
 		c.Withhold = new(float64)
 		*c.Withhold = defaultWithhold
@@ -232,11 +227,6 @@ func (c Config) withDefaults() Config {
 		c.Similarity = heed.Trigrams{}
 	}
 	c.SimilarityThreshold = cmp.Or(c.SimilarityThreshold, 0.75)
-	wait := time.Second
-	if _, ok := c.Similarity.(*sameMeaning); ok {
-		wait = c.Timeout
-	}
-	c.SimilarityTimeout = cmp.Or(c.SimilarityTimeout, wait)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
@@ -261,33 +251,24 @@ func (c Config) validate() error {
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
 	found.Check(c.MaxCandidates > 0 && c.MaxCandidates <= maxCandidates, "MaxCandidates", c.MaxCandidates, fmt.Sprintf("must be 1 to %d, or 0 for the default", maxCandidates))
-	checkTemplate(&found, "Prompts.Prediction", c.Prompts.Prediction)
+	template := c.Prompts.Prediction
+	ok := strings.Contains(template, "{situation}") && strings.Contains(template, "{response}")
+	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
 	found.Check(c.Prediction.known(), "Prediction", c.Prediction, "must be empty, second_call or same_call")
 	checkShare(&found, "Ceiling", c.Ceiling)
-	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
-	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")
-	s, ok := c.Similarity.(*sameMeaning)
-	found.Check(!ok || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")
+	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
+	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
+	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
+	s, asks := c.Similarity.(*sameMeaning)
+	found.Check(!asks || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")
 	checkShare(&found, "SimilarityThreshold", c.SimilarityThreshold)
-	found.Check(c.SimilarityTimeout > 0, "SimilarityTimeout", c.SimilarityTimeout, "must not be negative")
 	return found.Err()
 }
 
 func checkShare(found *faults.List, field string, x float64) {
 	found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1], or 0 for the default")
-}
-
-func checkTemplate(found *faults.List, field, text string) {
-	ok := strings.Contains(text, "{situation}") && strings.Contains(text, "{response}")
-	found.Check(ok, field, text, "must have {situation} and {response}")
-}
-
-func checkCalls(found *faults.List, timeout time.Duration, inFlight, tokens int) {
-	found.Check(timeout > 0, "Timeout", timeout, "must not be negative")
-	found.Check(inFlight > 0, "MaxInFlight", inFlight, "must not be negative")
-	found.Check(tokens > 0, "MaxTokens", tokens, "must not be negative")
 }
 
 // goals returns the goals that hold for a request.

@@ -31,7 +31,6 @@ func TestDefaults(t *testing.T) {
 	assert.Zero(t, cfg.Urgency.Reduction)
 	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
-	assert.False(t, cfg.HashTexts)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 1.0, *cfg.Withhold)
 	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
@@ -61,8 +60,7 @@ func TestSpecConfig(t *testing.T) {
 	assert.Equal(t, decision.Config{
 		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: decision.SecondCall, NoSimilarity: true, Withhold: new(float64),
 		Prompts: decision.Prompts{
-			GoalsHeading: "Current user goals:", Event: "URGENT event:", Question: "How should I respond?",
-			Candidates: "Previous responses to similar situations (for context — you may ignore these):",
+			Event: "URGENT event:", Question: "How should I respond?",
 		},
 	}, decision.SpecConfig())
 }
@@ -70,22 +68,21 @@ func TestSpecConfig(t *testing.T) {
 func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
 	_, err := decision.New(ctx, decision.Config{
-		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
-		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1},
+		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1,
+		Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
+		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3},
 		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
-		SimilarityThreshold: 2, SimilarityTimeout: -1, Withhold: &hot, Prediction: "sometimes",
+		SimilarityThreshold: 2, Withhold: &hot, Prediction: "sometimes",
 	})
 	assert.Equal(t, []string{
-		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon", "Urgency.Similarity", "Urgency.Confidence",
-		"MaxCandidates", "Prompts.Prediction", "MaxText", "Withhold", "Prediction", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
-		"SimilarityThreshold", "SimilarityTimeout",
+		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon",
+		"MaxCandidates", "Prompts.Prediction", "MaxText", "Withhold", "Prediction", "Ceiling",
+		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
-	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
-		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
-	})
-	assert.Equal(t, []string{"LLM", "Store", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
+	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{})
+	assert.Equal(t, []string{"LLM", "Store"}, fieldsOf(err))
 	_, err = decision.NewExperiment(decision.ExperimentConfig{
 		Variants: []decision.Variant{{Name: "a", Share: -1}},
 	})
@@ -98,14 +95,14 @@ func TestAllFaultsAreReported(t *testing.T) {
 }
 
 func TestConfigIsACopy(t *testing.T) {
-	warm := 0.5
-	cfg := decision.Config{Goals: map[string][]string{"": {"goal"}}, Temperature: &warm}
+	half := 0.5
+	cfg := decision.Config{Goals: map[string][]string{"": {"goal"}}, Withhold: &half}
 	h := newHeuristicFirst(t, cfg)
-	cfg.Goals[""][0], *cfg.Temperature = "another", 1
+	cfg.Goals[""][0], *cfg.Withhold = "another", 1
 	h.Config().Goals[""][0] = "a third"
 	got := h.Config()
 	assert.Equal(t, []string{"goal"}, got.Goals[""])
-	assert.Equal(t, 0.5, *got.Temperature)
+	assert.Equal(t, 0.5, *got.Withhold)
 	again, err := decision.New(ctx, got)
 	require.NoError(t, err)
 	assert.Equal(t, got.Prompts, again.Config().Prompts)
@@ -113,10 +110,11 @@ func TestConfigIsACopy(t *testing.T) {
 
 // A model also gets these settings with its prompts.
 func TestModelSettings(t *testing.T) {
-	warm := 0.25
 	m := model("Do it.")
-	decide(t, decision.Config{Prediction: decision.SecondCall, LLM: m, MaxTokens: 99, Temperature: &warm}, decision.Request{})
-	decide(t, decision.Config{Prediction: decision.SecondCall, LLM: m}, decision.Request{})
+	cfg := decision.Config{Prediction: decision.SecondCall, LLM: m, MaxTokens: 99}
+	decide(t, cfg, decision.Request{})
+	cfg.MaxTokens = 0
+	decide(t, cfg, decision.Request{})
 	requests := m.Requests()
 	require.Len(t, requests, 4)
 	for i, r := range requests {
@@ -124,11 +122,10 @@ func TestModelSettings(t *testing.T) {
 		assert.Equal(t, i%2 == 0, r.System != "", "and it has no system prompt")
 		if i < 2 {
 			assert.Equal(t, 99, r.MaxTokens)
-			assert.Equal(t, 0.25, *r.Temperature)
 		} else {
 			assert.Equal(t, 1024, r.MaxTokens)
-			assert.Nil(t, r.Temperature)
 		}
+		assert.Nil(t, r.Temperature)
 	}
 }
 
@@ -154,9 +151,6 @@ func TestTraces(t *testing.T) {
 				"Previous responses to similar situations (for context — you may ignore these):\n" +
 				"1. Situation: \"condition 1\" → Response: \"action 1\"\n2. Situation: \"condition 2\" → Response: \"action 2\"\n\nHow should I respond?",
 		}},
-		"hashed": {decision.Config{HashTexts: true}, nil, decision.Trace{
-			Path: decision.Heuristic, Hashed: true, MatchedID: "h1", CreditID: "h1", Prediction: &sure,
-		}},
 		"of what no database keeps": {decision.Config{}, func(r *decision.Request) { r.Text = "a\x00b\xff\xfec" }, decision.Trace{
 			Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
 		}},
@@ -177,11 +171,6 @@ func TestTraces(t *testing.T) {
 			require.NoError(t, err)
 			tt.want.ResponseID, tt.want.EventID, tt.want.Source, tt.want.Domain, tt.want.Variant = res.ResponseID, "e", "kitchen", "home", "b"
 			tt.want.At = start.Add(time.Hour)
-			if tt.want.Hashed {
-				assert.Regexp(t, `^sha256:[0-9a-f]{64} \(14 bytes\)$`, got.Text)
-				assert.Regexp(t, `^sha256:[0-9a-f]{64} \(8 bytes\)$`, got.Response)
-				tt.want.Text, tt.want.Response = got.Text, got.Response
-			}
 			assert.Equal(t, tt.want, got)
 		})
 	}

@@ -24,7 +24,7 @@
 // believed up to a ceiling. Thoughts of a reasoning model are in [Result].Thoughts alone.
 //
 // A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and
-// no error. It is there at the latest when [Config].Timeout is over, plus SimilarityTimeout if
+// no error. It is there at the latest when [Config].Timeout is over, plus a second if
 // texts are compared. Each call of a model has its own goroutine, which ends with the call. Of
 // calls that ignore their context, at most [Config].MaxInFlight stay.
 //

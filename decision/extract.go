@@ -17,15 +17,33 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// initialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks
-// of it.
-const initialConfidence = 0.3
+const (
+	// initialConfidence is the confidence of a heuristic that a model wrote, whatever the model
+	// thinks of it.
+	initialConfidence = 0.3
+	// duplicate is the least similarity of two heuristics that are the same.
+	duplicate = 0.75
+	// minWords and maxWords bound the words of a condition, and the words of a message.
+	minWords, maxWords = 10, 50
+)
+
+// actionTypes are the types of action that a model may choose from.
+var actionTypes = []string{"suggest", "remind", "warn"}
+
+// extraction asks for a heuristic within these limits. JSON strings replace the braces.
+var extraction = fmt.Sprintf("A user was content with this response.\n\n"+
+	"Situation: {situation}\nResponse: {response}\n\n"+
+	"Write the rule behind it, so that it can be used in similar situations: the condition under "+
+	"which it holds, in %[1]d to %[2]d words, without names and numbers that matter only here, and "+
+	"the message to give then, in %[1]d to %[2]d words. Answer with JSON only: "+
+	`{"condition": "...", "action": {"type": "%[3]s", "message": "..."}}`,
+	minWords, maxWords, strings.Join(actionTypes, " | "))
 
 // ExtractorConfig configures an [Extractor].
 type ExtractorConfig struct {
 	// LLM writes the heuristics. It must be set.
 	LLM LLM
-	// Store has the traces of the strategies, with texts that are not hashed. It must be set.
+	// Store has the traces of the strategies. It must be set.
 	Store store.Store
 	// Nearest returns the heuristic that is most like one with this condition and message, of
 	// whatever confidence, and their similarity in [0, 1]. An empty id says that there is none. A
@@ -33,20 +51,6 @@ type ExtractorConfig struct {
 	// earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a
 	// duplicate.
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
-	// Duplicate is the least similarity of two heuristics that are the same, in (0, 1]. 0 means 0.75.
-	Duplicate float64
-	// MinWords and MaxWords bound the words of a condition, and the words of a message. 0 means 10,
-	// and 50.
-	MinWords, MaxWords int
-	// Types are the types of action. nil means suggest, remind, warn.
-	Types []string
-	// Prompt asks for a heuristic within the limits above. It must have {situation} and {response},
-	// which JSON strings replace. "" means a default.
-	Prompt string
-	// Timeout, MaxInFlight and MaxTokens are as in [Config].
-	Timeout     time.Duration
-	MaxInFlight int
-	MaxTokens   int
 	// Now is the clock of what Observer is told. nil means time.Now.
 	Now func() time.Time
 	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as
@@ -55,21 +59,6 @@ type ExtractorConfig struct {
 }
 
 func (c ExtractorConfig) withDefaults() ExtractorConfig {
-	c.Duplicate = cmp.Or(c.Duplicate, 0.75)
-	c.MinWords = cmp.Or(c.MinWords, 10)
-	c.MaxWords = cmp.Or(c.MaxWords, 50)
-	if c.Types == nil {
-		c.Types = []string{"suggest", "remind", "warn"}
-	}
-	c.Types = slices.Clone(c.Types)
-	c.Prompt = cmp.Or(c.Prompt, fmt.Sprintf("A user was content with this response.\n\nSituation: {situation}\nResponse: {response}\n\n"+
-		"Write the rule behind it, so that it can be used in similar situations: the condition under which it holds, in %[1]d to %[2]d "+
-		"words, without names and numbers that matter only here, and the message to give then, in %[1]d to %[2]d words. Answer with JSON "+
-		"only: {\"condition\": \"...\", \"action\": {\"type\": \"%[3]s\", \"message\": \"...\"}}",
-		c.MinWords, c.MaxWords, strings.Join(c.Types, " | ")))
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4)
-	c.MaxTokens = cmp.Or(c.MaxTokens, 1024)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
@@ -80,12 +69,6 @@ func (c *ExtractorConfig) validate() error {
 	var found faults.List
 	found.Check(c.LLM != nil, "LLM", nil, "must be set")
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	checkShare(&found, "Duplicate", c.Duplicate)
-	found.Check(c.MinWords > 0, "MinWords", c.MinWords, "must not be negative")
-	found.Check(c.MaxWords >= c.MinWords, "MaxWords", c.MaxWords, "must not be less than MinWords")
-	found.Check(len(c.Types) > 0 && !slices.Contains(c.Types, ""), "Types", c.Types, "must not be empty")
-	checkTemplate(&found, "Prompt", c.Prompt)
-	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	return found.Err()
 }
 
@@ -108,7 +91,8 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
-	return &Extractor{cfg, host.NewGate(cfg.MaxInFlight), watch.New(cfg.Observer, "decision/extractor", cfg.Now)}, nil
+	observed := watch.New(cfg.Observer, "decision/extractor", cfg.Now)
+	return &Extractor{cfg, host.NewGate(defaultInFlight), observed}, nil
 }
 
 // An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and
@@ -137,15 +121,14 @@ type Extracted struct {
 }
 
 // Extract asks the model for the heuristic behind an answer, and checks it against the limits of
-// the configuration. A failing model is a refusal and no error. Extract asks again when it is
-// called again for the same answer; the host can tell by [Extracted].ResponseID. An answer without
-// a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
+// the quality gate: 10 to 50 words in the condition and in the message, and a type of suggest,
+// remind or warn. A heuristic whose similarity to one of the host's is at least 0.75 is that one. A
+// failing model is a refusal and no error. Extract asks again when it is called again for the same
+// answer; the host can tell by [Extracted].ResponseID. An answer without a trace is
+// [heed.ErrNotFound].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	kept, err := getTrace(ctx, e.cfg.Store, responseID)
 	t := kept.Value
-	if err == nil && t.Hashed {
-		err = &heed.InputError{Field: "responseID", Reason: "has a trace without texts"}
-	}
 	if err != nil {
 		return Extraction{}, fmt.Errorf("decision: extract: %w", err)
 	}
@@ -161,7 +144,7 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	switch {
 	case err != nil:
 		return Extraction{}, fmt.Errorf("decision: extract: nearest: %w", err)
-	case same.ReinforcedID != "" && same.Similarity >= e.cfg.Duplicate:
+	case same.ReinforcedID != "" && same.Similarity >= duplicate:
 		return same, nil
 	default:
 		return Extraction{New: x}, nil
@@ -173,7 +156,7 @@ func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction
 	if e.cfg.Nearest == nil {
 		return Extraction{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	return host.Pass(ctx, e.models, "Nearest", func(ctx context.Context) (x Extraction, err error) {
 		x.ReinforcedID, x.Similarity, err = e.cfg.Nearest(ctx, written.Condition, written.Message)
@@ -183,14 +166,17 @@ func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction
 
 // write has the model write a heuristic.
 func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
-	request := LLMRequest{Prompt: fill(e.cfg.Prompt, t.Text, t.Response, 2*prompt.DefaultMax), JSON: true, MaxTokens: e.cfg.MaxTokens}
+	request := LLMRequest{
+		Prompt: fill(extraction, t.Text, t.Response, 2*prompt.DefaultMax),
+		JSON:   true, MaxTokens: defaultTokens,
+	}
 	reply, err := host.Pass(ctx, e.models, "the model", func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
 	if err = cmp.Or(err, wholeReply(request, reply)); err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)
 	}
-	x, err := e.parse(reply.Text)
+	x, err := parse(reply.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +187,7 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 }
 
 // parse reads a heuristic from a reply and checks its limits.
-func (e *Extractor) parse(reply string) (*Extracted, error) {
+func parse(reply string) (*Extracted, error) {
 	found, malformed := findObjects(reply, "condition", "action")
 	if malformed || len(found) != 1 || found[0].partial {
 		return nil, errors.New("the reply does not have one object with a condition and an action")
@@ -211,11 +197,11 @@ func (e *Extractor) parse(reply string) (*Extracted, error) {
 		return nil, errors.New("action is no object")
 	}
 	kind, err := text(action.object, "type")
-	if err == nil && !slices.Contains(e.cfg.Types, kind) {
-		err = fmt.Errorf("type is none of %s", strings.Join(e.cfg.Types, ", "))
+	if err == nil && !slices.Contains(actionTypes, kind) {
+		err = fmt.Errorf("type is none of %s", strings.Join(actionTypes, ", "))
 	}
-	condition, err2 := e.sentence(found[0], "condition")
-	message, err3 := e.sentence(action.object, "message")
+	condition, err2 := sentence(found[0], "condition")
+	message, err3 := sentence(action.object, "message")
 	if err := cmp.Or(err, err2, err3); err != nil {
 		return nil, err
 	}
@@ -231,14 +217,15 @@ func text(o *object, name string) (string, error) {
 }
 
 // sentence returns a text of the right length that can stand in a prompt as it is.
-func (e *Extractor) sentence(o *object, name string) (string, error) {
+func sentence(o *object, name string) (string, error) {
 	s, err := text(o, name)
 	if err != nil {
 		return "", err
 	}
 	words := strings.Fields(s)
-	if len(words) < e.cfg.MinWords || len(words) > e.cfg.MaxWords {
-		return "", fmt.Errorf("%s has %d words, must have %d to %d", name, len(words), e.cfg.MinWords, e.cfg.MaxWords)
+	if len(words) < minWords || len(words) > maxWords {
+		return "", fmt.Errorf("%s has %d words, must have %d to %d",
+			name, len(words), minWords, maxWords)
 	}
 	s = strings.Join(words, " ")
 	if err := prompt.Check(s); err != nil {

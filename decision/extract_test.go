@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -123,19 +124,17 @@ func TestExtracted(t *testing.T) {
 func TestExtractDuplicates(t *testing.T) {
 	good := written(words(10), "warn", words(10))
 	for name, tt := range map[string]struct {
-		nearest   conditions
-		duplicate float64
-		want      string
+		nearest conditions
+		want    string
 	}{
-		"there is none":        {conditions{similarity: 1}, 0, ""},
-		"just alike enough":    {conditions{id: "h9", similarity: 0.75}, 0, "h9"},
-		"less alike":           {conditions{id: "h9", similarity: 0.7499}, 0, ""},
-		"another threshold":    {conditions{id: "h9", similarity: 0.75}, 0.9, ""},
-		"no number":            {conditions{id: "h9", similarity: nan()}, 0, ""},
-		"a threshold that low": {conditions{id: "h9", similarity: 0.2}, 0.1, "h9"},
+		"there is none":     {conditions{similarity: 1}, ""},
+		"just alike enough": {conditions{id: "h9", similarity: 0.75}, "h9"},
+		"less alike":        {conditions{id: "h9", similarity: 0.7499}, ""},
+		"no number":         {conditions{id: "h9", similarity: nan()}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, err := extractor(t, decision.ExtractorConfig{Nearest: tt.nearest.nearest, Duplicate: tt.duplicate}, good, praised).Extract(ctx, "r")
+			e := extractor(t, decision.ExtractorConfig{Nearest: tt.nearest.nearest}, good, praised)
+			x, err := e.Extract(ctx, "r")
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, x.ReinforcedID)
 			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored anew")
@@ -146,50 +145,21 @@ func TestExtractDuplicates(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
-func TestExtractLimits(t *testing.T) {
-	cfg := decision.ExtractorConfig{MinWords: 1, MaxWords: 3, Types: []string{"say"}, MaxTokens: 9}
-	for reply, refused := range map[string]string{
-		written("a b c", "say", "d"):    "",
-		written("a b c d", "say", "e"):  "condition has 4 words, must have 1 to 3",
-		written("a b c", "warn", "d"):   "type is none of say",
-		written("", "say", "d"):         "condition has 0 words, must have 1 to 3",
-		written("a\tb", "say", "d\n e"): "",
-	} {
-		m := &llmtest.Model{Predictions: llmtest.Say(reply)}
-		cfg.LLM = m
-		x, err := extractor(t, cfg, "", praised).Extract(ctx, "r")
-		require.NoError(t, err)
-		assert.Equal(t, refused, x.Refused)
-		assert.Equal(t, 9, m.Requests()[0].MaxTokens)
-		assert.Contains(t, m.Requests()[0].Prompt, "1 to 3 words")
-	}
-	cfg.LLM, cfg.Prompt = nil, "{response} AFTER {situation}"
-	assert.Equal(t, `"Turn it off." AFTER "The oven is on."`, extractionPromptOf(t, cfg, praised))
-}
-
 func TestExtractFails(t *testing.T) {
 	_, err := extractor(t, decision.ExtractorConfig{}, "{}").Extract(ctx, "r")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	hashed := praised
-	hashed.Hashed = true
-	_, err = extractor(t, decision.ExtractorConfig{}, "{}", hashed).Extract(ctx, "r")
-	var fault *heed.InputError
-	assert.ErrorAs(t, err, &fault)
-	for name, step := range map[string]llmtest.Step{"error": {Err: errors.New("out of order")}, "panic": {Panic: "x"}, "hang": {Hang: true}} {
-		m := &llmtest.Model{Predictions: []llmtest.Step{step}}
-		x, err := extractor(t, decision.ExtractorConfig{LLM: m, Timeout: time.Millisecond}, "", praised).Extract(ctx, "r")
-		assert.NoError(t, err, name)
-		assert.Contains(t, x.Refused, "the model did not answer", name)
+	for name, step := range map[string]llmtest.Step{
+		"error": {Err: errors.New("out of order")}, "panic": {Panic: "x"}, "hang": {Hang: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &llmtest.Model{Predictions: []llmtest.Step{step}}
+			e, began := extractor(t, decision.ExtractorConfig{LLM: m}, "", praised), time.Now()
+			x, err := e.Extract(context.Background(), "r")
+			assert.NoError(t, err, name)
+			assert.Contains(t, x.Refused, "the model did not answer", name)
+			assert.Equal(t, name == "hang", time.Since(began) == 30*time.Second)
+		})
 	}
-}
-
-func extractionPromptOf(t testing.TB, cfg decision.ExtractorConfig, trace decision.Trace) string {
-	t.Helper()
-	m := &llmtest.Model{}
-	cfg.LLM, trace.ResponseID = m, "r"
-	_, err := extractor(t, cfg, "", trace).Extract(ctx, "r")
-	require.NoError(t, err)
-	return m.Requests()[0].Prompt
 }
 
 // ids writes candidates shortly.

@@ -191,10 +191,10 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 func TestExtractionsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Predictions: []llmtest.Step{{Text: "{}", Delay: time.Second}}}
-		e := extractor(t, decision.ExtractorConfig{LLM: m, MaxInFlight: 2}, "", praised)
+		e := extractor(t, decision.ExtractorConfig{LLM: m}, "", praised)
 		began := time.Now()
 		var all sync.WaitGroup
-		for range 4 {
+		for range 8 {
 			all.Go(func() {
 				_, err := e.Extract(context.Background(), "r")
 				assert.NoError(t, err)

@@ -262,9 +262,6 @@ func TestTiers(t *testing.T) {
 		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{Urgency: urgency}, r).CreditID)
 		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{}, r).CreditID, "without tiers")
 	}
-	urgency.Similarity, urgency.Confidence = 0.5, 0.8
-	res := decide(t, decision.Config{Urgency: urgency}, decision.Request{Candidates: []decision.Candidate{with(0.5, 0.8)}})
-	assert.Equal(t, "0.5/0.8", res.CreditID, "the edges are configurable")
 }
 
 // Over 4,000 requests, each share has a standard error below 0.008.

@@ -213,7 +213,7 @@ func TestNotify(t *testing.T) {
 func TestATraceDoesNotNameAForgottenPerson(t *testing.T) {
 	const name = "Ann [the] Example"
 	for what, cfg := range map[string]decision.Config{
-		"default": {}, "design": decision.SpecConfig(), "hashed": {HashTexts: true},
+		"default": {}, "design": decision.SpecConfig(),
 	} {
 		cfg.LLM = model("Do it.")
 		h := newHeuristicFirst(t, cfg)
@@ -223,9 +223,7 @@ func TestATraceDoesNotNameAForgottenPerson(t *testing.T) {
 		trace, err := h.Trace(ctx, res.ResponseID)
 		require.NoError(t, err)
 		assert.Equal(t, name, trace.Source)
-		if !cfg.HashTexts {
-			assert.Contains(t, trace.Prompt, "[source]: it is full", what)
-		}
+		assert.Contains(t, trace.Prompt, "[source]: it is full", what)
 		st := h.Config().Store
 		_, err = st.Commit(ctx, store.Batch{Forget: []string{name}})
 		require.NoError(t, err)

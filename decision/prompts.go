@@ -15,7 +15,7 @@ func (c *Config) system(r *Request, goals []string) string {
 		briefing = "\n\n" + briefing
 	}
 	own := cmp.Or(r.System, c.Persona+"\n\n"+c.Prompts.System)
-	return strings.TrimSpace(own) + briefing + bullets(c.Prompts.GoalsHeading, goals)
+	return strings.TrimSpace(own) + briefing + bullets(goalsHeading, goals)
 }
 
 // bullets returns goals as a list under a heading, and nothing where there are none.
@@ -42,7 +42,7 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 		after = append(after, c.Prompts.Question)
 	}
 	if c.Prediction == SameCall {
-		after = append(after, c.Prompts.Ending)
+		after = append(after, ending)
 	}
 	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")
 }
@@ -51,7 +51,7 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 func (c *Config) happened(r *Request, alone bool) string {
 	titled, code := c.Prompts.Event != "", r.Code
 	if c.Prompts.Bare && prompt.Check(r.Text) != nil {
-		code = code || titled || !alone || plain(r.Text).has(plain(c.Prompts.Candidates))
+		code = code || titled || !alone || plain(r.Text).has(plain(seenHeading))
 	}
 	switch fenced := prompt.Code(r.Text, c.MaxText); {
 	case titled && code:
@@ -74,7 +74,7 @@ func unfenced(block string) string {
 // listed returns the candidates that the prompt shows.
 func (c *Config) listed(shown []Candidate) string {
 	var b strings.Builder
-	b.WriteString(c.Prompts.Candidates)
+	b.WriteString(seenHeading)
 	for i, candidate := range shown {
 		b.WriteString("\n" + strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) + " → Response:")
 		if candidate.Code {

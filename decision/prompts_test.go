@@ -109,11 +109,14 @@ func TestPromptHasNoScores(t *testing.T) {
 
 func TestPromptsAreFields(t *testing.T) {
 	first, second := asked(t, decision.Config{Prompts: decision.Prompts{
-		System: "SYS", GoalsHeading: "GOALS", Event: "EVENT", Candidates: "SEEN", Question: "WELL?",
+		System: "SYS", Event: "EVENT", Question: "WELL?",
 		Prediction: "OF {response} TO {situation}", SuccessHeading: "BY",
 	}}, oven())
-	assert.Equal(t, "SYS\n\nGOALS\n- Nothing burns.\n- Save energy.", first.System)
-	assert.Equal(t, "EVENT [kitchen]: The oven is still on.\n\nSEEN\n1. Situation: \"the stove is on and nobody is there\" → Response: \"Turn it off and say so.\"\n\nWELL?", first.Prompt)
+	assert.Equal(t, "SYS\n\nCurrent user goals:\n- Nothing burns.\n- Save energy.", first.System)
+	assert.Equal(t, "EVENT [kitchen]: The oven is still on.\n\n"+
+		"Previous responses to similar situations (for context — you may ignore these):\n"+
+		"1. Situation: \"the stove is on and nobody is there\" → Response: \"Turn it off and "+
+		"say so.\"\n\nWELL?", first.Prompt)
 	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nBY\n- Nothing burns.\n- Save energy.", second.Prompt)
 }
 

@@ -140,7 +140,7 @@ func reasonOf(ctx context.Context, err error) Reason {
 func (d *Decider) predict(ctx context.Context, r *Request, model LLM, res *Result) {
 	reply, err := d.generate(ctx, model, res, LLMRequest{
 		Prompt: d.cfg.predict(r.Text, res.Text, d.cfg.goals(r)), JSON: true,
-		MaxTokens: d.cfg.MaxTokens, Temperature: clone(d.cfg.Temperature),
+		MaxTokens: d.cfg.MaxTokens,
 	})
 	p := prediction{unknown, unknown}
 	if err == nil {

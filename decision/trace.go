@@ -2,8 +2,6 @@ package decision
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"strings"
@@ -24,9 +22,8 @@ type Trace struct {
 	Domain     string
 	Path       Path // Heuristic or Model
 	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16
-	// KiB, as [Config].Redact left them. If Hashed is set, all texts are hashes.
+	// KiB, as [Config].Redact left them.
 	Text, Response string
-	Hashed         bool
 	MatchedID      string // the heuristic that matched best
 	CreditID       string // the heuristic that answered
 	// Prediction, ShownIDs and Compared are as in the result.
@@ -175,7 +172,7 @@ func (d *Decider) trace(r *Request, res *Result) Trace {
 	return Trace{
 		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain,
 		Path: res.Path, Text: d.cfg.traced(r.Text, maxTraced),
-		Response: d.cfg.traced(res.Text, maxTraced), Hashed: d.cfg.HashTexts,
+		Response:  d.cfg.traced(res.Text, maxTraced),
 		System:    d.cfg.traced(res.System, maxPrompt),
 		Prompt:    d.cfg.traced(d.cfg.withoutSource(res.Prompt, r.Source), maxPrompt),
 		MatchedID: res.MatchedID, CreditID: res.CreditID, Prediction: res.Prediction,
@@ -203,10 +200,6 @@ const (
 func (c *Config) traced(text string, most int) string {
 	if text == "" {
 		return ""
-	}
-	if c.HashTexts {
-		sum := sha256.Sum256([]byte(text))
-		return fmt.Sprintf("sha256:%s (%d bytes)", hex.EncodeToString(sum[:]), len(text))
 	}
 	if c.Redact != nil {
 		text = c.Redact(text)

@@ -56,7 +56,7 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 	case Soon:
 		return d.draw(r, from, res.Threshold)
 	case NotUrgent:
-		return d.singular(from, res.Threshold)
+		return singular(from, res.Threshold)
 	case Immediately:
 	default:
 		from = from[:min(len(from), 1)]
@@ -99,12 +99,11 @@ func (d *Decider) draw(r *Request, from []Candidate, threshold float64) *Candida
 }
 
 // singular returns the candidate that has both similarity and confidence, if exactly one has.
-func (d *Decider) singular(from []Candidate, threshold float64) *Candidate {
-	u := &d.cfg.Urgency
+func singular(from []Candidate, threshold float64) *Candidate {
 	var only *Candidate
 	for i := range from {
 		c := &from[i]
-		if c.Similarity < u.Similarity || c.Confidence < max(u.Confidence, threshold) {
+		if c.Similarity < singularFit || c.Confidence < max(singularFit, threshold) {
 			continue
 		}
 		if only != nil {

@@ -1,10 +1,6 @@
 package decision
 
-import (
-	"cmp"
-
-	"github.com/heedhq/heed/internal/faults"
-)
+import "github.com/heedhq/heed/internal/faults"
 
 // Urgency configures how the urgency of an event changes a decision. The zero value changes
 // nothing.
@@ -19,10 +15,11 @@ type Urgency struct {
 	// Less urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked
 	// at.
 	Immediate, Soon float64
-	// Similarity and Confidence are the least values of the one candidate that may answer an event
-	// that is not urgent. 0 means 0.9.
-	Similarity, Confidence float64
 }
+
+// singularFit is the least similarity and the least confidence of the one candidate that may answer
+// an event that is not urgent. The design calls both high and gives no value.
+const singularFit = 0.9
 
 // A Tier says how urgent an event is. It is empty where no tiers are configured.
 type Tier string
@@ -35,22 +32,18 @@ const (
 	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by
 	// similarity, or by confidence where no candidate has a similarity.
 	Soon Tier = "soon"
-	// NotUrgent is for the model. A candidate answers only if it has the similarity and the
-	// confidence of [Urgency], and no other candidate has both.
+	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
+	// at least 0.9, and no other candidate has both.
 	NotUrgent Tier = "not_urgent"
 )
 
 func (u *Urgency) tiered() bool {
-	return u.Immediate != 0 || u.Soon != 0 || u.Similarity != 0 || u.Confidence != 0
+	return u.Immediate != 0 || u.Soon != 0
 }
 
 func (u Urgency) withDefaults() Urgency {
 	if u.Salience == nil {
 		u.Salience = []string{"urgency"}
-	}
-	if u.tiered() {
-		u.Similarity = cmp.Or(u.Similarity, 0.9)
-		u.Confidence = cmp.Or(u.Confidence, 0.9)
 	}
 	return u
 }
@@ -61,8 +54,6 @@ func (u Urgency) validate() error {
 	if u.tiered() {
 		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")
 		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon, "must be above 0 and below Immediate")
-		found.Check(u.Similarity > 0 && u.Similarity <= 1, "Similarity", u.Similarity, "must be in (0, 1]")
-		found.Check(u.Confidence > 0 && u.Confidence <= 1, "Confidence", u.Confidence, "must be in (0, 1]")
 	}
 	return found.Err()
 }

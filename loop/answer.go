@@ -282,14 +282,12 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
 		reply.Spent.Cost, reply.Spent.Tokens = 0, 0 // they are the fallback's
 	}
-	if !a.cfg.Decision.HashTexts {
-		reply.Text, reply.About = res.Text, e.Text
-		// whole, because a part of a secret does not look like one
-		if err := a.redact(&reply.Text, &reply.About); err != nil {
-			return r, err
-		}
-		reply.About = beginning(reply.About)
+	reply.Text, reply.About = res.Text, e.Text
+	// whole, because a part of a secret does not look like one
+	if err := a.redact(&reply.Text, &reply.About); err != nil {
+		return r, err
 	}
+	reply.About = beginning(reply.About)
 	reply.Followed = p.followed
 	return r, nil
 }

@@ -45,16 +45,11 @@ func (h *Handler) questions(ctx context.Context, all []asked) error {
 		if r.Revision == 0 {
 			continue
 		}
-		var trace struct {
-			Text   string
-			Hashed bool
-		}
+		var trace struct{ Text string }
 		if err := decoded(r, &trace); err != nil {
 			return err
 		}
-		if !trace.Hashed {
-			all[i].Question = trace.Text
-		}
+		all[i].Question = trace.Text
 	}
 	return nil
 }

@@ -27,7 +27,6 @@ type traceReport struct {
 	Path       decision.Path `json:"path"`
 	Text       string        `json:"text"`
 	Response   string        `json:"response"`
-	Hashed     bool          `json:"hashed"` // the texts are hashes
 	MatchedID  string        `json:"matched_id,omitempty"`
 	CreditID   string        `json:"credit_id,omitempty"`
 	Success    *float64      `json:"success,omitempty"`
@@ -52,7 +51,7 @@ type comparison struct {
 func traceOf(t *decision.Trace) traceReport {
 	r := traceReport{
 		ResponseID: t.ResponseID, EventID: t.EventID, Source: t.Source, Domain: t.Domain, Path: t.Path, Text: t.Text,
-		Response: t.Response, Hashed: t.Hashed, MatchedID: t.MatchedID, CreditID: t.CreditID, ShownIDs: t.ShownIDs,
+		Response: t.Response, MatchedID: t.MatchedID, CreditID: t.CreditID, ShownIDs: t.ShownIDs,
 		System: t.System, Prompt: t.Prompt, Turns: t.Turns, Cut: t.Cut, Variant: t.Variant, At: t.At,
 	}
 	if p := t.Prediction; p != nil {
