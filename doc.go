@@ -45,11 +45,12 @@
 //
 // # How they work together
 //
-// An event leads to a decision, which takes the confidence of its heuristics from learning, an arm from strategy, and for
-// its prompt the plan of patterns and the rules of feedback. Reactions of people and results of tools go back to each of them
-// as evidence. Each package is of use alone, and none imports another. Plain values go from one to the next, in lines of the
-// host's own or in package loop. The program in examples/agent has all of them in one loop, and the command in cmd/heed shows
-// a store that an application has filled.
+// An event leads to a decision, which takes the confidence of its heuristics from learning, an arm
+// from strategy, and for its prompt the plan of patterns and the rules of feedback. Reactions of
+// people and results of tools go back to each of them as evidence. Each package is of use alone,
+// and none imports another. Plain values go from one to the next, in lines of the host's own or in
+// package loop. The program in lab/agent has all of them in one loop, and the command in cmd/heed
+// shows a store that an application has filled.
 //
 // This package holds only what the others share, such as the errors, and [Run], which calls their sweeps.
 //

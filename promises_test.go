@@ -28,7 +28,7 @@ func TestPromises(t *testing.T) {
 	rows := strings.Count(string(page), "\n| ") - strings.Count(string(page), "\n| promise |")
 	assert.Len(t, commands, rows, "each promise has a command")
 	for _, command := range commands {
-		if lines, found := strings.CutPrefix(command[2], "./scorecard "); found {
+		if lines, found := strings.CutPrefix(command[2], "./lab scorecard "); found {
 			assert.Subset(t, linesOfScorecard(t), strings.Fields(lines), command[2])
 			continue
 		}
@@ -56,7 +56,7 @@ func TestPromises(t *testing.T) {
 
 // linesOfScorecard returns the numbers of the lines: "S1".
 func linesOfScorecard(t *testing.T) (names []string) {
-	for _, dir := range []string{"scorecard/*.go", "scorecard/internal/*/*.go"} {
+	for _, dir := range []string{"lab/scorecard/*.go", "lab/internal/*/*.go"} {
 		files, err := filepath.Glob(dir)
 		require.NoError(t, err)
 		for _, file := range files {

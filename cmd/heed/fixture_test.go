@@ -212,15 +212,15 @@ func sqliteFile(t testing.TB) string {
 	return file
 }
 
-// agentFile returns a file of SQLite that examples/agent has filled.
+// agentFile returns a file of SQLite that the agent of the lab has filled.
 func agentFile(t testing.TB) string {
 	dir := t.TempDir()
-	agent, file := filepath.Join(dir, "agent"), filepath.Join(dir, "agent.db")
-	build := exec.Command("go", "build", "-o", agent, "./agent")
-	build.Dir = "../../examples"
+	lab, file := filepath.Join(dir, "lab"), filepath.Join(dir, "agent.db")
+	build := exec.Command("go", "build", "-o", lab, ".")
+	build.Dir = "../../lab"
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
+	out, err = exec.Command(lab, "agent", "-events", "600", "-db", file).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return file
 }

@@ -46,7 +46,11 @@ func outcome(task int, choice strategy.Choice) strategy.Outcome {
 	return strategy.Outcome{Choice: choice, Value: value, Confidence: 0.8}
 }
 
-func main() { show.Main("durable", command) }
+func main() {
+	show.Main("durable", func(ctx context.Context, args []string, out io.Writer) error {
+		return command(ctx, args, out, func(int, int) {})
+	})
+}
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) (err error) {
 	flags := flag.NewFlagSet("durable", flag.ContinueOnError)

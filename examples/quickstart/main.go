@@ -29,7 +29,7 @@ var arms = []loop.Arm{
 }
 
 func main() {
-	show.Main("quickstart", func(ctx context.Context, args []string, out io.Writer, _ func(done, of int)) error {
+	show.Main("quickstart", func(ctx context.Context, args []string, out io.Writer) error {
 		return command(ctx, args, os.Getenv, os.Stdin, out)
 	})
 }

@@ -131,6 +131,30 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestNothingImportsTheLab reads the files of every module, because a workspace lets each import
+// the others.
+func TestNothingImportsTheLab(t *testing.T) {
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (file == "lab" || file == ".git"):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(file) != ".go":
+			return nil
+		}
+		text, err := fs.ReadFile(root, file)
+		if strings.Contains(string(text), `"`+module+"/lab/") {
+			t.Errorf("%s imports a package of the lab", file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestCheck shows that check bites, and that it leaves alone what is right.
 func TestCheck(t *testing.T) {
 	type files map[string]string

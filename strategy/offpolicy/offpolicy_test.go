@@ -146,9 +146,10 @@ func learnersLogs(t *testing.T, seed uint64, rates []float64, rounds int) (logs 
 	return logs
 }
 
-// TestOfALearnersLog asks what each arm alone would have earned, of the logs of learners that learn meanwhile. The interval holds at
-// least nine times of ten, also of an arm that was given up: see examples/honest for how seldom one by the normal approximation
-// does. The bound is three standard errors below.
+// TestOfALearnersLog asks what each arm alone would have earned, of the logs of learners that learn
+// meanwhile. The interval holds at least nine times of ten, also of an arm that was given up: see
+// lab/honest for how seldom one by the normal approximation does. The bound is three standard
+// errors below.
 func TestOfALearnersLog(t *testing.T) {
 	t.Parallel()
 	times, rounds := long(16, 200), long(100, 1000)

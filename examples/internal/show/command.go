@@ -1,8 +1,8 @@
+// Package show is what the examples share: how their commands run.
 package show
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,10 +15,10 @@ import (
 var ErrUsage = errors.New("see -help")
 
 // Main runs the command of a program, until an interrupt at the latest, and exits where it fails.
-func Main(name string, command func(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error) {
+func Main(name string, command func(ctx context.Context, args []string, out io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, Progress()); err != nil {
+	if err := command(ctx, os.Args[1:], os.Stdout); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		}
@@ -48,11 +48,4 @@ func Parse(flags *flag.FlagSet, args []string) error {
 		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), ErrUsage)
 	}
 	return nil
-}
-
-// JSON writes a value as indented JSON.
-func JSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

@@ -1,0 +1,106 @@
+package world
+
+import (
+	"strings"
+
+	"github.com/heedhq/heed/lab/agent/assistant"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Verdict is how good an answer was: the truth, which nobody in the world is told.
+type Verdict struct {
+	Good     bool
+	Kind     *Kind
+	Mistakes []*Mistake // that it makes, of those that one can make there
+	errors   int
+}
+
+// Judge says how good an answer is. The luck of an event is the same for every answer to it.
+func (w *World) Judge(e loop.Event, answer string) Verdict {
+	v := Verdict{Kind: kindOf(e.Text)}
+	works := w.Works(e, answer)
+	for _, m := range v.Kind.Mistakes {
+		if answer != "" && !strings.Contains(answer, m.Fix) {
+			v.Mistakes = append(v.Mistakes, m)
+		}
+	}
+	if d := decompositionIn(answer); d != nil {
+		v.errors = d.errors
+	}
+	v.Good = w.draw("luck", e.ID) < works && len(v.Mistakes) == 0
+	return v
+}
+
+// Works returns the probability that an answer serves its end, mistakes aside.
+func (w *World) Works(e loop.Event, answer string) float64 {
+	k := kindOf(e.Text)
+	if answer == "" {
+		return 0
+	}
+	if k.Domain == assistant.Changes {
+		if d := decompositionIn(answer); d != nil {
+			return d.works
+		}
+		return nonsense
+	}
+	for _, a := range k.Answers {
+		if strings.Contains(strings.ToLower(answer), strings.ToLower(a.Key)) {
+			return w.at(a, e)
+		}
+	}
+	return nonsense
+}
+
+// at is how often an answer works at the time of an event.
+func (w *World) at(a Answer, e loop.Event) float64 {
+	if a.Later > 0 && w.late(e.At) {
+		return a.Later
+	}
+	return a.Works
+}
+
+// Best answers as well as it can be done.
+func (w *World) Best(e loop.Event) string {
+	k := kindOf(e.Text)
+	if k.Domain == assistant.Changes {
+		best := decompositions[0]
+		for _, d := range decompositions {
+			if d.works > best.works {
+				best = d
+			}
+		}
+		return best.text
+	}
+	best := k.Answers[0]
+	for _, a := range k.Answers {
+		if w.at(a, e) > w.at(best, e) {
+			best = a
+		}
+	}
+	text := best.Text
+	for _, m := range k.Mistakes {
+		text += " " + m.fixed()
+	}
+	return text
+}
+
+// fixed is what an answer without the mistake says.
+func (m *Mistake) fixed() string {
+	switch m {
+	case timeZone:
+		return "All times are UTC."
+	case rollback:
+		return "Rollback plan: the version of yesterday."
+	default:
+		return m.Fix + " on the agreed day."
+	}
+}
+
+func decompositionIn(text string) *decomposition {
+	for i := range decompositions {
+		if strings.Contains(text, decompositions[i].name) {
+			return &decompositions[i]
+		}
+	}
+	return nil
+}

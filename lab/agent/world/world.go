@@ -1,0 +1,174 @@
+// Package world simulates what an operations assistant lives in: what comes in, a model that makes mistakes, users who say
+// little, reviewers and their leads. Everything in it follows from a seed, and from the table in truth.go.
+//
+// Whatever is drawn is drawn by what it is about (an event, a person) and not in order, so that two assistants in worlds of
+// one seed meet the same events with the same luck.
+package world
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/lab/agent/assistant"
+	"github.com/heedhq/heed/loop"
+)
+
+// A World hands out one happening after the other. It must not be used concurrently.
+type World struct {
+	key    evidence.Key
+	events int
+	made   int // events, those of spans before among them
+	now    time.Time
+	turns  time.Time // when what was good turns bad
+	agenda agenda
+	order  int
+}
+
+// A Span is a part of a world's time.
+type Span struct {
+	First  int       // how many events came before
+	Events int       // how many come in it
+	Begin  time.Time // the zero time is when the world begins
+}
+
+// End is by when all is over that comes in the span.
+func (s Span) End() time.Time {
+	begin := s.Begin
+	if begin.IsZero() {
+		begin = start
+	}
+	return begin.Add(time.Duration(s.Events)*pace*3/2 + 48*time.Hour)
+}
+
+var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
+
+// New returns a world with one span to live. The arms and answers that turn bad do so half-way through the first span.
+func New(seed uint64, s Span) *World {
+	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, made: s.First, events: s.First + s.Events, now: start}
+	if s.First == 0 {
+		w.turns = start.Add(time.Duration(s.Events) * pace / 2)
+	}
+	if !s.Begin.IsZero() {
+		w.now = s.Begin
+	}
+	w.plan(w.now.Add(pace), w.event)
+	w.plan(w.now.Add(24*time.Hour), w.morning)
+	return w
+}
+
+// Now is the world's clock.
+func (w *World) Now() time.Time { return w.now }
+
+// Next returns what happens next, as package assistant has it, and nil at the end.
+func (w *World) Next() any {
+	if len(w.agenda) == 0 {
+		return nil
+	}
+	next := heap.Pop(&w.agenda).(entry)
+	w.now = next.at
+	return next.make()
+}
+
+// event makes the next event, and plans the one after it.
+func (w *World) event() any {
+	n := w.made
+	w.made++
+	id := fmt.Sprintf("event-%05d", n)
+	if w.made < w.events {
+		w.plan(w.now.Add(time.Duration(float64(pace)*(0.5+w.draw("pace", id)))), w.event)
+	}
+	k := w.kind(id)
+	text := strings.NewReplacer(
+		"{host}", fmt.Sprintf("%s-%02d", pick(w.draw("host", id), "web", "db", "cache", "build", "mail"), int(w.draw("number", id)*60)),
+		"{n}", fmt.Sprint(2+int(w.draw("n", id)*90)),
+	).Replace(pick(w.draw("text", id), k.Texts...))
+	person := fmt.Sprintf("user-%02d", int(w.draw("person", id)*users))
+	e := loop.Event{
+		ID: id, Domain: k.Domain, Session: id, Stream: "channel of " + person, Person: person, Context: "interactive", At: w.now,
+		Text: fmt.Sprintf("%s #%d", text, n),
+	}
+	if k.Domain == assistant.Changes {
+		e.Task = id
+	}
+	return e
+}
+
+// kind draws what kind of event it is.
+func (w *World) kind(id string) *Kind {
+	var total float64
+	for _, k := range kinds {
+		total += k.Share
+	}
+	left := w.draw("kind", id) * total
+	for _, k := range kinds {
+		if left -= k.Share; left < 0 {
+			return k
+		}
+	}
+	return kinds[len(kinds)-1]
+}
+
+// kindOf tells the kind of an event by its text.
+func kindOf(text string) *Kind {
+	for _, k := range kinds {
+		if strings.Contains(text, k.Cue) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (w *World) morning() any {
+	if w.made < w.events {
+		w.plan(w.now.Add(24*time.Hour), w.morning)
+	}
+	return assistant.Morning{At: w.now}
+}
+
+// late reports whether the world has turned.
+func (w *World) late(at time.Time) bool { return at.After(w.turns) }
+
+// draw returns a number in (0, 1) for a purpose and what it is about.
+func (w *World) draw(parts ...string) float64 {
+	r := w.key.Rand(0, parts...)
+	return r.Float64()
+}
+
+func pick(u float64, from ...string) string {
+	return from[int(math.Min(u*float64(len(from)), float64(len(from)-1)))]
+}
+
+// plan puts something on the agenda.
+func (w *World) plan(at time.Time, what func() any) {
+	w.order++
+	heap.Push(&w.agenda, entry{at, w.order, what})
+}
+
+// say plans a happening that is known already.
+func (w *World) say(at time.Time, happening any) { w.plan(at, func() any { return happening }) }
+
+type entry struct {
+	at    time.Time
+	order int
+	make  func() any
+}
+
+// agenda is a heap of what is to come, the earliest first.
+type agenda []entry
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	return a[i].at.Before(a[j].at) || a[i].at.Equal(a[j].at) && a[i].order < a[j].order
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(entry)) }
+func (a *agenda) Pop() any {
+	old := *a
+	last := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return last
+}

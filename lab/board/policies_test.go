@@ -1,0 +1,160 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/heedhq/heed/strategy"
+)
+
+// easy is a world with a good arm and a bad one.
+func easy(price float64) world {
+	return world{"easy", price, []float64{0, 1}, func(rng *rand.Rand, requests int) []request {
+		all := make([]request, requests)
+		for i := range all {
+			all[i].item, all[i].rates, all[i].vector = "task", []float64{0.1, 0.9}, direction(rng)
+		}
+		return all
+	}}
+}
+
+// Each has less than two thirds of the regret of chance, although its process restarts nine times.
+func TestPoliciesLearn(t *testing.T) {
+	s := study{requests: 160, runs: 1, seed: 7, worlds: []world{easy(0.1)}, troubles: troubles()[6:7], policies: policies}
+	cells, err := s.play(context.Background(), silent)
+	require.NoError(t, err)
+	require.Len(t, cells, 20)
+	assert.Equal(t, "heed", cells[0].Policy)
+	assert.Equal(t, "by chance", cells[17].Policy)
+	chance := cells[17].Regret.Mean
+	assert.InDelta(t, 51, chance, 10)
+	for _, c := range cells[:16] {
+		assert.Less(t, c.Regret.Mean, chance*2/3, c.Policy)
+		assert.Positive(t, c.State.Mean)
+	}
+}
+
+// heed's policies fail under no trouble, and an outcome that comes again changes nothing.
+func TestHeedUnderTroubles(t *testing.T) {
+	all, regrets := troubles(), make(map[string]mean)
+	s := study{requests: 60, runs: 1, seed: 7, worlds: worlds()[1:2], troubles: []trouble{all[0], all[3], all[7]}, policies: ofHeed}
+	cells, err := s.play(context.Background(), silent)
+	require.NoError(t, err)
+	for _, c := range cells {
+		regrets[c.Policy+", "+c.Trouble] = c.Regret
+	}
+	for _, p := range ofHeed(&s.worlds[0]) {
+		assert.Equal(t, regrets[p.name+", plain"], regrets[p.name+", repeated"], p.name)
+	}
+}
+
+// TestLinUCBRestarts as if nothing had been: it draws nothing.
+func TestLinUCBRestarts(t *testing.T) {
+	w, all := worlds()[1], troubles()
+	through, err := w.trial(&all[0], 100, 0, 7).play(ofLinUCB(1))
+	require.NoError(t, err)
+	again, err := w.trial(&all[6], 100, 0, 7).play(ofLinUCB(1))
+	require.NoError(t, err)
+	assert.Equal(t, through, again)
+}
+
+// TestCellsAreMade of vectors, and used, where requests have no item.
+func TestCellsAreMade(t *testing.T) {
+	w, all := worlds()[2], troubles()
+	trial := w.trial(&all[0], sweepEvery+20, 0, 7)
+	made, err := ofHeed(&w)[1].begin(trial, func() time.Time { return trial.requests[0].at }, nil)
+	require.NoError(t, err)
+	items := make(map[string]bool)
+	for i := range trial.requests {
+		_, ticket, err := made.choose(&trial.requests[i])
+		require.NoError(t, err)
+		item := ticket.(strategy.Choice).Item
+		assert.Equal(t, i < sweepEvery-1, item == "", "request %d has the item %q", i, item)
+		items[item] = true
+	}
+	assert.Greater(t, len(items), 3)
+}
+
+func TestFormulas(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	few := []tally{{Pulls: 10, Reward: 6}, {Pulls: 2, Reward: 1}, {Pulls: 50, Reward: 40}}
+	assert.Equal(t, 1, ucb1(few, rng), "0.5 + √ln 62 is the greatest bound")
+	taken := make([]int, 3)
+	for range 3000 {
+		taken[greedy(few, rng)]++
+	}
+	assert.InDelta(t, 2800, taken[2], 60)
+	assert.InDelta(t, 100, taken[0], 40)
+	assert.Equal(t, 1, ucb1([]tally{{Pulls: 1, Reward: 1}, {}}, rng), "what was never tried comes first")
+
+	even := []tally{{}, {}}
+	prefer(even, 0, 1) // the first outcome is the baseline itself
+	assert.Equal(t, []float64{0.5, 0.5}, shares(even))
+	prefer(even, 1, 0) // 0.5 below the baseline: steps of 0.1 · 0.5 · 0.5
+	assert.InDelta(t, 0.025, even[0].Preference, 1e-12)
+	assert.InDelta(t, -0.025, even[1].Preference, 1e-12)
+	assert.InDelta(t, 1/(1+math.Exp(-0.05)), shares(even)[0], 1e-12)
+	chosen := 0
+	for range 2000 {
+		chosen += softmax([]tally{{}, {Preference: math.Log(3)}}, rng)
+	}
+	assert.InDelta(t, 1500, chosen, 80)
+}
+
+// The inverse and the sum are those of the textbook, and the bound is the formula's.
+func TestLinUCBIsARidge(t *testing.T) {
+	w := easy(0)
+	trial := &trial{world: &w}
+	made, err := ofLinUCB(1).begin(trial, func() time.Time { return beginning }, nil)
+	require.NoError(t, err)
+	l := made.(*linucb)
+	rng := rand.New(rand.NewPCG(1, 2))
+	gram, sum := mat.NewSymDense(features, nil), mat.NewVecDense(features, nil)
+	for i := range features {
+		gram.SetSym(i, i, 1)
+	}
+	for i := range 30 {
+		r := &request{item: fmt.Sprint(i % 3), vector: direction(rng)}
+		reward := rng.Float64()
+		require.NoError(t, l.learn(&outcome{request: r, arm: 1, reward: reward}))
+		l.look(r)
+		gram.SymRankOne(gram, 1, l.x)
+		sum.AddScaledVec(sum, reward, l.x)
+	}
+	var product mat.Dense
+	product.Mul(gram, mat.NewSymDense(features, l.arms[1].Inverse))
+	for i := range features {
+		for j := range features {
+			one := 0.
+			if i == j {
+				one = 1
+			}
+			assert.InDelta(t, one, product.At(i, j), 1e-9)
+		}
+	}
+	assert.InDeltaSlice(t, sum.RawVector().Data, l.arms[1].Sum, 1e-12)
+
+	var inverse, mean mat.Dense
+	require.NoError(t, inverse.Inverse(gram))
+	mean.Mul(&inverse, sum)
+	chosen := make([]int, 2)
+	for i := range 200 {
+		r := &request{item: fmt.Sprint(i % 5), vector: direction(rng)}
+		arm, _, err := l.choose(r)
+		require.NoError(t, err)
+		known := mat.Dot(l.x, mean.ColView(0)) + math.Sqrt(mat.Inner(l.x, &inverse, l.x))
+		unknown := math.Sqrt(mat.Dot(l.x, l.x)) // of the arm without outcomes
+		assert.Equal(t, known > unknown, arm == 1)
+		chosen[arm]++
+	}
+	assert.Positive(t, chosen[0])
+	assert.Positive(t, chosen[1])
+}

@@ -1,0 +1,293 @@
+package card_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/lab/internal/card"
+)
+
+func measures(lost float64, work, faults int64) card.Attempt {
+	return func(context.Context, card.Settings) (card.Result, error) {
+		return card.Result{Values: map[string]float64{"lost": lost}, Work: work, Faults: faults}, nil
+	}
+}
+
+// sound is a line that passes.
+func sound() card.Line {
+	form := card.Form{Bars: []card.Bar{card.AtMost("lost", 0)}, Work: 100, Faults: 3, Budget: time.Minute}
+	return card.Line{
+		Name: "S0", Promise: "Nothing is lost.", Attack: "We try to lose it.", Short: form, Long: form, Run: measures(0, 100, 3),
+		Controls: []card.Control{{Name: "forgets", Run: measures(1, 1, 0)}},
+	}
+}
+
+func run(ctx context.Context, lines ...card.Line) []card.Outcome {
+	return card.Run(ctx, lines, card.Settings{Seed: 7}, 2, func(card.Outcome) {})
+}
+
+func TestALineFails(t *testing.T) {
+	nan := 0.0
+	nan /= nan
+	for name, c := range map[string]struct {
+		change func(*card.Line)
+		reason string // "": it passes
+	}{
+		"not":            {func(*card.Line) {}, ""},
+		"its bar":        {func(l *card.Line) { l.Run = measures(2, 100, 3) }, "2 lost, not ≤ 0"},
+		"no number":      {func(l *card.Line) { l.Run = measures(nan, 100, 3) }, "NaN lost, not ≤ 0"},
+		"its work floor": {func(l *card.Line) { l.Run = measures(0, 99, 3) }, "work 99, not 100"},
+		"too few faults": {func(l *card.Line) { l.Run = measures(0, 100, 2) }, "faults 2, not 3"},
+		"not measured":   {func(l *card.Line) { l.Short.Bars = append(l.Short.Bars, card.AtLeast("found", 1)) }, "found was not measured"},
+		"no bar":         {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
+		"a bar without a control": {func(l *card.Line) {
+			l.Short.Bars = append(l.Short.Bars, card.AtMost("late", 0))
+			l.Run = func(context.Context, card.Settings) (card.Result, error) {
+				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3}, nil
+			}
+		}, `no control missed the bar "late": nothing shows that it can be missed`},
+		"no control":      {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
+		"control passes":  {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) }, `control "forgets" passed: the line would not notice`},
+		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) }, `control "forgets": it did no work`},
+		"control misses another bar": {
+			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} }, `control "forgets" passed: the line would not notice`,
+		},
+		"control has an error": {func(l *card.Line) {
+			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+		}, `control "forgets": no disk`},
+		"an error": {func(l *card.Line) {
+			l.Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+		}, "no disk"},
+		"it ends its goroutine": {func(l *card.Line) {
+			l.Run = func(context.Context, card.Settings) (card.Result, error) { runtime.Goexit(); return card.Result{}, nil }
+		}, "it ended without a result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := sound()
+			c.change(&line)
+			o := run(t.Context(), line)[0]
+			if c.reason == "" {
+				assert.Empty(t, o.Reasons)
+				assert.Equal(t, card.Pass, o.State)
+				assert.Equal(t, []card.Caught{{Name: "forgets", Missed: "1 lost, not ≤ 0"}}, o.Controls)
+				return
+			}
+			assert.Equal(t, card.Fail, o.State)
+			assert.Contains(t, o.Reasons, c.reason)
+			assert.Contains(t, o.Text(), c.reason)
+		})
+	}
+}
+
+func TestAControlMayBeLuckyForAWhile(t *testing.T) {
+	line, seeds := sound(), map[uint64]bool{}
+	line.Controls[0].Run = func(ctx context.Context, s card.Settings) (card.Result, error) {
+		seeds[s.Seed] = true
+		return measures(float64(len(seeds)/card.Tries), 1, 0)(ctx, s)
+	}
+	assert.Equal(t, card.Pass, run(t.Context(), line)[0].State)
+	assert.Len(t, seeds, card.Tries)
+}
+
+func TestAPanicFailsItsLineAlone(t *testing.T) {
+	wild := sound()
+	wild.Run = func(context.Context, card.Settings) (card.Result, error) { panic("ouch") }
+	outcomes := run(t.Context(), wild, sound())
+	assert.Equal(t, card.Fail, outcomes[0].State)
+	assert.Contains(t, outcomes[0].Reasons[0], "panic: ouch")
+	assert.Equal(t, card.Pass, outcomes[1].State)
+	assert.Equal(t, 1, card.Failed(outcomes))
+}
+
+func TestALineIsSkipped(t *testing.T) {
+	line := sound()
+	line.Run = func(context.Context, card.Settings) (card.Result, error) {
+		return card.Result{}, card.Skip("no PostgreSQL here")
+	}
+	long := sound()
+	long.LongOnly = true
+	outcomes := run(t.Context(), line, long)
+	assert.Equal(t, card.Skipped, outcomes[0].State)
+	assert.Equal(t, []string{"no PostgreSQL here"}, outcomes[0].Reasons)
+	assert.Contains(t, outcomes[0].Text(), "SKIPPED")
+	assert.Equal(t, card.Skipped, outcomes[1].State)
+	assert.Contains(t, card.Report{Outcomes: outcomes}.Markdown(), "**SKIPPED**: no PostgreSQL here")
+}
+
+func TestTheBudgetAndTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := sound()
+		waits.Run = func(ctx context.Context, _ card.Settings) (card.Result, error) {
+			<-ctx.Done()
+			return card.Result{}, ctx.Err()
+		}
+		hung, free := sound(), make(chan struct{})
+		hung.Run = func(context.Context, card.Settings) (card.Result, error) {
+			<-free
+			return card.Result{}, nil
+		}
+		began := time.Now()
+		for _, o := range run(t.Context(), waits, hung) {
+			assert.Equal(t, card.Fail, o.State)
+			assert.Contains(t, o.Reasons[0], "deadline exceeded")
+		}
+		assert.Equal(t, time.Minute+card.Grace, time.Since(began))
+
+		began = time.Now()
+		card.Run(t.Context(), []card.Line{waits}, card.Settings{Patience: 3}, 1, func(card.Outcome) {})
+		assert.Equal(t, 3*time.Minute, time.Since(began))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began = time.Now()
+		alone := sound()
+		alone.Alone = true // it begins when the context has ended
+		for _, o := range run(ctx, waits, alone) {
+			assert.Equal(t, card.Fail, o.State)
+			assert.Contains(t, o.Reasons[0], "canceled")
+		}
+		assert.Equal(t, time.Second, time.Since(began))
+		close(free)
+	})
+}
+
+func TestALineIsAlone(t *testing.T) {
+	running := make(chan struct{}, 2)
+	beside := func(l card.Line) card.Line {
+		inner := l.Run
+		l.Run = func(ctx context.Context, s card.Settings) (card.Result, error) {
+			running <- struct{}{}
+			defer func() { <-running }()
+			time.Sleep(time.Millisecond)
+			r, err := inner(ctx, s)
+			if l.Alone {
+				r.Values["lost"] = float64(len(running) - 1)
+			}
+			return r, err
+		}
+		return l
+	}
+	alone := sound()
+	alone.Alone = true
+	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()), beside(alone)) {
+		assert.Empty(t, o.Reasons)
+	}
+}
+
+func TestRandomnessComesFromTheSeed(t *testing.T) {
+	draw := func(name string, seed uint64, worker int) (n uint64) {
+		line := sound()
+		line.Name = name
+		line.Run = func(_ context.Context, s card.Settings) (card.Result, error) {
+			n = s.Rand(worker).Uint64()
+			return card.Result{}, nil
+		}
+		card.Run(t.Context(), []card.Line{line}, card.Settings{Seed: seed}, 1, func(card.Outcome) {})
+		return n
+	}
+	first := draw("a", 1, 0)
+	assert.Equal(t, first, draw("a", 1, 0))
+	assert.NotEqual(t, draw("a", 1, 0), draw("a", 2, 0))
+	assert.NotEqual(t, draw("a", 1, 0), draw("b", 1, 0))
+	assert.NotEqual(t, draw("a", 1, 0), draw("a", 1, 1))
+}
+
+func TestTheReportStandsBetweenItsMarkers(t *testing.T) {
+	outcomes := run(t.Context(), sound())
+	outcomes[0].Took = 1200 * time.Millisecond
+	r := card.Report{
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./lab scorecard",
+		Outcomes: outcomes, Took: time.Minute,
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+	}
+	assert.Equal(t,
+		`1 lines passed, 0 failed, 0 skipped, in 1m0s. Run with `+"`go run ./lab scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
+
+A CPU, 2 cores, go1.26, SQLite 3.
+
+| line | measured | bar | | work | how the controls were caught | time |
+|---|---|---|---|---|---|---|
+| S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1.2s |
+
+| line | promise | attack | controls, which have to fail |
+|---|---|---|---|
+| S0 | Nothing is lost. | We try to lose it. | forgets |
+`, r.Markdown())
+
+	file := filepath.Join(t.TempDir(), "page.md")
+	read := func() string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.NoError(t, card.Write(file, r))
+	require.NoError(t, card.Write(file, r))
+	assert.Equal(t, "# Scorecard\n\n"+r.Markdown()+"\n", read())
+
+	require.NoError(t, os.WriteFile(file, []byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
+	require.NoError(t, card.Write(file, r))
+	assert.Equal(t, "before\n<!-- scorecard -->\n\n"+r.Markdown()+"\n<!-- end of scorecard -->\nafter\n", read())
+	r.Long = true
+	require.Error(t, card.Write(file, r), "it has no place for the long form")
+
+	require.NoError(t, os.WriteFile(file, []byte("my diary"), 0o600))
+	require.Error(t, card.Write(file, r), "it is no report")
+}
+
+func TestTheLongFormIsRunLineByLine(t *testing.T) {
+	one := card.Report{
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), sound()), Long: true, Names: []string{"S0", "S1", "S2"},
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+	}
+	one.Outcomes[0].Took = time.Second
+	two := one
+	two.Machine.Commit, two.At = "def", one.At.Add(time.Hour)
+	two.Outcomes = slices.Clone(one.Outcomes)
+	two.Outcomes[0].Line.Name = "S2"
+	file := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(file, []byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
+	for _, r := range []card.Report{one, two, two} {
+		require.NoError(t, card.Write(file, r))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, `<!-- scorecard, long form -->
+
+Each row is the last run of a line in its long form, with the commit, the seed and the time.
+
+A CPU, 2 cores, go1.26, SQLite 3.
+
+Not run here: S1.
+
+| line | measured | bar | | work | how the controls were caught | time | run |
+|---|---|---|---|---|---|---|---|
+| S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | abc, seed 7, 22 November 2026, 18:00 UTC |
+| S2 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | def, seed 7, 22 November 2026, 19:00 UTC |
+
+<!-- end of scorecard, long form -->
+`, string(text))
+
+	two.Machine.CPU = "Another CPU"
+	require.NoError(t, card.Write(file, two))
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Not run here: S0; S1.")
+}
+
+func TestTheMachine(t *testing.T) {
+	m := card.ThisMachine(t.Context(), t.TempDir())
+	assert.Equal(t, "unknown", m.Commit)
+	assert.NotEmpty(t, m.CPU)
+	assert.Positive(t, m.Cores)
+	assert.NotEmpty(t, m.Engines)
+}

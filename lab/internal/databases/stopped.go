@@ -1,0 +1,206 @@
+package databases
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+const (
+	unnamedBar = "calls that do not say that it is down"
+	waitBar    = "s for a call while it is down"
+)
+
+func stoppedLine() card.Line {
+	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0), card.AtMost(unnamedBar, 0), card.AtMost(waitBar, 2)}
+	run := func(h habit) card.Attempt {
+		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return crashes(ctx, 1, h) }
+	}
+	return card.Line{
+		Name:    "S3",
+		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
+		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
+			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
+			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
+		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
+		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
+		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
+			return crashes(ctx, card.Pick(s, 10, 100), sound)
+		},
+		Controls: []card.Control{
+			{Name: string(unlogged), Misses: []string{lostBar}, Run: run(unlogged)},
+			{Name: string(inPieces), Misses: []string{tornBar, sumsBar}, Run: run(inPieces)},
+			{Name: string(stubborn), Misses: []string{unnamedBar, waitBar}, Run: run(stubborn)},
+		},
+	}
+}
+
+// crashes has a server crash under load, over and over. Work counts acknowledged outcomes.
+func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err error) {
+	server, err := pgserver.New("")
+	if err != nil {
+		return result, absent(err)
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	st, handle, err := place{sqlstore.Postgres, "pgx", server.DSN()}.store(ctx, sqlstore.Config{NoCache: true})
+	if err != nil {
+		return result, err
+	}
+	defer handle.Close() //nolint:errcheck // the server is removed
+	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
+		return result, err
+	}
+	for _, table := range []string{"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_record", "heed_key"} {
+		if h == unlogged {
+			if _, err := handle.ExecContext(ctx, "ALTER TABLE "+table+" SET UNLOGGED"); err != nil {
+				return result, err
+			}
+		}
+	}
+	down, err := newOutage(ctx, st, h)
+	if err != nil {
+		return result, err
+	}
+	var acknowledged []string
+	var all ledger
+	for cycle := range cycles {
+		acked, err := untilCrash(ctx, st, server, cycle, h)
+		if err != nil {
+			return result, fmt.Errorf("cycle %d: %w", cycle, err)
+		}
+		again := outcome(fmt.Sprint(cycle, "-down"))
+		down.calls(ctx, &result, again)
+		if err := server.Start(); err != nil {
+			return result, err
+		}
+		if err := answers(ctx, handle); err != nil {
+			return result, fmt.Errorf("the server does not come back: %w", err)
+		}
+		if _, err := st.Commit(ctx, again); err != nil {
+			return result, fmt.Errorf("the commit is not made again: %w", err)
+		}
+		acknowledged = append(append(acknowledged, acked...), again.Observations[0].ID)
+		if all, err = read(ctx, st, acknowledged); err != nil {
+			return result, fmt.Errorf("after cycle %d: %w", cycle, err)
+		}
+		result.Faults++
+		if all.lost+all.torn > 0 {
+			break
+		}
+	}
+	result.Work = int64(len(acknowledged))
+	result.Note("%d outcomes were acknowledged: %+v", len(acknowledged), all)
+	result.Values = map[string]float64{
+		lostBar: float64(all.lost), tornBar: float64(all.torn), sumsBar: all.off,
+		unnamedBar: float64(down.unnamed), waitBar: down.longest.Seconds(),
+	}
+	return result, nil
+}
+
+// An outage has calls made while the server is down.
+type outage struct {
+	store   store.Store
+	learner *strategy.Learner
+	agent   *loop.Agent
+	habit   habit
+
+	unnamed int
+	longest time.Duration
+}
+
+func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err error) {
+	o = &outage{store: st, habit: h}
+	if o.learner, err = strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}); err != nil {
+		return nil, err
+	}
+	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		o.unnamed++ // it must not be asked what nobody could store
+		return decision.LLMResponse{Text: "Wait."}, nil
+	})})
+	return o, err
+}
+
+// calls makes calls of each sort, a commit among them.
+func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) {
+	o.call(result, "Commit", func() error { _, err := o.store.Commit(ctx, b); return err })
+	o.call(result, "Read", func() error { return o.store.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
+	o.call(result, "Select", func() error {
+		_, err := o.learner.Select(ctx, strategy.Query{Session: b.Observations[0].ID, Item: "i"})
+		return err
+	})
+	o.call(result, "Answer", func() error { _, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"}); return err })
+}
+
+func (o *outage) call(result *card.Result, name string, do func() error) {
+	began := time.Now()
+	err := do()
+	if o.habit == stubborn && err != nil {
+		time.Sleep(2 * time.Second)
+		err = errors.New(err.Error())
+	}
+	o.longest = max(o.longest, time.Since(began))
+	if !errors.As(err, new(*pgconn.ConnectError)) {
+		o.unnamed++
+		result.Note("%s: %v", name, err)
+	}
+}
+
+// untilCrash commits outcomes until a hundred of them are acknowledged, and stops the server.
+func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int, h habit) (acknowledged []string, err error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	enough := make(chan struct{})
+	for worker := range 4 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d-%d-%d", cycle, worker, i)
+				if h.write(ctx, st, id) != nil {
+					return
+				}
+				mu.Lock()
+				if acknowledged = append(acknowledged, id); len(acknowledged) == 100 {
+					close(enough)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		all.Wait()
+	}()
+	select {
+	case <-enough:
+	case <-ended:
+		return nil, errors.New("the writers failed by themselves")
+	}
+	err = server.Stop("immediate")
+	<-ended
+	return acknowledged, err
+}
+
+// answers waits until a database answers.
+func answers(ctx context.Context, handle *sql.DB) (err error) {
+	for range 300 {
+		if err = handle.PingContext(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+package kit_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/lab/internal/kit"
+)
+
+func TestParallel(t *testing.T) {
+	var calls [100]atomic.Int64
+	last := 0
+	require.NoError(t, kit.Parallel(t.Context(), 100, func(done, of int) {
+		assert.Equal(t, [2]int{last + 1, 100}, [2]int{done, of})
+		last = done
+	}, func(i int) error { calls[i].Add(1); return nil }))
+	for i := range calls {
+		assert.EqualValues(t, 1, calls[i].Load())
+	}
+	assert.Equal(t, 100, last)
+
+	boom := errors.New("boom")
+	var begun atomic.Int64
+	err := kit.Parallel(t.Context(), 1e6, func(int, int) {},
+		func(int) error { begun.Add(1); return boom })
+	require.ErrorIs(t, err, boom)
+	assert.Less(t, begun.Load(), int64(1000), "after an error no call begins")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, kit.Parallel(over, 1, nil, nil), context.Canceled)
+}
+
+func TestMean(t *testing.T) {
+	mean, ci95 := kit.Mean([]float64{1, 2, 3})
+	assert.InDelta(t, 2, mean, 1e-12)
+	assert.InDelta(t, 1.1316, ci95, 1e-4) // 1.96·1/√3
+	mean, ci95 = kit.Mean([]float64{7})
+	assert.Equal(t, [2]float64{7, 0}, [2]float64{mean, ci95})
+}

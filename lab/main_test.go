@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/lab/internal/kit"
+)
+
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(context.Background(), nil, &out, io.Discard, nil))
+	assert.Equal(t, len(programs), strings.Count(out.String(), "\n"))
+	for _, p := range programs {
+		assert.Contains(t, out.String(), p.Name)
+	}
+}
+
+// Each program has help, and refuses flags that it does not have.
+func TestEachProgramReadsItsFlags(t *testing.T) {
+	for _, p := range programs {
+		var help bytes.Buffer
+		err := run(context.Background(), []string{p.Name, "-help"}, io.Discard, &help, nil)
+		require.ErrorIs(t, err, flag.ErrHelp, p.Name)
+		assert.Equal(t, 0, kit.ExitCode(err), p.Name)
+		assert.Contains(t, help.String(), "-long", p.Name)
+		err = run(context.Background(), []string{p.Name, "-nonsense"}, io.Discard, io.Discard, nil)
+		require.ErrorContains(t, err, "flag provided but not defined", p.Name)
+		assert.Equal(t, 2, kit.ExitCode(err), p.Name)
+	}
+	err := run(context.Background(), []string{"nonsense"}, io.Discard, io.Discard, nil)
+	assert.Equal(t, 2, kit.ExitCode(err))
+}

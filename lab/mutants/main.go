@@ -1,0 +1,357 @@
+// Package mutants tests the tests: it makes small faults in the code that decides, one at a time,
+// and runs the tests that reach each.
+//
+//	go run ./lab mutants                     the sample, without what survivors.txt lists
+//	go run ./lab mutants -long               all of the sample
+//	go run ./lab mutants -only 'memstore/'   the mutants of the sample whose names match
+//	go run ./lab mutants -n 1000 -seed 2     another sample
+//
+// A mutant that no test notices survives. Each survivor is either mended by a test or listed in survivors.txt with the reason. A mutant that is
+// listed counts as a survivor where it is not run. The command fails on a survivor that is not listed, and where fewer than 90 % of the mutants
+// that are not equivalent are killed.
+//
+// All mutants of the sample are compiled at once: a function that is mutated gets one copy of its body for each mutant, and HEED_MUTANT
+// says which one runs. The sample has the mutants with the lowest hashes, so that a change of the code replaces only its own.
+package mutants
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed/lab/internal/kit"
+)
+
+const module = "github.com/heedhq/heed"
+
+// Run runs the mutants of the sample, and returns an error where the tests notice too few.
+func Run(ctx context.Context, call *kit.Call) error {
+	size := call.Int("n", 300, "mutants in the sample")
+	seed := call.Int("seed", 1, "seed of the sample")
+	only := call.String("only", "",
+		"run only the mutants whose names match this `pattern`, and do not check the list")
+	workers := call.Int("p", 2, "tests that run at once")
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left is temporary
+	matching, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	all, err := find(root, subjects, *seed)
+	if err != nil {
+		return err
+	}
+	b := &bench{out: call.Out, workers: *workers, root: root, dir: dir, overlay: filepath.Join(dir,
+		"overlay.json"), suites: map[string]*suite{}}
+	candidates := slices.DeleteFunc(slices.Clone(all[:min(len(all), *size+*size/3)]), func(m *mutant) bool { return !matching.MatchString(m.key) })
+	sample, err := b.compile(ctx, candidates, *size)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(call.Out, "%d mutants of %d in the sample, compiled after %.0fs\n", len(sample),
+		len(all), time.Since(start).Seconds())
+	listed, err := readList(filepath.Join(root, "lab/mutants/survivors.txt"))
+	if err != nil {
+		return err
+	}
+	unjudged := slices.DeleteFunc(slices.Clone(sample), func(m *mutant) bool {
+		return !call.Long && listed[m.key].text != ""
+	})
+	if err := b.judge(ctx, unjudged); err != nil {
+		return err
+	}
+	fmt.Fprintf(call.Out, "after %.0fs\n", time.Since(start).Seconds())
+	if !report(call.Out, sample, all, listed, *only != "") {
+		return errors.New("the tests notice too few mutants")
+	}
+	return nil
+}
+
+// A bench compiles mutants and runs tests on them.
+type bench struct {
+	out                io.Writer
+	workers            int // tests that run at once
+	root, dir, overlay string
+	suites             map[string]*suite // by the directory of their package
+}
+
+// A suite is the tests of one package, with all mutants in it.
+type suite struct {
+	out             io.Writer
+	name, dir, file string
+	flags           []string
+	tests           []*test
+}
+
+type test struct {
+	name    string
+	took    time.Duration // of processors
+	kills   atomic.Int64
+	reaches map[int]bool // mutants, by their numbers
+}
+
+var broken = regexp.MustCompile(`mutant(\d+)\.go:\d+`)
+
+// compile returns the first n mutants that compile.
+func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant, error) {
+	for try := 0; ; try++ {
+		packages, err := b.write(sample)
+		if err != nil {
+			return nil, err
+		}
+		out, err := b.goTool(ctx, b.root, "build", packages...)
+		if err == nil {
+			return sample[:min(len(sample), n)], nil
+		}
+		faulty := map[int]bool{}
+		for _, found := range broken.FindAllStringSubmatch(out, -1) {
+			id, _ := strconv.Atoi(found[1])
+			faulty[id] = true
+		}
+		if len(faulty) == 0 || try == 10 {
+			return nil, fmt.Errorf("%w:\n%s", err, out)
+		}
+		sample = slices.DeleteFunc(sample, func(m *mutant) bool { return faulty[m.id] })
+	}
+}
+
+// write writes the overlay, and returns the packages in it.
+func (b *bench) write(sample []*mutant) ([]string, error) {
+	replace := map[string]string{filepath.Join(b.root, "internal/heedmutant/heedmutant.go"): filepath.Join(b.dir, "heedmutant.go")}
+	if err := os.WriteFile(filepath.Join(b.dir, "heedmutant.go"), []byte(switcher), 0o600); err != nil {
+		return nil, err
+	}
+	files := map[string][]*mutant{}
+	for _, m := range sample {
+		files[m.file] = append(files[m.file], m)
+	}
+	var packages []string
+	for file, mutants := range files {
+		src, err := os.ReadFile(filepath.Join(b.root, file))
+		if err != nil {
+			return nil, err
+		}
+		to := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(to, mutated(string(src), mutants), 0o600); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(b.root, file)] = to
+		packages = append(packages, "./"+filepath.Dir(file))
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages), os.WriteFile(b.overlay, text, 0o600)
+}
+
+func (b *bench) goTool(ctx context.Context, dir, verb string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-tags=mutants", "-overlay", b.overlay, "-gcflags=" + module + "/...=-e"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// judge runs the tests of each mutant's packages until one fails: the first package of all mutants, then the second of those that survive.
+func (b *bench) judge(ctx context.Context, sample []*mutant) error {
+	for round, todo := 0, sample; len(todo) > 0; round++ {
+		dirs := map[string][]*mutant{}
+		for _, m := range todo {
+			dirs[m.subject.tests[round]] = append(dirs[m.subject.tests[round]], m)
+		}
+		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+			bin, err := b.suite(ctx, dir)
+			if err != nil {
+				return err
+			}
+			err = inParallel(b.workers, dirs[dir], func(m *mutant) error {
+				return m.judge(ctx, bin,
+					round+1 == len(m.subject.tests))
+			})
+			if err != nil {
+				return err
+			}
+		}
+		todo = slices.DeleteFunc(slices.Clone(todo), func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
+	}
+	return nil
+}
+
+// suite compiles the tests of a package, runs each alone without a mutant, and notes how long it takes and what it reaches.
+func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
+	if b.suites[dir] != nil {
+		return b.suites[dir], nil
+	}
+	bin := &suite{out: b.out, name: dir, dir: filepath.Join(b.root, dir), file: filepath.Join(b.dir,
+		strings.ReplaceAll(dir, "/", "_")+".test")}
+	b.suites[dir] = bin
+	if out, err := b.goTool(ctx, bin.dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin.file, "."); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", dir, err, out)
+	}
+	if random := []string{"-rapid.seed=1", "-rapid.nofailfile"}; exec.CommandContext(ctx, bin.file, append(random, "-test.list=^$")...).Run() == nil {
+		bin.flags = random
+	}
+	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	for _, name := range strings.Fields(string(names)) {
+		bin.tests = append(bin.tests, &test{name: name})
+	}
+	if err := inParallel(b.workers, bin.tests, func(t *test) error {
+		return bin.trace(ctx,
+			t)
+	}); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
+		time.Now().Format(time.TimeOnly))
+	return bin, nil
+}
+
+// trace runs a test without a mutant. Tests that fail are left out, and reported.
+func (bin *suite) trace(ctx context.Context, t *test) error {
+	file := bin.file + "." + t.name
+	failed, _, took := bin.run(ctx, []*test{t}, time.Minute, "HEED_MUTANT_TRACE="+file)
+	if failed != nil {
+		fmt.Fprintf(bin.out, "%s fails without a mutant, and is left out\n", t.name)
+		return ctx.Err()
+	}
+	ids, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	t.took, t.reaches = took, map[int]bool{}
+	for _, field := range strings.Fields(string(ids)) {
+		id, err := strconv.Atoi(field)
+		if err != nil {
+			return err
+		}
+		t.reaches[id] = true
+	}
+	return nil
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// run runs tests in their package's directory, and returns the one that fails: the first of them where the output does not tell. Tests that take more than the limit of processor time, or 8 GB of memory, fail. The limit by the
+// clock is for tests that wait forever; on a busy machine no other test comes near it.
+func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, env string) (failed *test, timedOut bool, took time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, max(100*limit, 10*time.Minute))
+	defer cancel()
+	names := make([]string, len(tests))
+	for i, t := range tests {
+		names[i] = t.name
+	}
+	limits := fmt.Sprintf(`ulimit -v 8000000 -t %d; exec "$@"`, int(limit.Seconds())+1)
+	args := []string{"-c", limits, "sh", bin.file, "-test.failfast", "-test.run=^(" + strings.Join(names, "|") + ")$"}
+	cmd := exec.CommandContext(ctx, "bash", append(args, bin.flags...)...)
+	cmd.Dir, cmd.WaitDelay = bin.dir, time.Second
+	cmd.Env = append(os.Environ(), "HEED_LONG=", "HEED_ENGINES=unraced", env)
+	out, err := cmd.CombinedOutput()
+	took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if err == nil {
+		return nil, false, took
+	}
+	failed = tests[0]
+	if found := failure.FindSubmatch(out); found != nil {
+		failed = tests[max(0, slices.Index(names, string(found[1])))]
+	}
+	return failed, ctx.Err() != nil || took >= limit, took
+}
+
+const (
+	together = time.Second // what tests take that one process runs
+	late     = ", out of time"
+)
+
+// groups returns the tests that reach a mutant: those first that are quick and have killed many. A group is run by one process.
+func (m *mutant) groups(bin *suite) (groups [][]*test) {
+	costs := map[*test]time.Duration{}
+	for _, t := range bin.tests {
+		if t.reaches[m.id] {
+			costs[t] = t.took / time.Duration(1+t.kills.Load())
+		}
+	}
+	tests := slices.SortedStableFunc(slices.Values(bin.tests), func(x, y *test) int { return cmp.Compare(costs[x], costs[y]) })
+	took := together
+	for _, t := range tests {
+		if _, reaches := costs[t]; !reaches {
+			continue
+		}
+		if took += t.took; took > together {
+			groups, took = append(groups, nil), t.took
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], t)
+	}
+	return groups
+}
+
+// judge runs the tests of a package that reach a mutant until one fails or does not end.
+func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
+	for _, group := range m.groups(bin) {
+		m.reached = true
+		limit := 5 * time.Second
+		for _, t := range group {
+			limit += 5 * t.took
+		}
+		failed, timedOut, _ := bin.run(ctx, group, limit, "HEED_MUTANT="+strconv.Itoa(m.id))
+		if failed == nil {
+			continue
+		}
+		failed.kills.Add(1)
+		if m.killer = bin.name + " " + failed.name; timedOut {
+			m.killer += late
+		}
+		break
+	}
+	if m.killer != "" || last {
+		fmt.Fprintf(bin.out, "%-8s  %s:%d %s  [%s]\n", m.verdict(), m.file, m.line, m.change(),
+			m.killer)
+	}
+	return ctx.Err()
+}
+
+// inParallel calls do for each item, n at once, and returns the first error.
+func inParallel[T any](n int, items []T, do func(T) error) error {
+	var all sync.WaitGroup
+	errs, slots := make(chan error, len(items)), make(chan struct{}, n)
+	for _, item := range items {
+		slots <- struct{}{}
+		all.Go(func() { errs <- do(item); <-slots })
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

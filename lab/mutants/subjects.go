@@ -1,0 +1,84 @@
+package mutants
+
+// A subject is code that is mutated, and the packages whose tests are run on it: its own first.
+type subject struct {
+	dir   string
+	files []string // without ".go"; all if nil
+	tests []string
+}
+
+const (
+	engines = "sqlstore/enginetest"
+	faults  = "lab/internal/databases" // disks that fail, and stores that agree
+)
+
+var subjects = []subject{
+	{"evidence", nil, []string{"evidence", "memstore", "learning", "strategy"}},
+	{
+		"feedback",
+		[]string{
+			"refusal", "check_text", "check", "conflict", "evaluate", "gate", "move", "proposal",
+			"rules", "similarity",
+		},
+		[]string{"feedback", "loop"},
+	},
+	{"answer", []string{"parts", "reception", "statement"}, []string{"answer", "learning", "loop"}},
+	{
+		"learning",
+		[]string{
+			"bayesian", "calibration", "confidence", "judge", "ledger", "pin", "settle", "signal",
+			"weigh",
+		},
+		[]string{"learning", "loop"},
+	},
+	{
+		"strategy",
+		[]string{
+			"credit", "credit_in", "correct", "outcome", "own", "pooling", "propensity", "segment",
+			"silence", "two_level",
+		},
+		[]string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"},
+	},
+	{
+		"patterns",
+		[]string{
+			"criterion", "decide", "maturity", "outcome", "plan", "recorder", "score", "standing",
+		},
+		[]string{"patterns"},
+	},
+	{
+		"memstore",
+		[]string{
+			"cells", "engine", "history", "known", "records", "table", "timeline", "txn",
+			"txn_forget", "txn_taking",
+		},
+		[]string{"memstore", "store/storetest", "internal/dump", engines},
+	},
+	{
+		"sqlstore",
+		[]string{
+			"change", "change_evidence", "change_limits", "change_records", "change_take", "rows",
+			"tally",
+		},
+		[]string{faults, engines},
+	},
+	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
+	{"internal/cells", nil, []string{"strategy"}},
+	{"internal/spread", nil, []string{"internal/spread", "strategy"}},
+	{"internal/sampling", nil, []string{"memstore", engines}},
+	{"internal/limits", nil, []string{"memstore", "evidence", "learning", engines}},
+	{"internal/ids", nil, []string{"internal/ids", "memstore", "strategy"}},
+	{"internal/memo", nil, []string{"internal/memo", "strategy"}},
+	{"internal/people", nil, []string{"internal/people", "memstore", "feedback", engines}},
+	{"internal/retention", nil, []string{"internal/retention", "memstore", engines}},
+	{"internal/settings", nil, []string{"internal/settings", "learning", "strategy", "feedback"}},
+	{"internal/oppose", nil, []string{"internal/oppose", "feedback"}},
+	{"internal/text", nil, []string{"internal/text", "feedback", "learning"}},
+	{"internal/undo", nil, []string{"internal/undo", "learning"}},
+	{"internal/names", nil, []string{"internal/names", "feedback"}},
+}
+
+// patterns choose the tests of a package where not all of them are run.
+var patterns = map[string]string{engines: "^Test(Store|" +
+	"StoresAgree|StoreClock|.*Undecodable|Check.*|" +
+	".*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*)$"}
