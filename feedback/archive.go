@@ -12,7 +12,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
@@ -128,7 +127,7 @@ func (s *Service) Import(
 	var failures []error
 	err = fs.WalkDir(tree, "feedback", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !slices.Contains(imported, path.Dir(name)) || path.Ext(name) != ".json" {
-			return cmp.Or(err, ctx.Err())
+			return err
 		}
 		p, err := s.importFile(ctx, tree, name, actor, reason)
 		switch {
@@ -153,26 +152,25 @@ func (s *Service) importFile(
 	if err != nil {
 		return Proposal{}, err
 	}
-	if err := errors.Join(checkName("ID", form.ID), s.validateDraft(&form.Draft),
-		s.people("Authors", form.Authors), s.people("Writers", form.Writers)); err != nil {
+	if err := errors.Join(s.validateDraft(&form.Draft), s.people("Authors", form.Authors),
+		s.people("Writers", form.Writers)); err != nil {
 		return Proposal{}, err
 	}
-	revision, err := s.act(ctx, "import", form.ID, actor, reason, &form.Draft,
-		func(c *change, now time.Time, who string) error {
-			c.Want(form.wants(), store.Wants{Queries: waitingQueries(),
-				Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
-			if err := cmp.Or(checkNew(c.Tx, &proposalKind, &form),
-				checkNew(c.Tx, &ruleKind, &form)); err != nil {
-				return err
-			}
-			p = form.at(0)
-			p.wrote(who)
-			p.Proposer = who
-			s.fill(&p, nil, now)
-			return s.opened(c, &p)
-		})
-	p.Revision = revision
-	return p, err
+	a := Act{Actor: actor, Kind: "import", Subject: form.ID, Draft: &form.Draft}
+	return act(ctx, s, a, reason, func(c *change) (Proposal, error) {
+		c.Want(form.wants(), store.Wants{Queries: waitingQueries(),
+			Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
+		p := form.at(0)
+		if err := cmp.Or(checkNew(c.Tx, &proposalKind, &p),
+			checkNew(c.Tx, &ruleKind, &p)); err != nil {
+			return p, err
+		}
+		p.wrote(c.who)
+		p.Proposer = c.who
+		s.fill(&p, nil, c.now)
+		err := s.opened(c, &p)
+		return p, err
+	})
 }
 
 // readProposal reads the file of a rule or a proposal as a proposal without evidence and approvals.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/oppose"
@@ -30,6 +29,7 @@ import (
 // and [Service.Sweep] evaluates it again.
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
+	mine := false // this call classifies it
 	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
 		if agent, known := s.agents.get(id); known {
 			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))},
@@ -38,12 +38,13 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		if r, err = feedbackIn(c.Tx, id); err != nil || r.Class != "" {
 			return err
 		}
-		if err := c.raise(r.Agent, s.now()); err != nil {
+		if err := c.raise(r.Agent); err != nil {
 			return err
 		}
 		promoted, err := s.classify(c.Tx, &r)
 		if err == nil {
-			s.evaluated(c, r, promoted)
+			mine = true
+			evaluated(c, r, promoted)
 		}
 		return err
 	})
@@ -51,7 +52,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		return Feedback{}, wrap("evaluate", err)
 	}
 	r.Revision = max(r.Revision, revision)
-	if revision == 0 {
+	if !mine {
 		r.Proposal, err = s.proposalFor(ctx, &r)
 		return r, wrap("evaluate", err)
 	}
@@ -94,24 +95,24 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 
 // evaluated stores a classified feedback together with those that are promoted by it. Their
 // rationale stays out of the audit log: it may be a model's, and name people.
-func (s *Service) evaluated(c *change, r Feedback, promoted []Feedback) {
-	entry := c.entry(s, s.now(), "", "evaluate", r.ID, "")
-	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
+func evaluated(c *change, r Feedback, promoted []Feedback) {
 	c.write(feedbackKind.record(r))
-	c.tell(entry)
+	c.tell("evaluate", r.ID, "", map[string]string{
+		"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence),
+		"cluster": r.Cluster,
+	})
 	if r.Class == Ambiguous {
-		c.notice(heed.Ambiguous{Component: component, At: entry.At, Subject: r.ID})
+		c.notice(heed.Ambiguous{Component: component, At: c.now, Subject: r.ID})
 	}
-	s.promoting(c, "", promoted)
+	promoting(c, promoted)
 }
 
 // promoting writes what stands with another feedback from now on.
-func (s *Service) promoting(c *change, who string, promoted []Feedback) {
+func promoting(c *change, promoted []Feedback) {
 	for _, p := range promoted {
-		e := c.entry(s, s.now(), who, "promote", p.ID, "stands with "+p.Cluster)
-		e.Details = map[string]string{"classification": string(p.Class)}
 		c.write(feedbackKind.record(p))
-		c.tell(e)
+		c.tell("promote", p.ID, "stands with "+p.Cluster,
+			map[string]string{"classification": string(p.Class)})
 	}
 }
 
@@ -503,33 +504,31 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	if !as.generalizable() && as != EdgeCase && as != Archived {
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
 	}
-	var r Feedback
-	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil,
-		func(c *change, now time.Time, who string) (err error) {
-			if r, err = feedbackIn(c.Tx, o.ID); err != nil {
-				return err
-			}
-			if r.Class != Ambiguous {
-				return notNow("feedback", cmp.Or(r.Class, unclassified))
-			}
-			c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
-			if err := c.raise(r.Agent, now); err != nil {
-				return err
-			}
-			promoted, err := s.resolve(c.Tx, &r, as)
-			if err != nil {
-				return err
-			}
-			r.Resolution, r.Resolver = o.Reason, who
-			c.write(feedbackKind.record(r))
-			c.tell(c.entry(s, now, who, "resolve", r.ID, o.Reason))
-			s.promoting(c, who, promoted)
-			return nil
-		})
+	a := Act{Actor: o.Actor, Kind: "resolve", Subject: o.ID}
+	r, err := act(ctx, s, a, o.Reason, func(c *change) (Feedback, error) {
+		r, err := feedbackIn(c.Tx, o.ID)
+		if err != nil {
+			return r, err
+		}
+		if r.Class != Ambiguous {
+			return r, notNow("feedback", cmp.Or(r.Class, unclassified))
+		}
+		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
+		if err := c.raise(r.Agent); err != nil {
+			return r, err
+		}
+		promoted, err := s.resolve(c.Tx, &r, as)
+		if err != nil {
+			return r, err
+		}
+		r.Resolution, r.Resolver = o.Reason, c.who
+		c.write(feedbackKind.record(r))
+		promoting(c, promoted)
+		return r, nil
+	})
 	if err != nil {
-		return Feedback{}, wrap("resolve", err)
+		return Feedback{}, err
 	}
-	r.Revision = revision
 	if r.Class.generalizable() && !r.Worded {
 		if err := s.propose(ctx, &r); err != nil {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)

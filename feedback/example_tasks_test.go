@@ -61,7 +61,7 @@ func ExampleConfig_authorize() {
 		fmt.Println(entry.Actor, entry.Action, entry.Details)
 	}
 	// Output:
-	// feedback: review: not authorized: mallory is no admin
+	// feedback: approve: not authorized: mallory is no admin
 	// mallory feedback.approve.refused map[refusal:not authorized]
 }
 
@@ -151,8 +151,8 @@ func ExampleRules_Propose() {
 	})
 	fmt.Println(err)
 	// Output:
-	// feedback: review: nobody approves what they proposed or edited
-	// feedback: review: the proposal is SUPERSEDED
+	// feedback: approve: nobody approves what they proposed or edited
+	// feedback: approve: the proposal is SUPERSEDED
 }
 
 // Before anybody approves a draft, they may see to what it would have applied, and what it conflicts with.

@@ -468,6 +468,10 @@ func TestAFailingStoreLosesNothing(t *testing.T) {
 func (f *fault) world(t *testing.T) (*world, *storetest.Failing) {
 	now := &clock{}
 	st := &storetest.Failing{Store: newStore(t, now.Now)}
+	return f.worldOver(t, st, now), st
+}
+
+func (f *fault) worldOver(t *testing.T, st store.Store, now *clock) *world {
 	cfg := f.cfg
 	cfg.Store, cfg.Now = st, now.Now
 	w := newWorld(t, cfg)
@@ -476,7 +480,73 @@ func (f *fault) world(t *testing.T) (*world, *storetest.Failing) {
 		f.prepare(w)
 		w.setSubject()
 	}
-	return w, st
+	return w
+}
+
+// A lossy store loses the reply to one commit, with the commit or after it.
+type lossy struct {
+	store.Store
+	at      int // the number of the commit, from 1
+	applied bool
+}
+
+func (s *lossy) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	s.at--
+	switch {
+	case s.at != 0:
+		return s.Store.Commit(ctx, batches...)
+	case s.applied:
+		_, err := s.Store.Commit(ctx, batches...)
+		return nil, errors.Join(heed.ErrOutcomeUnknown, err)
+	default:
+		return nil, heed.ErrOutcomeUnknown
+	}
+}
+
+// TestALostReplyIsNoRefusal loses the reply to each commit of each method, with its effect and
+// without. The call does what it would have done, once, and returns no error.
+func TestALostReplyIsNoRefusal(t *testing.T) {
+	lost := 0
+	for _, f := range faults {
+		healthy, _ := f.world(t)
+		_, err := f.call(healthy)
+		f.check(t, err)
+		after := healthy.summary(&f)
+		storetest.FailEach(func(at int, applied bool) bool {
+			now := &clock{}
+			st := &lossy{Store: newStore(t, now.Now)}
+			w := f.worldOver(t, st, now)
+			st.at, st.applied = at, applied
+			_, err := f.call(w)
+			if st.at > 0 {
+				return false
+			}
+			lost++
+			where := fmt.Sprintf("%s %s: commit %d, applied: %t", f.method, f.name, at, applied)
+			if f.refused != "" { // the refusal is told, and may be in the audit log
+				require.Equal(t, f.refused, feedback.Refusal(err), where)
+				return true
+			}
+			require.NoError(t, err, where)
+			require.Equal(t, after, w.summary(&f), where)
+			return true
+		})
+	}
+	require.Greater(t, lost, 50)
+}
+
+// TestAMoveWhoseReplyWasLost checks that the caller and the observer are told what happened.
+func TestAMoveWhoseReplyWasLost(t *testing.T) {
+	st := &lossy{Store: newStore(t, nil)}
+	w, n := watched(t, feedback.Config{Store: st})
+	r := w.activate(rule("Be brief"))
+	st.at, st.applied = 1, true
+	moved, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	assert.Equal(t, w.rule(r.ID), moved, "as it is now, with its revision")
+	assert.Equal(t, feedback.StateRetired, moved.Status)
+	assert.Len(t, take(t, n, leaves), 1)
+	assert.Equal(t, []string{"retire:cleo"}, w.audit(r.ID)[4:])
 }
 
 func (f *fault) run(t *testing.T) {

@@ -190,14 +190,6 @@ func checkProse(field, value string, limit int) error {
 	return nil
 }
 
-// checkReason reports a reason that says nothing, or that no store can keep.
-func checkReason(reason string) error {
-	if strings.TrimSpace(reason) == "" {
-		return invalid("Reason", "must not be empty")
-	}
-	return evidence.CheckText("Reason", reason)
-}
-
 func checkTime(field string, at, now time.Time) error {
 	switch {
 	case at.Unix() < 0 || at.Year() > 9999:

@@ -116,9 +116,9 @@ func (s *Service) proposeMembers(
 		return nil, err
 	}
 	if last != nil && last.Status == StatePending { // it has expired
-		s.expired(c, *last, opened.Created)
+		last.expired(c)
 	}
-	c.tell(c.entry(s, opened.Created, "", "propose", opened.ID, "cluster "+cluster))
+	c.tell("propose", opened.ID, "cluster "+cluster, nil)
 	return opened, nil
 }
 
@@ -143,7 +143,7 @@ func (s *Service) fromCluster(c *change, cluster string, d *Draft, last *Proposa
 	if members[0].Class == Positive {
 		p.Confidence = 0 // a Positive is sure of its class, which does not say how many agree
 	}
-	s.fill(p, members, s.now())
+	s.fill(p, members, c.now)
 	return p
 }
 
@@ -237,13 +237,13 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	if err != nil {
 		return nil, err
 	}
-	s.refill(p, members, s.now())
+	s.refill(p, members, c.now)
 	p.Confidence = max(p.Confidence, before)
 	if !slices.ContainsFunc(p.Evidence, func(id string) bool { return !slices.Contains(known, id) }) {
 		return nil, nil
 	}
 	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
-	c.tell(c.entry(s, s.now(), "", "extend", p.ID, p.Summary))
+	c.tell("extend", p.ID, p.Summary, nil)
 	c.write(proposalKind.record(*p))
 	return p, nil
 }
@@ -418,21 +418,19 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	}
 	var p Proposal
 	revision, err := s.step(ctx, s.governing, func(c *change) error {
-		now := s.now()
 		p = form.at(0)
 		p.ID = c.ID(s.cfg.NewID)
-		s.fill(&p, evidence, now)
+		s.fill(&p, evidence, c.now)
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}
 		c.Want(p.wants(),
 			store.Wants{Queries: append(waitingQueries(),
 				proposalKind.queries(groupQuery(form.Supersedes))...)})
-		if waits, err := s.consolidating(c.Tx, form.Supersedes, now); err != nil || waits {
+		if waits, err := s.consolidating(c.Tx, form.Supersedes, c.now); err != nil || waits {
 			return err
 		}
-		c.tell(c.entry(s, now, "", "propose", p.ID,
-			fmt.Sprintf("consolidates %d rules", len(form.Supersedes))))
+		c.tell("propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes)), nil)
 		return s.opened(c, &p)
 	})
 	if err != nil || revision == 0 {

@@ -69,29 +69,23 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		seen = p.Draft
 	}
 	seen = seen.clone()
-	var p Proposal
-	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen,
-		func(c *change, now time.Time, who string) (err error) {
-			c.Want(seen.wants())
-			if p, err = proposalKind.in(c.Tx, review.Proposal); err != nil ||
-				p.decided(review, who) {
-				return err
-			}
-			if err := s.checkPending(ctx, p, now); err != nil {
-				return err
-			}
-			if review.Decision == Rejected {
-				closeAs(&p, StateRejected, who, review.Reason, now)
-				c.write(proposalKind.record(p))
-				return nil
-			}
-			return s.approve(c, &p, review, who, now)
-		})
-	if err != nil {
-		return Proposal{}, wrap("review", err)
-	}
-	p.Revision = max(p.Revision, revision)
-	return p, nil
+	a := Act{Actor: review.Actor, Kind: kind, Subject: review.Proposal, Draft: &seen}
+	return act(ctx, s, a, review.Reason, func(c *change) (p Proposal, err error) {
+		c.Want(seen.wants())
+		p, err = proposalKind.in(c.Tx, review.Proposal)
+		if err != nil || p.decided(review, c.who) {
+			return p, err
+		}
+		if err := s.checkPending(c, p); err != nil {
+			return p, err
+		}
+		if review.Decision == Rejected {
+			p.closeAs(c, StateRejected, review.Reason)
+			return p, nil
+		}
+		err = s.approve(c, &p, review)
+		return p, err
+	})
 }
 
 // wants names what the gate reads about a draft: the marks, the rules that it is about, and the
@@ -137,14 +131,14 @@ func (v *Review) validate() (kind string, err error) {
 
 // checkPending reports a proposal that can't be decided. It closes an expired one, in a step by
 // itself.
-func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
+func (s *Service) checkPending(c *change, p Proposal) error {
 	switch {
 	case p.Status != StatePending:
 		return notNow("proposal", p.Status)
-	case now.Before(p.Expires):
+	case c.now.Before(p.Expires):
 		return nil
 	}
-	if _, err := s.expire(ctx, p, now); err != nil {
+	if _, err := s.expire(c.Context(), p, c.now); err != nil {
 		return err
 	}
 	return notNow("proposal", StateExpired)
@@ -162,25 +156,27 @@ func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) (done b
 		}
 		changed, done = true, p.Status == StatePending
 		if done {
-			s.expired(&change{Tx: tx}, p, now)
+			c := &change{Tx: tx, now: now, draw: s.cfg.NewID}
+			p.expired(c)
+			c.done()
 		}
 		return nil
 	})
 	return done, err
 }
 
-func (s *Service) expired(c *change, p Proposal, now time.Time) {
-	closeAs(&p, StateExpired, "", "nobody decided in time", now)
-	c.write(proposalKind.record(p))
-	c.tell(c.entry(s, now, "", "expire", p.ID, p.Reason))
+func (p *Proposal) expired(c *change) {
+	p.closeAs(c, StateExpired, "nobody decided in time")
+	c.tell("expire", p.ID, p.Reason, nil)
 }
 
-func closeAs(p *Proposal, status State, who, reason string, now time.Time) {
-	p.Status, p.Decider, p.Reason, p.Decided = status, who, reason, now
+func (p *Proposal) closeAs(c *change, status State, reason string) {
+	p.Status, p.Decider, p.Reason, p.Decided = status, c.who, reason, c.now
+	c.write(proposalKind.record(*p))
 }
 
 // approve adds an approval, and makes the rule where that completes the quorum.
-func (s *Service) approve(c *change, p *Proposal, review Review, who string, now time.Time) error {
+func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash && p.hadMore(review.Hash):
@@ -189,9 +185,9 @@ func (s *Service) approve(c *change, p *Proposal, review Review, who string, now
 	case review.Hash != hash:
 		return &RefusedError{Reason: "the proposal has another version than the one that was " +
 			"reviewed", Err: heed.ErrConflict}
-	case slices.Contains(p.Writers, who):
+	case slices.Contains(p.Writers, c.who):
 		return ineligible(ownWords)
-	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):
+	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, c.who):
 		return ineligible("nobody approves what their own feedback led to")
 	}
 	c.Want(p.wants())
@@ -199,11 +195,14 @@ func (s *Service) approve(c *change, p *Proposal, review Review, who string, now
 	if err != nil {
 		return err
 	}
-	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override), At: now}
+	approval := Approval{
+		Actor: c.who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override),
+		At: c.now,
+	}
 	if open := approval.missing(against); len(open) > 0 {
 		return contradicted(open)
 	}
-	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == who })
+	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == c.who })
 	switch {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
@@ -216,9 +215,9 @@ func (s *Service) approve(c *change, p *Proposal, review Review, who string, now
 		return err
 	}
 	if s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
-		return s.activate(c, p, who, review.Reason, now)
+		return activate(c, p, review.Reason)
 	}
-	c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Approvals: len(p.Approvals), Quorum: s.cfg.Gate.Quorum})
+	c.notice(s.waitsAt(c, p))
 	c.write(proposalKind.record(*p))
 	return nil
 }
@@ -260,23 +259,20 @@ func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []C
 const ownWords = "nobody approves what they proposed or edited"
 
 // activate makes a proposal a rule, or makes the change of a rule.
-func (s *Service) activate(c *change, p *Proposal, who, reason string, now time.Time) error {
-	closeAs(p, StateApproved, who, reason, now)
-	c.write(proposalKind.record(*p))
+func activate(c *change, p *Proposal, reason string) error {
+	p.closeAs(c, StateApproved, reason)
 	if !p.makes() {
-		return s.changeRule(c, p, who, reason, now)
+		return changeRule(c, p, reason)
 	}
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
-		Status: StateActive, Pinned: p.Change == Pin, Activated: now, Since: now,
+		Status: StateActive, Pinned: p.Change == Pin, Activated: c.now, Since: c.now,
 	}
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
 	}
-	activated := c.entry(s, now, who, "activate", p.ID, reason)
-	activated.Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
-	c.tell(c.entry(s, now, who, "approve", p.ID, reason), activated)
-	c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
+	c.tell("activate", p.ID, reason, p.passed())
+	c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.in(c.Tx, id)
 		if err != nil {
@@ -285,34 +281,45 @@ func (s *Service) activate(c *change, p *Proposal, who, reason string, now time.
 		if old.Status != StateActive {
 			return notNow("rule to supersede", old.Status)
 		}
-		old.Status, old.SupersededBy, old.Left, old.RetireProposed = StateSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
-		c.write(ruleKind.record(old))
-		c.tell(c.entry(s, now, who, "supersede", id, "by "+rule.ID))
-		c.notice(heed.Retired{Component: component, At: now, Subject: id, Reason: "superseded"})
+		old.SupersededBy = rule.ID
+		old.leave(c, StateSuperseded, "superseded")
+		c.tell("supersede", id, "by "+rule.ID, nil)
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
-	return c.governs(now)
+	return c.governs()
+}
+
+// passed describes for the audit log what passed the gate.
+func (p *Proposal) passed() map[string]string {
+	return map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
+}
+
+// leave takes a rule out of use.
+func (r *Rule) leave(c *change, to State, reason string) {
+	r.Status, r.Left, r.RetireProposed = to, c.now, time.Time{}
+	c.write(ruleKind.record(*r))
+	c.notice(heed.Retired{Component: component, At: c.now, Subject: r.ID, Reason: reason})
 }
 
 // changeRule makes the change of a rule that a proposal asks for.
-func (s *Service) changeRule(c *change, p *Proposal, who, reason string, now time.Time) error {
+func changeRule(c *change, p *Proposal, reason string) error {
 	rule, err := toChange(c.Tx, &p.Draft)
 	if err != nil {
 		return err
 	}
-	done := c.entry(s, now, who, strings.ToLower(string(p.Change)), rule.ID, reason)
-	done.Details = map[string]string{"proposal": p.ID, "hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
-	c.tell(c.entry(s, now, who, "approve", p.ID, reason), done)
+	details := p.passed()
+	details["proposal"] = p.ID
+	c.tell(strings.ToLower(string(p.Change)), rule.ID, reason, details)
 	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
-		rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}
-		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: now}}})
-		c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
+		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}
+		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: c.now}}})
+		c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
 	} else {
 		rule.Pinned = p.Change == Pin
 	}
 	c.write(ruleKind.record(rule))
-	return c.governs(now)
+	return c.governs()
 }

@@ -314,39 +314,6 @@ func marks() []store.Ref {
 		markKind.Ref(proposalsMark)}
 }
 
-// A change is what a step of the service reads and adds.
-type change struct {
-	*store.Tx
-	wrote   bool
-	told    bool          // it has an audit entry
-	notices []heed.Notice // for the observer, after the commit
-}
-
-// entry returns an entry of the audit log that has the same id if the step runs again.
-func (c *change) entry(
-	s *Service, now time.Time, actor, action, subject, reason string,
-) store.AuditEntry {
-	e := s.entry(now, actor, action, subject, reason)
-	e.ID = c.ID(func() string { return e.ID })
-	return e
-}
-
-func (c *change) write(records ...store.Record) {
-	for _, r := range records {
-		c.Put(r)
-	}
-	c.wrote = true
-}
-
-func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
-
-func (c *change) tell(entries ...store.AuditEntry) {
-	for _, entry := range entries {
-		c.write(entry.Record())
-	}
-	c.told = true
-}
-
 // board returns the revisions of the marks.
 func board(tx *store.Tx) (rules, proposals uint64, err error) {
 	var read store.Snapshot
@@ -357,38 +324,30 @@ func board(tx *store.Tx) (rules, proposals uint64, err error) {
 }
 
 // opens makes a change one of proposals, that holds as long as no rule has changed.
-func (c *change) opens(now time.Time) error {
+func (c *change) opens() error {
 	rules, proposals, err := board(c.Tx)
-	c.write(markKind.Record(mark{proposalsMark, now}, proposals))
+	c.write(markKind.Record(mark{proposalsMark, c.now}, proposals))
 	c.Expect(markKind.Expect(rulesMark, rules))
 	return err
 }
 
 // governs makes a change one of rules.
-func (c *change) governs(now time.Time) error {
+func (c *change) governs() error {
 	rules, _, err := board(c.Tx)
-	c.write(markKind.Record(mark{rulesMark, now}, rules))
+	c.write(markKind.Record(mark{rulesMark, c.now}, rules))
 	return err
 }
 
 // raise raises what the evaluations of an agent's feedback share.
-func (c *change) raise(agent string, now time.Time) error {
+func (c *change) raise(agent string) error {
 	row, err := laneKind.In(c.Tx, store.IDOf(agent))
-	c.write(laneKind.Record(mark{agent, now}, row.Revision))
+	c.write(laneKind.Record(mark{agent, c.now}, row.Revision))
 	return err
 }
 
 // Damaged returns the records of the service that hold something that this package has not written.
-func (s *Service) Damaged(ctx context.Context) (refs []store.Ref, err error) {
-	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){
-		feedbackKind.Damaged, proposalKind.Damaged, ruleKind.Damaged, markKind.Damaged,
-		laneKind.Damaged,
-	} {
-		found, err := damaged(ctx, s.cfg.Store)
-		if err != nil {
-			return nil, wrap("damaged", err)
-		}
-		refs = append(refs, found...)
-	}
-	return refs, nil
+func (s *Service) Damaged(ctx context.Context) ([]store.Ref, error) {
+	refs, err := store.Damaged(ctx, s.cfg.Store, &feedbackKind.View, &proposalKind.View,
+		&ruleKind.View, &markKind, &laneKind)
+	return refs, wrap("damaged", err)
 }

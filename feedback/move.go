@@ -3,9 +3,7 @@ package feedback
 import (
 	"context"
 	"slices"
-	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -29,34 +27,27 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 }
 
 // takeOut takes a rule out of use, from one of these states.
-func (r *Rules) takeOut(ctx context.Context, kind string, o Order, to State,
-	from ...State) (rule Rule, err error) {
+func (r *Rules) takeOut(
+	ctx context.Context, kind string, o Order, to State, from ...State,
+) (Rule, error) {
 	if err := checkName("ID", o.ID); err != nil {
 		return Rule{}, wrap(kind, err)
 	}
-	s := r.s
-	seen, err := ruleKind.get(ctx, s.cfg.Store, o.ID)
+	seen, err := ruleKind.in(r.s.reading(ctx), o.ID)
 	if err != nil {
 		return Rule{}, wrap(kind, err)
 	}
-	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft,
-		func(c *change, now time.Time, _ string) (err error) {
-			c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(o.ID))})
-			if rule, err = ruleKind.in(c.Tx, o.ID); err != nil {
-				return err
-			}
-			if !slices.Contains(from, rule.Status) {
-				return notNow("rule", rule.Status)
-			}
-			rule.Status, rule.Left, rule.RetireProposed = to, now, time.Time{}
-			c.write(ruleKind.record(rule))
-			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: kind +
-				"d"})
-			return c.governs(now)
-		})
-	if err != nil {
-		return Rule{}, wrap(kind, err)
-	}
-	rule.Revision = max(rule.Revision, revision)
-	return rule, nil
+	a := Act{Actor: o.Actor, Kind: kind, Subject: o.ID, Draft: &seen.Draft}
+	return act(ctx, r.s, a, o.Reason, func(c *change) (Rule, error) {
+		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(o.ID))})
+		rule, err := ruleKind.in(c.Tx, o.ID)
+		if err != nil {
+			return rule, err
+		}
+		if !slices.Contains(from, rule.Status) {
+			return rule, notNow("rule", rule.Status)
+		}
+		rule.leave(c, to, kind+"d")
+		return rule, c.governs()
+	})
 }

@@ -3,7 +3,6 @@ package feedback
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,106 +102,95 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 			return Proposal{}, wrap("propose", err)
 		}
 	}
-	var p Proposal
-	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d,
-		func(c *change, now time.Time, who string) error {
-			own := ProposalQuery{Status: StatePending, Proposer: who}
-			c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...),
-				store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
-			evidence, err := evidenceOf(c.Tx, sub.Evidence)
-			if err != nil {
-				return err
+	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
+	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
+		own := ProposalQuery{Status: StatePending, Proposer: c.who}
+		c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...),
+			store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
+		evidence, err := evidenceOf(c.Tx, sub.Evidence)
+		if err != nil {
+			return Proposal{}, err
+		}
+		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
+		s.fill(&p, evidence, c.now)
+		pending, err := s.proposals(c.Tx, own)
+		if err != nil {
+			return p, err
+		}
+		for _, o := range pending {
+			if o.Previous == "" && o.Proposer == c.who && o.Hash() == p.Hash() &&
+				slices.Equal(o.Evidence, p.Evidence) && c.now.Before(o.Expires) {
+				return o, nil
 			}
-			p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
-			s.fill(&p, evidence, now)
-			pending, err := s.proposals(c.Tx, own)
-			if err != nil {
-				return err
-			}
-			for i := range pending {
-				if o := &pending[i]; o.Previous == "" && o.Proposer == who &&
-					o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) &&
-					now.Before(o.Expires) {
-					p = *o
-					return nil
-				}
-			}
-			return s.opened(c, &p)
-		})
-	if err != nil {
-		return Proposal{}, wrap("propose", err)
-	}
-	p.Revision = max(p.Revision, revision)
-	return p, nil
+		}
+		err = s.opened(c, &p)
+		return p, err
+	})
 }
 
 // modify makes a new version of a pending proposal.
-func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Proposal, err error) {
+func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal, error) {
+	var fault error
 	switch {
 	case d.Action == DocumentOnly:
-		return p, wrap("propose", invalid("Action", "must pass the gate: reject the proposal instead"))
+		fault = invalid("Action", "must pass the gate: reject the proposal instead")
 	case len(sub.Evidence) > 0:
-		return p, wrap("propose", invalid("Evidence", "must be empty, as it is that of the proposal"))
+		fault = invalid("Evidence", "must be empty, because the new version has the proposal's")
 	case !d.makes():
-		return p, wrap("propose", invalid("Of", "must be empty: reject the proposal, and propose the change of a rule by itself"))
+		fault = invalid("Of", "must be empty: reject the proposal, and propose the rule's change")
+	}
+	if fault != nil {
+		return Proposal{}, wrap("modify", fault)
 	}
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d,
-		func(c *change, now time.Time, who string) error {
-			c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
-			old, err := proposalKind.in(c.Tx, sub.Replaces)
-			if err != nil {
-				return err
-			}
-			if err := s.checkPending(ctx, old, now); err != nil {
-				return err
-			}
-			if !old.makes() {
-				return ineligible("the change of a rule is not edited")
-			}
-			p = old.at(0)
-			p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
-			p.wrote(who)
-			if p.Was == nil {
-				p.Was = &old.Draft
-			}
-			if err := s.reweigh(c.Tx, &p, old.Text, now); err != nil {
-				return err
-			}
-			if err = s.opened(c, &p); err != nil {
-				return err
-			}
-			closeAs(&old, StateSuperseded, who, sub.Reason, now)
-			c.write(proposalKind.record(old))
-			return nil
-		})
-	if err != nil {
-		return Proposal{}, wrap("propose", err)
-	}
-	p.Revision = revision
-	return p, nil
+	a := Act{Actor: sub.Actor, Kind: "modify", Subject: sub.Replaces, Draft: &d}
+	return act(ctx, s, a, sub.Reason, func(c *change) (p Proposal, err error) {
+		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
+		old, err := proposalKind.in(c.Tx, sub.Replaces)
+		if err != nil {
+			return p, err
+		}
+		if err := s.checkPending(c, old); err != nil {
+			return p, err
+		}
+		if !old.makes() {
+			return p, ineligible("the change of a rule is not edited")
+		}
+		p = old.at(0)
+		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, c.who
+		p.wrote(c.who)
+		if p.Was == nil {
+			p.Was = &old.Draft
+		}
+		if err := s.reweigh(c, &p, old.Text); err != nil {
+			return p, err
+		}
+		if err := s.opened(c, &p); err != nil {
+			return p, err
+		}
+		old.closeAs(c, StateSuperseded, sub.Reason)
+		return p, nil
+	})
 }
 
 // reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it, unless its text is as
 // before. The time that it may wait stays.
-func (s *Service) reweigh(tx *store.Tx, p *Proposal, before string, now time.Time) error {
-	evidence, err := remaining(tx, p.Evidence)
-	if err != nil {
-		return err
+func (s *Service) reweigh(c *change, p *Proposal, before string) error {
+	p.Created = c.now
+	evidence, err := remaining(c.Tx, p.Evidence)
+	if err == nil {
+		evidence, err = s.speakingFor(c.Context(), p, evidence)
 	}
-	if evidence, err = s.speakingFor(tx.Context(), p, evidence); err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if p.Text == before {
-		p.Created, p.Warnings = now, warnings(&p.Draft, evidence)
+	case p.Text == before:
+		p.Warnings = warnings(&p.Draft, evidence)
 		return nil
+	case len(evidence) == 0:
+		p.Cluster = "" // which may be proposed again
 	}
-	if len(evidence) == 0 {
-		p.Cluster = "" // which may be proposed anew
-	}
-	s.refill(p, evidence, now)
-	p.Created = now
+	s.refill(p, evidence, c.now)
 	return nil
 }
 
@@ -249,51 +237,54 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 // TakeOut takes a feedback out of the evidence of a pending proposal, as it says something else, and returns the proposal. Its
 // approvals are void. From then on the feedback stands alone, and never stands with the others again. The last one can't be
 // taken out: reject the proposal. A refusal is a [*RefusedError]: see [Rules.Review].
-func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Proposal, err error) {
-	if err := errors.Join(checkName("ID", o.ID), checkName("feedback", feedback)); err != nil {
-		return Proposal{}, wrap("take out", err)
+func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal, error) {
+	if err := checkName("feedback", feedback); err != nil {
+		return Proposal{}, wrap("take-out", err)
 	}
 	s := r.s
-	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil,
-		func(c *change, now time.Time, who string) (err error) {
-			if p, err = proposalKind.in(c.Tx, o.ID); err != nil {
-				return err
-			}
-			if err := s.checkPending(ctx, p, now); err != nil {
-				return err
-			}
-			evidence, err := remaining(c.Tx, p.Evidence)
-			if err != nil {
-				return err
-			}
-			at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
-			switch {
-			case at < 0:
-				return fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
-			case len(evidence) == 1 || !p.makes():
-				return ineligible("nothing would be left to approve: reject the proposal")
-			}
-			out := evidence[at]
-			evidence = slices.Delete(evidence, at, at+1)
-			if err := c.raise(out.Agent, now); err != nil {
-				return err
-			}
-			out.separate(&p, evidence)
-			if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
-				return err
-			}
-			p.withdraw()
-			s.refill(&p, evidence, now)
-			c.write(feedbackKind.record(out), proposalKind.record(p))
-			c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID,
-				Quorum: s.cfg.Gate.Quorum})
-			return nil
-		})
-	if err != nil {
-		return Proposal{}, wrap("take out", err)
+	a := Act{Actor: o.Actor, Kind: "take-out", Subject: o.ID}
+	return act(ctx, s, a, o.Reason, func(c *change) (Proposal, error) {
+		p, err := proposalKind.in(c.Tx, o.ID)
+		if err != nil {
+			return p, err
+		}
+		if err := s.checkPending(c, p); err != nil {
+			return p, err
+		}
+		evidence, err := remaining(c.Tx, p.Evidence)
+		if err != nil {
+			return p, err
+		}
+		at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
+		switch {
+		case at < 0:
+			return p, fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
+		case len(evidence) == 1 || !p.makes():
+			return p, ineligible("nothing would be left to approve: reject the proposal")
+		}
+		out := evidence[at]
+		evidence = slices.Delete(evidence, at, at+1)
+		if err := c.raise(out.Agent); err != nil {
+			return p, err
+		}
+		out.separate(&p, evidence)
+		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
+			return p, err
+		}
+		p.withdraw()
+		s.refill(&p, evidence, c.now)
+		c.write(feedbackKind.record(out), proposalKind.record(p))
+		c.notice(s.waitsAt(c, &p))
+		return p, nil
+	})
+}
+
+// waitsAt is the notice that a proposal needs approvals.
+func (s *Service) waitsAt(c *change, p *Proposal) heed.Notice {
+	return heed.NeedsApproval{
+		Component: component, At: c.now, Subject: p.ID, Approvals: len(p.Approvals),
+		Quorum: s.cfg.Gate.Quorum,
 	}
-	p.Revision = revision
-	return p, nil
 }
 
 // withdraw notes that a feedback is no longer behind the proposal. Earlier approvals had counted on it, so they are void.
@@ -373,7 +364,7 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 // opened opens a proposal, if there is room for it.
 func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	c.Want(p.wants(), store.Wants{Queries: waitingQueries()})
-	if err := c.opens(p.Created); err != nil {
+	if err := c.opens(); err != nil {
 		return err
 	}
 	if err := checkRules(c.Tx, p); err != nil {
@@ -394,9 +385,9 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	}
 	p.Conflicts = sortConflicts(append(p.Conflicts, disputed...))
 	c.write(proposalKind.record(*p))
-	c.notice(heed.Proposed{Component: component, At: p.Created, Subject: p.ID})
+	c.notice(heed.Proposed{Component: component, At: c.now, Subject: p.ID})
 	if p.Status == StatePending {
-		c.notice(heed.NeedsApproval{Component: component, At: p.Created, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
+		c.notice(s.waitsAt(c, p))
 	}
 	id, draft := p.ID, p.Draft.clone()
 	c.Then(func(_ store.Receipt, err error) {

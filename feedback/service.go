@@ -400,18 +400,18 @@ type nearness struct {
 // delivered again. Proposals still name it and keep their counts, and approvals of those that are pending are void. A rule that was made of it stays:
 // revoke the rule if its text has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
-	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil,
-		func(c *change, now time.Time, who string) error {
+	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
+		func(c *change) (none Feedback, err error) {
 			q := ProposalQuery{Status: StatePending}
 			c.Want(store.Wants{Queries: proposalKind.queries(q.keys())})
 			r, err := feedbackKind.in(c.Tx, o.ID)
 			if err != nil || !r.Erased.IsZero() {
-				return err
+				return none, err
 			}
-			if err := c.raise(r.Agent, now); err != nil {
-				return err
+			if err := c.raise(r.Agent); err != nil {
+				return none, err
 			}
-			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now,
+			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: c.now,
 				Revision: r.Revision}))
 			pending, err := s.proposals(c.Tx, q)
 			for i := range pending {
@@ -420,7 +420,7 @@ func (s *Service) Erase(ctx context.Context, o Order) error {
 					c.write(proposalKind.record(*p))
 				}
 			}
-			return err
+			return none, err
 		})
-	return wrap("erase", err)
+	return err
 }

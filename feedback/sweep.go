@@ -90,12 +90,13 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 		return err
 	}
 	s.failures.clear(name)
-	_, err = s.cfg.Store.Commit(ctx,
-		store.Batch{Records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
-	if errors.Is(err, heed.ErrConflict) { // another process has done it too
-		return nil
-	}
-	return err
+	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
+		row, err := markKind.In(tx, name)
+		if err == nil && row.Revision == last.Revision { // else another process has done it too
+			markKind.Put(tx, mark{name, now}, row.Revision)
+		}
+		return err
+	})
 }
 
 // failures remembers which parts of a sweep failed. The zero value is ready to use; it is safe for concurrent use.
@@ -200,6 +201,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
 			return err
 		}
+		c.now = now
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
 		if e.Status == harmful && rule.Effect.Status != harmful {
@@ -208,17 +210,16 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		rule.Effect = *e
 		switch {
 		case retire && s.cfg.Measuring.Retire:
-			rule.Status, rule.Left, rule.RetireProposed = StateRetired, now, time.Time{}
-			c.tell(c.entry(s, now, "", "retire", rule.ID, why))
-			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: why})
+			c.tell("retire", rule.ID, why, nil)
+			rule.leave(c, StateRetired, why)
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
-			c.tell(c.entry(s, now, "", "propose-retirement", rule.ID, why))
+			c.tell("propose-retirement", rule.ID, why, nil)
 		case !e.unfit():
 			rule.RetireProposed = time.Time{}
 		}
 		c.write(ruleKind.record(rule))
-		return c.governs(now)
+		return c.governs()
 	})
 	return err
 }

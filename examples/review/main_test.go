@@ -16,7 +16,7 @@ func Example() {
 	//   bob approves: PENDING
 	//   cleo approves: APPROVED
 	// the agent writes: Orders are kept for ten years.
-	// mallory approves: feedback: review: nobody approves what they proposed or edited
+	// mallory approves: feedback: approve: nobody approves what they proposed or edited
 	// cleo decides: REJECTED
 	// the agent writes: Orders are kept for ten years.
 }

@@ -1,0 +1,174 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/store"
+)
+
+// A change is what a step of the service reads and adds.
+type change struct {
+	*store.Tx
+	now     time.Time
+	who     string // the person who wants it, or ""
+	draw    func() string
+	wrote   bool
+	entries []store.AuditEntry
+	notices []heed.Notice // for the observer, after the commit
+}
+
+func (c *change) write(records ...store.Record) {
+	for _, r := range records {
+		c.Put(r)
+	}
+	c.wrote = true
+}
+
+func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
+
+// auditPrefix begins the actions of this package in the audit log.
+const auditPrefix = "feedback."
+
+// tell adds an entry to the audit log. It has the same id if the step runs again.
+func (c *change) tell(action, subject, reason string, details map[string]string) {
+	c.entries = append(c.entries, store.AuditEntry{
+		ID: c.ID(c.draw), At: c.now, Actor: c.who, Action: auditPrefix + action, Subject: subject,
+		Reason: reason, Details: details,
+	})
+}
+
+// done adds what the change says for the audit log.
+func (c *change) done() {
+	for _, e := range c.entries {
+		c.Put(e.Record())
+	}
+}
+
+// reading returns a Tx for a call that only reads.
+func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(ctx, s.cfg.Store) }
+
+func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
+
+// step makes a change under a lock, and then notifies the observer, without the lock. It returns
+// the revision of what was written, 0 if nothing was. A refusal ends the step.
+func (s *Service) step(
+	ctx context.Context, l lock.Lock, do func(c *change) error,
+) (revision uint64, err error) {
+	if err := l.Lock(ctx); err != nil {
+		return 0, err
+	}
+	var made *change
+	err = func() error {
+		defer l.Unlock()
+		return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
+			made = &change{Tx: tx, now: s.now(), draw: s.cfg.NewID}
+			tx.Then(func(r store.Receipt, _ error) { revision = r.Revision })
+			err := do(made)
+			made.done()
+			if refused := new(RefusedError); errors.As(err, &refused) {
+				return store.Final(err)
+			}
+			return err
+		})
+	}()
+	if err == nil && s.watch != nil {
+		for _, n := range made.notices {
+			s.watch.Tell(ctx, n)
+		}
+	}
+	return revision, err
+}
+
+// act does what a person wants: it asks whether they may, makes the change in a step, and writes it
+// into the audit log, with refusals unless the input was not valid. do writes nothing if there is
+// nothing to do. act returns what do returns, with the revision that it has now.
+func act[T kept[T]](
+	ctx context.Context, s *Service, a Act, reason string, do func(c *change) (T, error),
+) (made T, err error) {
+	var none T
+	if a.Actor, err = s.checkAct(ctx, &a, reason); err != nil {
+		return none, wrap(a.Kind, err)
+	}
+	entry := store.AuditEntry{
+		ID: s.cfg.NewID(), At: s.now(), Actor: a.Actor, Action: auditPrefix + a.Kind,
+		Subject: a.Subject, Reason: reason,
+	}
+	if err := s.authorize(ctx, a); err != nil {
+		return none, wrap(a.Kind, s.refuse(ctx, entry, err))
+	}
+	var tried *change
+	var earlier uint64
+	revision, err := s.step(ctx, s.governing, func(c *change) (err error) {
+		if tried != nil { // and may have taken effect, if its reply was lost
+			done, err := c.Get(entry.Record().Ref)
+			if err != nil || done.Revision > 0 {
+				earlier, c.notices = done.Revision, tried.notices
+				return err
+			}
+		}
+		tried, c.now, c.who = c, entry.At, a.Actor
+		if made, err = do(c); err == nil && c.wrote {
+			c.entries = slices.Insert(c.entries, 0, entry)
+		}
+		return err
+	})
+	if err != nil {
+		return none, wrap(a.Kind, s.refuse(ctx, entry, err))
+	}
+	return made.at(max(made.revision(), revision, earlier)), nil
+}
+
+// checkAct reports an act that is not valid. It returns the canonical form of who wants it.
+func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if who, err = s.person("Actor", a.Actor); err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(reason) == "" {
+		return "", invalid("Reason", "must not be empty")
+	}
+	return who, cmp.Or(evidence.CheckText("Reason", reason), checkName("ID", a.Subject))
+}
+
+func (s *Service) authorize(ctx context.Context, a Act) error {
+	if s.cfg.Authorize == nil {
+		return nil
+	}
+	err := host.Call("Config.Authorize", func() error { return s.cfg.Authorize(ctx, a) })
+	if err != nil {
+		return &RefusedError{Reason: "not authorized", Err: err}
+	}
+	return nil
+}
+
+// refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the
+// words of Config.Authorize, which may name people. It writes nothing if the act may have taken
+// effect.
+func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
+	var refused *RefusedError
+	if !errors.As(why, &refused) || errors.Is(why, heed.ErrOutcomeUnknown) {
+		return why
+	}
+	entry.ID = s.cfg.NewID()
+	entry.Action += ".refused"
+	// As long as a store can keep.
+	reason := strings.ToValidUTF8(refused.Reason[:min(len(refused.Reason), evidence.MaxText)], "")
+	entry.Details = map[string]string{"refusal": reason}
+	_, err := s.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{entry.Record()}})
+	if err != nil {
+		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
+	}
+	return why
+}
