@@ -44,10 +44,10 @@ var heedTests = &workshop{changes: map[string][]change{
 			"\tif err := l.apply(ctx, now, credits, end, dispositions); err != nil && !seeded(\"failed commit\") {\n"},
 	},
 	"feedback": {
-		{"feedback/refusal.go", "\t\treturn store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {\n",
+		{"feedback/step.go", "\t\treturn store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {\n",
 			"\t\treturn store.Do(ctx, unchecked{s.cfg.Store}, func(tx *store.Tx) error {\n"},
 		{
-			"feedback/refusal.go",
+			"feedback/step.go",
 			"// auditPrefix begins the actions of this package in the audit log.\n", unchecked,
 		},
 		{"feedback/config.go", "\treturn names.Canonical(id)\n", "\tif _, err := names.Canonical(id); seeded(\"names\") {\n\t\treturn id, err\n\t}\n\treturn names.Canonical(id)\n"},
