@@ -26,10 +26,10 @@ func (f *fixture) answerOfModel(event string) {
 	}))
 }
 
-// strong are weights of agreement for tests.
-func strong(cfg learning.Config) learning.Config {
-	cfg.Agreement, cfg.Disagreement, cfg.AgreementMass = 2, 1, 10
-	return cfg
+// strong gives agreement weights that are easy to see in sums.
+func (f *fixture) strong() *fixture {
+	learning.WeighAgreement(f.Module, 2, 1, 10)
+	return f
 }
 
 // TestAgreement says what an answer of the model counts for the heuristics that were compared with it, by what became of it. Steps are as in
@@ -65,7 +65,7 @@ func TestAgreement(t *testing.T) {
 			}
 			t.Run(test.name, func(t *testing.T) {
 				expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: test.failure}}
-				f := newFixture(t, strong(learning.Config{Expectations: expect}), "yes", "no")
+				f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no").strong()
 				f.answerOfModel("e")
 				for step := range strings.SplitSeq(test.steps, " | ") {
 					switch {
@@ -102,20 +102,20 @@ func assertWeights(t *testing.T, want, got []float64) {
 
 // TestAJudgementBeforeTheAnswer counts once the answer is fired.
 func TestAJudgementBeforeTheAnswer(t *testing.T) {
-	f := newFixture(t, strong(learning.Config{}), "yes", "no")
+	f := newFixture(t, learning.Config{}, "yes", "no").strong()
 	f.say(thumb("", "e", false))
 	f.answerOfModel("e")
 	assert.Equal(t, map[string][]float64{"agreement": {-0.8}}, f.counted("yes"))
 	f.answerOfModel("e")
 	f.clock.Advance(time.Second)
-	f.another(strong(learning.Config{})).say(thumb("", "e", true))
+	f.another(learning.Config{}).strong().say(thumb("", "e", true))
 	assert.Equal(t, map[string][]float64{"agreement": {2}}, f.counted("yes"), "another process replaces it")
 	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"))
 }
 
 // Its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
 func TestAgreementIsCapped(t *testing.T) {
-	f := newFixture(t, strong(learning.Config{BySource: true}), "yes", "no")
+	f := newFixture(t, learning.Config{BySource: true}, "yes", "no").strong()
 	for i := range 100 {
 		f.answerOfModel(fmt.Sprint(i))
 		f.clock.Advance(31 * time.Second)
@@ -140,7 +140,8 @@ func TestAgreementIsCapped(t *testing.T) {
 
 // The shares tell it apart without sources apart, and the observer hears of it.
 func TestAgreementIsToldOf(t *testing.T) {
-	f, notices := observed(t, learning.Config{Agreement: 0.38, Disagreement: 0.17}, "yes", "no")
+	f, notices := observed(t, learning.Config{}, "yes", "no")
+	learning.WeighAgreement(f.Module, 0.38, 0.17, 6)
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	changes := f.sweep()
@@ -170,7 +171,7 @@ func TestNoAgreement(t *testing.T) {
 		assert.Empty(t, f.counted("yes"), name)
 		assert.Equal(t, 0.5, f.confidence("yes"), name)
 	}
-	f := newFixture(t, strong(learning.Config{}), "no")
+	f := newFixture(t, learning.Config{}, "no").strong()
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
@@ -182,8 +183,8 @@ func TestARejectionCountsNoMoreThanDisagreement(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "yes", "no")
 	f.answerOfModel("e")
 	f.say(thumb("", "e", false))
-	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Disagreement}}, f.counted("yes"))
-	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Disagreement}}, f.counted("no"), "as where nobody says anything")
+	assert.Equal(t, map[string][]float64{"agreement": {-0.072}}, f.counted("yes"))
+	assert.Equal(t, map[string][]float64{"agreement": {-0.072}}, f.counted("no"), "as after silence")
 }
 
 func TestComparedRefuses(t *testing.T) {
@@ -211,7 +212,8 @@ func TestComparedRefuses(t *testing.T) {
 // Facts about a model's answer come in any order. The last state of the answer decides what counts.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFixture(t, strong(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "yes", "no")
+		cfg := learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}
+		f := newFixture(t, cfg, "yes", "no").strong()
 		f.answerOfModel("e")
 		clicks := map[string]float64{}
 		undone, silent, ignored := false, false, false
@@ -292,19 +294,19 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	assert.InDelta(t, 40*0.072, e.Shares[0].Against, 1e-9)
 	next(true)
 	assert.Equal(t, 0.3, f.confidence("h"), "it takes back what one agreement gives")
-	c := f.Config()
 	for range 11 {
 		next(true, false)
 	}
-	rejected := (0.6 + c.Agreement) / (2 + c.Agreement + 11*c.Disagreement)
+	rejected := (0.6 + 0.24) / (2 + 0.24 + 11*0.072)
 	assert.InDelta(t, rejected, f.confidence("h"), 1e-12, "rejected agreements count")
 	next(false)
 	assert.InDelta(t, rejected, f.confidence("h"), 1e-12, "and disagreement adds nothing to it")
 	for range 25 {
 		next(true)
 	}
-	kept, against := c.AgreementMass, 52*c.Disagreement
-	assert.InDelta(t, (0.6+kept*26*c.Agreement/(26*c.Agreement+against))/(2+kept), f.confidence("h"), 1e-9, "beside more agreement it counts in full, within the cap of both")
+	of := 26 * 0.24 / (26*0.24 + 52*0.072)
+	assert.InDelta(t, (0.6+learning.AgreementMass*of)/(2+learning.AgreementMass), f.confidence("h"),
+		1e-9, "with more agreement it counts in full, within the cap of both")
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
@@ -425,7 +427,7 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 // heuristic.
 // TestTwoWhoTakeTheirPraiseBack leave nothing of it, for the heuristic that agreed neither.
 func TestTwoWhoTakeTheirPraiseBack(t *testing.T) {
-	f := newFixture(t, strong(learning.Config{}), "yes", "no")
+	f := newFixture(t, learning.Config{}, "yes", "no").strong()
 	f.answerOfModel("e")
 	for _, value := range []float64{1, 0} {
 		for _, person := range []string{"ann", "bob"} {
@@ -507,7 +509,8 @@ func TestGuardedIsMonotone(t *testing.T) {
 // One who complains about the model's answers to everybody weighs one full observation against what agreed with them.
 func TestRejectionIsOfWhoRejects(t *testing.T) {
 	after := func(complainers int) float64 {
-		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded(), Disagreement: 0.5})
+		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded()})
+		learning.WeighAgreement(f.Module, 0.24, 0.5, 6)
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 20 {
 			id := fmt.Sprint(i)

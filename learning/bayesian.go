@@ -16,10 +16,13 @@ import (
 
 // BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
 type BayesianConfig struct {
-	UndoWindow       time.Duration // how long a message can take an answer back; 0 means 10 min
-	SilenceWindow    time.Duration // after this time, silence is approval; 0 means 30 s. An answer is ignored until either window ends
-	IgnoreThreshold  int           // this number of ignores in a row is a negative signal; 0 means 3
-	SilenceIsNeutral bool          // silence says nothing
+	// UndoWindow is how long a message can take an answer back. 0 means 10 minutes.
+	UndoWindow time.Duration
+	// SilenceWindow is the time after which silence is approval. 0 means 30 s. An answer can be
+	// ignored until either window ends.
+	SilenceWindow time.Duration
+	// IgnoreThreshold is the number of ignores in a row that is a negative signal. 0 means 3.
+	IgnoreThreshold int
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
 	// languages and tells them from questions, quotations and tasks about undoing. [Keywords] makes one of words.
 	// It may be asked several times about one message.
@@ -32,23 +35,19 @@ type BayesianConfig struct {
 	// 1: by default, what a user does is worth more than what a user says. Silence is weak evidence, as the user may not have looked; 0
 	// means 0.4, half a click. So is an ignore; 0 means 0.4.
 	Explicit, Implicit, Silence, Ignore float64
-	// Weights are magnitudes by channel, where one differs. 0 makes the channel say nothing.
+	// Weights are magnitudes by channel, where one differs. 0 makes the channel count nothing: set
+	// [ChannelTimeout] to 0 if silence is no approval.
 	Weights map[string]float64
 	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which way, and 0 is neutral. The zero
 	// values mean -0.4, 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
 	UserScores [3]float64
 	DevScores  [5]float64
-	// Domains are what differs in some domains.
+	// Domains are the windows of some domains.
 	Domains map[string]Domain
 }
 
-// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others.
-type Domain struct {
-	UndoWindow      time.Duration
-	SilenceWindow   time.Duration
-	IgnoreThreshold int
-	Weights         map[string]float64
-}
+// A Domain has the windows of one domain. 0 means the window of [BayesianConfig].
+type Domain struct{ UndoWindow, SilenceWindow time.Duration }
 
 func (c BayesianConfig) withDefaults() BayesianConfig {
 	c.UndoWindow, c.SilenceWindow = cmp.Or(c.UndoWindow, 10*time.Minute), cmp.Or(c.SilenceWindow, specWindow)
@@ -65,25 +64,22 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 	c.UserScores = cmp.Or(c.UserScores, [3]float64{-0.4, 0.05, 0.4})
 	c.DevScores = cmp.Or(c.DevScores, [5]float64{-0.4, -0.2, 0.05, 0.2, 0.4})
 	c.Domains = maps.Clone(c.Domains)
-	for name, d := range c.Domains {
-		d.Weights = maps.Clone(d.Weights)
-		c.Domains[name] = d
-	}
 	return c
 }
 
 // validate reports all faults of a configuration with its defaults.
 func (c *BayesianConfig) validate() error {
 	var found faults.List
-	check := func(prefix string, undo, silence time.Duration, threshold int, weights map[string]float64) {
+	windows := func(prefix string, undo, silence time.Duration) {
 		found.Check(undo >= 0, prefix+"UndoWindow", undo, "must not be negative")
 		found.Check(silence >= 0, prefix+"SilenceWindow", silence, "must not be negative")
-		found.Check(threshold >= 0, prefix+"IgnoreThreshold", threshold, "must not be negative")
-		for _, channel := range slices.Sorted(maps.Keys(weights)) {
-			found.Check(isMagnitude(weights[channel]), prefix+"Weights["+channel+"]", weights[channel], notMagnitude)
-		}
 	}
-	check("", c.UndoWindow, c.SilenceWindow, c.IgnoreThreshold, c.Weights)
+	windows("", c.UndoWindow, c.SilenceWindow)
+	found.Check(c.IgnoreThreshold >= 0, "IgnoreThreshold", c.IgnoreThreshold, "must not be negative")
+	for _, channel := range slices.Sorted(maps.Keys(c.Weights)) {
+		weight := c.Weights[channel]
+		found.Check(isMagnitude(weight), "Weights["+channel+"]", weight, notMagnitude)
+	}
 	found.Check(isMagnitude(c.Implicit), "Implicit", c.Implicit, notMagnitude)
 	found.Check(isMagnitude(c.Explicit), "Explicit", c.Explicit, notMagnitude)
 	found.Check(isMagnitude(c.Silence), "Silence", c.Silence, notMagnitude)
@@ -92,7 +88,7 @@ func (c *BayesianConfig) validate() error {
 	found.Check(areScores(c.DevScores[:]), "DevScores", c.DevScores, notScores)
 	for _, name := range slices.Sorted(maps.Keys(c.Domains)) {
 		d := c.Domains[name]
-		check("Domains["+name+"].", d.UndoWindow, d.SilenceWindow, d.IgnoreThreshold, d.Weights)
+		windows("Domains["+name+"].", d.UndoWindow, d.SilenceWindow)
 	}
 	return found.Err()
 }
@@ -141,7 +137,7 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	case DevScale:
 		worth = b.cfg.DevScores[j.Score-1]
 	default:
-		worth = j.Value * b.weight(j.Domain, channel, b.cfg.Explicit)
+		worth = j.Value * b.weight(channel, b.cfg.Explicit)
 	}
 	if j.Scale != "" {
 		s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)
@@ -157,9 +153,6 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 
 func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
 	s := b.implicit(Positive, a, ChannelTimeout, b.cfg.Silence)
-	if b.cfg.SilenceIsNeutral {
-		s.Type, s.Magnitude = Neutral, 0
-	}
 	s.Metadata = map[string]string{"elapsed_seconds": number(a.Age.Seconds())}
 	return s, nil
 }
@@ -185,7 +178,7 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 	a.EventID = ""
 	s := b.implicit(Negative, a, ChannelIgnored, b.cfg.Ignore)
-	if a.Consecutive < cmp.Or(b.cfg.Domains[a.Domain].IgnoreThreshold, b.cfg.IgnoreThreshold) {
+	if a.Consecutive < b.cfg.IgnoreThreshold {
 		s.Type, s.Magnitude = Neutral, 0
 	}
 	s.Metadata = map[string]string{"consecutive_count": strconv.Itoa(a.Consecutive)}
@@ -211,7 +204,6 @@ func (b *bayesian) Config() map[string]string {
 		"strategy":             "bayesian",
 		"undo_window_sec":      number(c.UndoWindow.Seconds()),
 		"silence_window_sec":   number(c.SilenceWindow.Seconds()),
-		"silence_is_neutral":   strconv.FormatBool(c.SilenceIsNeutral),
 		"undo_all":             strconv.FormatBool(c.UndoAll),
 		"ignored_threshold":    strconv.Itoa(c.IgnoreThreshold),
 		"silence_magnitude":    number(c.Silence),
@@ -229,16 +221,14 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func (b *bayesian) implicit(t SignalType, a Answer, channel string, magnitude float64) Signal {
 	s := NewSignal(t, a.HeuristicID, a.EventID, channel)
-	s.Magnitude = b.weight(a.Domain, channel, magnitude)
+	s.Magnitude = b.weight(channel, magnitude)
 	return s
 }
 
-// weight returns what a channel is worth in a domain.
-func (b *bayesian) weight(domain, channel string, otherwise float64) float64 {
-	for _, weights := range [...]map[string]float64{b.cfg.Domains[domain].Weights, b.cfg.Weights} {
-		if weight, ok := weights[channel]; ok {
-			return weight
-		}
+// weight returns what a channel is worth.
+func (b *bayesian) weight(channel string, otherwise float64) float64 {
+	if weight, ok := b.cfg.Weights[channel]; ok {
+		return weight
 	}
 	return otherwise
 }

@@ -109,9 +109,9 @@ func TestInterpretTimeout(t *testing.T) {
 	want.Magnitude = 0.4
 	assert.Equal(t, want, s, "half a click")
 
-	s, err = newBayesian(t, learning.BayesianConfig{SilenceIsNeutral: true}).InterpretTimeout(request)
+	quiet := learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}
+	s, err = newBayesian(t, quiet).InterpretTimeout(request)
 	require.NoError(t, err)
-	assert.Equal(t, learning.Neutral, s.Type)
 	assert.Zero(t, s.Magnitude)
 }
 
@@ -231,37 +231,23 @@ func TestWeightsAndDomains(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{
 		Weights: map[string]float64{learning.ChannelUndo: 0.8, learning.ChannelIgnored: 0.3, learning.ChannelDev: 0.6},
 		Domains: map[string]learning.Domain{
-			"home": {UndoWindow: time.Minute, IgnoreThreshold: 5, Weights: map[string]float64{learning.ChannelUndo: 0, learning.ChannelExplicit: 1}},
+			"home": {UndoWindow: time.Minute},
 			"chat": {SilenceWindow: 2 * time.Minute},
 		},
 	})
-	weight := func(domain string, ask func(domain string) (learning.Signal, error)) float64 {
-		s, err := ask(domain)
+	magnitude := func(s learning.Signal, err error) float64 {
 		require.NoError(t, err)
 		return s.Magnitude
 	}
-	undo := func(domain string) (learning.Signal, error) {
-		signals, err := b.InterpretUndo("undo", []learning.Answer{{HeuristicID: "h", EventID: "e", Domain: domain}})
-		return signals[0], err
-	}
-	ignore := func(domain string) (learning.Signal, error) {
-		return b.InterpretIgnore(learning.Answer{HeuristicID: "h", Domain: domain, Consecutive: 4})
-	}
-	thumbs := func(domain string) (learning.Signal, error) {
-		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1,
-			Domain: domain})
-	}
-	outcome := func(domain string) (learning.Signal, error) {
-		return b.InterpretOutcome(learning.Answer{HeuristicID: "h", EventID: "e", Domain: domain})
-	}
-	assert.Equal(t, 0.8, weight("", undo))
-	assert.Equal(t, 0.8, weight("chat", undo))
-	assert.Zero(t, weight("home", undo), "0 is nothing")
-	assert.Equal(t, 0.3, weight("", ignore))
-	assert.Zero(t, weight("home", ignore), "four are not yet five")
-	assert.Equal(t, 0.8, weight("", thumbs))
-	assert.EqualValues(t, 1, weight("home", thumbs))
-	assert.EqualValues(t, 1, weight("home", outcome))
+	a := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 4}
+	j := learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1}
+	signals, err := b.InterpretUndo("undo", []learning.Answer{a})
+	assert.Equal(t, 0.8, magnitude(signals[0], err))
+	assert.Equal(t, 0.3, magnitude(b.InterpretIgnore(a)))
+	assert.Equal(t, 0.8, magnitude(b.InterpretJudgement(j)))
+	j.Channel = learning.ChannelDev
+	assert.Equal(t, 0.6, magnitude(b.InterpretJudgement(j)))
+	assert.EqualValues(t, 1, magnitude(b.InterpretOutcome(a)))
 	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
 	assert.Equal(t, learning.Windows{Undo: time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows("home"))
 	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 2 * time.Minute, Silence: 2 * time.Minute}, b.Windows("chat"))
@@ -283,10 +269,10 @@ func TestBayesianConfig(t *testing.T) {
 		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1, Silence: -1, Ignore: 2e6,
 		Weights:    map[string]float64{"a": math.Inf(1)},
 		UserScores: [3]float64{1, 0, -1}, DevScores: [5]float64{math.NaN()},
-		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Weights: map[string]float64{"b": -1}}},
+		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1}},
 	})
 	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]", "Implicit", "Explicit", "Silence", "Ignore", "UserScores", "DevScores",
-		"Domains[d].UndoWindow", "Domains[d].SilenceWindow", "Domains[d].IgnoreThreshold", "Domains[d].Weights[b]"}, fields(err))
+		"Domains[d].UndoWindow", "Domains[d].SilenceWindow"}, fields(err))
 }
 
 // FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are alike, and that what is kept of a text is

@@ -26,7 +26,8 @@ func (m *Module) believe(a *account) belief {
 	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
 	c.Range = Range{m.cfg.Bounds.clamp(c.Range.Floor), m.cfg.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
-	return belief{evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}, m.cfg.Caps, m.cfg.AgreementMass, c}
+	prior := evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}
+	return belief{prior, m.cfg.Caps, m.agreement.most, c}
 }
 
 // confidence reads the parts of a heuristic at a moment, and says what limits the result.

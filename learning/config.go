@@ -57,18 +57,15 @@ type Config struct {
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
-	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
-	// Agreement for a heuristic that would have said the same. If only praise accepts it, it counts in proportion to the praise's value and
-	// weight. Any answer, accepted or not, counts Disagreement against a heuristic that would have said something else. Disagreement takes back at
-	// most what agreement gave, so a heuristic in other words stays where it is. A rejected answer counts against a heuristic that agreed: as much as
-	// a rejected answer of its own, and at most Disagreement. 0 means 0.24 and 0.072. NoAgreement switches both off.
-	Agreement, Disagreement float64
-	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
-	// 0 means 6. With caps on persons and above it, a complaint by somebody who has also accepted
-	// answers may raise the confidence a little: it takes room from their agreement, and others'
-	// counts more.
-	AgreementMass float64
+	// NoAgreement switches agreement off. With agreement, a heuristic earns trust before it answers:
+	// see [Fire].Compared. An answer of the model that people accept counts 0.24 for a heuristic that
+	// would have said the same. If only praise accepts the answer, it counts in proportion to the
+	// praise's value and weight. Any answer, accepted or not, counts 0.072 against a heuristic that
+	// would have said something else. Disagreement takes back at most what agreement gave, so a
+	// heuristic in other words stays where it is. A rejected answer counts against a heuristic that
+	// agreed: as much as a rejected answer that the heuristic gave, and at most 0.072. Agreement
+	// weighs at most [AgreementMass].
+	NoAgreement bool
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].
 	Independent bool
@@ -109,14 +106,26 @@ func Guarded() evidence.Caps {
 
 // The defaults were measured: see docs/design.md.
 const (
-	defaultAgreement     = 0.24
-	defaultDisagreement  = 0.072
-	defaultAgreementMass = 6
-	defaultStrength      = 2
-	defaultSilence       = 0.4 // the magnitude: half a click
-	defaultIgnore        = 0.4 // half a click
-	specWindow           = 30 * time.Second
+	defaultStrength = 2
+	defaultSilence  = 0.4 // the magnitude: half a click
+	defaultIgnore   = 0.4 // half a click
+	specWindow      = 30 * time.Second
 )
+
+// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
+// With caps on persons and above it, a complaint by a person who has also accepted answers may
+// raise the confidence a little: it takes room from their agreement, and the agreement of others
+// counts more.
+const AgreementMass = 6
+
+// An agreement is what agreement counts: see [Config].NoAgreement.
+type agreement struct {
+	agree, disagree float64
+	most            float64 // in all
+}
+
+// defaultAgreement was measured: see docs/design.md.
+var defaultAgreement = agreement{0.24, 0.072, AgreementMass}
 
 const defaultName = "learning"
 
@@ -132,8 +141,6 @@ func (c Config) withDefaults() Config {
 	c.Bounds = cmp.Or(c.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
-	c.Agreement, c.Disagreement = cmp.Or(c.Agreement, defaultAgreement), cmp.Or(c.Disagreement, defaultDisagreement)
-	c.AgreementMass = cmp.Or(c.AgreementMass, defaultAgreementMass)
 	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
@@ -149,9 +156,6 @@ func (c *Config) validate() error {
 	found.Check(isStrength(c.Strength), "Strength", c.Strength, "must be in [1e-3, 1e6]")
 	found.Check(c.Bounds.valid(), "Bounds", c.Bounds, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(isMagnitude(c.Diminish), "Diminish", c.Diminish, notMagnitude)
-	found.Check(isMagnitude(c.Agreement), "Agreement", c.Agreement, notMagnitude)
-	found.Check(isMagnitude(c.Disagreement), "Disagreement", c.Disagreement, notMagnitude)
-	found.Check(isMagnitude(c.AgreementMass), "AgreementMass", c.AgreementMass, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	isName := evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName

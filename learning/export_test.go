@@ -9,6 +9,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// WeighAgreement sets what agreement counts.
+func WeighAgreement(m *Module, agree, disagree, most float64) {
+	m.agreement = agreement{agree, disagree, most}
+}
+
 // Waiting returns how many fires are open.
 func Waiting(ctx context.Context, m *Module) (n int, err error) {
 	return count(ctx, m, func(_ *answer.Answer, f *answer.Fire) bool { return !f.Closed })

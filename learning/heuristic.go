@@ -18,7 +18,7 @@ import (
 // A Heuristic is what a heuristic says and when, where its confidence begins and what limits it. Its evidence is kept apart.
 type Heuristic struct {
 	ID        string // never empty; unique in a module
-	Domain    string // whose windows, thresholds and weights apply
+	Domain    string // whose windows apply
 	Pack      string // whose constraints it inherits
 	Condition string // the situation that it is for, which expectations look at
 	// Action is what to say or do then: at most 16 KiB. Nothing is learned from it.

@@ -24,13 +24,16 @@ import (
 //
 // A Module is safe for concurrent use by multiple goroutines.
 type Module struct {
-	cfg      Config
-	kinds    kinds
-	policies map[string]evidence.Policy
-	phrases  []string // of the outcomes of all expectations
-	watch    *watch.Watch
-	known    known
-	editions sync.Map // by heuristic, as they were last read; a heuristic that is not there is in its first
+	cfg       Config
+	agreement agreement // changed by tests only
+	kinds     kinds
+	policies  map[string]evidence.Policy
+	phrases   []string // of the outcomes of all expectations
+	watch     *watch.Watch
+	known     known
+	// editions are by heuristic, as they were last read. A heuristic that is not there is in its
+	// first one.
+	editions sync.Map
 }
 
 // known are the heuristics of one version.
@@ -58,7 +61,9 @@ func build(cfg Config) (*Module, error) {
 	}
 	cfg.BySource = cfg.policy().ByOrigin
 	kinds := kindsOf(cfg.Name, cfg.Answers, cfg.DryRun)
-	m := &Module{cfg: cfg, kinds: kinds, phrases: phrases(cfg.Expectations)}
+	m := &Module{
+		cfg: cfg, agreement: defaultAgreement, kinds: kinds, phrases: phrases(cfg.Expectations),
+	}
 	m.watch = watch.New(cfg.Observer, component(cfg.Name), cfg.Now)
 	return m, nil
 }

@@ -171,9 +171,10 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "an undo minutes after the silence", steps: "h1@e:s | 31s | wait 300s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "after the silence nothing is ignored", cfg: impatient, steps: "h1@1:s | h1@2:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1}}, rate: "2, 0"},
 		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral},
+			steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute, SilenceWindow: 30 * time.Second}))},
+		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: neutralSilence{windows(60, 30).Strategy}},
 			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -209,7 +210,16 @@ var impatient = learning.Config{Strategy: must(learning.NewBayesian(learning.Bay
 
 var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}))
 
-var silenceIsNeutral = must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true}))
+var silenceIsNeutral = neutralSilence{must(learning.NewBayesian(learning.BayesianConfig{}))}
+
+// neutralSilence is a strategy to which silence says nothing.
+type neutralSilence struct{ learning.Strategy }
+
+func (n neutralSilence) InterpretTimeout(a learning.Answer) (learning.Signal, error) {
+	s, err := n.Strategy.InterpretTimeout(a)
+	s.Type, s.Magnitude = learning.Neutral, 0
+	return s, err
+}
 
 // step does one step of TestEndsOfFires.
 func (f *fixture) step(step string) {
@@ -430,7 +440,7 @@ func TestOneEventJudgesOnce(t *testing.T) {
 
 // An undo may still come.
 func TestANeutralSilenceIsNotTheOneSignal(t *testing.T) {
-	neutral := must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))
+	neutral := neutralSilence{windows(60, 30).Strategy}
 	f := newFixture(t, learning.Config{Strategy: neutral}, "h")
 	f.fire("h", "e", "s")
 	f.clock.Advance(31 * time.Second)
@@ -743,16 +753,15 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
 	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
 	assert.Zero(t, cfg.Caps, "one person alone can teach")
-	assert.Equal(t, []float64{0.24, 0.072, 6}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
 
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Strength: -1, Bounds: learning.Range{Floor: 0.5, Ceiling: 0.4}, Diminish: math.NaN(),
 		System:   learning.Constraints{FeedbackWeight: 5},
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
-		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1}, Agreement: -1, Disagreement: -1, AgreementMass: -1,
+		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1},
 		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
-	assert.Equal(t, []string{"Store", "Initial", "Strength", "Bounds", "Diminish", "Agreement", "Disagreement", "AgreementMass", "Name",
+	assert.Equal(t, []string{"Store", "Initial", "Strength", "Bounds", "Diminish", "Name",
 		"System.FeedbackWeight", "Packs[p].Lock", "HalfLife", "Caps.SourceMass",
 		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
 }

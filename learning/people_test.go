@@ -148,7 +148,7 @@ func TestAgreementIsOfWhoStatedIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, strong(learning.Config{}), "yes", "no")
+			f := newFixture(t, learning.Config{}, "yes", "no").strong()
 			f.answerOfModel("e")
 			for _, do := range test.do {
 				do(f)
@@ -163,7 +163,7 @@ func TestAgreementIsOfWhoStatedIt(t *testing.T) {
 
 // After a person was forgotten, what others state counts as if the person had stated nothing.
 func TestAgreementAfterAPersonIsForgotten(t *testing.T) {
-	f := newFixture(t, strong(learning.Config{}), "yes", "no")
+	f := newFixture(t, learning.Config{}, "yes", "no").strong()
 	f.answerOfModel("e")
 	f.judges("bob", -1)
 	f.judges("cid", -1)

@@ -26,7 +26,6 @@ func kept(c *Config, host Config) []settings.Field {
 		{Name: "System", Value: &c.System, Set: host.System != Constraints{}},
 		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
 		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
-		{Name: "AgreementMass", Value: &c.AgreementMass, Set: host.AgreementMass != 0},
 		{Name: "Caps", Value: &c.Caps, Set: host.Caps.SourceMass != 0 || host.Caps.Silence != nil},
 	}
 }

@@ -168,7 +168,7 @@ func (s *settlement) agree() {
 		var parts []answer.AgreementPart
 		if !cfg.NoAgreement {
 			parts = s.r.AgreementParts(
-				compared.Agrees, cfg.Independent, cfg.Agreement, cfg.Disagreement)
+				compared.Agrees, cfg.Independent, s.m.agreement.agree, s.m.agreement.disagree)
 		}
 		a, id := s.accounts[compared.HeuristicID], compared.HeuristicID
 		if a == nil || a.heuristic.Revision == 0 ||

@@ -55,7 +55,6 @@ func (l *life) config() learning.Config {
 		})),
 		Bounds:       learning.Range{Floor: 0, Ceiling: 1},
 		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
-		Agreement:    l.agreement, Disagreement: l.disagreement, AgreementMass: l.mass,
 	}
 }
 
@@ -124,6 +123,9 @@ func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, la
 	st := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = st
 	both := []*learning.Module{f.Module, f.another(l.config()).Module}
+	for _, m := range both {
+		learning.WeighAgreement(m, l.agreement, l.disagreement, l.mass)
+	}
 	l.begin(t, f.Module)
 	st.Fail(failAt, late)
 	for i := range all {

@@ -100,7 +100,7 @@ func TestOrders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want, first string
 			for order := range permutations(len(acts)) {
-				f := newFixture(t, strong(impatient), "h", "yes", "no")
+				f := newFixture(t, impatient, "h", "yes", "no").strong()
 				require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e",
 					Stream: "s", Person: "ann", Session: "room"}))
 				f.answerOfModel("e")

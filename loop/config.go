@@ -92,11 +92,13 @@ type Config struct {
 	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model is shown a trusted one that is less similar. 0
 	// means Fit.
 	AnswerFit float64
-	// ArmsIgnoreSilence says that silence is nothing to arms, as where an [Outcome] comes after days. By default an answer about which
-	// nobody says anything for 30 seconds, or Learning's window if that is longer, is approval of its arm: an outcome of +0.8 with confidence
-	// 0.3, until something else becomes known. Beside thumbs that is a quarter of a thumb. Where nobody reacts with anything else, each silence
-	// counts as one outcome: see [strategy.Outcome].Confidence. Where Learning.Strategy takes silence for nothing, as with
-	// [learning.BayesianConfig].SilenceIsNeutral, arms do so too.
+	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
+	// days later, because by then silence would have counted. By default an answer without any
+	// reaction for 30 seconds, or Learning's window if that is longer, is an outcome of +0.8 with
+	// confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that is a
+	// quarter of a thumb. If there are no other reactions, each silence counts as one outcome: see
+	// [strategy.Outcome].Confidence. If silence counts nothing for Learning.Strategy, for example
+	// because of [learning.BayesianConfig].Weights, it counts nothing for arms either.
 	ArmsIgnoreSilence bool
 	// MixSources leaves it to the configurations of the parts whether evidence is kept apart by person. By default it is, so that
 	// a person can be forgotten at any time. That costs about half a kilobyte for each person and arm of an item, and time that grows with

@@ -39,7 +39,7 @@ func (h *Handler) needed() float64 {
 const usualNeed = 0.7 // of an agent without another setting
 
 func trustOf(e *learning.Explanation, cfg learning.Config, need float64) trust {
-	low, high := overview.Interval(e, cfg)
+	low, high := overview.Interval(e)
 	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high), Need: need, Line: int(scaleWidth * need)}
 	switch of := e.Constraints.Range; {
 	case e.Constraints.Lock == learning.Locked:

@@ -185,7 +185,7 @@ func confidenceOf(e *learning.Explanation, cfg learning.Config) confidence {
 			e.Constraints.Lock == learning.Locked, e.Constraints.Range.Floor, e.Constraints.Range.Ceiling, e.Constraints.FeedbackWeight,
 		},
 	}
-	c.Low, c.High = overview.Interval(e, cfg)
+	c.Low, c.High = overview.Interval(e)
 	c.Limits = e.Limits
 	return c
 }

@@ -115,7 +115,8 @@ func Trust(e *learning.Explanation, cfg learning.Config, now time.Time) (points 
 		o := history[i]
 		sum = sum.times(fade(before, o.At)).plus(poolOfOne(o))
 		before = o.At
-		trust := sum.plus(rest.times(1/fade(o.At, now))).posterior(e.Prior, cfg.AgreementMass).Mean()
+		pooled := sum.plus(rest.times(1 / fade(o.At, now)))
+		trust := pooled.posterior(e.Prior, learning.AgreementMass).Mean()
 		points = append(points, Point{o.At, held(e, trust)})
 	}
 	return append(points, Point{now, e.Standing.Confidence})
@@ -126,8 +127,8 @@ const MostPoints = 400
 
 // Interval returns the range in which a heuristic's rate lies with a probability of 90 %, within the bounds of its confidence and without caps on
 // persons.
-func Interval(e *learning.Explanation, cfg learning.Config) (low, high float64) {
-	low, high = poolOf(e).posterior(e.Prior, cfg.AgreementMass).Interval(0.9)
+func Interval(e *learning.Explanation) (low, high float64) {
+	low, high = poolOf(e).posterior(e.Prior, learning.AgreementMass).Interval(0.9)
 	return held(e, low), held(e, high)
 }
 

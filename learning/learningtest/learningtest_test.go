@@ -19,8 +19,9 @@ type signal = learning.Signal
 func TestStrategies(t *testing.T) {
 	for name, cfg := range map[string]learning.BayesianConfig{
 		"defaults": {},
-		"words":    {IsUndo: learning.Keywords("undo", "never mind"), SilenceIsNeutral: true},
-		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.ChannelUndo: 0}}}},
+		"words":    {IsUndo: learning.Keywords("undo", "never mind")},
+		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute}}},
+		"weights":  {Weights: map[string]float64{learning.ChannelUndo: 0, learning.ChannelTimeout: 0}},
 		"all":      {UndoAll: true},
 		"quiet":    {IsUndo: learning.Keywords(), UserScores: [3]float64{-1, 0, 1}},
 	} {
