@@ -9,20 +9,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func tree(files map[string]string) fstest.MapFS {
+func treeOf(t *testing.T, files map[string]string) *tree {
 	root := make(fstest.MapFS)
 	for name, text := range files {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return root
+	read, err := read(root)
+	require.NoError(t, err)
+	return read
 }
 
-const library = `package library
+const strange = `// Package strange is odd.
+package strange
 
-type Config struct {
+import (
+	other "github.com/heedhq/heed/loop"
+)
+
+/* A comment
+of two lines. */
+type Config struct { // with a comment
 	A, B int
 	c    int
+	Of   []*Part
+	By   map[string]other.Config
+	hid  Hidden
 }
+
+type Part struct{ X, Y int; Whole *Config }
+
+type Hidden struct{ No int }
 
 type Interface interface {
 	One()
@@ -46,68 +62,100 @@ func Func() {}
 func own()  {}
 `
 
-func TestMeasureCountsNamesFieldsAndLines(t *testing.T) {
-	counts, long, err := measure(tree(map[string]string{
-		"library/library.go":              library,
-		"library/library_test.go":         "package library\n\nfunc Exported() {}\n",
-		"library/testdata/x.go":           "package x\n\nfunc Exported() {}\n",
-		"library/librarytest/suite.go":    "package librarytest\n\nfunc Run() {}\n",
-		"library/internal/inner/inner.go": "package inner\n\nfunc Inner() {}\n",
-		"internal/own/own.go":             "package own\n\nfunc Own() {}\n",
-		"cmd/tool/main.go":                "package main\n\nfunc Main() {}\n",
-		".ci/tool/main.go":                "package main\n\nfunc main() {}\n",
-		"docs/page.md":                    "func Page() {}\n",
-	}), 60)
-	require.NoError(t, err)
-	assert.Empty(t, long)
-	assert.Equal(t, []count{
-		{dir: "cmd/tool", names: 1, lines: 3},
-		{dir: "internal/own", names: 1, lines: 3},
-		// Config, Interface, One, Generic, its Method, X, Z and Func.
-		{dir: "library", importable: true, names: 8, fields: 2, lines: strings.Count(library, "\n")},
-		{dir: "library/internal/inner", names: 1, lines: 3},
-		{dir: "library/librarytest", names: 1, lines: 3},
-	}, counts)
+func TestFigures(t *testing.T) {
+	one := "package x\n\n// a comment\nfunc One() {}\n" // 4 lines, 2 of code
+	wide := "// " + strings.Repeat("x", 98) + "\n"
+	got := treeOf(t, map[string]string{
+		"strange/strange.go":                 strange,
+		"strange/strange_test.go":            "package strange\n\n" + wide + "func Exported() {}\n",
+		"strange/testdata/x.go":              one,
+		"strange/strangetest/suite.go":       one,
+		"strange/internal/inner/inner.go":    one,
+		"loop/loop.go":                       "package loop\n\ntype Config struct{ P, Q int }\n",
+		"internal/own/own.go":                one,
+		"internal/view/view.go":              one,
+		"sqlstore/store.go":                  one,
+		"sqlstore/enginetest/server/main.go": one,
+		"stream/nats.go":                     one,
+		"adapter/mcp/mcp.go":                 one,
+		"adapter/nats/nats.go":               one,
+		"cmd/tool/main.go":                   "package main\n\nfunc Main() {}\n",
+		"web/web.go":                         one,
+		"lab/lab.go":                         one + "// https://example.org/" + wide,
+		"tools/tools.go":                     one,
+		".ci/tool/main.go":                   one,
+		"docs/page.md":                       wide,
+	}).figures()
+	lines := strings.Count(strange, "\n")
+	assert.Equal(t, map[string]int{
+		"library: code lines":             lines - 15 + 2 + 2 + 2,
+		"library: lines":                  lines + 4 + 3 + 4,
+		"sqlstore: lines":                 4,
+		"suites: lines":                   8,
+		"command, pages, API, MCP: lines": 4 + 4 + 3 + 4,
+		"adapters, streams: lines":        8,
+		"lab: lines":                      5,
+		"others: lines":                   4,
+		"all: lines":                      lines + 4 + 3 + 4 + 4 + 8 + 15 + 8 + 5 + 4,
+		// Config, Part, Hidden, Interface, One, Generic, its Method, X, Z and Func; Config of loop; One
+		// of sqlstore and web.
+		"library: exported names":       10 + 1 + 2,
+		"library: settings":             4 + 3 + 2,
+		"loop.Config: fields":           2,
+		"loop.Config: settings reached": 2,
+		"internal: packages":            2,
+		"functions over 60 lines":       0,
+		"lines over 100 columns":        1,
+	}, got)
 }
 
-func TestMeasureFindsLongFunctions(t *testing.T) {
-	body := func(lines int) string { return "func f() {\n" + strings.Repeat("\t_ = 0\n", lines-2) + "}\n" }
-	for lines, want := range map[int][]function{60: nil, 61: {{"a/a.go", "f", 61}}} {
-		_, long, err := measure(tree(map[string]string{"a/a.go": "package a\n\n" + body(lines)}), 60)
-		require.NoError(t, err)
-		assert.Equal(t, want, long)
+func TestLongFunctions(t *testing.T) {
+	for lines, want := range map[int][]string{60: nil, 61: {"a/a.go: f has 61 lines"}} {
+		body := "func f() {\n" + strings.Repeat("\t_ = 0\n", lines-2) + "}\n"
+		got := treeOf(t, map[string]string{"a/a.go": "package a\n\n" + body})
+		assert.Equal(t, want, got.long)
+		assert.Equal(t, len(want), got.figures()["functions over 60 lines"])
 	}
-	_, _, err := measure(tree(map[string]string{"a/a.go": "no Go"}), 60)
+	_, err := read(fstest.MapFS{"a/a.go": {Data: []byte("no Go")}})
 	assert.Error(t, err)
 }
 
-func TestReportHoldsTheCountsAgainstTheAims(t *testing.T) {
-	counts := []count{
-		{dir: "a", importable: true, names: 3, fields: 4, lines: 10},
-		{dir: "b", importable: true, names: 5, lines: 20},
-		{dir: "internal/c", names: 100, lines: 30},
-		{dir: "a/atest", names: 100, lines: 1000},
-		{dir: "adapter/x", importable: true, names: 4, fields: 6, lines: 1000}, // above a and b
-		{dir: "loop", importable: true, names: 4, fields: 6, lines: 1000},      // likewise
-	}
-	met := limits{names: 8, namesEach: 5, lines: 60, function: 60}
-	var out strings.Builder
-	assert.True(t, report(&out, counts, nil, met), out.String())
-	assert.NotContains(t, out.String(), "more than the aim")
-	assert.NotContains(t, out.String(), "internal/c")
-	for name, test := range map[string]struct {
-		aims limits
-		long []function
-		line string
-	}{
-		"names":     {limits{7, 5, 60, 60}, nil, "all but those above               8      4  more than the aim\n"},
-		"a package": {limits{8, 4, 60, 60}, nil, "b                                 5      0     20  more than the aim\n"},
-		"lines":     {limits{8, 5, 59, 60}, nil, "all Go that is no test                         60  more than the aim\n"},
-		"functions": {met, []function{{"a/a.go", "f", 61}}, "a/a.go: f has 61 lines, more than the aim\n"},
+func TestTooWide(t *testing.T) {
+	for line, want := range map[string]int{
+		strings.Repeat("x", 100):            0,
+		strings.Repeat("x", 101):            1,
+		strings.Repeat("ß", 100):            0, // runes count, not bytes
+		"\t" + strings.Repeat("x", 98):      0,
+		"\t" + strings.Repeat("x", 99):      1, // a tab is two columns
+		"//go:" + strings.Repeat("x", 99):   0,
+		"// | " + strings.Repeat("x", 99):   0, // the row of a table
+		"x := 1 " + strings.Repeat("y", 99): 1,
 	} {
-		var out strings.Builder
-		assert.Equal(t, name == "lines", report(&out, counts, test.long, test.aims), name)
-		assert.Contains(t, out.String(), test.line, name)
-		assert.Equal(t, 1, strings.Count(out.String(), "more than the aim"), name)
+		assert.Equal(t, want, tooWide([]byte(line+"\n")), line)
+	}
+}
+
+func TestReportHoldsFiguresAgainstTheirLimits(t *testing.T) {
+	for _, b := range budgets {
+		for _, n := range []int{b.most, b.most + 1, b.limit, b.limit + 1} {
+			want := "  to go"
+			switch {
+			case n > b.limit:
+				want = "allowed now"
+			case n == b.most:
+				want = ""
+			}
+			var out strings.Builder
+			assert.Equal(t, n <= b.limit, report(&out, map[string]int{b.name: n}), b.name)
+			for _, line := range strings.Split(out.String(), "\n") {
+				if !strings.HasPrefix(line, b.name+" ") {
+					assert.NotContains(t, line, "go", "another row than %s", b.name)
+				} else if want == "" {
+					assert.NotContains(t, line, "  to go")
+				} else {
+					assert.Contains(t, line, want)
+				}
+			}
+		}
 	}
 }
