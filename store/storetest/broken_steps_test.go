@@ -51,10 +51,10 @@ func aCopy(b *broken) {
 
 const (
 	concurrentSteps = "of concurrent steps on a record none is lost"
-	wholeSteps      = "a step takes all or nothing"
-	seenSteps       = "what a step has written is read and found"
-	disturbedSteps  = "steps that are disturbed end as if they were not"
-	cancelledSteps  = "a step whose context ends writes nothing"
+	wholeSteps      = "a refused commit changes nothing"
+	seenSteps       = "what one handle writes, each handle reads and finds"
+	disturbedSteps  = "a batch with an id counts once"
+	cancelledSteps  = "a context that is done changes nothing"
 	sized           = "a commit that is too large is refused"
 )
 
@@ -129,7 +129,7 @@ var brokenSteps = []fault{
 				return receipts, err
 			}
 		},
-		disturbedSteps,
+		"a record is written over the revision that was read",
 	},
 	{
 		"a commit goes on when its context ends",

@@ -413,7 +413,7 @@ var brokenEvidence = []fault{
 				o.At = b.options.Now()
 			}
 		}),
-		"late evidence counts with its age",
+		"sums do not depend on order, batches or delay",
 	},
 	{
 		"a batch is applied piece by piece",
@@ -429,7 +429,7 @@ var brokenEvidence = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"a refused batch changes nothing",
+		"a refused commit changes nothing",
 	},
 	{
 		"of commits at the same time one is lost",
@@ -482,7 +482,7 @@ var brokenEvidence = []fault{
 		"a retraction asks for history that a reset took",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if len(batches) == 1 && slices.Contains(batches[0].Retract, "before0") {
+				if len(batches) == 1 && slices.Contains(batches[0].Retract, "ann0") {
 					return nil, evidence.ErrForgotten
 				}
 				return b.reference.Commit(ctx, batches...)
@@ -651,7 +651,7 @@ var brokenEvidence = []fault{
 				o.At = o.At.Add(24 * time.Hour)
 			}
 		}),
-		"sums do not depend on order or batches",
+		"sums do not depend on order, batches or delay",
 	},
 	{
 		"a clock that goes back clears the store",
@@ -902,7 +902,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"a conflict leaves nothing",
+		"a refused commit changes nothing",
 	},
 	{
 		"a conflict leaves the records before it",
@@ -919,7 +919,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"a conflict leaves nothing",
+		"a refused commit changes nothing",
 	},
 	{
 		"records written once are written first",
@@ -935,7 +935,7 @@ var brokenRecords = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"a conflict leaves nothing",
+		"a refused commit changes nothing",
 	},
 	{
 		"a conflict makes its batch known",
@@ -952,7 +952,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"a conflict leaves nothing",
+		"a refused commit changes nothing",
 	},
 	{
 		"revisions are checked before the id",
@@ -1056,7 +1056,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"of concurrent writers of a record none is lost",
+		"of concurrent steps on a record none is lost",
 	},
 	{
 		"one of a moment is kept",
@@ -1112,7 +1112,22 @@ var brokenRecords = []fault{
 				return all, ctx.Err()
 			}
 		},
-		"batches are applied in order, all or none",
+		"a refused commit changes nothing",
+	},
+	{
+		"an id is known from the next commit on",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				for i := range batches {
+					same := func(other batch) bool { return other.ID == batches[i].ID }
+					if batches[i].ID != "" && slices.ContainsFunc(batches[:i], same) {
+						batches[i].ID += " again"
+					}
+				}
+				return b.reference.Commit(ctx, batches...)
+			}
+		},
+		"batches are applied in order",
 	},
 	{
 		"the last batch comes first",
@@ -1586,7 +1601,7 @@ var brokenKeeping = []fault{
 				return err
 			}
 		},
-		"limits of the store win over declared ones",
+		"a later declaration wins, and one without limits changes nothing",
 	},
 	{
 		"a sweep believes its caller",

@@ -1,331 +1,211 @@
 package storetest
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 )
 
-func readsBack(t tb, s Subject) {
-	f := newFixture(t, s)
+func readsBack(f *fixture) {
 	for i, reward := range []float64{1, 0.25, 0.5} {
-		o := observation(fmt.Sprint(i), cell(plain, "i", "n"), reward)
+		o := dated(-time.Duration(i)*time.Minute, seen(fmt.Sprint(i), plainCell, reward))
 		o.Weight = float64(i + 1)
-		o.At = start.Add(-time.Duration(i) * time.Minute)
 		f.add(o)
 	}
-	parts := f.read(cell(plain, "i", "n"))
-	if len(parts) != 1 {
-		t.Fatalf("a cell with three observations has %d parts, want 1", len(parts))
+	one := func(minutes time.Duration) evidence.Count {
+		return evidence.Count{N: 1, Last: evidence.InstantOf(start.Add(minutes * time.Minute))}
 	}
-	at := func(i int) evidence.Instant { return evidence.InstantOf(start.Add(-time.Duration(i) * time.Minute)) }
-	want := evidence.Part{Cell: cell(plain, "i", "n"), Tally: evidence.Tally{
+	equal(f, "three observations", f.tally(plainCell), evidence.Tally{
 		Mass: 6, Squares: 14, Reward: 3, RewardSquares: 1.875,
-		Positive: evidence.Count{N: 1, Last: at(0)},
-		Negative: evidence.Count{N: 1, Last: at(1)},
-		Neutral:  evidence.Count{N: 1, Last: at(2)},
-	}}
-	if parts[0] != want {
-		t.Errorf("read %+v, want %+v", parts[0], want)
-	}
-	if parts := f.read(cell(plain, "i", "other")); len(parts) != 0 {
-		t.Errorf("a cell without evidence has parts: %+v", parts)
-	}
+		Positive: one(0), Negative: one(-1), Neutral: one(-2),
+	})
+	equal(f, "the parts of a cell without evidence", f.read(otherCell), nil)
 }
 
-// shares: what two sources cause together is as much evidence as what one causes alone, also after one of them is taken back.
-func shares(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	f.add(evidence.Observation{ID: "ann", Cell: c, Source: "ann", Reward: 1, Weight: 2, Share: 0.25, At: start})
-	f.add(evidence.Observation{ID: "bob", Cell: c, Source: "bob", Reward: 0, Weight: 2, Share: 0.75, At: start})
-	both := evidence.Tally{
-		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5,
-		Positive: evidence.Count{N: 1, Last: evidence.InstantOf(start)}, Negative: evidence.Count{N: 1, Last: evidence.InstantOf(start)},
-	}
-	if parts := f.read(c); len(parts) != 1 || parts[0].Tally != both {
-		t.Errorf("the shares of an event are %+v, want %+v", parts, both)
-	}
-	f.commit(store.Batch{Expunge: []string{"bob"}})
-	one := evidence.Tally{Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: both.Positive}
-	if parts := f.read(c); len(parts) != 1 || parts[0].Tally != one {
-		t.Errorf("one share of an event is %+v, want %+v", parts, one)
-	}
-}
-
-func weightZero(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(fading, "i", "n")
-	o := observation("zero", c, 1)
+func weightZero(f *fixture) {
+	o := seen("zero", fadingCell, 1)
 	o.Weight = 0
 	f.add(o)
-	if parts := f.read(c); len(parts) != 0 {
-		t.Errorf("an observation of weight 0 left %+v", parts)
-	}
+	equal(f, "an observation of weight 0", f.read(fadingCell), nil)
 	o.Weight = 1
-	if receipt := f.add(o); !reflect.DeepEqual(receipt.Duplicates, []string{"zero"}) {
-		t.Errorf("the id of an observation of weight 0 is not known: %+v", receipt)
-	}
+	equal(f, "the known ids", f.add(o).Duplicates, []string{"zero"})
 }
 
-func idOnce(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	o := observation("once", c, 1)
-	if receipt := f.add(o); receipt.Duplicate || len(receipt.Duplicates) > 0 {
-		t.Errorf("the first of an id is called a duplicate: %+v", receipt)
-	}
-	other := observation("other", c, 0)
-	o.At, o.Reward = o.At.Add(-time.Hour), 0 // the store must not look at this
-	receipt := f.add(o, other, other)
-	if !reflect.DeepEqual(receipt.Duplicates, []string{"once"}) {
-		t.Errorf("duplicates are %q, want the id seen before", receipt.Duplicates)
-	}
-	o.Cell = cell(plain, "elsewhere", "n")
-	f.add(o)
-	f.expect("after deliveries in double", []evidence.Observation{observation("once", c, 1), other}, c, o.Cell)
-}
-
-func idOnceConcurrently(t tb, s Subject) {
-	f := newFixture(t, s)
-	const callers, ids = 8, 101
-	c := cell(plain, "i", "n")
-	f.parallel(callers, func(caller int) error {
-		for i := range ids {
-			// Each caller goes through the ids in an order of its own.
-			o := observation(fmt.Sprint((i*(2*caller+1)+caller)%ids), c, 1)
-			if _, err := f.store.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}}); err != nil {
-				return err
-			}
-		}
-		return nil
+// shares: what two sources cause together is as much evidence as what one causes alone, also after
+// one of them is taken back.
+func shares(f *fixture) {
+	ann, bob := from("ann", seen("1", plainCell, 1)), from("bob", seen("2", plainCell, 0))
+	ann.Weight, ann.Share = 2, 0.25
+	bob.Weight, bob.Share = 2, 0.75
+	f.add(ann)
+	f.add(bob)
+	one := evidence.Count{N: 1, Last: evidence.InstantOf(start)}
+	equal(f, "two shares", f.tally(plainCell), evidence.Tally{
+		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5, Positive: one, Negative: one,
 	})
-	if got := f.sums(c).Mass; got != ids {
-		t.Errorf("%d ids, each from %d callers, count %v", ids, callers, got)
-	}
+	f.commit(store.Batch{Expunge: []string{"bob"}})
+	equal(f, "one share", f.tally(plainCell), evidence.Tally{
+		Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: one,
+	})
 }
 
-func idOfSeveralCells(t tb, s Subject) {
-	f := newFixture(t, s)
-	a, b := cell(plain, "i", "a"), cell(fading, "j", "b")
-	both := []evidence.Observation{observation("event", a, 1), observation("event", b, 0)}
+func idOnce(f *fixture) {
+	first, other := seen("once", plainCell, 1), seen("other", plainCell, 0)
+	equal(f, "the known ids at first", f.add(first).Duplicates, nil)
+	again := dated(-time.Hour, first)
+	again.Reward = 0 // the store must not look at this
+	equal(f, "the known ids", f.add(again, other, other).Duplicates, []string{"once"})
+	again.Cell = otherCell
+	f.add(again)
+	f.expect(observations{first, other}, plainCell, otherCell)
+}
+
+func idOnceConcurrently(f *fixture) {
+	const callers, ids = 8, 101
+	f.parallel(callers, ids, func(caller, i int) error {
+		// Each caller goes through the ids in another order.
+		id := fmt.Sprint((i*(2*caller+1) + caller) % ids)
+		_, err := f.store.Commit(ctx, under(seen(id, plainCell, 1)))
+		return err
+	})
+	equal(f, "the sum of ids from several callers", f.sums(plainCell).Mass, ids)
+}
+
+func idOfSeveralCells(f *fixture) {
+	both := observations{seen("event", plainCell, 1), seen("event", fadingCell, 0)}
 	f.add(both...)
 	f.add(both...)
-	f.expect("an event of two cells, delivered twice", both, a, b)
+	f.expect(both, plainCell, fadingCell)
 	f.commit(store.Batch{Retract: []string{"event"}})
-	f.expect("the event retracted", nil, a, b)
+	f.expect(nil, plainCell, fadingCell)
 }
 
-func batchOnce(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	batch := store.Batch{
-		ID:           "batch",
-		Observations: []evidence.Observation{observation("batch", c, 1), observation("second", c, 1)},
-		Records:      []store.Record{once(record(notes, "a", value{Text: "did"}))},
-	}
-	if receipt := f.commit(batch); receipt.Duplicate || len(receipt.Duplicates) > 0 {
-		t.Errorf("the first batch of an id is called a duplicate: %+v", receipt)
-	}
-	batch.Observations = append(batch.Observations, observation("third", c, 1))
-	batch.Records = append(batch.Records, once(record(notes, "b", value{Text: "did"})))
-	if receipt := f.commit(batch); !receipt.Duplicate {
-		t.Errorf("a batch whose id is known is not called a duplicate: %+v", receipt)
-	}
-	if got := f.sums(c).Mass; got != 2 {
-		t.Errorf("a batch delivered twice counts %v, want 2", got)
-	}
-	f.finds("after a batch delivered twice", store.Query{Kind: notes}, "a")
-	f.add(observation("spent", c, 1))
-	if receipt := f.commit(store.Batch{ID: "spent", Observations: []evidence.Observation{observation("fourth", c, 1)}}); !receipt.Duplicate {
-		t.Errorf("a batch whose id is that of an observation is not called a duplicate: %+v", receipt)
-	}
+func batchOnce(f *fixture) {
+	batch := under(seen("batch", plainCell, 1), seen("second", plainCell, 1))
+	batch.ID, batch.Records = "batch", records{once(note("a", value{Text: "did"}))}
+	receipt := f.commit(batch)
+	f.check(!receipt.Duplicate && len(receipt.Duplicates) == 0, "the first receipt: %+v", receipt)
+	batch.Observations = append(batch.Observations, seen("third", plainCell, 1))
+	batch.Records = append(batch.Records, once(note("b", value{Text: "did"})))
+	f.check(f.commit(batch).Duplicate, "a batch whose id is known is no duplicate")
+	equal(f, "the sum of a batch that came twice", f.sums(plainCell).Mass, 2)
+	f.finds(by(notes), "a")
+	f.add(seen("spent", plainCell, 1))
+	spent := store.Batch{ID: "spent", Observations: observations{seen("fourth", plainCell, 1)}}
+	f.check(f.commit(spent).Duplicate, "a batch with the id of an observation is no duplicate")
 }
 
-func allOrNothing(t tb, s Subject) {
-	f := newFixture(t, s)
-	opened, fresh := cell(fading, "i", "opened"), cell(fading, "i", "fresh")
-	f.add(observation("0", opened, 1))
-	wrong := observation("wrong", opened, 1)
-	wrong.Reward = 2
-	for what, spoil := range map[string]func(*store.Batch){
-		"another policy":    func(b *store.Batch) { b.Policies = nil },
-		"an invalid reward": func(b *store.Batch) { b.Observations = append(b.Observations, wrong) },
-		"an unknown id":     func(b *store.Batch) { b.Retract = []string{"never seen"} },
-		"a nameless record": func(b *store.Batch) { b.Records = append(b.Records, record(notes, "", value{})) },
+func invalidInput(f *fixture) {
+	for field, spoil := range map[string]func(*observation){
+		"ID":        func(o *observation) { o.ID = "" },
+		"Cell.Kind": func(o *observation) { o.Cell.Kind = "" },
+		"Cell":      func(o *observation) { o.Cell.Item, o.Cell.Name = "", "" },
+		"Cell.Item": func(o *observation) { o.Cell.Item = "not \xff UTF-8" },
+		"Cell.Name": func(o *observation) { o.Cell.Name = strings.Repeat("n", evidence.MaxText+1) },
+		"Source":    func(o *observation) { o.Source = "a\x00b" },
+		"At":        func(o *observation) { o.At = time.Time{} },
+		"Session":   func(o *observation) { o.Session = "\x00" },
+		"Channel":   func(o *observation) { o.Channel = "\xc3" },
 	} {
-		batch := store.Batch{
-			ID:           "batch",
-			Policies:     policies,
-			Observations: []evidence.Observation{observation("1", fresh, 1), observation("2", opened, 1)},
-			Records:      []store.Record{record(notes, "a", value{Text: "did"}), once(record(notes, "e", value{}))},
-		}
-		spoil(&batch)
-		_ = f.refused(batch)
-		f.expect("after a batch refused for "+what, []evidence.Observation{observation("0", opened, 1)}, opened, fresh)
-		f.gone("after a batch refused for "+what, notes, "a")
-		f.gone("after a batch refused for "+what, notes, "e")
+		f.invalid(field, spoil)
 	}
-	if receipt := f.add(observation("1", fresh, 1)); len(receipt.Duplicates) > 0 {
-		t.Errorf("a refused batch made its ids known")
-	}
-}
-
-func invalidInput(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	for field, spoil := range map[string]func(*evidence.Observation){
-		"ID":        func(o *evidence.Observation) { o.ID = "" },
-		"Cell.Kind": func(o *evidence.Observation) { o.Cell.Kind = "" },
-		"Cell":      func(o *evidence.Observation) { o.Cell = evidence.Cell{Kind: plain, Scope: "scope"} },
-		"Cell.Item": func(o *evidence.Observation) { o.Cell.Item = "not \xff UTF-8" },
-		"Cell.Name": func(o *evidence.Observation) { o.Cell.Name = strings.Repeat("n", evidence.MaxText+1) },
-		"Source":    func(o *evidence.Observation) { o.Source = "a\x00b" },
-		"At":        func(o *evidence.Observation) { o.At = time.Time{} },
-		"Session":   func(o *evidence.Observation) { o.Session = "\x00" },
-		"Channel":   func(o *evidence.Observation) { o.Channel = "\xc3" },
+	for _, x := range []float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.MaxFloat64,
 	} {
-		o := observation("id", c, 1)
-		spoil(&o)
-		f.refusedField(o, field)
+		f.invalid("Reward", func(o *observation) { o.Reward = x })
+		f.invalid("Weight", func(o *observation) { o.Weight = x })
+		f.invalid("Share", func(o *observation) { o.Share = x })
 	}
-	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.MaxFloat64} {
-		o := observation("id", c, x)
-		f.refusedField(o, "Reward")
-		o = observation("id", c, 1)
-		o.Weight = x
-		f.refusedField(o, "Weight")
-		o = observation("id", c, 1)
-		o.Share = x
-		f.refusedField(o, "Share")
+	for _, at := range []time.Time{
+		start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0),
+	} {
+		f.invalid("At", func(o *observation) { o.At = at })
 	}
-	for _, at := range []time.Time{start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0)} {
-		o := observation("id", c, 1)
-		o.At = at
-		f.refusedField(o, "At")
-	}
-	f.expect("after invalid input", nil, c)
+	f.expect(nil, plainCell)
 }
 
-func (f *fixture) refusedField(o evidence.Observation, field string) {
+// invalid commits an observation that must be refused for a field.
+func (f *fixture) invalid(field string, spoil func(*observation)) {
 	f.Helper()
-	err := f.refused(store.Batch{Observations: []evidence.Observation{o}})
-	var fault *heed.InputError
-	if !errors.As(err, &fault) || fault.Field != "Observations[0]."+field {
-		f.Errorf("an observation with an invalid %s is refused with %q, which is no InputError of that field", field, err)
-	}
+	o := seen("id", plainCell, 1)
+	spoil(&o)
+	equal(f, "the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
 }
 
-func futureRefused(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(fading, "i", "n")
-	o := observation("ahead", c, 1)
-	o.At = start.Add(evidence.MaxSkew + time.Second)
-	f.refusedField(o, "At")
-	o.At = start.Add(evidence.MaxSkew)
-	f.add(o)
-	if got := f.sums(c).Mass; math.Abs(got-1) > 1e-9 {
-		t.Errorf("an observation ahead of the clock counts %v, want 1", got)
-	}
+func futureRefused(f *fixture) {
+	f.invalid("At", func(o *observation) { o.At = start.Add(evidence.MaxSkew + time.Second) })
+	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
+	mass := f.sums(fadingCell).Mass
+	f.check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
 }
 
-func anyOrder(t tb, s Subject) {
+func anyOrder(f *fixture) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3 {
-		observations, cells := some(rng, 150)
-		f := newFixture(t, s)
-		delivered := append([]evidence.Observation(nil), observations...)
-		delivered = append(delivered, observations[:50]...) // some come twice
-		rng.Shuffle(len(delivered), func(i, j int) { delivered[i], delivered[j] = delivered[j], delivered[i] })
+		f = f.fresh()
+		seen := some(rng, 150)
+		seen[0].At = start.Add(-300 * halfLife) // which is next to nothing by now
+		delivered := slices.Concat(seen, seen[:50])
+		rng.Shuffle(len(delivered), func(i, j int) {
+			delivered[i], delivered[j] = delivered[j], delivered[i]
+		})
 		for len(delivered) > 0 {
 			n := min(1+rng.IntN(9), len(delivered))
 			f.add(delivered[:n]...)
 			delivered = delivered[n:]
 		}
-		f.expect("shuffled, doubled and split", observations, cells...)
-		f.setTime(start.Add(500 * time.Hour))
-		f.expect("500 hours later", observations, cells...)
+		f.expect(seen, store.CellsOf(seen...)...)
+		f.setTime(500 * time.Hour)
+		f.expect(seen, store.CellsOf(seen...)...)
 	}
 }
 
-func lateEvidence(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(fading, "i", "n")
-	late := observation("late", c, 1)
-	late.At = start.Add(-300 * halfLife)
-	less := observation("less late", c, 0)
-	less.At = start.Add(-halfLife)
-	observations := []evidence.Observation{observation("now", c, 1), late, less}
-	for _, o := range observations {
-		f.add(o)
-	}
-	f.expect("late observations", observations, c)
-}
-
-func clockBack(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(fading, "i", "n")
-	f.add(observation("1", c, 1))
-	before := f.state(c)
+func clockBack(f *fixture) {
+	f.add(seen("1", fadingCell, 1))
+	before := f.read(fadingCell)
 	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 50 * 365 * 24 * time.Hour} {
-		f.setTime(start.Add(-back))
-		if got := f.sums(c).Mass; !(got >= 0 && got <= 1) {
-			t.Errorf("with a clock %v back an observation counts %v", back, got)
-		}
-		f.add(evidence.Observation{ID: fmt.Sprint(back), Cell: cell(plain, "i", "n"), Weight: 1, At: f.time()})
+		f.setTime(-back)
+		mass := f.sums(fadingCell).Mass
+		f.check(mass >= 0 && mass <= 1, "with a clock %v back it counts %v", back, mass)
+		f.add(dated(-back, seen(fmt.Sprint(back), plainCell, 1)))
 	}
-	f.setTime(start)
-	if got := f.state(c); !reflect.DeepEqual(got, before) {
-		t.Errorf("a clock that went back and came again changed %+v to %+v", before, got)
-	}
-	if receipt := f.add(observation("1", c, 1)); len(receipt.Duplicates) != 1 {
-		t.Errorf("a clock that went back made an id unknown")
-	}
+	f.setTime(0)
+	equal(f, "a cell", f.read(fadingCell), before)
+	equal(f, "the known ids", f.add(seen("1", fadingCell, 1)).Duplicates, []string{"1"})
 }
 
-func concurrentSums(t tb, s Subject) {
-	f := newFixture(t, s)
+func concurrentSums(f *fixture) {
 	const callers, each = 16, 40
-	c, d := cell(plain, "i", "n"), cell(plain, "j", "n")
-	f.parallel(callers, func(caller int) error {
-		for i := range each {
-			o := observation(fmt.Sprintf("%d-%d", caller, i), c, float64(i%65)/64)
-			o.Weight = float64(1+i%16) / 16 // with such weights sums are exact in any order
-			o2 := o
-			o2.Cell = d
-			if _, err := f.store.Commit(ctx, store.Batch{Observations: []evidence.Observation{o, o2}}); err != nil {
-				return err
-			}
-		}
-		return nil
+	f.parallel(callers, each, func(caller, i int) error {
+		o := seen(fmt.Sprintf("%d-%d", caller, i), plainCell, 0.5)
+		o.Weight = float64(1+i%16) / 16 // with such weights, sums are exact in any order
+		other := o
+		other.Cell = otherCell
+		_, err := f.store.Commit(ctx, under(o, other))
+		return err
 	})
-	var mass, reward float64
-	for i := range each {
-		mass += float64(1+i%16) / 16 * callers
-		reward += float64(1+i%16) / 16 * float64(i%65) / 64 * callers
-	}
-	for _, c := range []evidence.Cell{c, d} {
-		if got := f.sums(c); got.Mass != mass || got.Reward != reward {
-			t.Errorf("concurrent commits sum to %v of %v, want %v of %v exactly", got.Reward, got.Mass, reward, mass)
-		}
+	for _, c := range []evidence.Cell{plainCell, otherCell} {
+		sums := f.sums(c)
+		equal(f, "mass and reward", [2]float64{sums.Mass, sums.Reward}, [2]float64{308, 154})
 	}
 }
 
-func cellsApart(t tb, s Subject) {
-	f := newFixture(t, s)
-	texts := []string{"a", "A", "a ", "ä", "a\u0308", "a:b", "a|b", "a/b", "a'b", `a"b`, `a\b`, "a\nb", "%", "_", "a%", "',$1);--", "名前", "🙂", "\ufeffa"}
+// lookalikes are texts that look alike or mean something to databases.
+var lookalikes = []string{
+	"a", "A", "a ", " a", "ä", "a\u0308", "a:b", "a|b", "a/b", "a'b", `a"b`, `a\b`, "a\nb", "%", "_",
+	"a%", "',$1);--", "名前", "🙂", "\ufeffa", "null", "0", "a=b",
+}
+
+func cellsApart(f *fixture) {
 	var cells []evidence.Cell
-	for _, text := range texts {
+	for _, text := range lookalikes {
 		cells = append(cells,
 			evidence.Cell{Kind: plain, Scope: text, Item: "x"},
 			evidence.Cell{Kind: plain, Scope: "x", Item: text},
@@ -334,98 +214,164 @@ func cellsApart(t tb, s Subject) {
 			evidence.Cell{Kind: plain + text, Item: text})
 	}
 	for i, c := range cells {
-		o := observation(fmt.Sprintf("%d", i), c, 1)
+		o := seen(fmt.Sprint("cell ", i), c, 1)
 		o.Weight = float64(i + 1)
 		f.add(o)
 	}
 	for i, c := range cells {
-		parts := f.read(c)
-		if len(parts) != 1 || parts[0].Cell != c || parts[0].Tally.Mass != float64(i+1) {
-			t.Errorf("cell %q of %d reads as %+v", c, i, parts)
-		}
+		equal(f, fmt.Sprintf("the sum of cell %q", c), f.tally(c).Mass, float64(i+1))
 	}
-	for i, text := range texts {
-		if receipt := f.add(observation(text, cells[i], 0)); len(receipt.Duplicates) > 0 {
-			t.Errorf("id %q passes for one that was seen", text)
-		}
+	for i, text := range lookalikes {
+		equal(f, "the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
 	}
 }
 
-func partsInOrder(t tb, s Subject) {
-	f := newFixture(t, s)
-	c, d := cell(origin, "i", "n"), cell(origin, "i", "m")
-	froms := [][2]string{{"b", "x"}, {"a", "y"}, {"", ""}, {"a", "x"}, {"b", ""}}
-	for i, from := range froms {
-		o := observation(fmt.Sprint(i), c, 1)
-		o.Channel, o.Source = from[0], from[1]
+func partsInOrder(f *fixture) {
+	sibling := cell(origin, "i", "m")
+	for i, key := range [][2]string{{"b", "x"}, {"a", "y"}, {"", ""}, {"a", "x"}, {"b", ""}} {
+		o := from(key[1], seen(fmt.Sprint(i), originCell, 1))
+		o.Channel = key[0]
 		f.add(o)
 	}
-	f.add(observation("d", d, 1))
-	before := evidence.Part{Channel: "what was there"}
-	read := store.Snapshot{Parts: []evidence.Part{before}}
-	if err := f.store.Read(ctx, &read, []evidence.Cell{d, cell(origin, "i", "none"), c, d}, nil); err != nil {
-		t.Fatalf("Read: %v", err)
+	f.add(seen("sibling", sibling, 1))
+	read := store.Snapshot{Parts: []evidence.Part{{Channel: "what was there"}}}
+	cells := []evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling}
+	f.must("Read", f.store.Read(ctx, &read, cells, nil))
+	var got [][3]string
+	for _, p := range read.Parts {
+		got = append(got, [3]string{p.Cell.Name, p.Channel, p.Source})
 	}
-	parts := read.Parts
-	want := []string{"what was there/", "m //", "n //", "n a/x", "n a/y", "n b/", "n b/x", "m //"}
-	var got []string
-	for i, p := range parts {
-		if i == 0 && p == before {
-			got = append(got, "what was there/")
-			continue
-		}
-		text := p.Cell.Name + " " + p.Channel + "/" + p.Source
-		if p.Channel == "" {
-			text = p.Cell.Name + " //"
-		}
-		got = append(got, text)
+	equal(f, "the parts", got, [][3]string{
+		{"", "what was there", ""}, {"m", "", ""},
+		{"n", "", ""}, {"n", "a", "x"}, {"n", "a", "y"}, {"n", "b", ""}, {"n", "b", "x"},
+		{"m", "", ""},
+	})
+}
+
+func partsInReceipt(f *fixture) {
+	sorted := func(parts []evidence.Part) []string {
+		texts := repeat(len(parts), func(i int) string { return fmt.Sprintf("%+v", parts[i]) })
+		slices.Sort(texts)
+		return texts
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("read the parts %q, want %q", got, want)
+	as := func(source, id string) observation { return from(source, seen(id, originCell, 1)) }
+	f.add(as("ann", "1"), as("bob", "2"), seen("3", otherCell, 1))
+	taking := under(as("bob", "7"), seen("8", plainCell, 1))
+	taking.Expunge = []string{"ann"}
+	for _, batches := range [][]store.Batch{
+		{under(as("cy", "4"), from("ann", seen("5", plainCell, 1)), as("ann", "6"))},
+		{under(as("cy", "4"))}, // which is known
+		{taking},
+		{{ID: "b"}, under(as("", "9")), under(as("dee", "10"))},
+	} {
+		for i := range batches {
+			batches[i].PartsOf = store.CellsOf(batches[i].Observations...)
+		}
+		for i, receipt := range f.commits(batches...) {
+			read := f.read(batches[i].PartsOf...)
+			equal(f, "the parts of a receipt", sorted(receipt.Parts), sorted(read))
+		}
+	}
+	equal(f, "the parts that no batch asked for", f.add(as("", "11")).Parts, nil)
+	one := under(as("ann", "12"), from("ann", seen("13", plainCell, 1)))
+	one.PartsOf = []evidence.Cell{plainCell}
+	equal(f, "the parts of one cell of two", f.commit(one).Parts, f.read(plainCell))
+}
+
+func historyNewestFirst(f *fixture) {
+	var added observations
+	for i, minutes := range []time.Duration{3, 1, 4, 1, 5} {
+		o := dated(-minutes*time.Minute, seen(fmt.Sprint(i), originCell, 0.25))
+		o.Weight, o.Channel, o.Source, o.Session = 2.5, "channel", "source", "session"
+		added = append(added, o)
+	}
+	precise := dated(-2*time.Minute+1234567*time.Nanosecond, seen("precise", originCell, 1))
+	precise.At = precise.At.In(time.FixedZone("", 3600))
+	f.add(append(added, precise)...)
+	f.commit(store.Batch{Retract: []string{"2"}})
+	precise.At = precise.At.UTC().Truncate(time.Microsecond)
+	want := observations{added[3], added[1], precise, added[0], added[4]}
+	equal(f, "the history", f.history(originCell), want)
+	equal(f, "the history of no evidence", f.history(cell(origin, "i", "none")), nil)
+}
+
+func listInOrder(f *fixture) {
+	var want []evidence.Cell
+	for _, item := range []string{"", "a", "b"} {
+		for _, name := range []string{"m", "n"} {
+			want = append(want, cell(plain, item, name))
+			f.add(seen(item+name, cell(plain, item, name), 1))
+		}
+	}
+	f.add(seen("elsewhere", evidence.Cell{Kind: plain, Scope: "scope2", Item: "a"}, 1),
+		seen("otherwise", cell(fading, "a", "n"), 1))
+	var got []evidence.Cell
+	for _, part := range all(f, f.store.List(ctx, plain, "scope")) {
+		got = append(got, part.Cell)
+		equal(f, "the sum of a listed cell", part.Tally.Mass, 1)
+	}
+	equal(f, "the listed cells", got, want)
+	equal(f, "the parts of an empty scope", all(f, f.store.List(ctx, plain, "")), nil)
+}
+
+// listSample asks as heed's own stores are asked if a sample would do. A store that does not know
+// the question lists everything. A store that draws lists whole items in order, reports how many it
+// gave of how many, and prefers neither some names nor some arrivals.
+func listSample(f *fixture) {
+	const items, most = 400, 200
+	early := make(map[string]bool) // whether an item was among the first to arrive
+	var added observations
+	for i := range items {
+		name := fmt.Sprintf("%03d", i*7%items)
+		early[name] = i < items/2
+		added = append(added,
+			seen(fmt.Sprint(i, "a"), cell(plain, name, "a"), 1),
+			seen(fmt.Sprint(i, "b"), cell(plain, name, "b"), 1))
+	}
+	f.add(added...)
+	listed := func(most int) (sampling.Sample, []string) {
+		sample := sampling.Sample{Most: most}
+		var names []string
+		for _, part := range all(f, f.store.List(sampling.Of(ctx, &sample), plain, "scope")) {
+			names = append(names, part.Cell.Item+part.Cell.Name)
+		}
+		return sample, names
+	}
+	sample, names := listed(items)
+	f.check(sample.All == 0 && len(names) == 2*items,
+		"a sample of all %d items has %d cells, and tells of %+v", items, len(names), sample)
+	sample, names = listed(most)
+	whole, given := sample.All == 0 && len(names) == 2*items, len(names)/2
+	small, soon := 0, 0 // items with a name in the first half, and items that came in the first half
+	for i := 0; i+1 < len(names); i += 2 {
+		item := names[i][:3]
+		if names[i] != item+"a" || names[i+1] != item+"b" || i > 0 && names[i-1] > names[i] {
+			f.Fatalf("a sample has %q and %q together, or is out of order", names[i], names[i+1])
+		}
+		if item < "200" {
+			small++
+		}
+		if early[item] {
+			soon++
+		}
+	}
+	f.check(whole || given > most/5 && given < 2*most && sample.Given == given &&
+		sample.All >= items/3 && sample.All <= 3*items,
+		"a sample of about %d of %d items has %d, and tells of %+v", most, items, given, sample)
+	for _, n := range []int{small, soon} {
+		f.check(5*n >= given && 5*n <= 4*given,
+			"of %d items, %d have a name in the first half, and %d came in the first half",
+			given, small, soon)
 	}
 }
 
-func partsInReceipt(t tb, s Subject) {
-	f := newFixture(t, s)
-	c, d, e := cell(origin, "i", "n"), cell(plain, "i", "m"), cell(plain, "i", "untouched")
-	from := func(id string, c evidence.Cell, source string) evidence.Observation {
-		o := observation(id, c, 1)
-		o.Source = source
-		return o
+func scopesInOrder(f *fixture) {
+	for _, scope := range []string{"b", "", "a/c", "gone"} {
+		c := evidence.Cell{Kind: plain, Scope: scope, Item: "i"}
+		f.add(seen("1 "+scope, c, 1), seen("2 "+scope, c, 1))
 	}
-	sorted := func(parts []evidence.Part) []evidence.Part {
-		return slices.SortedFunc(slices.Values(parts), func(a, b evidence.Part) int {
-			return cmp.Or(evidence.Cell.Compare(a.Cell, b.Cell), cmp.Compare(a.Channel, b.Channel),
-				cmp.Compare(a.Source, b.Source))
-		})
-	}
-	f.add(from("1", c, "ann"), from("2", c, "bob"), from("3", e, ""))
-	for round, batches := range [][]store.Batch{
-		{{Observations: []evidence.Observation{from("4", c, "cy"), from("5", d, "ann"), from("6", c, "ann")}}},
-		{{Observations: []evidence.Observation{from("4", c, "cy")}}}, // which is known
-		{{Expunge: []string{"ann"}, Observations: []evidence.Observation{from("7", c, "bob"), from("8", d, "")}}},
-		{{ID: "b"}, {Observations: []evidence.Observation{from("9", c, "")}}, {Observations: []evidence.Observation{from("10", c, "dee")}}},
-	} {
-		for i := range batches {
-			b := &batches[i]
-			b.Policies, b.PartsOf = policies, store.CellsOf(b.Observations...)
-		}
-		for i, receipt := range f.commits(batches...) {
-			got, want := sorted(receipt.Parts), sorted(f.read(batches[i].PartsOf...))
-			if !slices.Equal(got, want) {
-				t.Errorf("in round %d, the receipt of batch %d has the parts\n%+v\nand a read has\n%+v", round, i, got, want)
-			}
-		}
-	}
-	if receipt := f.add(observation("11", c, 1)); len(receipt.Parts) > 0 {
-		t.Errorf("a receipt has parts although the batch asked for none: %+v", receipt.Parts)
-	}
-	some := store.Batch{Policies: policies, PartsOf: []evidence.Cell{d}}
-	some.Observations = []evidence.Observation{from("12", c, "ann"), from("13", d, "ann")}
-	for _, receipt := range f.commits(some) {
-		got, want := sorted(receipt.Parts), sorted(f.read(d))
-		if !slices.Equal(got, want) {
-			t.Errorf("the batch asked for the parts\n%+v\nand the receipt has\n%+v", want, got)
-		}
-	}
+	f.add(seen("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
+	f.commit(store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
+	equal(f, "the scopes", all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"})
+	equal(f, "the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
 }

@@ -2,16 +2,16 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/heedhq/heed/internal/conformance"
+	"github.com/heedhq/heed/store"
 )
 
 // CheckRule checks one rule of the suite.
 func CheckRule(s Subject, name string) error {
-	for _, r := range slices.Concat(evidenceRules, recordRules, stepRules, reopenRules) {
+	for _, r := range rulesFor(s) {
 		if r.Name == name {
-			return conformance.Check([]rule{r}, s)
+			return conformance.Check([]conformance.Rule[Subject]{r}, s)
 		}
 	}
 	return fmt.Errorf("there is no rule %q", name)
@@ -19,7 +19,8 @@ func CheckRule(s Subject, name string) error {
 
 // Rules returns the names of all rules.
 func Rules() (names []string) {
-	for _, r := range slices.Concat(evidenceRules, recordRules, stepRules, reopenRules) {
+	reopens := func(st store.Store, _ Options) (store.Store, error) { return st, nil }
+	for _, r := range rulesFor(Subject{Reopen: reopens}) {
 		names = append(names, r.Name)
 	}
 	return names

@@ -1,294 +1,261 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-// at returns a record of the given number of seconds after the start.
-func at(r store.Record, seconds int) store.Record {
-	r.At = start.Add(time.Duration(seconds) * time.Second)
-	return r
+// within returns a query with bounds of time.
+func within(since, until time.Time, q store.Query) store.Query {
+	q.Since, q.Until = since, until
+	return q
 }
 
-func reversed(ids []string) []string {
-	ids = slices.Clone(ids)
-	slices.Reverse(ids)
-	return ids
-}
-
-// both checks what a query finds, oldest first, and the reverse.
-func (f *fixture) both(what string, q store.Query, oldest ...string) {
-	f.Helper()
-	q.Oldest = true
-	f.finds(what, q, oldest...)
-	q.Oldest = false
-	f.finds(what, q, reversed(oldest)...)
-}
-
-func findOrder(t tb, s Subject) {
-	f := newFixture(t, s)
-	// Several of one moment are in one batch, in one commit and in several commits; ids are in no order.
-	f.write(at(record(notes, "m", value{}, "k"), 5), at(record(notes, "c", value{}, "k"), 5), at(record(notes, "x", value{}, "k"), 1))
-	f.write(at(record(notes, "a", value{}, "k"), 5))
+func findOrder(f *fixture) {
+	later := func(id string, seconds time.Duration) store.Record {
+		return at(seconds*time.Second, note(id, value{}, "k"))
+	}
+	// Records of one moment are in one batch, in one commit and in several; ids are in no order.
+	f.write(later("m", 5), later("c", 5), later("x", 1))
+	f.write(later("a", 5))
 	f.commits(
-		store.Batch{Records: []store.Record{at(record(notes, "z", value{}, "k"), 5), at(record(notes, "y", value{}, "k"), -3)}},
-		store.Batch{Records: []store.Record{once(at(record(notes, "b", value{}, "k"), 5)), once(at(record(notes, "n", value{}, "k"), 9))}},
+		store.Batch{Records: records{later("z", 5), later("y", -3)}},
+		store.Batch{Records: records{once(later("b", 5)), once(later("n", 9))}},
 	)
-	f.write(at(record(cases, "other kind", value{}, "k"), 5))
+	f.write(at(5*time.Second, record(cases, "other kind", value{}, "k")))
 	want := []string{"y", "x", "m", "c", "a", "z", "b", "n"}
-	for _, keys := range [][]string{nil, {"k"}} {
-		f.both("by time and first writing", store.Query{Kind: notes, Keys: keys}, want...)
-		for limit := 1; limit < 10; limit++ {
-			n := min(limit, len(want))
-			f.finds("limited", store.Query{Kind: notes, Keys: keys, Oldest: true, Limit: limit}, want[:n]...)
-			f.finds("limited", store.Query{Kind: notes, Keys: keys, Limit: limit}, reversed(want)[:n]...)
+	five, six, never := start.Add(5*time.Second), start.Add(6*time.Second), time.Time{}
+	for _, q := range []store.Query{by(notes), by(notes, "k")} {
+		f.both(q, want...)
+		f.both(within(five, never, q), want[2:]...) // since is inclusive
+		f.both(within(never, five, q), want[:2]...) // until is exclusive
+		f.both(within(five, six, q), want[2:7]...)
+		f.both(within(six, six, q))
+		f.both(within(five.Add(time.Microsecond), never, q), "n")
+		for q.Limit = 1; q.Limit < 10; q.Limit++ {
+			n := min(q.Limit, len(want))
+			q.Oldest = false
+			f.finds(q, reversed(want)[:n]...)
+			q.Oldest = true
+			f.finds(q, want[:n]...)
 		}
-		five, six := start.Add(5*time.Second), start.Add(6*time.Second)
-		f.both("since is inclusive", store.Query{Kind: notes, Keys: keys, Since: five}, want[2:]...)
-		f.both("until is exclusive", store.Query{Kind: notes, Keys: keys, Until: five}, want[:2]...)
-		f.both("of one moment", store.Query{Kind: notes, Keys: keys, Since: five, Until: six}, want[2:7]...)
-		f.both("of no moment", store.Query{Kind: notes, Keys: keys, Since: six, Until: six})
-		f.both("by the microsecond", store.Query{Kind: notes, Keys: keys, Since: five.Add(time.Microsecond)}, "n")
 	}
 }
 
-func findRewritten(t tb, s Subject) {
-	f := newFixture(t, s)
-	revisions := make(map[string]uint64)
+func findRewritten(f *fixture) {
+	rewrite := func(id string, after time.Duration, keys ...string) {
+		f.Helper()
+		f.write(over(f.get(notes, id).Revision, at(after, note(id, value{N: 1}, keys...))))
+	}
+	everywhere := func(oldest ...string) {
+		f.Helper()
+		f.both(by(notes), oldest...)
+		f.both(by(notes, "k=1"), oldest...)
+	}
 	for _, id := range []string{"a", "b", "c", "d"} {
-		revisions[id] = f.write(record(notes, id, value{}, "k=1", "old="+id))
+		f.write(note(id, value{}, "k=1", "old="+id))
 	}
 	for _, id := range []string{"c", "a", "a", "d"} {
-		revisions[id] = f.write(over(record(notes, id, value{N: 1}, "k=1", "new="+id), revisions[id]))
+		rewrite(id, 0, "k=1", "new="+id)
 	}
-	for _, keys := range [][]string{nil, {"k=1"}} {
-		f.both("after rewriting", store.Query{Kind: notes, Keys: keys}, "a", "b", "c", "d")
-	}
+	// Rewritten records stay where they are.
+	everywhere("a", "b", "c", "d")
 	for _, id := range []string{"a", "c", "d"} {
-		f.finds("by a key that went", store.Query{Kind: notes, Keys: []string{"old=" + id}})
-		f.finds("by a key that came", store.Query{Kind: notes, Keys: []string{"new=" + id, "k=1"}}, id)
+		f.finds(by(notes, "old="+id))
+		f.finds(by(notes, "new="+id, "k=1"), id)
 	}
-	f.finds("by a key that stayed", store.Query{Kind: notes, Keys: []string{"old=b"}}, "b")
-	// A record that moves stands where its new moment is, and among others of it in the order of first writing.
-	revisions["b"] = f.write(over(at(record(notes, "b", value{}, "k=1"), 7), revisions["b"]))
-	revisions["d"] = f.write(over(at(record(notes, "d", value{}, "k=1"), 7), revisions["d"]))
-	f.write(at(record(notes, "e", value{}, "k=1"), 7))
-	revisions["a"] = f.write(over(at(record(notes, "a", value{}, "k=1"), 7), revisions["a"]))
-	for _, keys := range [][]string{nil, {"k=1"}} {
-		f.both("after moving", store.Query{Kind: notes, Keys: keys}, "c", "a", "b", "d", "e")
-		f.both("where they were", store.Query{Kind: notes, Keys: keys, Until: start.Add(time.Second)}, "c")
-	}
-	f.finds("by a key that went as the record moved", store.Query{Kind: notes, Keys: []string{"new=a"}})
-	revisions["a"] = f.write(over(record(notes, "a", value{}), revisions["a"]))
-	f.both("after moving back", store.Query{Kind: notes}, "a", "c", "b", "d", "e")
-	f.finds("after losing all keys", store.Query{Kind: notes, Keys: []string{"k=1"}, Oldest: true}, "c", "b", "d", "e")
-	f.remove(notes, "a", revisions["a"])
-	f.write(record(notes, "a", value{}))
-	f.both("removed and made again", store.Query{Kind: notes}, "c", "a", "b", "d", "e")
+	f.finds(by(notes, "old=b"), "b")
+	// Those that move are of their new moment.
+	rewrite("b", time.Minute, "k=1")
+	rewrite("d", time.Minute, "k=1")
+	f.write(at(time.Minute, note("e", value{}, "k=1")))
+	rewrite("a", time.Minute, "k=1")
+	everywhere("c", "a", "b", "d", "e")
+	f.both(within(time.Time{}, start.Add(time.Second), by(notes)), "c")
+	f.both(within(time.Time{}, start.Add(time.Second), by(notes, "k=1")), "c")
+	f.finds(by(notes, "new=a"))
+	// One moves back, and loses its keys.
+	rewrite("a", 0)
+	f.both(by(notes), "a", "c", "b", "d", "e")
+	f.both(by(notes, "k=1"), "c", "b", "d", "e")
+	// A record that is removed and written again is a new one.
+	f.remove(notes, "a")
+	f.write(note("a", value{}))
+	f.both(by(notes), "c", "a", "b", "d", "e")
 }
 
 // findSelects asks random queries of records that differ in everything.
-func findSelects(t tb, s Subject) {
-	f := newFixture(t, s)
+func findSelects(f *fixture) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var written []store.Record
-	for i := range 120 {
-		var keys []string
-		for _, name := range []string{"a", "b", "c"} {
-			if rng.IntN(3) > 0 {
+	second := func() time.Duration { return time.Duration(rng.IntN(20)) * time.Second }
+	keys := func(names ...string) (keys []string) {
+		for _, name := range names {
+			if rng.IntN(2) > 0 {
 				keys = append(keys, store.Key(name, fmt.Sprint(rng.IntN(3))))
 			}
 		}
-		r := at(record([]string{notes, cases}[rng.IntN(2)], fmt.Sprint(i), value{}, keys...), rng.IntN(20))
+		return keys
+	}
+	written := repeat(120, func(i int) store.Record {
+		kind := []string{notes, cases}[rng.IntN(2)]
+		return at(second(), record(kind, fmt.Sprint(i), value{}, keys("a", "b", "c")...))
+	})
+	for _, r := range written {
 		f.write(r)
-		written = append(written, r)
 	}
 	slices.SortStableFunc(written, func(a, b store.Record) int { return a.At.Compare(b.At) })
 	for range 150 {
-		q := store.Query{Kind: notes, Oldest: true}
-		for _, name := range []string{"b", "a", "c"} {
-			if rng.IntN(3) == 0 {
-				q.Keys = append(q.Keys, store.Key(name, fmt.Sprint(rng.IntN(3))))
-			}
-		}
-		if rng.IntN(3) == 0 {
-			q.Since = start.Add(time.Duration(rng.IntN(20)) * time.Second)
-		}
-		if rng.IntN(3) == 0 {
-			q.Until = start.Add(time.Duration(rng.IntN(20)) * time.Second)
-		}
+		q := by(notes, keys("b", "a", "c")...)
+		q.Since = start.Add(second() - 10*time.Second)
+		q.Until = start.Add(second() + 5*time.Second)
 		var want []string
 		for _, r := range written {
-			if r.Kind == q.Kind && !slices.ContainsFunc(q.Keys, func(key string) bool { return !slices.Contains(r.Keys, key) }) &&
-				!r.At.Before(q.Since) && (q.Until.IsZero() || r.At.Before(q.Until)) {
+			lacks := func(key string) bool { return !slices.Contains(r.Keys, key) }
+			if r.Kind == q.Kind && !slices.ContainsFunc(q.Keys, lacks) &&
+				!r.At.Before(q.Since) && r.At.Before(q.Until) {
 				want = append(want, r.ID)
 			}
 		}
-		f.both(fmt.Sprintf("%+v", q), q, want...)
-		if limit := 1 + rng.IntN(9); len(want) > limit {
-			q.Limit = limit
-			f.finds(fmt.Sprintf("%+v", q), q, want[:limit]...)
-		}
+		f.both(q, want...)
+		q.Oldest, q.Limit = true, 1+rng.IntN(9)
+		f.finds(q, want[:min(q.Limit, len(want))]...)
 	}
 }
 
-func findInvalid(t tb, s Subject) {
-	f := newFixture(t, s)
-	f.write(record(notes, "r", value{}))
+func findInvalid(f *fixture) {
+	f.write(note("r", value{}))
 	for field, q := range map[string]store.Query{
-		"Kind": {}, "Limit": {Kind: notes, Limit: -1}, "Keys[0]": {Kind: notes, Keys: []string{"\x00"}}, "After": {Kind: notes, After: "no such place"},
+		"Kind": {}, "Limit": {Kind: notes, Limit: -1}, "Keys[0]": by(notes, "\x00"),
+		"After": {Kind: notes, After: "no such place"},
 	} {
-		rounds := 0
-		for r, err := range f.store.Find(ctx, q) {
-			rounds++
-			if fault := (*heed.InputError)(nil); !errors.As(err, &fault) || fault.Field != field {
-				t.Errorf("a query with a fault of %s gives %+v and %v", field, r, err)
-			}
+		var faults []string
+		for _, err := range f.store.Find(ctx, q) {
+			faults = append(faults, faultOf(err))
 		}
-		if rounds != 1 {
-			t.Errorf("a query with a fault of %s goes %d rounds", field, rounds)
-		}
+		equal(f, "the fields at fault, by round", faults, []string{field})
 	}
 }
 
-// findPages goes through records page by page, while others are added before and behind, are rewritten and go.
-func findPages(t tb, s Subject) {
-	for _, oldest := range []bool{false, true} {
-		for _, size := range []int{1, 3, 40, 64} {
-			f := newFixture(t, s)
-			var batch []store.Record
-			for i := range 40 { // many are of one moment
-				batch = append(batch, at(record(notes, fmt.Sprint(i), value{}, "k", fmt.Sprint("half=", i%2)), i/9*10))
-			}
-			f.write(batch...)
-			q := store.Query{Kind: notes, Keys: []string{"k"}, Oldest: oldest, Limit: size}
-			seen := make(map[string]int)
-			for page := 0; ; page++ {
-				n, last := 0, store.Record{}
-				for r := range f.find(q) {
-					seen[r.ID]++
-					last = r
-					n++
-				}
-				if n < size {
-					break
-				}
-				if page > 100 {
-					t.Fatalf("pages of %d never end", size)
-				}
-				q.After = last.Place
-				for _, seconds := range []int{-5, 15, 45} {
-					if page < 10 {
-						f.write(at(record(notes, fmt.Sprint("added ", page, seconds), value{}, "k"), seconds))
-					}
-				}
-				switch page {
-				case 0: // the record at the boundary may change, and go: its place stays one to go on from
-					f.write(over(at(record(notes, last.ID, value{N: 1}), 0), last.Revision))
-				case 1:
-					f.remove(notes, last.ID, last.Revision)
-				}
-			}
-			for i := range 40 {
-				if n := seen[fmt.Sprint(i)]; n != 1 {
-					t.Errorf("in pages of %d (oldest first: %v), record %d comes %d times", size, oldest, i, n)
-				}
-			}
-			for id, n := range seen {
-				if n > 1 {
-					t.Errorf("in pages of %d (oldest first: %v), record %q comes %d times", size, oldest, id, n)
-				}
-			}
-		}
-	}
-	f := newFixture(t, s)
-	f.write(at(record(notes, "a", value{}), 1), at(record(notes, "b", value{}), 1), at(record(notes, "c", value{}), 2))
+func findPages(f *fixture) {
+	f.write(at(0, note("a", value{})), at(time.Second, note("b", value{})),
+		at(time.Second, note("c", value{})), at(2*time.Second, note("d", value{})))
 	places := make(map[string]string)
-	for r := range f.find(store.Query{Kind: notes}) {
+	for _, r := range f.find(by(notes)) {
 		places[r.ID] = r.Place
 	}
-	f.finds("behind, newest first", store.Query{Kind: notes, After: places["b"]}, "a")
-	f.finds("behind, oldest first", store.Query{Kind: notes, After: places["b"], Oldest: true}, "c")
-	f.finds("behind, with a bound", store.Query{Kind: notes, After: places["c"], Since: start.Add(time.Second)}, "b", "a")
-	f.finds("behind the last", store.Query{Kind: notes, After: places["c"], Oldest: true})
+	f.finds(store.Query{Kind: notes, After: places["c"]}, "b", "a")
+	f.finds(store.Query{Kind: notes, After: places["c"], Oldest: true}, "d")
+	f.finds(store.Query{Kind: notes, After: places["d"], Since: start.Add(time.Second)}, "c", "b")
+	f.finds(store.Query{Kind: notes, After: places["d"], Oldest: true})
+	for _, size := range []int{1, 3, 40, 64} {
+		f.fresh().pages(store.Query{Kind: notes, Keys: []string{"k"}, Limit: size})
+		f.fresh().pages(store.Query{Kind: notes, Keys: []string{"k"}, Limit: size, Oldest: true})
+	}
+}
+
+// pages reads records page by page, while others are added before and behind. The last record of a
+// page may change and go: its place stays one to go on from.
+func (f *fixture) pages(q store.Query) {
+	f.Helper()
+	f.after("pages of %+v", q)
+	f.write(repeat(40, func(i int) store.Record { // many are of one moment
+		return at(time.Duration(i/9*10)*time.Second, note(fmt.Sprint(i), value{}, "k"))
+	})...)
+	seen := make(map[string]int)
+	for page := range 100 {
+		found := f.find(q)
+		for _, r := range found {
+			seen[r.ID]++
+		}
+		if len(found) < q.Limit {
+			break
+		}
+		last := found[q.Limit-1]
+		q.After = last.Place
+		for _, seconds := range []time.Duration{-5, 15, 45} {
+			if page < 10 {
+				added := note(fmt.Sprint("added ", page, int(seconds)), value{}, "k")
+				f.write(at(seconds*time.Second, added))
+			}
+		}
+		switch page {
+		case 0:
+			f.write(over(last.Revision, note(last.ID, value{N: 1})))
+		case 1:
+			f.remove(notes, last.ID)
+		}
+	}
+	f.onceEach(seen, 40)
+}
+
+// onceEach checks that the records with the first numbers were met once, and others once at most.
+func (f *fixture) onceEach(seen map[string]int, n int) {
+	f.Helper()
+	for i := range n {
+		equal(f, fmt.Sprint("the times that record ", i, " was met"), seen[fmt.Sprint(i)], 1)
+	}
+	for id, times := range seen {
+		f.check(times == 1, "record %q was met %d times", id, times)
+	}
+}
+
+// firstRound calls the function in the first round of a loop, which it ends then.
+func firstRound[T any](seq iter.Seq2[T, error], do func()) {
+	for range seq {
+		do()
+		break
+	}
 }
 
 // loopsAreFree ends every loop early, after it has called the store from within.
-func loopsAreFree(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "a")
-	for i, name := range []string{"a", "b", "c"} {
-		f.commit(store.Batch{
-			Observations: []evidence.Observation{observation(fmt.Sprint(i), cell(plain, "i", name), 1), observation(fmt.Sprint("again", i), c, 1)},
-			Records:      []store.Record{record(notes, name, value{}, "k")},
-		})
+func loopsAreFree(f *fixture) {
+	for _, name := range []string{"a", "b", "c"} {
+		batch := under(seen("1 "+name, cell(plain, "i", name), 1), seen("2 "+name, plainCell, 1))
+		batch.Records = records{note(name, value{}, "k")}
+		f.commit(batch)
 	}
 	rounds := 0
 	inside := func() {
-		f.snapshot([]evidence.Cell{c}, []store.Ref{ref(notes, "a")})
-		f.add(observation(fmt.Sprint("inside", rounds), c, 1))
-		f.write(record(notes, fmt.Sprint("inside", rounds), value{}, "k"))
-		for range f.find(store.Query{Kind: notes, Keys: []string{"k"}, Limit: 1}) {
-			rounds++
-		}
+		rounds++
+		f.snapshot([]evidence.Cell{plainCell}, []store.Ref{ref(notes, "a")})
+		f.add(seen(fmt.Sprint("inside", rounds), plainCell, 1))
+		f.write(note(fmt.Sprint("inside", rounds), value{}, "k"))
+		equal(f, "the records found inside", len(f.find(store.Query{Kind: notes, Limit: 1})), 1)
 	}
-	for range f.store.List(ctx, plain, "scope") {
-		inside()
-		break
-	}
-	for range f.store.Scopes(ctx, plain) {
-		inside()
-		break
-	}
-	for range f.store.History(ctx, c) {
-		inside()
-		break
-	}
-	for range f.store.Find(ctx, store.Query{Kind: notes}) {
-		inside()
-		break
-	}
-	for range f.store.Find(ctx, store.Query{Kind: notes, Keys: []string{"k"}, Oldest: true}) {
-		inside()
-		break
-	}
-	if rounds != 5 {
-		t.Errorf("%d of 5 loops had something to show", rounds)
-	}
+	firstRound(f.store.List(ctx, plain, "scope"), inside)
+	firstRound(f.store.Scopes(ctx, plain), inside)
+	firstRound(f.store.History(ctx, plainCell), inside)
+	firstRound(f.store.Find(ctx, by(notes)), inside)
+	firstRound(f.store.Find(ctx, store.Query{Kind: notes, Keys: []string{"k"}, Oldest: true}), inside)
+	equal(f, "the loops with something to show", rounds, 5)
 }
 
-// longLoop loops over more records than a store reads at a time, and changes others meanwhile.
-func longLoop(t tb, s Subject) {
+// longLoop loops over more records than a store reads at a time, and changes others in between.
+func longLoop(f *fixture) {
+	const n = 1300
 	for _, oldest := range []bool{false, true} {
-		f := newFixture(t, s)
-		const n = 1300
-		var batch []store.Record
-		for i := range n {
-			batch = append(batch, at(record(notes, fmt.Sprint(i), value{N: int64(i)}, "k"), i/100))
-		}
-		f.write(batch...)
-		seen := make(map[string]int)
-		rounds := 0
-		for r := range f.find(store.Query{Kind: notes, Keys: []string{"k"}, Oldest: oldest}) {
+		f = f.fresh()
+		f.write(repeat(n, func(i int) store.Record {
+			return at(time.Duration(i/100)*time.Second, note(fmt.Sprint(i), value{N: int64(i)}, "k"))
+		})...)
+		seen, rounds := make(map[string]int), 0
+		q := store.Query{Kind: notes, Keys: []string{"k"}, Oldest: oldest}
+		for r, err := range f.store.Find(ctx, q) {
+			f.must("Find", err)
 			seen[r.ID]++
 			if rounds++; rounds%100 == 1 {
-				f.write(at(record(notes, fmt.Sprint("added", rounds), value{}, "k"), rounds/100))
+				added := note(fmt.Sprint("added", rounds), value{}, "k")
+				f.write(at(time.Duration(rounds/100)*time.Second, added))
 				r.Body, r.Place = store.Of(value{Text: "rewritten"}), ""
 				f.write(r)
 			}
 		}
-		for i := range n {
-			if seen[fmt.Sprint(i)] != 1 {
-				t.Errorf("a loop over %d records (oldest first: %v) meets record %d %d times", n, oldest, i, seen[fmt.Sprint(i)])
-			}
-		}
+		f.onceEach(seen, n)
 	}
 }

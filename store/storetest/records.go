@@ -17,551 +17,477 @@ import (
 
 // full is a value with something in every field.
 var full = value{
-	Text: "täxt \"quoted\" <b>\n\u2028\\ 🦉", N: 1<<62 + 1, X: 0.1 + 0.2, Flag: true, When: start.Truncate(time.Microsecond),
-	Of: "of", By: "by", Sources: []string{"a", ""}, Approvals: []approval{{"x", "y"}, {}}, Payload: []byte{0, 255, '"'},
-	Details: map[string]string{"k": "v", "": "é"},
+	Text: "täxt \"quoted\" <b>\n\u2028\\ 🦉", N: 1<<62 + 1, X: 0.1 + 0.2, Flag: true,
+	When: start, Of: "of", By: "by", Sources: []string{"a", ""}, Payload: []byte{0, 255, '"'},
+	Approvals: []approval{{"x", "y"}, {}}, Details: map[string]string{"k": "v", "": "é"},
 }
 
-func recordReadBack(t tb, s Subject) {
-	f := newFixture(t, s)
+func recordReadBack(f *fixture) {
 	text, err := json.Marshal(full)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	f.must("Marshal", err)
 	for id, body := range map[string]store.Body{
-		"of": store.Of(full), "pointer": store.Of(&full), "raw": store.Raw(text), "spaced": store.Raw([]byte(" {\n\"text\" : \"x\" } ")),
-		"null": store.Raw([]byte("null")), "number": store.Raw([]byte("12345678901234567890")), "empty": store.Raw([]byte(`""`)),
+		"of": store.Of(full), "pointer": store.Of(&full), "raw": store.Raw(text),
+		"spaced": store.Raw([]byte(" {\n\"text\" : \"x\" } ")), "null": store.Raw([]byte("null")),
+		"number": store.Raw([]byte("12345678901234567890")), "empty": store.Raw([]byte(`""`)),
 		"large": store.Of(value{Text: strings.Repeat("long ", 50_000)}),
 	} {
-		r := store.Record{Ref: ref(notes, id), At: start, Keys: []string{"b=2", "a=1", "b=1"}, Body: body}
-		want, err := body.JSON()
-		if err != nil {
-			t.Fatalf("%v", err)
+		want := store.Record{Ref: ref(notes, id), At: start, Keys: []string{"b=2", "a=1", "b=1"}}
+		written := want
+		written.Body = body
+		want.Revision = f.write(written)
+		found := f.find(store.Query{Kind: notes, Keys: []string{"a=1"}, Limit: 1})
+		if len(found) != 1 || found[0].Place == "" {
+			f.Fatalf("Find yields %d records with limit 1, or one without a place", len(found))
 		}
-		revision := f.write(r)
-		got := f.get(notes, id)
-		found := slices.Collect(f.find(store.Query{Kind: notes, Keys: []string{"a=1"}, Limit: 1}))
-		f.same("read", got, r, revision, want)
-		if len(found) != 1 {
-			t.Fatalf("Find yields %d records with limit 1", len(found))
+		for _, got := range append(found, f.get(notes, id)) {
+			f.check(reflect.DeepEqual(f.plainJSON(got.Body), f.plainJSON(body)),
+				"the body of %q is another one", id)
+			got.Body, got.Place = store.Body{}, ""
+			equal(f, "all else of the record", got, want)
 		}
-		if found[0].Place == "" {
-			t.Errorf("a record that is found has no place")
-		}
-		f.same("found", found[0], r, revision, want)
-		f.remove(notes, id, revision)
-		f.gone("after its removal", notes, id)
+		f.remove(notes, id)
+		f.gone(notes, id)
 	}
 }
 
-// same compares a record with the one that was written, and with the JSON of its body.
-func (f *fixture) same(what string, got, want store.Record, revision uint64, text []byte) {
+// plainJSON decodes a body, with numbers as they are written.
+func (f *fixture) plainJSON(b store.Body) (v any) {
 	f.Helper()
-	if got.Ref != want.Ref || got.Revision != revision || !slices.Equal(got.Keys, want.Keys) {
-		f.Errorf("%s, a record is %v at %d with the keys %q, want %v at %d with %q", what, got.Ref, got.Revision, got.Keys, want.Ref, revision, want.Keys)
-	}
-	if at := want.At.UTC().Truncate(time.Microsecond); got.At != at {
-		f.Errorf("%s, a record is of %v, want %v", what, got.At, at)
-	}
-	after, err := got.Body.JSON()
-	if err != nil || !reflect.DeepEqual(plainJSON(after), plainJSON(text)) {
-		f.Errorf("%s, a record has the body %.200s (error %v), want %.200s", what, after, err, text)
-	}
-}
-
-// plainJSON decodes JSON with numbers as they are written.
-func plainJSON(text []byte) (v any) {
+	text, err := b.JSON()
+	f.must("JSON", err)
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return err
-	}
+	f.must("decode a body", d.Decode(&v))
 	return v
 }
 
-func readInOrder(t tb, s Subject) {
-	f := newFixture(t, s)
-	c, d := cell(plain, "i", "n"), cell(plain, "i", "m")
-	f.add(observation("1", c, 1), observation("2", d, 1))
-	f.write(record(notes, "a", value{N: 1}), record(notes, "b", value{N: 2}), record(cases, "a", value{N: 3}))
-	before := store.Record{Place: "already there"}
-	read := store.Snapshot{Records: []store.Record{before}}
-	refs := []store.Ref{ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "a"), ref(notes, "b"), ref(cases, "b")}
-	if err := f.store.Read(ctx, &read, []evidence.Cell{d, cell(plain, "i", "none"), c}, refs); err != nil {
-		t.Fatalf("Read: %v", err)
+func readInOrder(f *fixture) {
+	f.add(seen("1", plainCell, 1), seen("2", otherCell, 1))
+	f.write(note("a", value{N: 1}), note("b", value{N: 2}), record(cases, "a", value{N: 3}))
+	read := store.Snapshot{Records: records{{Place: "already there"}}}
+	refs := []store.Ref{
+		ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "a"), ref(notes, "b"),
 	}
-	if len(read.Records) != 1+len(refs) || read.Records[0].Place != before.Place {
-		t.Fatalf("Read of %d records appends to one: %+v", len(refs), read.Records)
+	cells := []evidence.Cell{otherCell, cell(plain, "i", "none"), plainCell}
+	f.must("Read", f.store.Read(ctx, &read, cells, refs))
+	if len(read.Records) != 1+len(refs) || read.Records[0].Place != "already there" {
+		f.Fatalf("Read of %d records appends to one: %+v", len(refs), read.Records)
 	}
-	for i, n := range []int64{2, 0, 3, 1, 2, 0} {
+	for i, n := range []int64{2, 0, 3, 1, 2} {
 		r := read.Records[1+i]
-		if r.Ref != refs[i] || (r.Revision == 0) != (n == 0) || r.Body.IsZero() != (n == 0) {
-			t.Errorf("record %d is %+v, want %v", i, r, refs[i])
+		equal(f, "the ref of a record", r.Ref, refs[i])
+		f.check((r.Revision == 0) == (n == 0) && r.Body.IsZero() == (n == 0), "record %d is %+v", i, r)
+		if n > 0 {
+			equal(f, "the value of a record", f.decode(r).N, n)
 		}
-		if n != 0 && f.decode(r).N != n {
-			t.Errorf("record %d is %+v, want %d", i, f.decode(r), n)
-		}
 	}
-	if len(read.Parts) != 2 || read.Parts[0].Cell != d || read.Parts[1].Cell != c {
-		t.Errorf("Read beside records gives the parts %+v", read.Parts)
-	}
-	if empty := f.snapshot(nil, nil); len(empty.Records)+len(empty.Parts) > 0 {
-		t.Errorf("Read of nothing gives %+v", empty)
-	}
+	f.check(len(read.Parts) == 2 && read.Parts[0].Cell == otherCell &&
+		read.Parts[1].Cell == plainCell, "the parts: %+v", read.Parts)
+	empty := f.snapshot(nil, nil)
+	f.check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
 }
 
-func revisionHolds(t tb, s Subject) {
-	f := newFixture(t, s)
-	r := record(notes, "r", value{N: 1})
-	f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{over(r, 1)}})
-	f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{removal(notes, "r", 1)}})
-	f.gone("after writing over nothing", notes, "r")
-	first := f.write(r)
-	second := f.write(over(record(notes, "r", value{N: 2}), first))
-	if second <= first {
-		t.Errorf("revision %d follows %d", second, first)
+// readFinds asks twice for queries, together with records and cells.
+func readFinds(f *fixture) {
+	f.add(seen("1", plainCell, 1))
+	f.write(note("a", value{N: 1}, "k"), at(time.Second, note("b", value{N: 2}, "k", "l")),
+		record(cases, "c", value{}, "k"))
+	read := store.Snapshot{Found: []records{nil}}
+	cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(notes, "a")}
+	for range 2 {
+		f.must("Read", f.store.Read(ctx, &read, cells, refs, by(notes, "k"), by(notes, "none"),
+			store.Query{Kind: notes, Oldest: true, Limit: 1}, by(notes, "l", "k"), by(cases)))
 	}
+	equal(f, "the records and parts", []int{len(read.Records), len(read.Parts)}, []int{2, 2})
+	var got [][]string
+	for _, found := range read.Found {
+		got = append(got, idsOf(found))
+		for _, r := range found {
+			f.check(r.Revision > 0 && !r.Body.IsZero(), "a query finds %+v", r)
+		}
+	}
+	equal(f, "the records found", got, [][]string{
+		nil, {"b", "a"}, nil, {"a"}, {"b"}, {"c"}, {"b", "a"}, nil, {"a"}, {"b"}, {"c"},
+	})
+	err := f.store.Read(ctx, &read, nil, nil, store.Query{})
+	f.check(faultOf(err) != "", "a query that is not valid: %v", err)
+}
+
+// conflicts commits records that must be refused because a revision is not current.
+func (f *fixture) conflicts(records ...store.Record) {
+	f.Helper()
+	f.refusedBy(heed.ErrConflict, store.Batch{Records: records})
+}
+
+func revisionHolds(f *fixture) {
+	f.conflicts(over(1, note("r", value{})))
+	f.conflicts(removal(notes, "r", 1))
+	f.gone(notes, "r")
+	first := f.write(note("r", value{N: 1}))
+	second := f.write(over(first, note("r", value{N: 2})))
+	f.check(second > first, "revision %d follows %d", second, first)
 	for _, stale := range []uint64{0, first, second + 1} {
-		f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{over(record(notes, "r", value{N: 3}), stale)}})
+		f.conflicts(over(stale, note("r", value{N: 3})))
 	}
-	f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{removal(notes, "r", first)}})
-	if got := f.has("after conflicts", notes, "r", value{N: 2}); got.Revision != second {
-		t.Errorf("after conflicts the revision is %d, want %d", got.Revision, second)
-	}
+	f.conflicts(removal(notes, "r", first))
+	equal(f, "the revision", f.has(notes, "r", value{N: 2}).Revision, second)
 	// Records of one batch get one revision, and each is compared with its own.
-	other := f.write(record(notes, "other", value{N: 4}), over(record(notes, "r", value{N: 5}), second))
-	for _, id := range []string{"other", "r"} {
-		if got := f.get(notes, id); got.Revision != other {
-			t.Errorf("record %q has the revision %d, and its receipt says %d", id, got.Revision, other)
-		}
-	}
-	f.has("beside another", notes, "r", value{N: 5})
-	f.commit(store.Batch{Records: []store.Record{removal(notes, "other", other)}})
-	f.gone("after its removal", notes, "other")
-	f.has("beside a removal", notes, "r", value{N: 5})
-	if receipt := f.commit(store.Batch{}); receipt.Revision != 0 {
-		t.Errorf("a batch that writes nothing has the revision %d", receipt.Revision)
-	}
+	third := f.write(note("other", value{N: 4}), over(second, note("r", value{N: 5})))
+	equal(f, "the revision of one", f.has(notes, "other", value{N: 4}).Revision, third)
+	equal(f, "the revision of the other", f.has(notes, "r", value{N: 5}).Revision, third)
+	f.remove(notes, "other")
+	f.gone(notes, "other")
+	f.has(notes, "r", value{N: 5})
+	equal(f, "the revision of a batch that writes nothing", f.commit(store.Batch{}).Revision, 0)
 }
 
-func revisionNever(t tb, s Subject) {
-	f := newFixture(t, s)
-	seen := map[uint64]bool{}
+func revisionNever(f *fixture) {
 	var last uint64
 	for i := range 5 {
-		revision := f.write(record(notes, "r", value{N: int64(i)}))
-		if seen[revision] || revision <= last {
-			t.Errorf("a record that is made again has the revision %d after %d", revision, last)
-		}
-		seen[revision], last = true, revision
-		if i%2 == 0 {
-			last = f.write(over(record(notes, "r", value{}), last))
-			seen[last] = true
-		}
-		f.commit(store.Batch{Records: []store.Record{removal(notes, "r", last)}})
-		f.gone("after its removal", notes, "r")
-		f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{over(record(notes, "r", value{}), last)}})
-		if i == 2 { // other records, and a sweep, do not bring it back
-			f.write(record(notes, fmt.Sprint("other", i), value{}))
-			f.setTime(f.time().Add(time.Minute))
-			if err := f.store.Sweep(ctx, time.Time{}); err != nil {
-				t.Fatalf("Sweep: %v", err)
-			}
+		revision := f.write(note("r", value{N: int64(i)}))
+		f.check(revision > last, "made again, a record has the revision %d after %d", revision, last)
+		last = f.write(over(revision, note("r", value{})))
+		f.remove(notes, "r")
+		f.gone(notes, "r")
+		f.conflicts(over(last, note("r", value{})))
+		if i == 2 { // other records and a sweep do not bring a revision back
+			f.write(note("other", value{}))
+			f.setTime(time.Minute)
+			f.sweep(time.Time{})
 		}
 	}
 }
 
-// conflictLeaves refuses commits for a revision, with all that a batch can have beside it, and looks at what they left.
-func conflictLeaves(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	known := observation("known", c, 1)
-	known.Source = "ann"
+// otherPolicy returns a batch that would keep a plain cell under another policy.
+func otherPolicy(id string, c evidence.Cell) store.Batch {
+	return store.Batch{
+		Policies:     map[string]evidence.Policy{plain: {ByOrigin: true}},
+		Observations: observations{seen(id, c, 1)},
+	}
+}
+
+// refusedLeavesNothing commits what is right together with something wrong: in one batch, and in
+// batches before and after it.
+func refusedLeavesNothing(f *fixture) {
+	known := from("ann", seen("known", plainCell, 1))
 	f.add(known)
-	revision := f.write(record(notes, "there", value{N: 1}), record(cases, "of ann", value{By: "ann"}, store.PersonKey("ann")))
-	rest := store.Batch{
-		ID: "batch", Observations: []evidence.Observation{observation("new", c, 1)},
-		Records: []store.Record{record(notes, "new", value{}), once(record(notes, "once", value{}))},
+	revision := f.write(note("there", value{N: 1}),
+		record(cases, "of ann", value{By: "ann"}, store.PersonKey("ann")),
+		record(filled, "1", value{}), record(filled, "2", value{}), record(filled, "3", value{}))
+	good := store.Batch{
+		ID: "batch", Observations: observations{seen("new", otherCell, 1), seen("more", plainCell, 1)},
+		Records: records{note("new", value{}), once(note("once", value{}))},
 	}
 	take := store.Batch{Retract: []string{"known"}, Forget: []string{"ann"}}
-	stale := store.Batch{Records: []store.Record{over(record(notes, "there", value{N: 2}), revision+1)}}
-	missing := store.Batch{Expect: []store.Precondition{expect(notes, "not there", 1)}}
-	both := rest
-	both.Records = slices.Concat(rest.Records, stale.Records)
-	for what, batches := range map[string][]store.Batch{
-		"in one batch": {both}, "in the first batch": {stale, rest}, "in the last batch": {take, rest, stale},
-		"by an expectation first": {missing, rest}, "by an expectation last": {take, rest, missing},
+	tooLong := store.Record{Ref: ref(notes, "long"), At: start, Body: textOf(store.MaxBody + 1)}
+	for what, bad := range map[string]store.Batch{
+		"a stale revision":     {Records: records{over(revision+1, note("there", value{N: 2}))}},
+		"a failed expectation": {Expect: []store.Precondition{expect("not there", 1)}},
+		"another policy":       otherPolicy("other", otherCell),
+		"an unknown id":        {Retract: []string{"never seen"}},
+		"an invalid reward":    {Observations: observations{seen("invalid", otherCell, 2)}},
+		"a nameless record":    {Records: records{note("", value{})}},
+		"an undeclared kind":   {Records: records{record("suite.undeclared", "r", value{})}},
+		"a full kind":          {Records: records{record(filled, "4", value{})}},
+		"a body too large":     {Records: records{tooLong}},
 	} {
-		f.refusedBy(heed.ErrConflict, batches...)
-		f.expect("after a conflict "+what, []evidence.Observation{known}, c)
-		if got := f.has("after a conflict "+what, notes, "there", value{N: 1}); got.Revision != revision {
-			t.Errorf("a conflict %s left the revision %d, and it was %d", what, got.Revision, revision)
+		f.after("a commit was refused for %s", what)
+		whole := good
+		whole.Policies, whole.Retract, whole.Expect = bad.Policies, bad.Retract, bad.Expect
+		whole.Observations = slices.Concat(good.Observations, bad.Observations)
+		whole.Records = slices.Concat(good.Records, bad.Records)
+		for _, batches := range [][]store.Batch{{whole}, {bad, good}, {take, good, bad}} {
+			_ = f.refused(batches...)
+			f.expect(observations{known}, plainCell, otherCell)
+			equal(f, "the revision", f.has(notes, "there", value{N: 1}).Revision, revision)
+			f.has(cases, "of ann", value{By: "ann"})
+			f.gone(notes, "new", "once")
 		}
-		f.has("after a conflict "+what, cases, "of ann", value{By: "ann"})
-		f.gone("after a conflict "+what, notes, "new")
-		f.gone("after a conflict "+what, notes, "once")
 	}
-	if receipt := f.commit(rest); receipt.Duplicate || len(receipt.Duplicates)+len(receipt.Left) > 0 {
-		t.Errorf("after conflicts their batch is known: %+v", receipt)
-	}
-	f.expect("after the batch", []evidence.Observation{known, observation("new", c, 1)}, c)
+	receipt := f.commit(good)
+	f.check(!receipt.Duplicate && len(receipt.Duplicates)+len(receipt.Left) == 0,
+		"the batch or a part of it is known: %+v", receipt)
+	f.expect(append(observations{known}, good.Observations...), plainCell, otherCell)
 }
 
-func knownFirst(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	b := store.Batch{
-		ID: "settle", Observations: []evidence.Observation{observation("1", c, 1)},
-		Records: []store.Record{record(notes, "r", value{N: 1})},
-	}
-	first := f.commit(b)
-	again := func(what string, b store.Batch) {
-		receipts, err := f.store.Commit(ctx, b)
-		if err != nil || len(receipts) != 1 || !receipts[0].Duplicate || receipts[0].Revision != 0 {
-			t.Errorf("a batch that is delivered again, %s, gives %+v and the error %v", what, receipts, err)
-		}
-	}
-	again("though its revision is stale", b)
-	revision := f.write(over(record(notes, "r", value{N: 2}), first.Revision))
-	again("though its record has gone on", b)
-	again("with a stale expectation", store.Batch{ID: "settle", Expect: []store.Precondition{expect(notes, "r", first.Revision)}})
-	again("with what is unknown", store.Batch{ID: "settle", Retract: []string{"never seen"}})
-	again("with another policy", store.Batch{
-		ID: "settle", Policies: map[string]evidence.Policy{plain: {ByOrigin: true}}, Observations: []evidence.Observation{observation("2", c, 1)},
-	})
-	other := store.Batch{ID: "other", Records: []store.Record{record(notes, "other", value{N: 3})}}
-	receipts := f.commits(b, other)
-	if !receipts[0].Duplicate || receipts[1].Duplicate || receipts[1].Revision == 0 {
-		t.Errorf("a known batch beside a new one gives %+v", receipts)
-	}
-	f.has("beside a known batch", notes, "other", value{N: 3})
-	if got := f.has("after batches again", notes, "r", value{N: 2}); got.Revision != revision {
-		t.Errorf("a known batch raised the revision %d to %d", revision, got.Revision)
-	}
-	f.expect("after batches again", []evidence.Observation{observation("1", c, 1)}, c)
-}
-
-func expectation(t tb, s Subject) {
-	f := newFixture(t, s)
-	first := f.write(record(notes, "seen", value{N: 1}))
-	now := expect(notes, "seen", first)
-	for i := range 3 {
-		f.commit(store.Batch{Expect: []store.Precondition{now, expect(notes, "none", 0), now}, Records: []store.Record{record(notes, fmt.Sprint(i), value{})}})
-		if got := f.has("after an expectation", notes, "seen", value{N: 1}); got.Revision != first {
-			t.Errorf("an expectation changed the revision %d to %d", first, got.Revision)
-		}
-		f.gone("after an expectation", notes, "none")
-	}
-	f.commits(store.Batch{}, store.Batch{Expect: []store.Precondition{now}})
-	second := f.write(over(record(notes, "seen", value{N: 2}), first))
-	for what, wrong := range map[string]store.Precondition{
-		"an old revision": now, "none, and there is one": expect(notes, "seen", 0), "one, and there is none": expect(notes, "none", second),
-		"a later revision": expect(notes, "seen", second+1),
+func knownFirst(f *fixture) {
+	b := under(seen("1", plainCell, 1))
+	b.ID, b.Records = "settle", records{note("r", value{N: 1})}
+	first := f.commit(b).Revision
+	revision := f.write(over(first, note("r", value{N: 2})))
+	for _, again := range []store.Batch{
+		b, // whose revision is stale
+		{Expect: []store.Precondition{expect("r", first)}},
+		{Retract: []string{"never seen"}},
+		otherPolicy("2", plainCell),
 	} {
-		f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Precondition{wrong}, Records: []store.Record{record(notes, "new", value{})}})
-		f.gone("after expecting "+what, notes, "new")
+		again.ID = "settle"
+		receipt := f.commit(again)
+		f.check(receipt.Duplicate && receipt.Revision == 0, "%+v again returns %+v", again, receipt)
 	}
-	f.commit(store.Batch{Records: []store.Record{removal(notes, "seen", second)}})
-	f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Precondition{expect(notes, "seen", second)}})
-	f.commit(store.Batch{Expect: []store.Precondition{expect(notes, "seen", 0)}})
+	receipts := f.commits(b, store.Batch{ID: "other", Records: records{note("other", value{N: 3})}})
+	f.check(receipts[0].Duplicate && !receipts[1].Duplicate && receipts[1].Revision > 0,
+		"a known batch and a new one return %+v", receipts)
+	f.has(notes, "other", value{N: 3})
+	equal(f, "the revision", f.has(notes, "r", value{N: 2}).Revision, revision)
+	f.expect(b.Observations, plainCell)
 }
 
-func writtenOnce(t tb, s Subject) {
-	f := newFixture(t, s)
-	first := f.write(once(record(notes, "a", value{N: 1}, "k=1")))
-	if receipt := f.commit(store.Batch{Records: []store.Record{once(record(notes, "fresh", value{}))}}); len(receipt.Left) > 0 {
-		t.Errorf("a record written once is called left: %+v", receipt.Left)
+func expectation(f *fixture) {
+	expecting := func(all ...store.Precondition) store.Batch {
+		return store.Batch{Expect: all, Records: records{once(note("new", value{}))}}
 	}
-	receipt := f.commit(store.Batch{Records: []store.Record{once(record(notes, "a", value{N: 2}, "k=2"))}})
-	if !slices.Equal(receipt.Left, []store.Ref{ref(notes, "a")}) || receipt.Revision != 0 {
-		t.Errorf("a batch of a record that is there already gives %+v", receipt)
+	first := f.write(note("seen", value{N: 1}))
+	now := expect("seen", first)
+	for range 3 {
+		f.commits(store.Batch{}, expecting(now, expect("none", 0), now))
+		equal(f, "the revision", f.has(notes, "seen", value{N: 1}).Revision, first)
+		f.gone(notes, "none")
+		f.remove(notes, "new")
 	}
-	c := cell(plain, "i", "n")
-	receipt = f.commit(store.Batch{
-		Observations: []evidence.Observation{observation("1", c, 1)},
-		Records:      []store.Record{once(record(notes, "a", value{N: 3})), once(record(notes, "b", value{N: 4})), record(notes, "c", value{N: 5})},
-	})
-	if !slices.Equal(receipt.Left, []store.Ref{ref(notes, "a")}) || receipt.Revision == 0 {
-		t.Errorf("a batch with a record that is there already gives %+v", receipt)
+	second := f.write(over(first, note("seen", value{N: 2})))
+	for _, wrong := range []store.Precondition{
+		now, expect("seen", second+1), expect("seen", 0), expect("none", second),
+	} {
+		f.refusedBy(heed.ErrConflict, expecting(wrong))
+		f.gone(notes, "new")
 	}
-	got := f.has("written once more", notes, "a", value{N: 1})
-	if got.Revision != first || !slices.Equal(got.Keys, []string{"k=1"}) {
-		t.Errorf("writing once more changed a record of revision %d to %+v", first, got)
-	}
-	f.finds("by the keys that were left", store.Query{Kind: notes, Keys: []string{"k=2"}})
-	f.has("beside what was left", notes, "b", value{N: 4})
-	f.has("beside what was left", notes, "c", value{N: 5})
-	f.expect("beside what was left", []evidence.Observation{observation("1", c, 1)}, c)
-	f.write(over(record(notes, "a", value{N: 6}), first))
-	f.commit(store.Batch{Records: []store.Record{once(record(notes, "a", value{N: 7}))}})
-	last := f.has("written once after a change", notes, "a", value{N: 6})
-	f.commit(store.Batch{Records: []store.Record{removal(notes, "a", last.Revision)}})
-	if again := f.write(once(record(notes, "a", value{N: 8}))); again <= last.Revision {
-		t.Errorf("a record written once after its removal has the revision %d, and had %d", again, last.Revision)
-	}
-	f.has("written once after its removal", notes, "a", value{N: 8})
-	f.add(observation("a", c, 1))
-	f.expect("an observation with the id of a record", []evidence.Observation{observation("1", c, 1), observation("a", c, 1)}, c)
+	f.remove(notes, "seen")
+	f.refusedBy(heed.ErrConflict, expecting(expect("seen", second)))
+	f.commit(expecting(expect("seen", 0)))
 }
 
-func batchesInOrder(t tb, s Subject) {
-	f := newFixture(t, s)
-	c, d := cell(fading, "i", "n"), cell(plain, "i", "n")
-	f.add(observation("old", c, 1))
+func writtenOnce(f *fixture) {
+	first := f.write(once(note("a", value{N: 1}, "k=1")))
+	left := []store.Ref{ref(notes, "a")}
+	receipt := f.commit(store.Batch{Records: records{once(note("a", value{N: 2}, "k=2"))}})
+	f.check(slices.Equal(receipt.Left, left) && receipt.Revision == 0, "the receipt: %+v", receipt)
+	batch := under(seen("1", plainCell, 1))
+	batch.Records = records{
+		once(note("a", value{N: 3})), once(note("b", value{N: 4})), note("c", value{N: 5}),
+	}
+	receipt = f.commit(batch)
+	f.check(slices.Equal(receipt.Left, left) && receipt.Revision > 0, "the receipt: %+v", receipt)
+	got := f.has(notes, "a", value{N: 1})
+	f.check(got.Revision == first && slices.Equal(got.Keys, []string{"k=1"}), "it is %+v", got)
+	f.finds(by(notes, "k=2"))
+	f.has(notes, "b", value{N: 4})
+	f.has(notes, "c", value{N: 5})
+	f.expect(batch.Observations, plainCell)
+	// Nor is a later value lost.
+	f.write(over(first, note("a", value{N: 6})))
+	f.commit(store.Batch{Records: records{once(note("a", value{N: 7}))}})
+	last := f.has(notes, "a", value{N: 6}).Revision
+	// After a removal, the record is new.
+	f.remove(notes, "a")
+	again := f.write(once(note("a", value{N: 8})))
+	f.check(again > last, "revision %d follows %d", again, last)
+	f.has(notes, "a", value{N: 8})
+	equal(f, "an observation with a record's id", f.add(seen("a", plainCell, 1)).Duplicates, nil)
+}
+
+func batchesInOrder(f *fixture) {
+	f.add(seen("old", fadingCell, 1))
 	receipts := f.commits(
-		store.Batch{ID: "1", Reset: []store.Selection{{Kind: fading, Scope: "scope"}}, Records: []store.Record{record(notes, "1", value{N: 1})}},
-		store.Batch{ID: "2", Observations: []evidence.Observation{observation("new", c, 1)}}, // under no policy, as the cell was reset
-		store.Batch{ID: "2", Observations: []evidence.Observation{observation("again", c, 1)}},
-		store.Batch{ID: "new", Records: []store.Record{record(notes, "2", value{N: 2})}},
-		store.Batch{ID: "3", Observations: []evidence.Observation{observation("new", d, 1), observation("old", d, 1), observation("last", d, 1)},
-			Records: []store.Record{record(notes, "3", value{N: 3})}},
+		store.Batch{
+			ID: "1", Reset: []store.Selection{{Kind: fading, Scope: "scope"}},
+			Records: records{note("1", value{N: 1})},
+		},
+		// The second one is under no policy, because the cell was reset.
+		store.Batch{ID: "2", Observations: observations{seen("new", fadingCell, 1)}},
+		store.Batch{ID: "2", Observations: observations{seen("again", fadingCell, 1)}},
+		store.Batch{ID: "new", Records: records{note("2", value{N: 2})}},
+		store.Batch{
+			ID: "3", Records: records{note("3", value{N: 3})},
+			Observations: observations{
+				seen("new", plainCell, 1), seen("old", plainCell, 1), seen("last", plainCell, 1),
+			},
+		},
 		store.Batch{},
 	)
-	for i, want := range []bool{false, false, true, true, false, false} {
-		if receipts[i].Duplicate != want {
-			t.Errorf("batch %d of a commit is a duplicate: %v, want %v", i, receipts[i].Duplicate, want)
-		}
-	}
-	slices.Sort(receipts[4].Duplicates)
-	if !slices.Equal(receipts[4].Duplicates, []string{"new", "old"}) {
-		t.Errorf("of a commit's last batch the duplicates are %q, want those before and in the commit", receipts[4].Duplicates)
-	}
-	f.has("of the first batch", notes, "1", value{N: 1})
-	f.gone("of a duplicate batch", notes, "2")
-	f.has("of the last batch", notes, "3", value{N: 3})
-	f.setTime(start.Add(halfLife))
-	for _, c := range []evidence.Cell{c, d} {
-		if got := f.sums(c).Mass; got != 1 {
-			t.Errorf("after a commit of several batches %v counts %v, want 1", c, got)
-		}
-	}
-	f.setTime(start)
-	// A batch that can't be applied takes the ones before it with it.
-	err := f.refused(
-		store.Batch{ID: "x", Observations: []evidence.Observation{observation("x", cell(plain, "x", ""), 1)}, Records: []store.Record{record(notes, "x", value{})}},
-		store.Batch{Policies: map[string]evidence.Policy{plain: {ByOrigin: true}}, Observations: []evidence.Observation{observation("y", cell(plain, "x", ""), 1)}},
-	)
-	if conflict := (*heed.SettingsError)(nil); !errors.As(err, &conflict) {
-		t.Errorf("a batch with another policy than the batch before it is refused with %v", err)
-	}
-	f.gone("after a refused commit", notes, "x")
-	f.expect("after a refused commit", nil, cell(plain, "x", ""))
-	if receipt := f.commit(store.Batch{ID: "x"}); receipt.Duplicate {
-		t.Errorf("a refused commit made its first batch known")
-	}
-	if receipts, err := f.store.Commit(ctx); err != nil || len(receipts) != 0 {
-		t.Errorf("Commit of no batch: %v, %v", receipts, err)
-	}
+	known := repeat(len(receipts), func(i int) bool { return receipts[i].Duplicate })
+	equal(f, "the batches that are known", known, []bool{false, false, true, true, false, false})
+	ids := slices.Sorted(slices.Values(receipts[4].Duplicates))
+	equal(f, "the ids that are known", ids, []string{"new", "old"})
+	f.has(notes, "1", value{N: 1})
+	f.gone(notes, "2")
+	f.has(notes, "3", value{N: 3})
+	f.setTime(halfLife)
+	equal(f, "the sum of one", f.sums(fadingCell).Mass, 1)
+	equal(f, "the sum of the other", f.sums(plainCell).Mass, 1)
+	receipts, err := f.store.Commit(ctx)
+	f.check(err == nil && len(receipts) == 0, "Commit of no batch: %v, %v", receipts, err)
 }
 
-func invalidCommit(t tb, s Subject) {
-	f := newFixture(t, s)
-	good := record(notes, "good", value{})
-	revision := f.write(record(notes, "there", value{N: 1}))
-	spoilt := func(spoil func(*store.Record)) []store.Batch {
-		r := record(notes, "bad", value{})
-		spoil(&r)
-		return []store.Batch{{Records: []store.Record{good, r}}}
+func invalidCommit(f *fixture) {
+	good := store.Batch{Records: records{note("good", value{})}}
+	beside := func(r store.Record) []store.Batch {
+		return []store.Batch{{Records: records{note("good", value{}), r}}}
 	}
+	keyed := func(keys ...string) []store.Batch { return beside(note("bad", value{}, keys...)) }
 	for field, batches := range map[string][]store.Batch{
-		"Records[1].Kind":          spoilt(func(r *store.Record) { r.Kind = "" }),
-		"Records[1].ID":            spoilt(func(r *store.Record) { r.ID = strings.Repeat("x", evidence.MaxText+1) }),
-		"Records[1].At":            spoilt(func(r *store.Record) { r.At = time.Time{} }),
-		"Records[1].Keys[1]":       spoilt(func(r *store.Record) { r.Keys = []string{"a", ""} }),
-		"Records[1].Keys[0]":       spoilt(func(r *store.Record) { r.Keys = []string{strings.Repeat("k", store.MaxKey+1)} }),
-		"Records[1].Keys":          spoilt(func(r *store.Record) { r.Keys = make([]string, store.MaxKeys+1) }),
-		"Records[1].Revision":      spoilt(func(r *store.Record) { r.Body = store.Body{} }),
-		"Batches[1].Records[0].ID": {{Records: []store.Record{good}}, {Records: []store.Record{good}}},
-		"Batches[1].Observations":  {{Records: []store.Record{good}}, {Forget: []string{"ann"}}},
-		"Expect[0]":                {{Records: []store.Record{good}}, {Expect: []store.Precondition{expect(notes, "good", 0)}}},
-		"Expect[0].ID":             {{Records: []store.Record{good}, Expect: []store.Precondition{{Ref: ref(notes, "a\x00b")}}}},
-		"Forget[0]":                {{Records: []store.Record{good}, Forget: []string{""}}},
-		"Withdraw[0]":              {{Records: []store.Record{good}, Withdraw: []string{"\xff"}}},
-		"ID":                       {{ID: "\x00", Records: []store.Record{good}}},
+		"Records[1].Kind":          beside(record("", "bad", value{})),
+		"Records[1].ID":            beside(note(strings.Repeat("x", evidence.MaxText+1), value{})),
+		"Records[1].At":            beside(store.Record{Ref: ref(notes, "bad"), Body: store.Of(1)}),
+		"Records[1].Keys[1]":       keyed("a", ""),
+		"Records[1].Keys[0]":       keyed(strings.Repeat("k", store.MaxKey+1)),
+		"Records[1].Keys":          keyed(make([]string, store.MaxKeys+1)...),
+		"Records[1].Revision":      beside(removal(notes, "bad", 0)),
+		"Batches[1].Records[0].ID": {good, good},
+		"Batches[1].Observations":  {good, {Forget: []string{"ann"}}},
+		"Expect[0]":                {good, {Expect: []store.Precondition{expect("good", 0)}}},
+		"Expect[0].ID":             {{Expect: []store.Precondition{expect("a\x00b", 0)}}},
+		"Forget[0]":                {{Forget: []string{""}}},
+		"Withdraw[0]":              {{Withdraw: []string{"\xff"}}},
+		"ID":                       {{ID: "\x00"}},
 	} {
 		err := f.refused(batches...)
-		if fault := (*heed.InputError)(nil); !errors.As(err, &fault) || fault.Field != field {
-			t.Errorf("a fault of %s is refused with %q", field, err)
-		}
-		f.gone("after a fault of "+field, notes, "good")
+		f.check(faultOf(err) == field, "a fault of %s is refused with %q", field, err)
+		f.gone(notes, "good")
 	}
-	f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{removal(notes, "there", revision+1)}})
-	f.has("after faults", notes, "there", value{N: 1})
 }
 
-func tooLarge(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	text := func(size int) []byte { return []byte(`{"text":"` + strings.Repeat("x", size-11) + `"}`) }
+// textOf returns a body of a number of bytes.
+func textOf(size int) store.Body {
+	return store.Raw([]byte(`{"text":"` + strings.Repeat("x", size-11) + `"}`))
+}
+
+func tooLarge(f *fixture) {
 	large := func(body store.Body) store.Batch {
-		return store.Batch{
-			Observations: []evidence.Observation{observation("1", c, 1)},
-			Records: []store.Record{record(notes, "small", value{}), {
-				Ref: ref(notes, "large"), At: start, Body: body,
-			}},
-		}
+		return store.Batch{Records: records{{Ref: ref(notes, "large"), At: start, Body: body}}}
 	}
 	for what, batch := range map[string]store.Batch{
-		"a body": large(store.Raw(text(store.MaxBody + 1))),
-		"many changes": {
-			Records: []store.Record{record(notes, "small", value{})},
-			Retract: make([]string, store.MaxChanges),
-		},
+		"a body":  large(textOf(store.MaxBody + 1)),
+		"changes": {Retract: make([]string, store.MaxChanges+1)},
 	} {
-		if size := (*heed.SizeError)(nil); !errors.As(f.refused(batch), &size) ||
-			size.Size != size.Most+1 {
-			t.Errorf("%s of one more than the most is not refused by its size: %v",
-				what, f.refused(batch))
-		}
-		f.gone("after "+what+" was refused", notes, "small")
-		f.expect("after "+what+" was refused", nil, c)
+		var size *heed.SizeError
+		err := f.refused(batch)
+		f.check(errors.As(err, &size) && size.Size == size.Most+1, "too many %s: %v", what, err)
 	}
 	// A store that keeps values as they are need not know how long they are as JSON.
 	whole := value{Text: strings.Repeat("x", store.MaxBody)}
 	if _, err := f.store.Commit(ctx, large(store.Of(whole))); err == nil {
-		f.has("a large value", notes, "large", whole)
-		f.remove(notes, "large", f.get(notes, "large").Revision)
-		f.remove(notes, "small", f.get(notes, "small").Revision)
-	} else if size := (*heed.SizeError)(nil); !errors.As(err, &size) {
-		t.Errorf("a large value is refused with %v", err)
+		f.has(notes, "large", whole)
+		f.remove(notes, "large")
 	} else {
-		f.gone("after a large value was refused", notes, "small")
+		f.check(errors.As(err, new(*heed.SizeError)), "a large value: %v", err)
+		f.gone(notes, "large")
 	}
-	most := text(store.MaxBody)
-	f.commit(large(store.Raw(most)))
-	if got, err := f.get(notes, "large").Body.JSON(); err != nil || !bytes.Equal(got, most) {
-		t.Errorf("a body of the most bytes is read back with %d of %d bytes (error %v)",
-			len(got), len(most), err)
-	}
+	f.commit(large(textOf(store.MaxBody)))
+	got, err := f.get(notes, "large").Body.JSON()
+	want, _ := textOf(store.MaxBody).JSON() // which is there already
+	f.check(err == nil && bytes.Equal(got, want), "%d of %d bytes: %v", len(got), len(want), err)
 }
 
-func declared(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	for _, r := range []store.Record{record("suite.undeclared", "r", value{}), once(record("suite.undeclared", "r", value{}))} {
-		err := f.refused(store.Batch{Observations: []evidence.Observation{observation("1", c, 1)}, Records: []store.Record{record(notes, "r", value{}), r}})
-		if fault := (*heed.InputError)(nil); !errors.As(err, &fault) {
-			t.Errorf("a record of an undeclared kind is refused with %q, which is no InputError", err)
-		}
+func declared(f *fixture) {
+	stranger := record("suite.undeclared", "r", value{})
+	for _, r := range []store.Record{stranger, once(stranger)} {
+		err := f.refused(store.Batch{Records: records{note("r", value{}), r}})
+		f.check(faultOf(err) != "", "an undeclared kind: %v, want an InputError", err)
 	}
-	f.gone("after an undeclared kind", notes, "r")
-	f.expect("after an undeclared kind", nil, c)
-	f.write(record(notes, "a", value{N: 1}))
-	kind := store.Kind{Name: "suite.late", Limits: store.Limits{Most: 2}}
+	f.gone(notes, "r")
+	f.write(note("a", value{N: 1}))
+	const late = "suite.late"
+	kind := store.Kind{Name: late, Limits: store.Limits{Most: 2}}
 	f.declare(kind, kind)
-	f.declare(slices.Concat(kinds, []store.Kind{kind})...)
-	f.write(record("suite.late", "r", value{N: 2}))
-	f.has("after declaring it again", notes, "a", value{N: 1})
-	f.has("declared later", "suite.late", "r", value{N: 2})
-	for _, wrong := range []store.Kind{{}, {Name: "a\x00"}, {Name: "k", Limits: store.Limits{For: -1}}, {Name: "k", Limits: store.Limits{Most: -1}}, {Name: "k", Caused: []string{"a..b"}}} {
+	f.declare(append(slices.Clone(kinds), kind)...)
+	f.write(record(late, "r", value{N: 2}))
+	f.has(notes, "a", value{N: 1})
+	f.has(late, "r", value{N: 2})
+	for _, wrong := range []store.Kind{
+		{}, {Name: "a\x00"}, {Name: "k", Limits: store.Limits{For: -1}},
+		{Name: "k", Limits: store.Limits{Most: -1}}, {Name: "k", Caused: []string{"a..b"}},
+	} {
 		err := f.store.Declare(ctx, store.Kind{Name: "suite.never"}, wrong)
-		if fault := (*heed.InputError)(nil); !errors.As(err, &fault) {
-			t.Errorf("a kind that is not valid is refused with %v", err)
-		}
+		f.check(faultOf(err) != "", "kind %+v: %v, want an InputError", wrong, err)
 	}
 	// Paths of several declarations add up.
-	f.declare(store.Kind{Name: "suite.late", Caused: []string{"of"}})
-	f.declare(store.Kind{Name: "suite.late", Decided: []string{"by"}})
-	f.write(record("suite.late", "named", value{Of: "ann", By: "ann"}, store.PersonKey("ann")))
+	f.declare(store.Kind{Name: late, Caused: []string{"of"}})
+	f.declare(store.Kind{Name: late, Decided: []string{"by"}})
+	f.write(record(late, "named", value{Of: "ann", By: "ann"}, store.PersonKey("ann")))
 	f.commit(store.Batch{Forget: []string{"ann"}})
-	if got := f.decode(f.get("suite.late", "named")); got.Of == "ann" || got.By == "ann" {
-		t.Errorf("with paths of two declarations a forgotten person is in %+v", got)
-	}
+	v := f.decode(f.get(late, "named"))
+	f.check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
 }
 
-func timesKept(t tb, s Subject) {
-	f := newFixture(t, s)
+func timesKept(f *fixture) {
 	zone := time.FixedZone("somewhere", 5*3600+1800)
 	for i, at := range []time.Time{
-		start, start.In(zone), start.Add(999 * time.Nanosecond), time.Unix(0, 0), time.Unix(0, 1000), time.Date(1999, 12, 31, 23, 59, 59, 999999999, zone),
+		start, start.In(zone), start.Add(999 * time.Nanosecond), time.Unix(0, 0), time.Unix(0, 1000),
+		time.Date(1999, 12, 31, 23, 59, 59, 999999999, zone),
 		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	} {
 		id := fmt.Sprint(i)
 		f.write(store.Record{Ref: ref(notes, id), At: at, Body: store.Of(value{})})
-		want := at.UTC().Truncate(time.Microsecond)
-		if got := f.get(notes, id).At; got != want && want.Unix() != 0 {
-			t.Errorf("a record of %v is of %v, want %v", at, got, want)
-		} else if got.Sub(want).Abs() > time.Microsecond { // the epoch itself may be the microsecond after it
-			t.Errorf("a record of %v is of %v", at, got)
-		}
+		got, want := f.get(notes, id).At, at.UTC().Truncate(time.Microsecond)
+		// The epoch may be the microsecond after it.
+		f.check(got == want || want.Unix() == 0 && got.Sub(want).Abs() <= time.Microsecond,
+			"a record of %v is of %v, want %v", at, got, want)
 	}
-	f.finds("newest first", store.Query{Kind: notes}, "6", "2", "1", "0", "5", "4", "3")
+	f.finds(by(notes), "6", "2", "1", "0", "5", "4", "3")
 }
 
-// textsApart writes records, keys and persons with texts that look alike or mean something to databases.
-func textsApart(t tb, s Subject) {
-	f := newFixture(t, s)
-	texts := []string{
-		"a", "A", "a ", " a", "ä", "a\u0308", "a:b", "a|b", "a/b", "a'b", `a"b`, `a\b`, "a\nb", "%", "_", "a%", "',$1);--", "名前", "🙂", "\ufeffa",
-		"null", "0", "a=b", strings.Repeat("x", evidence.MaxText), strings.Repeat("x", evidence.MaxText-1) + "y",
-	}
-	var records []store.Record
+// textsApart writes records, keys and kinds with texts that look alike or mean something to
+// databases.
+func textsApart(f *fixture) {
+	texts := append(slices.Clone(lookalikes), strings.Repeat("x", evidence.MaxText),
+		strings.Repeat("x", evidence.MaxText-1)+"y")
+	kindOf := func(text string) string { return "suite." + text[:min(len(text), 1000)] }
+	var written records
 	for i, text := range texts {
-		records = append(records, record(notes, text, value{Text: text, N: int64(i)}, store.Key("k", text), store.Key("all", "")))
-		kind := "suite." + text[:min(len(text), 1000)]
-		if !slices.ContainsFunc(records, func(r store.Record) bool { return r.Kind == kind }) {
+		v := value{Text: text, N: int64(i)}
+		written = append(written, note(text, v, store.Key("k", text), store.Key("all", "")))
+		if kind := kindOf(text); i < len(texts)-1 { // the last two have one kind
 			f.declare(store.Kind{Name: kind})
-			records = append(records, record(kind, "same", value{Text: kind}))
+			written = append(written, record(kind, "same", value{Text: kind}))
 		}
 	}
-	f.write(records...)
-	for _, r := range records {
-		want, _ := store.Decode[value](r.Body)
-		f.has("of many texts", r.Kind, r.ID, want)
+	f.write(written...)
+	for _, r := range written {
+		f.has(r.Kind, r.ID, f.decode(r))
 	}
 	for _, text := range texts {
-		f.finds("by a key of many", store.Query{Kind: notes, Keys: []string{store.Key("k", text)}}, text)
-		f.finds("by two keys of many", store.Query{Kind: notes, Keys: []string{store.Key("all", ""), store.Key("k", text)}}, text)
-		f.finds("of a kind of many", store.Query{Kind: "suite." + text[:min(len(text), 1000)]}, "same")
+		key := store.Key("k", text)
+		f.finds(by(notes, key), text)
+		f.finds(by(notes, store.Key("all", ""), key), text)
+		f.finds(by(kindOf(text)), "same")
 	}
-	f.finds("all", store.Query{Kind: notes, Oldest: true, Keys: []string{"all="}}, texts...)
+	f.both(by(notes, "all="), texts...)
 	long := strings.Repeat("k", store.MaxKey)
-	f.write(record(notes, "long keys", value{}, long, long[:store.MaxKey-1]+"l"))
-	f.finds("by a long key", store.Query{Kind: notes, Keys: []string{long}}, "long keys")
-	f.finds("by no such key", store.Query{Kind: notes, Keys: []string{long[:store.MaxKey-1]}})
-	many := make([]string, store.MaxKeys)
-	for i := range many {
-		many[i] = fmt.Sprint("many=", i)
-	}
-	f.write(record(notes, "many keys", value{}, many...))
-	f.finds("by many keys", store.Query{Kind: notes, Keys: many}, "many keys")
-	f.write(record(notes, "the same key twice", value{}, "twice=1", "twice=1"))
-	f.finds("by a key given twice", store.Query{Kind: notes, Keys: []string{"twice=1", "twice=1"}}, "the same key twice")
+	f.write(note("long keys", value{}, long, long[1:]+"l"))
+	f.finds(by(notes, long), "long keys")
+	f.finds(by(notes, long[1:]))
+	many := repeat(store.MaxKeys, func(i int) string { return fmt.Sprint("many=", i) })
+	f.write(note("many keys", value{}, many...))
+	f.finds(by(notes, many...), "many keys")
+	f.write(note("the same key twice", value{}, "twice=1", "twice=1"))
+	f.finds(by(notes, "twice=1", "twice=1"), "the same key twice")
 }
 
-func copied(t tb, s Subject) {
-	f := newFixture(t, s)
-	c := cell(plain, "i", "n")
-	b := store.Batch{
-		Policies:     map[string]evidence.Policy{plain: {}},
-		Observations: []evidence.Observation{observation("1", c, 1)},
-		Records:      []store.Record{record(notes, "r", value{N: 1}, "k=1", "k=2")},
-	}
-	f.commit(b)
-	b.Records[0].Keys[0], b.Records[0].ID = "spoilt", "spoilt"
-	b.Observations[0] = observation("spoilt", cell(plain, "spoilt", ""), 0)
-	b.Policies[plain] = evidence.Policy{ByOrigin: true}
-	cased := store.Kind{Name: "suite.spoilt", Caused: []string{"of"}}
-	f.declare(cased)
-	cased.Caused[0] = "spoilt"
-	f.write(record("suite.spoilt", "r", value{Of: "ann"}, store.PersonKey("ann")))
+// copied changes what went in and what came out, and looks at what the store has.
+func copied(f *fixture) {
+	batch := under(seen("1", plainCell, 1))
+	batch.Policies = map[string]evidence.Policy{plain: {}}
+	batch.Records = records{note("r", value{N: 1}, "k=1", "k=2")}
+	f.commit(batch)
+	batch.Records[0].Keys[0], batch.Records[0].ID = "spoilt", "spoilt"
+	batch.Observations[0] = seen("spoilt", cell(plain, "spoilt", ""), 0)
+	batch.Policies[plain] = evidence.Policy{ByOrigin: true}
+	kind := store.Kind{Name: "suite.spoilt", Caused: []string{"of"}}
+	f.declare(kind)
+	kind.Caused[0] = "spoilt"
+	f.write(record(kind.Name, "r", value{Of: "ann"}, store.PersonKey("ann")))
 	for range 2 {
-		r := f.has("after spoiling what went in and out", notes, "r", value{N: 1})
-		if !slices.Equal(r.Keys, []string{"k=1", "k=2"}) {
-			t.Fatalf("keys that went in or came out are shared: %q", r.Keys)
-		}
+		r := f.has(notes, "r", value{N: 1})
+		equal(f, "the keys", r.Keys, []string{"k=1", "k=2"})
 		r.Keys[0] = "spoilt"
-		for r := range f.find(store.Query{Kind: notes}) {
+		for _, r := range f.find(by(notes)) {
 			r.Keys[1] = "spoilt"
 		}
-		f.finds("by the keys that it was written with", store.Query{Kind: notes, Keys: []string{"k=1", "k=2"}}, "r")
+		f.finds(by(notes, "k=1", "k=2"), "r")
 	}
-	if got := all(f, f.store.History(ctx, c)); len(got) != 1 || got[0].ID != "1" {
-		t.Errorf("observations that went in are shared: %+v", got)
-	}
-	f.add(observation("2", c, 1))
+	equal(f, "the history", f.history(plainCell), observations{seen("1", plainCell, 1)})
+	f.add(seen("2", plainCell, 1))
 	f.commit(store.Batch{Forget: []string{"ann"}})
-	if got := f.decode(f.get("suite.spoilt", "r")); got.Of != "" {
-		t.Errorf("paths that were declared are shared")
-	}
+	equal(f, "the person forgotten", f.decode(f.get(kind.Name, "r")).Of, "")
 }

@@ -1,4 +1,5 @@
-// Package storetest is the contract of [store.Store] in executable form. Run it from a test of your store:
+// Package storetest is the contract of [store.Store] in executable form. Run it from a test of your
+// store:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, storetest.Subject{
@@ -8,7 +9,11 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the contract says.
+// It needs nothing but the standard library. Later versions of the suite may test more of what the
+// contract says.
+//
+// The contract is a list of rules, a sentence each. A rule is a function that acts on a store and
+// checks what the store returns. The fixture has the verbs for it.
 package storetest
 
 import (
@@ -22,8 +27,8 @@ import (
 
 // A Subject makes the stores that the suite judges. Each rule has a store of its own.
 type Subject struct {
-	// New returns a fresh, empty store. It keeps ids and history for at least an hour, and at least 100 observations of a
-	// cell.
+	// New returns a fresh, empty store. It keeps ids and history for at least an hour, and at least
+	// 100 observations of a cell.
 	New func(Options) (store.Store, error)
 	// Reopen closes a store and opens again what it has kept. nil means that the store keeps nothing.
 	Reopen func(store.Store, Options) (store.Store, error)
@@ -40,109 +45,132 @@ type Options struct {
 
 // Run runs the suite, a subtest a rule.
 func Run(t *testing.T, s Subject) {
-	conformance.Run(t, slices.Concat(evidenceRules, recordRules, stepRules), s)
+	conformance.Run(t, rulesFor(s), s)
 	if s.Reopen == nil {
-		t.Run(reopenRules[0].Name, func(t *testing.T) { t.Skip("the store keeps nothing") })
-		return
+		t.Run(reopening.name, func(t *testing.T) { t.Skip("the store keeps nothing") })
 	}
-	conformance.Run(t, reopenRules, s)
 }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
-func Check(s Subject) error {
-	rules := slices.Concat(evidenceRules, recordRules, stepRules)
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
+// of its rule.
+func Check(s Subject) error { return conformance.Check(rulesFor(s), s) }
+
+// rulesFor returns the rules that a subject can be judged by.
+func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
+	judged := rules
 	if s.Reopen != nil {
-		rules = append(rules, reopenRules...)
+		judged = append(slices.Clone(rules), reopening)
 	}
-	return conformance.Check(rules, s)
+	for _, r := range judged {
+		all = append(all, conformance.Rule[Subject]{
+			Name: r.name, Check: func(t tb, s Subject) { r.check(newFixture(t, s, nil)) },
+		})
+	}
+	return all
 }
 
-type (
-	tb   = conformance.TB
-	rule = conformance.Rule[Subject]
-)
+type tb = conformance.TB
 
-var evidenceRules = []rule{
-	{Name: "an observation is read back as a tally", Check: readsBack},
-	{Name: "an observation of weight 0 is no evidence", Check: weightZero},
-	{Name: "shares of an event add up to one observation", Check: shares},
-	{Name: "an id counts once", Check: idOnce},
-	{Name: "an id counts once across concurrent callers", Check: idOnceConcurrently},
-	{Name: "an id may tell of several cells", Check: idOfSeveralCells},
-	{Name: "a batch with an id counts once", Check: batchOnce},
-	{Name: "a refused batch changes nothing", Check: allOrNothing},
-	{Name: "input that is not valid is refused with its field", Check: invalidInput},
-	{Name: "the future is refused", Check: futureRefused},
-	{Name: "sums do not depend on order or batches", Check: anyOrder},
-	{Name: "late evidence counts with its age", Check: lateEvidence},
-	{Name: "a clock that goes back changes nothing", Check: clockBack},
-	{Name: "concurrent sums are exact", Check: concurrentSums},
-	{Name: "cells are kept apart", Check: cellsApart},
-	{Name: "parts are read in order", Check: partsInOrder},
-	{Name: "a receipt has the parts that a read would have", Check: partsInReceipt},
-	{Name: "a policy is kept until reset or rebuilt", Check: policyKept},
-	{Name: "a rebuild counts the history anew", Check: rebuildCounts},
-	{Name: "a restart leaves out what was before", Check: restartLeavesOut},
-	{Name: "a restart only moves forward", Check: restartForward},
-	{Name: "to retract is never to have seen", Check: retractNeverSeen},
-	{Name: "to retract is never to have seen, beside many others", Check: retractBesideMany},
-	{Name: "to retract what is unknown is ErrNotFound", Check: retractUnknown},
-	{Name: "to retract what is forgotten changes nothing", Check: retractForgotten},
-	{Name: "to retract what no longer counts needs no history", Check: retractUncounted},
-	{Name: "to withdraw takes back what can be, and tells the rest", Check: withdraws},
-	{Name: "to expunge is never to have seen", Check: expungeNeverSeen},
-	{Name: "a reset forgets what it selects", Check: resetSelects},
-	{Name: "history is newest first and without what was taken back", Check: historyNewestFirst},
-	{Name: "list shows one kind and scope in order", Check: listInOrder},
-	{Name: "a list may be a sample, by no order", Check: listSample},
-	{Name: "scopes are those with evidence, in order", Check: scopesInOrder},
+// A rule is a sentence of the contract, and its check with a fixture that has a fresh store.
+type rule struct {
+	name  string
+	check func(*fixture)
 }
 
-var recordRules = []rule{
-	{Name: "a record is read back as it was written", Check: recordReadBack},
-	{Name: "records are read in the order asked, and before parts", Check: readInOrder},
-	{Name: "a record is written over the revision that was read", Check: revisionHolds},
-	{Name: "a revision never comes again", Check: revisionNever},
-	{Name: "a conflict leaves nothing", Check: conflictLeaves},
-	{Name: "a known batch is left out before revisions are checked", Check: knownFirst},
-	{Name: "an expectation holds and changes nothing", Check: expectation},
-	{Name: "a record written once stays as it is", Check: writtenOnce},
-	{Name: "batches are applied in order, all or none", Check: batchesInOrder},
-	{Name: "a commit that is not valid is refused", Check: invalidCommit},
-	{Name: "a commit that is too large is refused", Check: tooLarge},
-	{Name: "a kind must be declared", Check: declared},
-	{Name: "records come by time, and of one moment by first writing", Check: findOrder},
-	{Name: "a rewritten record keeps its place among its moment", Check: findRewritten},
-	{Name: "a query selects by keys and time", Check: findSelects},
-	{Name: "a query for what no record can be is refused", Check: findInvalid},
-	{Name: "pages lose and double nothing", Check: findPages},
-	{Name: "a loop may end early and call the store", Check: loopsAreFree},
-	{Name: "a long loop sees all that was there", Check: longLoop},
-	{Name: "times are kept in microseconds and UTC", Check: timesKept},
-	{Name: "texts of any kind are kept apart", Check: textsApart},
-	{Name: "what goes in and out is copied", Check: copied},
-	{Name: "of concurrent writers of a record none is lost", Check: writersConcurrent},
-	{Name: "of concurrent writers over one revision one wins", Check: oneWins},
-	{Name: "expectations hold against concurrent writers", Check: expectConcurrent},
-	{Name: "records that are added concurrently are all there", Check: addersConcurrent},
-	{Name: "parts are not older than the records read with them", Check: readConsistent},
-	{Name: "a read finds what queries select", Check: readFinds},
-	{Name: "every change raises the version of its kind", Check: versionRaised},
-	{Name: "a version is not newer than what is read with it", Check: versionConsistent},
-	{Name: "only kinds that say so have a version", Check: versionDeclared},
-	{Name: "records live as long as their kind says", Check: limitFor},
-	{Name: "the oldest records make room", Check: limitMost},
-	{Name: "a kind that refuses more is full", Check: limitRefuse},
-	{Name: "limits of the store win over declared ones", Check: limitsWin},
-	{Name: "a sweep goes by the earlier clock", Check: sweepClocks},
-	{Name: "a forgotten person's evidence is gone", Check: forgetEvidence},
-	{Name: "a forgotten person's name is in no record", Check: forgetRecords},
-	{Name: "forgetting compares names exactly", Check: forgetCase},
-	{Name: "forgetting removes whole records of kinds that say so", Check: forgetWhole},
-	{Name: "people are told apart by their pseudonyms", Check: forgetSeveral},
-	{Name: "forgetting raises revisions of what it changes", Check: forgetRevisions},
-	{Name: "forgetting takes all or nothing", Check: forgetRefused},
-	{Name: "a context that is done changes nothing", Check: contextDone},
-}
+var reopening = rule{"a store that is opened again has all it had", reopened}
 
-var reopenRules = []rule{{Name: "a store that is opened again has all it had", Check: reopened}}
+// rules is the contract.
+var rules = []rule{
+	// Evidence
+	{"an observation is read back as a tally", readsBack},
+	{"an observation of weight 0 is no evidence", weightZero},
+	{"shares of an event add up to one observation", shares},
+	{"an id counts once", idOnce},
+	{"an id counts once across concurrent callers", idOnceConcurrently},
+	{"an id may tell of several cells", idOfSeveralCells},
+	{"a batch with an id counts once", batchOnce},
+	{"input that is not valid is refused with its field", invalidInput},
+	{"the future is refused", futureRefused},
+	{"sums do not depend on order, batches or delay", anyOrder},
+	{"a clock that goes back changes nothing", clockBack},
+	{"concurrent sums are exact", concurrentSums},
+	{"cells are kept apart", cellsApart},
+	{"parts are read in order", partsInOrder},
+	{"a receipt has the parts that a read would have", partsInReceipt},
+	{"history is newest first and without what was taken back", historyNewestFirst},
+	{"list shows one kind and scope in order", listInOrder},
+	{"a list may be a sample, by no order", listSample},
+	{"scopes are those with evidence, in order", scopesInOrder},
+
+	// What takes evidence away, or begins it again
+	{"a policy is kept until reset or rebuilt", policyKept},
+	{"a rebuild counts the history anew", rebuildCounts},
+	{"a restart leaves out what was before", restartLeavesOut},
+	{"a restart only moves forward", restartForward},
+	{"to retract is never to have seen", retractNeverSeen},
+	{"to retract is never to have seen, beside many others", retractBesideMany},
+	{"to retract what is unknown is ErrNotFound", retractUnknown},
+	{"to retract what is forgotten changes nothing", retractForgotten},
+	{"to retract what no longer counts needs no history", retractUncounted},
+	{"to withdraw takes back what can be, and tells the rest", withdraws},
+	{"to expunge is never to have seen", expungeNeverSeen},
+	{"a reset forgets what it selects", resetSelects},
+
+	// Records
+	{"a record is read back as it was written", recordReadBack},
+	{"records are read in the order asked, and before parts", readInOrder},
+	{"a read finds what queries select", readFinds},
+	{"a record is written over the revision that was read", revisionHolds},
+	{"a revision never comes again", revisionNever},
+	{"a refused commit changes nothing", refusedLeavesNothing},
+	{"a known batch is left out before revisions are checked", knownFirst},
+	{"an expectation holds and changes nothing", expectation},
+	{"a record written once stays as it is", writtenOnce},
+	{"batches are applied in order", batchesInOrder},
+	{"a commit that is not valid is refused", invalidCommit},
+	{"a commit that is too large is refused", tooLarge},
+	{"a kind must be declared", declared},
+	{"times are kept in microseconds and UTC", timesKept},
+	{"texts of any kind are kept apart", textsApart},
+	{"what goes in and out is copied", copied},
+
+	// Queries
+	{"records come by time, and of one moment by first writing", findOrder},
+	{"a rewritten record keeps its place among its moment", findRewritten},
+	{"a query selects by keys and time", findSelects},
+	{"a query for what no record can be is refused", findInvalid},
+	{"pages lose and double nothing", findPages},
+	{"a loop may end early and call the store", loopsAreFree},
+	{"a long loop sees all that was there", longLoop},
+
+	// Callers at the same time, and several handles of a store
+	{"of concurrent steps on a record none is lost", stepsConcurrent},
+	{"of concurrent writers over one revision one wins", oneWins},
+	{"expectations hold against concurrent writers", expectConcurrent},
+	{"records that are added concurrently are all there", addersConcurrent},
+	{"parts are not older than the records read with them", readConsistent},
+	{"what one handle writes, each handle reads and finds", handlesAgree},
+
+	// What kinds declare
+	{"every change raises the version of its kind", versionRaised},
+	{"a version is not newer than what is read with it", versionConsistent},
+	{"only kinds that say so have a version", versionDeclared},
+
+	{"records live as long as their kind says", limitFor},
+	{"the oldest records make room", limitMost},
+	{"a kind that refuses more is full", limitRefuse},
+	{"limits of the store win over declared ones", limitsWin},
+	{"a later declaration wins, and one without limits changes nothing", limitsDeclared},
+	{"a sweep goes by the earlier clock", sweepClocks},
+
+	// People who are forgotten
+	{"a forgotten person's evidence is gone", forgetEvidence},
+	{"a forgotten person's name is in no record", forgetRecords},
+	{"forgetting compares names exactly", forgetCase},
+	{"forgetting removes whole records of kinds that say so", forgetWhole},
+	{"people are told apart by their pseudonyms", forgetSeveral},
+	{"forgetting raises revisions of what it changes", forgetRevisions},
+	{"forgetting takes all or nothing", forgetRefused},
+
+	{"a context that is done changes nothing", contextDone},
+}

@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// noteView is the typed view of notes. A value's Text is its id.
+var noteView = store.View[value]{
+	Kind:  store.Kind{Name: notes},
+	Place: func(v value) (id string, at time.Time, keys []string) { return v.Text, start, nil },
+}
+
+// count is a step that adds 1 to the number of a record, and an observation.
+func count(st store.Store, record, observation string) error {
+	return store.Do(ctx, st, func(tx *store.Tx) error {
+		row, err := noteView.In(tx, record)
+		if err != nil {
+			return err
+		}
+		runtime.Gosched() // so that others have read the same, on one processor, too
+		noteView.Put(tx, value{Text: record, N: row.Value.N + 1}, row.Revision)
+		tx.Observe(seen(observation, plainCell, 1))
+		return nil
+	})
+}
+
+// number returns the number of observations in parts.
+func number(parts []evidence.Part) (n uint64) {
+	for _, part := range parts {
+		n += part.Tally.N()
+	}
+	return n
+}
+
+// stepsConcurrent counts in two records by steps of many callers, on each handle of the store.
+func stepsConcurrent(f *fixture) {
+	const callers, each = 8, 16
+	handles := f.handles()
+	f.parallel(callers, each, func(caller, i int) error {
+		st := handles[(caller+i/2)%len(handles)]
+		return count(st, fmt.Sprint("counter", i%2), fmt.Sprintf("%d-%d", caller, i))
+	})
+	for _, f.store = range handles {
+		for _, id := range []string{"counter0", "counter1"} {
+			f.has(notes, id, value{Text: id, N: callers * each / 2})
+		}
+		refs := []store.Ref{ref(notes, "counter0")} // with a record, no cache may answer
+		parts := f.snapshot([]evidence.Cell{plainCell}, refs).Parts
+		equal(f, "the number of observations", number(parts), callers*each)
+	}
+}
+
+// race has callers commit a batch each at once, on each handle, and returns how many succeeded. The
+// others must conflict.
+func (f *fixture) race(handles []store.Store, callers int, batch func(caller int) store.Batch) int {
+	f.Helper()
+	var won atomic.Int64
+	f.parallel(callers, 1, func(caller, _ int) error {
+		_, err := handles[caller%len(handles)].Commit(ctx, batch(caller))
+		if errors.Is(err, heed.ErrConflict) {
+			return nil
+		}
+		won.Add(1)
+		return err
+	})
+	return int(won.Load())
+}
+
+// oneWins has many callers write over the same revision, each together with a record that no other
+// caller writes. In every second round there is no record yet.
+func oneWins(f *fixture) {
+	handles := f.handles()
+	for round := range 6 {
+		id, revision := fmt.Sprint(round), uint64(0)
+		if round%2 == 0 {
+			revision = f.write(note(id, value{}))
+		}
+		won := f.race(handles, 8, func(caller int) store.Batch {
+			return store.Batch{Records: records{
+				note(fmt.Sprint(id, " of ", caller), value{}, "won="+id),
+				over(revision, note(id, value{N: int64(caller)})),
+			}}
+		})
+		equal(f, "the callers that won", won, 1)
+		f.finds(by(notes, "won="+id), fmt.Sprint(id, " of ", f.decode(f.get(notes, id)).N))
+	}
+}
+
+// expectConcurrent has two callers. Each writes one record and relies on the other as it was.
+func expectConcurrent(f *fixture) {
+	handles := f.handles()
+	for round := range 25 {
+		ids := []string{fmt.Sprint("a", round), fmt.Sprint("b", round)}
+		revision := f.write(note(ids[0], value{}), note(ids[1], value{}))
+		won := f.race(handles, 2, func(caller int) store.Batch {
+			return store.Batch{
+				Expect:  []store.Precondition{expect(ids[1-caller], revision)},
+				Records: records{over(revision, note(ids[caller], value{N: 1}))},
+			}
+		})
+		f.check(won <= 1, "two commits that rely on what the other writes were both made")
+	}
+}
+
+// addersConcurrent has many callers write records that are new to all, and records that all of them
+// write once.
+func addersConcurrent(f *fixture) {
+	const callers, each = 8, 20
+	handles := f.handles()
+	var left atomic.Int64
+	f.parallel(callers, each, func(caller, i int) error {
+		receipts, err := handles[caller%len(handles)].Commit(ctx, store.Batch{Records: records{
+			note(fmt.Sprintf("%d-%d", caller, i), value{}, "k"),
+			once(note(fmt.Sprint("shared", (i+caller)%each), value{}, "shared")),
+		}})
+		for _, receipt := range receipts {
+			left.Add(int64(len(receipt.Left)))
+		}
+		return err
+	})
+	equal(f, "the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
+	equal(f, "the records of all callers", len(f.ids(by(notes, "shared"))), each)
+	equal(f, "the records that receipts call left", left.Load(), (callers-1)*each)
+}
+
+// readConsistent reads a record and a cell while steps change both.
+func readConsistent(f *fixture) {
+	f.during(func() error {
+		var s store.Snapshot
+		cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(notes, "counter")}
+		if err := f.store.Read(ctx, &s, cells, refs); err != nil {
+			return err
+		}
+		row, err := noteView.Of(s.Records[0])
+		if n := number(s.Parts); err == nil && n < uint64(row.Value.N) {
+			err = fmt.Errorf("a record counts %d observations, and its parts %v", row.Value.N, n)
+		}
+		return err
+	}, func() {
+		for i := range 60 {
+			f.must("Do", count(f.store, "counter", fmt.Sprint(i)))
+		}
+	})
+}
+
+func handlesAgree(f *fixture) {
+	handles := f.handles()
+	for i, st := range handles {
+		kept, gone, key := fmt.Sprint("kept", i), fmt.Sprint("gone", i), fmt.Sprint("of=", i)
+		revision := f.write(note(gone, value{}, key))
+		receipts, err := st.Commit(ctx, store.Batch{Records: records{
+			note(kept, value{N: 1}, key), removal(notes, gone, revision),
+		}})
+		f.must("Commit", err)
+		for _, f.store = range handles {
+			equal(f, "the revision", f.has(notes, kept, value{N: 1}).Revision, receipts[0].Revision)
+			f.gone(notes, gone)
+			f.finds(by(notes, key), kept)
+			found := f.snapshot(nil, nil, by(notes, key)).Found
+			f.check(len(found) == 1 && len(found[0]) == 1, "Read finds %+v", found)
+		}
+	}
+}
+
+// errorOf returns the errors that a loop yields.
+func errorOf[T any](seq iter.Seq2[T, error]) (failure error) {
+	for _, err := range seq {
+		failure = errors.Join(failure, err)
+	}
+	return failure
+}
+
+func contextDone(f *fixture) {
+	f.add(seen("1", plainCell, 1))
+	f.write(note("r", value{}), record(brief, "old", value{}))
+	f.setTime(2 * time.Hour)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	late := under(seen("2", plainCell, 1))
+	late.Records = records{note("new", value{})}
+	_, err := f.store.Commit(done, late)
+	for method, err := range map[string]error{
+		"Commit":  err,
+		"Declare": f.store.Declare(done, store.Kind{Name: "suite.late"}),
+		"Read":    f.store.Read(done, &store.Snapshot{}, nil, []store.Ref{ref(notes, "r")}),
+		"Find":    errorOf(f.store.Find(done, by(notes))),
+		"List":    errorOf(f.store.List(done, plain, "scope")),
+		"Scopes":  errorOf(f.store.Scopes(done, plain)),
+		"History": errorOf(f.store.History(done, plainCell)),
+		"Sweep":   f.store.Sweep(done, time.Time{}),
+	} {
+		f.check(errors.Is(err, context.Canceled) && !errors.Is(err, heed.ErrOutcomeUnknown),
+			"%s: %v, want %v", method, err, context.Canceled)
+	}
+	f.expect(observations{seen("1", plainCell, 1)}, plainCell)
+	f.gone(notes, "new")
+	f.has(brief, "old", value{})
+	_ = f.refused(store.Batch{Records: records{record("suite.late", "r", value{})}})
+}
+
+// open opens the store again.
+func (f *fixture) open() {
+	f.Helper()
+	f.store = f.opened(f.subject.Reopen(f.store, f.options))
+	f.after("opening again")
+}
+
+// reopened opens a store again, and looks for everything that it had.
+func reopened(f *fixture) {
+	first := from("ann", seen("1", originCell, 1))
+	first.Channel, first.Session = "channel", "session"
+	batch := under(first, seen("2", fadingCell, 0.25), seen("3", fadingCell, 1))
+	batch.ID = "batch"
+	f.commit(batch)
+	f.commit(store.Batch{Retract: []string{"3"}})
+	f.commit(restart(fadingCell, -time.Minute))
+	for i := range 5 {
+		f.write(note(fmt.Sprint(4-i), value{N: int64(i)}, "k"))
+	}
+	f.write(people()...)
+	gone := f.write(note("gone", full))
+	f.remove(notes, "gone")
+	want := note("full", full, "k", "full=1")
+	want.Revision = f.write(want)
+	place := f.find(store.Query{Kind: notes, Oldest: true, Limit: 2})[1].Place
+	before := f.read(originCell, fadingCell)
+	for range 2 {
+		f.open()
+		equal(f, "the parts", f.read(originCell, fadingCell), before)
+		equal(f, "the history", f.history(originCell), observations{first})
+		got := f.has(notes, "full", full)
+		f.check(got.Revision == want.Revision && slices.Equal(got.Keys, want.Keys), "it is %+v", got)
+		f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full")
+		f.finds(store.Query{Kind: notes, After: place, Oldest: true}, "2", "1", "0", "full")
+		f.finds(by(notes, "full=1"), "full")
+		f.gone(notes, "gone")
+	}
+	f.goesOn(batch, gone)
+}
+
+// goesOn goes on with a store that was opened again.
+func (f *fixture) goesOn(known store.Batch, gone uint64) {
+	f.Helper()
+	f.check(f.commit(known).Duplicate, "the batch is unknown")
+	first, second := known.Observations[0], known.Observations[1]
+	late := dated(-time.Hour, seen("late", fadingCell, 1))
+	ids := f.add(first, seen("3", fadingCell, 1), late).Duplicates
+	equal(f, "the known ids", slices.Sorted(slices.Values(ids)), []string{"1", "3"})
+	cells := []evidence.Cell{originCell, fadingCell}
+	f.expect(observations{first, second}, cells...)
+	other := store.Batch{Observations: observations{seen("4", fadingCell, 1)}}
+	f.refusedBy(heed.ErrConflict, other) // for its policy
+	again := f.write(note("gone", value{}))
+	f.check(again > gone, "a record has the revision %d, and had %d", again, gone)
+	f.write(note("last", value{}, "k"))
+	f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full", "last")
+	f.commit(store.Batch{Retract: []string{"2"}, Forget: []string{"ann"}})
+	f.open()
+	f.expect(nil, cells...)
+	f.finds(by(cases, annKey))
+	f.has(cases, "of", value{By: "bob"})
+}

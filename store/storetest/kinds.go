@@ -1,0 +1,262 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// late returns a record of a number of minutes after the start.
+func late(kind, id string, minutes int, keys ...string) store.Record {
+	return at(time.Duration(minutes)*time.Minute, record(kind, id, value{}, keys...))
+}
+
+func limitFor(f *fixture) {
+	f.setTime(61 * time.Minute)
+	f.write(late(brief, "old", -10, "k"), late(brief, "due", 0, "k"), late(brief, "young", 2, "k"),
+		late(brief, "waits", 600, "k"), late(notes, "for good", -1_000_000))
+	// An hour has passed.
+	for range 2 {
+		f.sweep(time.Time{})
+		f.both(by(brief), "young", "waits")
+		f.both(by(brief, "k"), "young", "waits")
+		f.gone(brief, "old", "due")
+		f.has(notes, "for good", value{})
+	}
+	// A record that is due is moved.
+	f.write(over(f.write(late(brief, "due", 0)), late(brief, "due", 50)))
+	f.sweep(f.time())
+	f.has(brief, "due", value{})
+	// A day has passed.
+	f.setTime(24 * time.Hour)
+	f.sweep(f.time())
+	f.both(by(brief))
+	// They are more than a small step.
+	many := repeat(700, func(i int) store.Record { return late(brief, fmt.Sprint(i), i/100, "k") })
+	for batch := range slices.Chunk(many, 100) {
+		f.write(batch...)
+	}
+	f.write(late(brief, "young again", 24*60, "k"))
+	f.sweep(time.Time{})
+	f.both(by(brief, "k"), "young again")
+}
+
+func limitMost(f *fixture) {
+	for i, n := range []int{3, 9, 1, 7, 5} { // the oldest by their time, and not by their coming
+		f.write(late(few, fmt.Sprint(n), n, "k"))
+		f.write(late(notes, fmt.Sprint(i), 0))
+	}
+	swept := func(oldest ...string) {
+		f.Helper()
+		f.sweep(time.Time{})
+		f.both(by(few), oldest...)
+	}
+	swept("5", "7", "9")
+	f.both(by(few, "k"), "5", "7", "9")
+	f.gone(few, "3")
+	f.both(by(notes), "0", "1", "2", "3", "4")
+	// One moves.
+	f.write(over(f.get(few, "9").Revision, late(few, "9", 4)), late(few, "8", 8))
+	swept("5", "7", "8")
+	// One is removed.
+	f.remove(few, "7")
+	f.write(late(few, "0", 0))
+	swept("0", "5", "8")
+	// Many are too much.
+	f.write(repeat(300, func(i int) store.Record {
+		return late(few, fmt.Sprint("many", i), 10+i)
+	})...)
+	swept("many297", "many298", "many299")
+}
+
+func limitRefuse(f *fixture) {
+	fill := func(ids ...string) (all records) {
+		for _, id := range ids {
+			all = append(all, record(filled, id, value{}))
+		}
+		return all
+	}
+	f.write(fill("a", "b", "c")...)
+	again := once(record(filled, "d", value{}))
+	exchanged := append(fill("d", "e"), removal(filled, "a", f.get(filled, "a").Revision))
+	for what, batches := range map[string][]store.Batch{
+		"a fourth":                  {{ID: "batch", Records: append(fill("d"), note("n", value{}))}},
+		"a fourth written once":     {{Records: records{again}}},
+		"a fourth in another batch": {{}, {Records: fill("d")}},
+		"more than are removed":     {{Records: exchanged}},
+	} {
+		f.after("%s", what)
+		f.refusedBy(evidence.ErrFull, batches...)
+		f.both(by(filled), "a", "b", "c")
+		f.gone(notes, "n")
+	}
+	// A change, a record that is there already and an exchange take no room.
+	revision := f.write(over(f.get(filled, "c").Revision, record(filled, "c", value{N: 1})))
+	there := records{once(record(filled, "a", value{})), once(record(filled, "b", value{}))}
+	f.commit(store.Batch{ID: "batch", Records: there})
+	f.write(append(fill("d"), removal(filled, "c", revision))...)
+	f.both(by(filled), "a", "b", "d")
+	f.sweep(time.Time{})
+	f.both(by(filled), "a", "b", "d")
+	// A removal makes room.
+	f.remove(filled, "a")
+	f.write(fill("e")...)
+	f.both(by(filled), "b", "d", "e")
+	f.refusedBy(evidence.ErrFull, store.Batch{Records: fill("f")})
+}
+
+func limitsWin(f *fixture) {
+	f = newFixture(f.tb, f.subject, map[string]store.Limits{
+		few: {Most: 1}, brief: {}, filled: {Most: 1, Refuse: true}, "suite.unheard": {For: time.Minute},
+	})
+	f.declare(kinds...)
+	f.write(late(few, "1", 1), late(few, "2", 2), late(brief, "old", -1000), late(filled, "a", 0))
+	f.refusedBy(evidence.ErrFull, store.Batch{Records: records{late(filled, "b", 0)}})
+	f.sweep(time.Time{})
+	f.both(by(few), "2")
+	f.both(by(brief), "old")
+}
+
+func limitsDeclared(f *fixture) {
+	f.declare(store.Kind{Name: few})
+	f.declare(store.Kind{Name: brief, Limits: store.Limits{For: 100 * time.Hour}})
+	f.write(late(few, "0", 0), late(few, "1", 1), late(few, "2", 2), late(few, "3", 3))
+	f.write(late(brief, "old", -1000))
+	f.sweep(time.Time{})
+	f.both(by(few), "1", "2", "3")
+	f.both(by(brief), "old")
+	f.declare(store.Kind{Name: brief, Limits: store.Limits{For: time.Hour}})
+	f.sweep(time.Time{})
+	f.both(by(brief))
+}
+
+// sweepClocks sweeps with a caller's clock that is ahead of the store's, and with one behind it.
+func sweepClocks(f *fixture) {
+	o := seen("1", plainCell, 1)
+	batch := under(o)
+	batch.ID, batch.Records = "batch", records{record(brief, "r", value{})}
+	f.commit(batch)
+	// The caller's clock is ahead.
+	for _, ahead := range []time.Duration{2 * time.Hour, 100 * 365 * 24 * time.Hour} {
+		f.sweep(start.Add(ahead))
+		f.has(brief, "r", value{})
+		equal(f, "the known ids", f.add(o).Duplicates, []string{"1"})
+		f.check(f.commit(batch).Duplicate, "a batch is unknown")
+		equal(f, "the history", f.history(plainCell), observations{o})
+	}
+	f.setTime(2 * time.Hour)
+	// The caller's clock is behind.
+	f.sweep(start.Add(30 * time.Minute))
+	f.has(brief, "r", value{})
+	// It is due by both clocks.
+	f.sweep(f.time())
+	f.gone(brief, "r")
+	f.expect(observations{o}, plainCell)
+}
+
+// version reads the version of the kind of rare records.
+func (f *fixture) version() uint64 {
+	f.Helper()
+	found := f.snapshot(nil, []store.Ref{ref(notes, "none"), ref(rare, "")}).Records
+	if len(found) != 2 || found[1].Ref != ref(rare, "") || !found[1].Body.IsZero() {
+		f.Fatalf("Read of a version returns %+v", found)
+	}
+	return found[1].Revision
+}
+
+func versionRaised(f *fixture) {
+	raises := func(what string, do func()) {
+		f.Helper()
+		before := f.version()
+		do()
+		now := f.version()
+		f.check(now > before, "%s leaves the version at %d, which was %d", what, now, before)
+		equal(f, "a version that is read again", f.version(), now)
+	}
+	commits := func(what string, batches ...store.Batch) {
+		f.Helper()
+		raises(what, func() { f.commits(batches...) })
+	}
+	named := record(rare, "a", value{Of: "ann"}, store.PersonKey("ann"))
+	commits("a new record", store.Batch{Records: records{named}})
+	commits("a change", store.Batch{Records: records{over(f.get(rare, "a").Revision, named)}})
+	commits("one of two batches", store.Batch{Records: records{note("a", value{})}},
+		store.Batch{Records: records{once(record(rare, "b", value{}))}})
+	commits("forgetting", store.Batch{Forget: []string{"ann"}})
+	before := f.version()
+	f.parallel(8, 1, func(caller, _ int) error {
+		together := once(record(rare, fmt.Sprint("together", caller), value{}))
+		_, err := f.store.Commit(ctx, store.Batch{Records: records{together}})
+		return err
+	})
+	f.check(f.version() >= before+8, "8 commits raise %d to %d", before, f.version())
+	raises("a removal", func() { f.remove(rare, "a") })
+	f.add(seen("1", plainCell, 1))
+	commits("expunging", store.Batch{Expunge: []string{"ann"}})
+	commits("a reset", store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "scope"}}})
+	commits("a rebuild", store.Batch{Rebuild: []evidence.Cell{plainCell}})
+	commits("a restart", restart(plainCell, 0))
+	f.setTime(2 * time.Hour)
+	raises("a sweep", func() { f.sweep(time.Time{}) })
+	f.gone(rare, "b")
+	f.finds(by(rare)) // a version is no record
+}
+
+// versionConsistent keeps what was read by its version, as a cache does, while commits change it.
+func versionConsistent(f *fixture) {
+	var mu sync.Mutex
+	kept := make(map[uint64]int64) // by version, the least number that was read with it
+	look := func() (least int64, err error) {
+		var s store.Snapshot
+		refs := []store.Ref{ref(rare, "r"), ref(rare, "")}
+		if err := f.store.Read(ctx, &s, nil, refs, by(rare, "k")); err != nil {
+			return 0, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		version := s.Records[1].Revision
+		least, ok := kept[version]
+		if !ok {
+			least = math.MaxInt64
+		}
+		for _, r := range append(s.Found[0], s.Records[0]) {
+			v, err := store.Decode[value](r.Body)
+			if err != nil {
+				return 0, err
+			}
+			least = min(least, v.N)
+		}
+		kept[version] = least
+		return least, nil
+	}
+	revision := f.write(record(rare, "r", value{}, "k"))
+	f.during(func() error {
+		_, err := look()
+		return err
+	}, func() {
+		for n := range int64(60) {
+			revision = f.write(over(revision, record(rare, "r", value{N: n}, "k")))
+			least, err := look()
+			f.must("Read", err)
+			f.check(least >= n, "the version of the number %d was read with %d", n, least)
+		}
+	})
+}
+
+func versionDeclared(f *fixture) {
+	for _, kind := range []string{notes, "suite.unknown"} {
+		var read store.Snapshot
+		err := f.store.Read(ctx, &read, nil, []store.Ref{ref(rare, ""), ref(kind, "")})
+		f.check(faultOf(err) != "" && len(read.Records) == 0,
+			"the version of kind %q is %+v, and the error %v", kind, read.Records, err)
+	}
+	f.declare(store.Kind{Name: rare}) // which says nothing of a version
+	before := f.version()
+	f.write(record(rare, "a", value{}))
+	f.check(f.version() > before, "a later declaration takes the version away")
+}
