@@ -93,13 +93,15 @@ func divergence(p, q float64) float64 {
 }
 
 // restartIfChanged tests an arm of an item, and leaves out what happened before a change.
-func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string, arm int, now time.Time) error {
-	scratch := &scratch{cells: l.itemCells(s, item, nil)}
-	if err := l.read(ctx, s, now, scratch); err != nil {
+func (l *Learner) restartIfChanged(
+	ctx context.Context, s *segment, item string, arm int, now time.Time,
+) error {
+	read, err := l.read(store.Reading(ctx, l.cfg.Store), s, item, now)
+	if err != nil {
 		return err
 	}
-	l.readItem(s, item, now, scratch)
-	outcomes, err := l.counted(ctx, s.space.arm(item, l.cfg.Arms[arm].ID), scratch.counts[arm])
+	of := l.cfg.Arms[arm].ID
+	outcomes, err := l.counted(ctx, s.space.arm(item, of), read.counts[arm])
 	if err != nil || len(outcomes) < 2 {
 		return err
 	}
@@ -108,22 +110,30 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 		return nil
 	}
 	at := outcomes[cut].At
-	id := derivedID("restart", l.cfg.Name, s.space.scope, item, string(l.cfg.Arms[arm].ID), at.Format(time.RFC3339Nano))
-	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, meanReward(outcomes[:cut]), meanReward(outcomes[cut:]))
+	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", of,
+		meanReward(outcomes[:cut]), meanReward(outcomes[cut:]))
 	b := store.Batch{
-		ID: id, Policies: l.policies, Reset: []store.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
+		ID: derivedID("restart", l.cfg.Name, s.space.scope, item, string(of),
+			at.Format(time.RFC3339Nano)),
+		Policies: l.policies,
+		Reset:    []store.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
 	}
-	for i, n := range scratch.counts {
+	for i, n := range read.counts {
 		if n > 0 {
-			b.Restart = append(b.Restart, store.Restart{Cell: s.space.arm(item, l.cfg.Arms[i].ID), At: at})
+			cell := s.space.arm(item, l.cfg.Arms[i].ID)
+			b.Restart = append(b.Restart, store.Restart{Cell: cell, At: at})
 		}
 	}
-	if scratch.item.Given != nil {
-		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
+	if read.Given != nil {
+		given := store.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item}
+		b.Reset = append(b.Reset, given)
 	}
-	done, err := l.forget(ctx, s, b, LearnerEvent{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
+	e := LearnerEvent{Type: restarted, Item: item, At: now, Reason: reason}
+	done, err := l.forget(ctx, s, b, e, "heed", ".restart")
 	if done && l.watch != nil {
-		l.watch.Tell(ctx, heed.Inverted{Component: l.watch.Name(), At: now, Subject: item, Reason: reason})
+		l.watch.Tell(ctx, heed.Inverted{
+			Component: l.watch.Name(), At: now, Subject: item, Reason: reason,
+		})
 	}
 	return err
 }

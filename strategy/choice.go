@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/cells"
 )
 
@@ -60,6 +61,9 @@ type Query struct {
 	// remembered, and no race ends. Set it while learning is suspended.
 	Frozen bool
 }
+
+// name returns the name by which a session remembers the choice.
+func (q *Query) name() string { return answers.InSession(q.Item, q.Category, q.Context) }
 
 func (q *Query) validate() error {
 	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category,

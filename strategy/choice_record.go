@@ -2,13 +2,11 @@ package strategy
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
 
@@ -142,94 +140,24 @@ func answersKind(learner string) string { return learner + ".answer" }
 // A keptChoice is the record of a choice, as it was read or written.
 type keptChoice struct {
 	*answer.Answer
-	id       string
-	revision uint64   // 0: there is no record
-	place    []string // the keys that never change, if they are known
+	revision uint64 // 0: there is no record
+	written  bool   // by this step
 }
 
-// keys returns what a record is found by.
-func (k *keptChoice) keys(a *answer.Answer, pending string) []string {
-	if k.place == nil {
-		return answers.Keys(a)
-	}
-	keys := k.place
-	if len(a.Statements) == 0 && !a.Choice.Expired {
-		keys = append(keys, pending)
-	}
-	for i := range a.Statements {
-		if by := a.Statements[i].By; by != "" && !slices.Contains(keys, store.PersonKey(by)) {
-			keys = append(keys, store.PersonKey(by))
-		}
-	}
-	return keys
-}
-
-// write returns an answer as a record that replaces the one that was read.
-func (l *Learner) write(k *keptChoice, a *answer.Answer) store.Record {
-	return store.Record{
-		Ref: l.answers.Ref(k.id), Revision: k.revision, At: a.At, Keys: k.keys(a, l.pending),
-		Body: store.Of(a),
-	}
+// write returns the record of a choice as it replaces the one that was read.
+func (l *Learner) write(k *keptChoice) store.Record {
+	k.written = true
+	return l.answers.Record(*k.Answer, k.revision)
 }
 
 // kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of
 // this package alone.
 func (l *Learner) kept(r store.Record) (keptChoice, error) {
-	if r.Revision == 0 {
-		return keptChoice{id: r.ID}, nil
-	}
 	row, err := l.answers.Of(r) // on the heap
-	if err != nil || !answers.Alone(&row.Value) {
-		return keptChoice{id: r.ID}, err
+	if err != nil || row.Revision == 0 || !answers.Alone(&row.Value) {
+		return keptChoice{}, err
 	}
-	return keptChoice{Answer: &row.Value, id: r.ID, revision: row.Revision}, nil
-}
-
-// A madeRow is the record of a choice that was just made, with what the choice will know of it.
-type madeRow struct {
-	answer.Answer
-	kept keptChoice
-}
-
-// newRow returns the record of a choice that was just made, and its keys, in as little memory as it
-// takes.
-func (l *Learner) newRow(d *details, tenant string) (row *madeRow, keys []string) {
-	c := &d.made
-	var buffer [256]byte
-	text := appendID(buffer[:0], c.ID) // one text that the id and the keys are cut from
-	text = append(append(text, "session="...), c.Session...)
-	text = append(append(text, "item="...), c.Item...)
-	all := string(text)
-	item := idLength + len("session=") + len(c.Session)
-	row = &madeRow{Answer: answer.Answer{
-		ID: all[:idLength], At: c.At, Tenant: tenant, Session: c.Session, Choice: c,
-	}}
-	keys = make([]string, 0, 4)
-	if tenant != "" {
-		keys = append(keys, answers.Tenant(tenant))
-	}
-	if c.Session != "" {
-		keys = append(keys, all[idLength:item])
-	}
-	if c.Item != "" {
-		keys = append(keys, all[item:])
-	}
-	row.kept.place = keys[:len(keys):len(keys)]
-	return row, append(keys, l.pending)
-}
-
-// idLength is the length of the text of a choice's id.
-const idLength = 36
-
-// appendID appends the text of a choice's id.
-func appendID(text []byte, id ChoiceID) []byte {
-	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			text = append(text, '-')
-		}
-		text = hex.AppendEncode(text, part)
-	}
-	return text
+	return keptChoice{Answer: &row.Value, revision: row.Revision}, nil
 }
 
 // A sessionRow counts how often a session has ended, or has the choice that a session's answers
@@ -239,6 +167,8 @@ type sessionRow struct {
 	// Epoch counts how often the session has ended. Choices of an earlier epoch have ended with it.
 	Epoch uint64    `json:"epoch,omitempty"`
 	At    time.Time `json:"at"` // when the session ended last, or when the arm was chosen
+	// Ends are the ids by which the session has ended last, each once.
+	Ends []string `json:"ends,omitempty"`
 	// Choice is what [Learner.SelectIn] has chosen for one item of the session.
 	Choice *answer.Choice `json:"choice,omitempty"`
 }
@@ -252,11 +182,6 @@ var sessions = store.View[sessionRow]{
 }
 
 func sessionID(learner, session string) string { return store.IDOf("session", learner, session) }
-
-// bothIDs returns the ids of a session and of the last choice of a name in it.
-func bothIDs(learner, session, name string) (ofSession, ofChoice string) {
-	return ids.Both(ids.Of("session", learner, session), ids.Of("choice", learner, session, name))
-}
 
 // record returns a record as users have it.
 func (l *Learner) record(a *answer.Answer) ChoiceRecord {
@@ -322,11 +247,7 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 	if knows(a, result.ID) {
 		return a
 	}
-	room := &struct {
-		answer.Answer
-		statements [1]answer.Statement
-	}{Answer: *a}
-	next := &room.Answer
+	next := *a
 	if c := a.Choice; c.Silent || c.Expired {
 		changed := *c
 		changed.Silent, changed.Expired = false, false
@@ -335,17 +256,12 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 	next.Numbers++
 	s := result.statement()
 	s.N = next.Numbers
-	if len(a.Statements) == 0 {
-		room.statements[0] = s
-		next.Statements = room.statements[:]
-		return next
-	}
 	next.Statements = append(slices.Clip(a.Statements), s)
 	if len(next.Statements) > 1+maxOutcomes {
 		out := first(next.Statements)
 		next.Statements = slices.Delete(next.Statements, out, out+1)
 	}
-	return next
+	return &next
 }
 
 // without returns the record without an outcome that was taken back, and the outcome if the record
@@ -390,23 +306,4 @@ func (l *Learner) places(c *Choice) []store.Ref {
 	}
 	name := answers.InSession(c.Item, c.Category, c.Context)
 	return []store.Ref{l.answers.Ref(answers.LastID(c.Learner(), c.Session, name)), own}
-}
-
-// among returns the record of the choice among those that were read from its places. Revision 0:
-// there is none.
-func (l *Learner) among(c *Choice, read []store.Record) (keptChoice, error) {
-	for _, r := range read {
-		kept, err := l.kept(r)
-		if err != nil || kept.revision > 0 && kept.Choice.ID == c.ID {
-			return kept, err
-		}
-	}
-	return keptChoice{}, nil
-}
-
-// remember has the choice know its record.
-func (c *Choice) remember(kept keptChoice) {
-	if c.details != nil && kept.revision > 0 {
-		c.details.kept.Store(&kept)
-	}
 }

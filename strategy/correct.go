@@ -31,8 +31,7 @@ func (l *Learner) Retract(
 	if err := l.validateRetraction(&c, ids); err != nil {
 		return err
 	}
-	_, err = l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason})
-	return err
+	return l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason})
 }
 
 // Revise puts outcomes in the place of others of the same choice, named by their ids, in one
@@ -51,10 +50,10 @@ func (l *Learner) Revise(
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return l.credit(ctx, now, outcomes, ending{})
+		return l.observe(ctx, now, outcomes, "", "")
 	}
 	r := &retraction{
-		choice: &outcomes[0].Choice, ids: ids, actor: actor, reason: "another outcome takes its place", revises: true,
+		choice: &outcomes[0].Choice, ids: ids, actor: actor, reason: another, revises: true,
 	}
 	did = make([]Disposition, len(outcomes))
 	for i := range outcomes {
@@ -66,23 +65,23 @@ func (l *Learner) Revise(
 	if len(r.next) > 0 {
 		r.name = r.next[0].ID
 	}
-	duplicate, err := l.retract(ctx, r)
-	if err != nil {
+	if err := l.retract(ctx, r); err != nil {
 		return nil, err
 	}
 	for i := range outcomes {
 		switch {
-		case duplicate:
+		case r.duplicate:
 			did[i] = Duplicate
 		case !l.drops(outcomes[i].Confidence):
 			did[i] = Applied
 		}
-	}
-	if l.watch != nil {
-		l.tell(ctx, now, outcomes, did)
+		l.tell(ctx, now, &outcomes[i], did[i])
 	}
 	return did, nil
 }
+
+// another is why an outcome was taken back that others have replaced.
+const another = "another outcome takes its place"
 
 // drops reports whether an outcome of this confidence does not count.
 func (l *Learner) drops(confidence float64) bool {
@@ -99,9 +98,6 @@ func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Ti
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.At.IsZero() {
-			o.At = now
-		}
 		if err := l.validateOutcome(o, now); err != nil {
 			return err
 		}
@@ -140,39 +136,25 @@ type retraction struct {
 	revises       bool       // others take their place
 	next          []*Outcome // those that count
 	name          string     // the id of a new outcome, by which a revision counts once
+	duplicate     bool       // it was made before
 }
 
-// retract takes outcomes back, and counts others in their place if there are some. It reports
-// whether that was done before.
-func (l *Learner) retract(ctx context.Context, r *retraction) (duplicate bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
+// retract takes outcomes back, and counts others in their place if there are some.
+func (l *Learner) retract(ctx context.Context, r *retraction) error {
+	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error { return l.retractIn(tx, r) })
+}
+
+// retractIn takes outcomes back as a part of a step, which counts once.
+func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	s, err := l.segment(r.choice.Category, r.choice.Context)
 	if err != nil {
-		return false, err
-	}
-	held, err := observe(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	defer leave(held)
-	err = l.repeat(ctx, func() error {
-		duplicate, err = l.tryRetract(ctx, s, r)
 		return err
-	})
-	if err == nil || !refused(err) {
-		s.expire() // the next use reads it again
 	}
-	return duplicate, err
-}
-
-func (l *Learner) tryRetract(
-	ctx context.Context, s *segment, r *retraction,
-) (duplicate bool, err error) {
-	kept, err := l.recordOf(ctx, r.choice)
+	now := l.cfg.Now()
+	step := l.stepOf(tx, now)
+	kept, err := l.recordIn(tx, step, r.choice)
 	if err != nil {
-		return false, err
+		return err
 	}
 	row, gone := kept.Answer, make([]Result, len(r.ids))
 	for i, id := range r.ids {
@@ -181,7 +163,7 @@ func (l *Learner) tryRetract(
 			continue
 		}
 		var had *Result
-		if row, had = without(row, id, l.stageAt(r.choice.At, l.cfg.Now())); had != nil {
+		if row, had = without(row, id, l.stageAt(r.choice.At, now)); had != nil {
 			gone[i] = *had
 		}
 	}
@@ -192,23 +174,16 @@ func (l *Learner) tryRetract(
 	}
 	b, err := l.correction(s, r, gone)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if row != kept.Answer {
-		b.Records = append(b.Records, l.write(&kept, row))
+		kept.Answer = row
+		b.Records = append(b.Records, l.write(kept))
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, b)
-	switch {
-	case err != nil:
-		return false, err
-	case receipts[0].Duplicate:
-		return true, nil
-	case row != kept.Answer:
-		r.choice.remember(keptChoice{
-			Answer: row, id: kept.id, revision: receipts[0].Revision, place: kept.place,
-		})
-	}
-	return false, nil
+	step.expires = append(step.expires, s)
+	tx.Then(func(receipt store.Receipt, _ error) { r.duplicate = receipt.Duplicate })
+	tx.Add(b)
+	return nil
 }
 
 // correction returns the batch that takes outcomes back and counts the next, with its events and
@@ -258,18 +233,6 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 		}
 	}
 	return b, nil
-}
-
-// recordOf reads the record of a choice. Revision 0: there is none.
-func (l *Learner) recordOf(ctx context.Context, c *Choice) (keptChoice, error) {
-	if l.cfg.Unrecorded || c.Fallback() {
-		return keptChoice{}, nil
-	}
-	var read store.Snapshot
-	if err := l.cfg.Store.Read(ctx, &read, nil, l.places(c)); err != nil {
-		return keptChoice{}, err
-	}
-	return l.among(c, read.Records)
 }
 
 // stageAt returns how far a choice of one moment has come at another one without an outcome.

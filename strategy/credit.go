@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/spread"
 	"github.com/heedhq/heed/store"
@@ -17,157 +17,90 @@ import (
 // A credit is an outcome on its way into the store.
 type credit struct {
 	*Outcome
-	index   int // among the outcomes
 	segment *segment
-	kept    keptChoice // the record of the choice; Revision 0: there is none
+	did     *Disposition
+	quiet   bool // the observer is not told of it
+	follows bool // a copy or the test of a change may follow
 
-	before []evidence.Part // of the arm's cell, where it was read
-	// whether to use before: evidence was taken away, or may not count
-	known    bool
-	withdraw []string               // the silence to take back
-	made     []evidence.Observation // the first is on the arm, and all have the id of the batch or one of their own
-	parts    []evidence.Part        // of their cells, after the commit
-	sampled  int                    // by how many outcomes the arm has more
-	follows  bool                   // in a step: whether a copy or a change may follow
+	// The first is on the arm. All have the id of the outcome or one of their own. None are made for
+	// an outcome that was known before the commit.
+	made     []evidence.Observation
+	withdraw []string        // the silence to take back
+	before   []evidence.Part // of the arm's cell, where known
+	known    bool            // the cell was read, because evidence was taken away or may not count
+	sampled  int             // by how many outcomes the arm has more
 }
 
-// An ending is a session that ends in the commit of outcomes, once for its id.
-type ending struct{ session, id string }
+// cell returns the arm's cell.
+func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
 
-// credit counts outcomes, which are valid, and ends a session, in one commit.
-func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome, end ending) ([]Disposition, error) {
-	dispositions := make([]Disposition, len(outcomes))
-	credits := make([]credit, 0, len(outcomes))
-	for i := range outcomes {
-		o := &outcomes[i]
-		if dispositions[i] = Dropped; l.drops(o.Confidence) {
-			continue
-		}
-		s, err := l.segment(o.Choice.Category, o.Choice.Context)
-		if err != nil {
-			return nil, err
-		}
-		credits = append(credits, credit{Outcome: o, index: i, segment: s})
-	}
-	if l.cfg.Unrecorded {
-		end.session, end.id = "", ""
-	}
-	if len(credits) == 0 && end.session == "" {
-		return dispositions, nil
-	}
-	if err := l.apply(ctx, now, credits, end, dispositions); err != nil {
-		return nil, err
-	}
-	for i := range credits {
-		if c := &credits[i]; dispositions[c.index] == Applied {
-			if err := l.followUp(ctx, c, now); err != nil {
-				c.segment.expire() // it is counted: the next load from the store mends the memory
-				l.watch.Failed(ctx, "after an outcome", err)
+// A crediting is what the learner credits in one run of a step.
+type crediting struct {
+	now     time.Time
+	credits []*credit
+	records map[ChoiceID]*keptChoice // of choices, as the step leaves them
+	choices []*Choice                // that have such records
+	plans   []*creditPlan            // of answers
+	failed  []error                  // why arms can't be credited
+	expires []*segment               // what was taken back has no parts in the receipt
+	gone    []string                 // the ids that are taken back, which may be forgotten
+	held    []*segment               // that no load may end for
+}
+
+type stepKey struct{ *Learner }
+
+// stepOf returns what the learner credits in this run of a step. From the commit on no load of the
+// segments ends until the memory is up to date.
+func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
+	return tx.State(stepKey{l}, func() any {
+		c := &crediting{now: now, records: make(map[ChoiceID]*keptChoice)}
+		tx.Before(func() (err error) {
+			for _, p := range c.plans {
+				if err := l.recredit(tx, c, p); err != nil {
+					return err
+				}
 			}
-		}
-	}
-	if l.watch != nil {
-		l.tell(ctx, now, outcomes, dispositions)
-	}
-	return dispositions, nil
+			c.held, err = observe(tx.Context(), c.segments()...)
+			return err
+		})
+		tx.Again(func(err error) bool {
+			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) &&
+				l.doubts.add(c.gone)
+		})
+		tx.Then(func(r store.Receipt, err error) { l.credited(tx.Context(), c, r, err) })
+		return c
+	}).(*crediting)
 }
 
-// tell tells the observer of outcomes that were counted, now or before.
-func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, dispositions []Disposition) {
-	for i := range outcomes {
-		o, c := &outcomes[i], &outcomes[i].Choice
-		switch dispositions[i] {
-		case Applied:
-			l.watch.Tell(ctx, heed.Observed{
-				Component: l.watch.Name(), At: now, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-				Channel: o.Channel, Reward: (o.worth + 1) / 2, Confidence: o.weight(),
-			})
-		case Duplicate:
-			l.watch.Tell(ctx, heed.Duplicate{Component: l.watch.Name(), At: now, What: "outcome", ID: c.ID.String()})
-		case Dropped:
-		}
+// segments returns all segments whose evidence changes.
+func (c *crediting) segments() []*segment {
+	all := slices.Clone(c.expires)
+	for _, one := range c.credits {
+		all = append(all, one.segment)
 	}
+	return all
 }
 
-// apply commits and tells the memory of the segments. No load ends before it returns.
-func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, end ending, dispositions []Disposition) error {
-	all := make([]*segment, len(credits))
-	for i := range credits {
-		all[i] = credits[i].segment
-	}
-	all, err := observe(ctx, all...)
-	if err != nil {
-		return err
-	}
-	defer leave(all)
-	receipts, err := l.commit(ctx, now, credits, end, false)
-	if raced(err) {
-		receipts, err = l.commitAgain(ctx, now, credits, end, err)
-	}
-	if err != nil {
-		expire(credits, err)
-		return err
-	}
-	for i := range credits {
-		c := &credits[i]
-		c.parts = receipts[i].Parts
-		if dispositions[c.index] = Duplicate; !receipts[i].Duplicate {
-			dispositions[c.index], c.sampled = Applied, c.sampled+1
-		}
-	}
-	if len(credits) == 1 && dispositions[credits[0].index] == Applied {
-		l.learn(&credits[0], now, credits[0].made[:1])
-		return nil
-	}
-	made := make(map[evidence.Cell][]evidence.Observation) // on the cells of arms
-	for i := range credits {
-		if o := credits[i].made[0]; dispositions[credits[i].index] == Applied {
-			made[o.Cell] = append(made[o.Cell], o)
-		}
-	}
-	for i := range credits {
-		if c := &credits[i]; dispositions[c.index] == Applied {
-			l.learn(c, now, made[c.made[0].Cell])
-		}
-	}
-	return nil
-}
-
-// commitAgain commits as the rules of [store.Do] have it after a first attempt has failed.
-func (l *Learner) commitAgain(
-	ctx context.Context, now time.Time, credits []credit, end ending, err error,
-) (receipts []store.Receipt, _ error) {
-	expire(credits, err)
-	err = store.Do(ctx, l.cfg.Store, func(*store.Tx) (err error) {
-		if receipts, err = l.commit(ctx, now, credits, end, true); err != nil {
-			expire(credits, err)
-		}
-		return err
+// has reports whether the step observes an outcome already.
+func (c *crediting) has(id string) bool {
+	return slices.ContainsFunc(c.credits, func(one *credit) bool {
+		return len(one.made) > 0 && one.made[0].ID == id
 	})
-	return receipts, err
 }
 
-// expire has the segments of outcomes read again unless an error reports that the outcomes were not
-// counted.
-func expire(credits []credit, err error) {
-	for i := range credits {
-		if !refused(err) {
-			// the reply may be lost, and the outcome counted all the same
-			credits[i].segment.expire()
-		}
-	}
-}
-
-// refused reports whether an error says that a store has not taken what it was given.
-func refused(err error) bool {
-	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull) ||
-		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
+// withdraws reports whether the step takes the silence on a choice back already.
+func (c *crediting) withdraws(id ChoiceID) bool {
+	return slices.ContainsFunc(c.credits, func(one *credit) bool {
+		return one.Choice.ID == id && len(one.withdraw) > 0
+	})
 }
 
 // observe lets no load of the segments end until the caller has left those that it returns.
 func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	if len(all) > 1 { // in one order, as loads wait as well
-		slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.space.scope, b.space.scope) })
+		slices.SortFunc(all, func(a, b *segment) int {
+			return strings.Compare(a.space.scope, b.space.scope)
+		})
 		all = slices.Compact(all)
 	}
 	for i, s := range all {
@@ -187,118 +120,132 @@ func leave(all []*segment) {
 	}
 }
 
-// commit makes one attempt, and returns a receipt for each credit. The first attempt trusts what
-// the choices know of their records.
-func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, end ending, again bool) ([]store.Receipt, error) {
-	session, err := l.readCredits(ctx, now, credits, end, again)
-	if err != nil {
-		return nil, err
+// creditWants names what a step reads to count outcomes.
+func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
+	for i := range outcomes {
+		c := &outcomes[i].Choice
+		reads := l.needsRecord(c)
+		if reads {
+			w.Refs = append(w.Refs, l.places(c)...)
+		}
+		if s, err := l.segment(c.Category, c.Context); err == nil &&
+			(reads || l.cfg.Change.FalseAlarms > 0) {
+			w.Cells = append(w.Cells, s.space.arm(c.Item, c.Arm))
+		}
 	}
-	rows := settledRows(credits)
-	batches, withdraw, err := l.batches(credits, rows)
-	if err != nil {
-		return nil, err
+	return w
+}
+
+// needsRecord reports whether the record of a choice must be read, as the choice does not know it,
+// or silence was counted that has to be taken back with it.
+func (l *Learner) needsRecord(c *Choice) bool {
+	if l.cfg.Unrecorded || c.Fallback() {
+		return false
 	}
-	if len(withdraw) > 0 {
-		batches = slices.Insert(batches, 0, store.Batch{Withdraw: withdraw})
+	kept := c.details.kept.Load()
+	return kept == nil || kept.Choice.Silent
+}
+
+// recordIn returns the record of a choice as the step sees it. Revision 0: there is none.
+func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoice, error) {
+	step.choices = append(step.choices, c)
+	if known := step.records[c.ID]; known != nil {
+		return known, nil
 	}
-	if end.session != "" {
-		b, err := l.ended(session, end.id)
+	kept := &keptChoice{}
+	switch {
+	case l.needsRecord(c):
+		read, err := l.readRecord(tx, c)
 		if err != nil {
 			return nil, err
 		}
-		batches = append(batches, b)
+		kept = &read
+	case !l.cfg.Unrecorded && !c.Fallback():
+		*kept = *c.details.kept.Load()
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, batches...)
+	step.records[c.ID] = kept
+	return kept, nil
+}
+
+// readRecord reads the record of a choice.
+func (l *Learner) readRecord(tx *store.Tx, c *Choice) (kept keptChoice, err error) {
+	if l.cfg.Unrecorded || c.Fallback() {
+		return kept, nil
+	}
+	places := l.places(c)
+	tx.Want(store.Wants{Refs: places})
+	for _, ref := range places {
+		r, err := tx.Get(ref)
+		if err != nil {
+			return kept, err
+		}
+		if of, err := l.kept(r); err != nil || of.revision > 0 && of.Choice.ID == c.ID {
+			return of, err
+		}
+	}
+	return kept, nil
+}
+
+// observeIn counts an outcome, which is valid, as a part of a step. With alone, the outcome is all
+// that the step has, and the step counts once.
+func (l *Learner) observeIn(
+	tx *store.Tx, o *Outcome, now time.Time, alone bool,
+) (*Disposition, error) {
+	c := &credit{Outcome: o, did: new(Disposition), follows: true}
+	if *c.did = Dropped; l.drops(o.Confidence) {
+		return c.did, nil
+	}
+	var err error
+	if c.segment, err = l.segment(o.Choice.Category, o.Choice.Context); err != nil {
+		return nil, err
+	}
+	step := l.stepOf(tx, now)
+	tx.Want(l.creditWants([]Outcome{*o}))
+	kept, err := l.recordIn(tx, step, &o.Choice)
 	if err != nil {
 		return nil, err
 	}
-	var kept []string
-	if len(withdraw) > 0 {
-		kept, receipts = receipts[0].Kept, receipts[1:]
+	recorded := kept.revision > 0
+	if recorded && knows(kept.Answer, o.ID) || step.has(l.evidenceID(o)) {
+		*c.did, step.credits = Duplicate, append(step.credits, c)
+		return c.did, nil
 	}
-	for i := range credits {
-		c := &credits[i]
-		if len(c.withdraw) > 0 && !slices.Contains(append(kept, receipts[i].Kept...), c.withdraw[0]) {
-			c.sampled--
-		}
-		if rows[i] != nil && !receipts[i].Duplicate {
-			c.Choice.remember(keptChoice{
-				Answer: rows[i], id: c.kept.id, revision: receipts[i].Revision, place: c.kept.place,
-			})
-		}
+	silent := recorded && kept.Choice.Silent || !recorded && l.silenced(&o.Choice, now)
+	if silent && !step.withdraws(o.Choice.ID) {
+		c.withdraw = l.silences(&o.Choice)
 	}
-	return receipts[:len(credits)], nil
+	if err := c.read(tx, len(c.withdraw) > 0 || l.cfg.Change.FalseAlarms > 0); err != nil {
+		return nil, err
+	}
+	b := l.batch(c.segment, o, observed)
+	b.Withdraw, c.made = c.withdraw, b.Observations
+	if recorded {
+		kept.Answer = settled(kept.Answer, o.result())
+		b.Records = append(b.Records, l.write(kept))
+	}
+	if err := l.emitObserved(&b, o); err != nil {
+		return nil, err
+	}
+	if !alone {
+		b.ID = ""
+	}
+	step.credits = append(step.credits, c)
+	tx.Add(b)
+	return c.did, nil
 }
 
-// settledRows returns the record that each credit writes. Of several outcomes of one choice, one
-// writes it for all, as a commit may write a record once: the first that the record does not know,
-// as what is known is not written again.
-func settledRows(credits []credit) []*answer.Answer {
-	rows := make([]*answer.Answer, len(credits))
-	if len(credits) == 1 {
-		if c := &credits[0]; c.kept.revision > 0 {
-			rows[0] = settled(c.kept.Answer, c.result())
-		}
-		return rows
+// read reads the arm's cell if that must be known.
+func (c *credit) read(tx *store.Tx, known bool) error {
+	if c.known = known; !known {
+		return nil
 	}
-	writer := make(map[ChoiceID]int, len(credits))
-	for i := range credits {
-		c := &credits[i]
-		at, ok := writer[c.Choice.ID]
-		if !ok {
-			writer[c.Choice.ID] = i
-			continue
-		}
-		w := &credits[at]
-		if w.kept.revision == 0 {
-			w.kept = c.kept
-		}
-		c.withdraw = nil // it is the writer's to take the silence back
-		if w.kept.revision > 0 && knows(w.kept.Answer, w.ID) && !knows(w.kept.Answer, c.ID) {
-			c.kept, c.withdraw, w.withdraw, writer[c.Choice.ID] = w.kept, w.withdraw, nil, i
-		}
-	}
-	for _, at := range writer {
-		if credits[at].kept.revision > 0 {
-			rows[at] = credits[at].kept.Answer
-		}
-	}
-	for i := range credits {
-		if at := writer[credits[i].Choice.ID]; rows[at] != nil {
-			rows[at] = settled(rows[at], credits[i].result())
-		}
-	}
-	return rows
+	var read store.Snapshot
+	err := tx.Read(&read, []evidence.Cell{c.cell()}, nil)
+	c.before = read.Parts
+	return err
 }
 
-// batches returns a batch for each credit, and what to withdraw before them, as only the first
-// batch may take evidence away.
-func (l *Learner) batches(
-	credits []credit, rows []*answer.Answer,
-) (batches []store.Batch, withdraw []string, err error) {
-	more := 0
-	if len(credits) > 1 {
-		more = 2 // what is withdrawn, and the end of the session
-	}
-	batches = make([]store.Batch, 0, len(credits)+more)
-	for i := range credits {
-		c := &credits[i]
-		b := l.batch(c.segment, c.Outcome, observed)
-		if b.Withdraw = c.withdraw; rows[i] != nil {
-			b.Records = append(b.Records, l.write(&c.kept, rows[i]))
-		}
-		if err := l.emitObserved(&b, c.Outcome); err != nil {
-			return nil, nil, err
-		}
-		if len(credits) > 1 {
-			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
-		}
-		batches, c.made = append(batches, b), b.Observations
-	}
-	return batches, withdraw, nil
-}
-
+// emitObserved puts the event of an outcome into its batch.
 func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 	if l.cfg.Topic == "" {
 		return nil
@@ -306,88 +253,158 @@ func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 	return l.emit(b, l.observedEvent(o))
 }
 
-// observedEvent tells of an outcome that counts.
+// observedEvent returns the event of an outcome that counts.
 func (l *Learner) observedEvent(o *Outcome) LearnerEvent {
 	result := o.result()
-	return LearnerEvent{ID: observed + ":" + l.evidenceID(o), Type: observed, At: o.At, Choice: o.Choice.withoutDraws(), Result: &result}
+	return LearnerEvent{
+		ID: observed + ":" + l.evidenceID(o), Type: observed, At: o.At,
+		Choice: o.Choice.withoutDraws(), Result: &result,
+	}
 }
 
-// readCredits reads the records of the choices, and the cells that must be known. It reads nothing
-// if the choices know their records. It returns the record of the session that ends.
-func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []credit, end ending, again bool) (session store.Record, err error) {
-	var refs []store.Ref
-	var cells []evidence.Cell
-	for i := range credits {
-		c := &credits[i]
-		*c = credit{Outcome: c.Outcome, index: c.index, segment: c.segment}
-		reads := false
-		if !l.cfg.Unrecorded && !c.Choice.Fallback() {
-			kept := c.Choice.details.kept.Load()
-			if reads = kept == nil || again || kept.Choice.Silent; reads {
-				refs = append(refs, l.places(&c.Choice)...)
-			} else {
-				c.kept = *kept
-			}
-		}
-		if c.known = l.cfg.Change.FalseAlarms > 0; c.known || reads {
-			cells = append(cells, c.cell())
-		}
+// credited updates the memory after a commit, and does what follows from outcomes.
+func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, err error) {
+	c.remember(r, err)
+	c.update(l, r, err)
+	if err != nil {
+		return
 	}
-	if end.session != "" {
-		refs = append(refs, sessions.Ref(sessionID(l.cfg.Name, end.session)))
+	for _, err := range c.failed {
+		l.watch.Failed(ctx, "credit", err)
 	}
-	if len(refs)+len(cells) == 0 {
-		return session, nil
-	}
-	slices.SortFunc(cells, evidence.Cell.Compare)
-	read := &store.Snapshot{}
-	if err := l.cfg.Store.Read(ctx, read, slices.Compact(cells), refs); err != nil {
-		return session, err
-	}
-	rest := read.Records
-	for i := range credits {
-		c := &credits[i]
-		c.before = partsOf(read.Parts, c.cell())
-		if c.kept.revision > 0 || l.cfg.Unrecorded || c.Choice.Fallback() {
+	for _, one := range c.credits {
+		if !one.follows || *one.did != Applied {
 			continue
 		}
-		places := 1
-		if c.Choice.Session != "" {
-			places = 2
-		}
-		if c.kept, err = l.among(&c.Choice, rest[:places]); err != nil {
-			return session, err
-		}
-		rest = rest[places:]
-		if c.kept.revision > 0 && c.kept.Choice.Silent ||
-			c.kept.revision == 0 && l.overdue(&c.Choice, now) {
-			c.withdraw, c.known = l.silences(&c.Choice), true
+		if err := l.followUp(ctx, one, r.Parts, c.now); err != nil {
+			one.segment.expire() // it is counted: the next load from the store mends the memory
+			l.watch.Failed(ctx, "after an outcome", err)
 		}
 	}
-	shareKnown(credits)
-	if end.session != "" {
-		session = rest[0]
-	}
-	return session, nil
-}
-
-// shareKnown makes what is known of a cell hold for all outcomes on it.
-func shareKnown(credits []credit) {
-	known := make(map[evidence.Cell]bool)
-	for i := range credits {
-		known[credits[i].cell()] = known[credits[i].cell()] || credits[i].known
-	}
-	for i := range credits {
-		credits[i].known = known[credits[i].cell()]
+	for _, one := range c.credits {
+		if !one.quiet {
+			l.tell(ctx, c.now, one.Outcome, *one.did)
+		}
 	}
 }
 
-// cell returns the arm's cell.
-func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
+// update brings the memory of the segments in line with a commit, and lets loads of them end.
+func (c *crediting) update(l *Learner, r store.Receipt, err error) {
+	defer leave(c.held) // also if a host's pooling panics
+	if err == nil {
+		c.learned(l, r)
+		return
+	}
+	for _, s := range c.segments() {
+		if !refused(err) {
+			s.expire() // the reply may be lost, and the outcomes counted all the same
+		}
+	}
+}
 
-// learn tells the memory of a segment what a commit has changed. The observations are all of the
-// commit on the arm's cell.
-func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
+// refused reports whether an error says that a store has not taken what it was given.
+func refused(err error) bool {
+	for _, of := range []error{
+		heed.ErrConflict, heed.ErrNotFound, evidence.ErrFull, evidence.ErrForgotten,
+	} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return isInputError(err)
+}
+
+// remember has the choices know their records after a commit. After an error they have to be read
+// again.
+func (c *crediting) remember(r store.Receipt, err error) {
+	for _, choice := range c.choices {
+		switch kept := c.records[choice.ID]; {
+		case choice.details == nil:
+		case err != nil:
+			choice.details.kept.Store(nil)
+		case kept != nil && kept.revision > 0 && r.Revision > 0 && kept.written:
+			choice.details.kept.Store(&keptChoice{Answer: kept.Answer, revision: r.Revision})
+		}
+	}
+}
+
+// tell notifies the observer of an outcome that was counted, now or before.
+func (l *Learner) tell(ctx context.Context, now time.Time, o *Outcome, did Disposition) {
+	if l.watch == nil {
+		return
+	}
+	c := &o.Choice
+	switch did {
+	case Applied:
+		l.watch.Tell(ctx, heed.Observed{
+			Component: l.watch.Name(), At: now, ID: c.ID.String(), Category: c.Category,
+			Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+			Channel: o.Channel, Reward: (o.worth + 1) / 2, Confidence: o.weight(),
+		})
+	case Duplicate:
+		l.watch.Tell(ctx, heed.Duplicate{
+			Component: l.watch.Name(), At: now, What: "outcome", ID: c.ID.String(),
+		})
+	case Dropped:
+	}
+}
+
+// A cellChange is what a step has changed in the cell of an arm.
+type cellChange struct {
+	made   []evidence.Observation
+	fewer  int             // the outcomes that were taken back
+	before []evidence.Part // if the cell was read
+	known  bool
+}
+
+// learned updates the memory of the segments by a receipt.
+func (c *crediting) learned(l *Learner, r store.Receipt) {
+	changes := make(map[evidence.Cell]*cellChange)
+	for _, one := range c.credits {
+		if len(one.made) == 0 {
+			continue
+		}
+		*one.did = Applied
+		if r.Duplicate || slices.Contains(r.Duplicates, one.made[0].ID) {
+			*one.did = Duplicate
+		}
+		cell := one.cell()
+		of := changes[cell]
+		if of == nil {
+			of = &cellChange{}
+			changes[cell] = of
+		}
+		if len(one.withdraw) > 0 && !slices.Contains(r.Kept, one.withdraw[0]) {
+			one.sampled--
+		}
+		if of.fewer -= one.sampled; one.known && !of.known {
+			of.known, of.before = true, one.before
+		}
+		if *one.did == Applied {
+			of.made = append(of.made, one.made[0])
+		}
+	}
+	for _, one := range c.credits {
+		if *one.did != Applied {
+			continue
+		}
+		one.sampled++
+		of := changes[one.cell()]
+		after := countOf(partsOf(r.Parts, one.cell()))
+		if of.known && after != countOf(of.before)+uint64(len(of.made))-uint64(of.fewer) {
+			one.segment.expire() // another commit came in between
+			continue
+		}
+		l.learn(one, r.Parts, of, c.now)
+	}
+	for _, s := range c.expires {
+		s.expire()
+	}
+}
+
+// learn updates the memory of a segment by an outcome. The first outcome on a cell updates the
+// model for all.
+func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now time.Time) {
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -399,20 +416,18 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
-			s.parameters[i] = l.parameterBelief(partsOf(c.parts, s.space.parameter(v.arm, v.Setting)), at, scale).Sampler()
+			belief := l.parameterBelief(partsOf(parts, s.space.parameter(v.arm, v.Setting)), at, scale)
+			s.parameters[i] = belief.Sampler()
 		}
 	}
-	if c.made[0].ID != observations[0].ID {
-		return // the first tells it for all
+	if c.made[0].ID != of.made[0].ID {
+		return
 	}
-	after := partsOf(c.parts, c.made[0].Cell)
+	after := partsOf(parts, c.made[0].Cell)
 	is := l.cfg.Caps.Pool(after, at)
-	var was evidence.Sums
-	ok := c.known
-	if ok {
-		was = l.cfg.Caps.Pool(c.before, at)
-	} else {
-		was, ok = l.poolWithout(after, observations, at)
+	was, ok := l.cfg.Caps.Pool(of.before, at), of.known
+	if !ok {
+		was, ok = l.poolWithout(after, of.made, at)
 	}
 	loaded := s.loaded
 	// the model is made again if an observation from before a restart changed nothing, or the model
@@ -431,7 +446,9 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 // poolWithout pools the parts of a cell as they were before the observations. It reports false if
 // the observations are not there. Parts may be very many, so it takes the observations out of them
 // and puts them back.
-func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Observation, now evidence.Instant) (was evidence.Sums, ok bool) {
+func (l *Learner) poolWithout(
+	parts []evidence.Part, observations []evidence.Observation, now evidence.Instant,
+) (was evidence.Sums, ok bool) {
 	type change struct {
 		at   int
 		part evidence.Part
@@ -446,7 +463,9 @@ func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Obs
 	for _, o := range observations {
 		i := 0
 		if len(parts) != 1 || parts[0].Channel != "" || parts[0].Source != "" {
-			i = slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Channel == o.Channel && p.Source == o.Source })
+			i = slices.IndexFunc(parts, func(p evidence.Part) bool {
+				return p.Channel == o.Channel && p.Source == o.Source
+			})
 		}
 		if i < 0 || i >= len(parts) {
 			return was, false
@@ -470,17 +489,51 @@ func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Obs
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a
 // change.
-func (l *Learner) followUp(ctx context.Context, c *credit, now time.Time) error {
-	s, arm := c.segment, l.index[c.Choice.Arm]
+func (l *Learner) followUp(
+	ctx context.Context, c *credit, parts []evidence.Part, now time.Time,
+) error {
+	s, item := c.segment, c.Choice.Item
 	if pooling, ok := l.cfg.Pooling.(Specializer); ok && !c.Choice.details.given {
-		if countOf(partsOf(c.parts, s.space.sessions(c.Choice.Item))) >= uint64(pooling.SpecializeAt()) {
-			if err := l.specialize(ctx, s, c.Choice.Item, now); err != nil {
+		if countOf(partsOf(parts, s.space.sessions(item))) >= uint64(pooling.SpecializeAt()) {
+			if err := l.specialize(ctx, s, item, now); err != nil {
 				return err
 			}
 		}
 	}
-	if l.cfg.Change.due(countOf(partsOf(c.parts, s.space.arm(c.Choice.Item, c.Choice.Arm)))) {
-		return l.restartIfChanged(ctx, s, c.Choice.Item, arm, now)
+	if l.cfg.Change.due(countOf(partsOf(parts, c.cell()))) {
+		return l.restartIfChanged(ctx, s, item, l.index[c.Choice.Arm], now)
 	}
 	return nil
+}
+
+// doubts are ids of evidence that a store may be unable to take back.
+type doubts struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next
+// commit that fails.
+const maxDoubts = 10_000
+
+// add reports whether any of the ids is new.
+func (d *doubts) add(ids []string) (added bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range ids {
+		if d.ids[id] {
+			continue
+		}
+		if d.ids == nil || len(d.ids) >= maxDoubts {
+			d.ids = make(map[string]bool)
+		}
+		d.ids[id], added = true, true
+	}
+	return added
+}
+
+func (d *doubts) has(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ids[id]
 }

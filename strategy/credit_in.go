@@ -5,89 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
-
-// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit its own
-// records together with an outcome. The disposition is final when [store.Do] has returned.
-func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error) {
-	defer because(&err, "observe")
-	now, did := l.cfg.Now(), new(Disposition)
-	if o.At.IsZero() {
-		o.At = now
-	}
-	if err := l.validateOutcome(&o, now); err != nil {
-		return nil, err
-	}
-	if *did = Dropped; l.drops(o.Confidence) {
-		return did, nil
-	}
-	s, err := l.segment(o.Choice.Category, o.Choice.Context)
-	if err != nil {
-		return nil, err
-	}
-	step := l.stepOf(tx, now)
-	c := &credit{Outcome: &o, segment: s}
-	if err := l.readIntoStep(tx, c, now); err != nil {
-		return nil, err
-	}
-	if c.kept.revision > 0 && knows(c.kept.Answer, o.ID) || step.has(l.evidenceID(&o)) {
-		*did = Duplicate
-		step.told = append(step.told, told{o, did})
-		return did, nil
-	}
-	b := l.batch(s, &o, observed)
-	b.Withdraw = c.withdraw
-	if c.kept.revision > 0 {
-		b.Records = append(b.Records, l.write(&c.kept, settled(c.kept.Answer, o.result())))
-	}
-	if err := l.emitObserved(&b, &o); err != nil {
-		return nil, err
-	}
-	*did, c.made, c.follows = Applied, b.Observations, true
-	step.credits, step.told = append(step.credits, c), append(step.told, told{o, did})
-	b.ID = "" // the step may add more
-	tx.Add(b)
-	return did, nil
-}
-
-// readIntoStep reads the record of an outcome's choice, and the cell that must be known.
-func (l *Learner) readIntoStep(tx *store.Tx, c *credit, now time.Time) (err error) {
-	if !l.cfg.Unrecorded && !c.Choice.Fallback() {
-		places := l.places(&c.Choice)
-		tx.Want(store.Wants{Refs: places, Cells: []evidence.Cell{c.cell()}})
-		read := make([]store.Record, len(places))
-		for i, ref := range places {
-			if read[i], err = tx.Get(ref); err != nil {
-				return err
-			}
-		}
-		if c.kept, err = l.among(&c.Choice, read); err != nil {
-			return err
-		}
-		if known := c.kept.revision > 0; known && c.kept.Choice.Silent ||
-			!known && l.overdue(&c.Choice, now) {
-			c.withdraw = l.silences(&c.Choice)
-		}
-	}
-	if c.known = len(c.withdraw) > 0 || l.cfg.Change.FalseAlarms > 0; c.known {
-		c.before, err = partsIn(tx, c.cell())
-	}
-	return err
-}
-
-// partsIn returns the parts of a cell as a step has read them.
-func partsIn(tx *store.Tx, cell evidence.Cell) ([]evidence.Part, error) {
-	var read store.Snapshot
-	err := tx.Read(&read, []evidence.Cell{cell}, nil)
-	return read.Parts, err
-}
 
 // CreditWants names what [Learner.CreditIn] reads for an answer.
 func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
@@ -124,22 +46,27 @@ func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err e
 		return stands, nil
 	}
 	step := l.stepOf(tx, l.cfg.Now())
-	if had := step.before(a); had != a.Choice {
+	i := slices.IndexFunc(step.plans, func(p *creditPlan) bool { return p.answer == a.ID })
+	if i >= 0 {
 		// The step has credited the answer already, and nothing of that is committed.
-		p = l.plan(a, had)
+		p = l.plan(a, step.plans[i].had)
 	}
-	switch {
-	case a.Choice.Learner != l.cfg.Name:
-		step.fails(a)
-		return stands, nil
-	case !l.isArm(a.Choice.Arm) && len(p.next) > 0:
-		step.fails(a)
+	if a.Choice.Learner != l.cfg.Name || !l.isArm(a.Choice.Arm) && len(p.next) > 0 {
+		step.failed = append(step.failed, fmt.Errorf("credit the arm %s of %s: %w",
+			a.Choice.Arm, a.ID, errNoArm))
+		if a.Choice.Learner != l.cfg.Name {
+			return stands, nil
+		}
 		p.withoutNext()
 	}
 	if *stands, err = l.possible(tx, step, p); err != nil || *stands != nil {
 		return stands, err
 	}
-	step.plan(a.ID, p)
+	if i >= 0 {
+		step.plans[i] = p
+	} else {
+		step.plans = append(step.plans, p)
+	}
 	p.apply(a)
 	return stands, nil
 }
@@ -151,7 +78,8 @@ func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands
 			return fault, nil
 		}
 	}
-	if p.segment, stands = l.segment(p.choice.Category, p.choice.Context); stands != nil {
+	p.of = credit{Outcome: &Outcome{Choice: p.choice}}
+	if p.of.segment, stands = l.segment(p.choice.Category, p.choice.Context); stands != nil {
 		return stands, nil
 	}
 	if there, err := l.takesBack(tx.Context(), p); err != nil {
@@ -159,10 +87,7 @@ func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands
 	} else if !there {
 		return fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten), nil
 	}
-	if p.known = len(p.gone) > 0 || l.cfg.Change.FalseAlarms > 0; p.known {
-		p.before, err = partsIn(tx, p.cell())
-	}
-	return nil, err
+	return nil, p.of.read(tx, len(p.gone) > 0 || l.cfg.Change.FalseAlarms > 0)
 }
 
 var errNoArm = errors.New("the learner has no such arm, so the outcome is dropped")
@@ -172,10 +97,10 @@ func creditID(a *answer.Answer, number uint64) string { return fmt.Sprintf("%s/%
 
 // A creditPlan is how the credits of an answer change.
 type creditPlan struct {
+	answer  string
 	choice  Choice
-	segment *segment
-	before  []evidence.Part // of the arm's cell, if it is known
-	known   bool
+	had     *answer.Choice // before the step
+	of      credit         // on the arm's cell
 	actor   string
 	told    uint64
 	credits []answer.ArmCredit // as they are after it
@@ -185,14 +110,11 @@ type creditPlan struct {
 	revises bool
 }
 
-// cell returns the cell of the arm.
-func (p *creditPlan) cell() evidence.Cell {
-	return p.segment.space.arm(p.choice.Item, p.choice.Arm)
-}
-
 // plan compares what counts for the arm of an answer with the credits that it had.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
-	p := &creditPlan{choice: ChoiceOf(a.Choice), actor: a.Changer(), told: had.Told}
+	p := &creditPlan{
+		answer: a.ID, choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), told: had.Told,
+	}
 	before, cost := slices.Clone(had.Credits), reportedCost(a)
 	for _, part := range a.ForArm() {
 		is := answer.ArmCredit{
@@ -276,37 +198,27 @@ func reportedCost(a *answer.Answer) float64 {
 }
 
 // recredit adds to a step what takes outcomes back and what observes others.
-func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) (err error) {
-	s := p.segment
-	var b store.Batch
+func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
+	s := p.of.segment
 	if len(p.gone) > 0 {
-		r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn", next: p.counts}
-		for _, gone := range p.gone {
-			r.ids = append(r.ids, gone.ID)
-		}
-		if p.revises {
-			r.revises, r.reason, r.name = true, "another outcome takes its place", p.next[0].ID
-		}
-		if len(p.counts) > 0 {
-			r.name = p.counts[0].ID
-		}
-		if b, err = l.correction(s, r, p.gone); err != nil {
+		b, err := l.correction(s, p.retraction(), p.gone)
+		if err != nil {
 			return err
 		}
-		step.takes(s, len(p.counts) == 0, b.Retract)
+		step.gone = append(step.gone, b.Retract...)
+		if len(p.counts) == 0 {
+			step.expires = append(step.expires, s)
+		}
 		b.ID, b.PartsOf = "", store.CellsOf(b.Observations...)
 		tx.Add(b)
 	}
 	for i, o := range p.counts {
-		own := l.batch(s, o, observed)
-		c := &credit{
-			Outcome: o, segment: s, before: p.before, known: p.known, made: own.Observations,
-			follows: len(p.gone) == 0,
-		}
-		if i == 0 {
+		own, c := l.batch(s, o, observed), p.of
+		c.Outcome, c.did, c.made = o, new(Disposition), own.Observations
+		if c.follows = len(p.gone) == 0; i == 0 {
 			c.sampled = -len(p.gone)
 		}
-		step.credits, step.told = append(step.credits, c), append(step.told, told{*o, new(Disposition)})
+		step.credits = append(step.credits, &c)
 		if len(p.gone) > 0 {
 			continue // the correction observes it
 		}
@@ -319,208 +231,19 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) (err er
 	return nil
 }
 
-// A crediting is what the learner credits in one run of a step.
-type crediting struct {
-	now     time.Time
-	had     map[string]*answer.Choice // the choices of answers before the step
-	plans   map[string]*creditPlan    // by answer
-	order   []string                  // of the plans
-	credits []*credit
-	told    []told
-	failed  []error
-	expires []*segment // what was taken back has no parts in the receipt
-	gone    []string   // the ids of what is taken back
-	held    []*segment // that no load may end for
-}
-
-// told is an outcome that the observer is notified of when the step is over.
-type told struct {
-	Outcome
-	did *Disposition
-}
-
-// has reports whether the step observes an outcome already.
-func (c *crediting) has(id string) bool {
-	return slices.ContainsFunc(c.credits, func(one *credit) bool { return one.made[0].ID == id })
-}
-
-// before returns the choice of an answer as it was before the step.
-func (c *crediting) before(a *answer.Answer) *answer.Choice {
-	if c.had == nil {
-		c.had, c.plans = make(map[string]*answer.Choice), make(map[string]*creditPlan)
+// retraction returns how the outcomes that no longer hold are taken back.
+func (p *creditPlan) retraction() *retraction {
+	r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn", next: p.counts}
+	for _, gone := range p.gone {
+		r.ids = append(r.ids, gone.ID)
 	}
-	if c.had[a.ID] == nil {
-		c.had[a.ID] = a.Choice
+	if p.revises {
+		r.revises, r.reason, r.name = true, another, p.next[0].ID
 	}
-	return c.had[a.ID]
-}
-
-// fails notes that the arm of an answer can't be credited.
-func (c *crediting) fails(a *answer.Answer) {
-	c.failed = append(c.failed, fmt.Errorf("credit the arm %s of %s: %w",
-		a.Choice.Arm, a.ID, errNoArm))
-}
-
-// plan notes how the credits of an answer change in the step.
-func (c *crediting) plan(id string, p *creditPlan) {
-	if c.plans[id] == nil {
-		c.order = append(c.order, id)
+	if len(p.counts) > 0 {
+		r.name = p.counts[0].ID
 	}
-	c.plans[id] = p
-}
-
-func (c *crediting) takes(s *segment, expires bool, ids []string) {
-	if c.gone = append(c.gone, ids...); expires {
-		c.expires = append(c.expires, s)
-	}
-}
-
-// segments returns all segments whose evidence changes.
-func (c *crediting) segments() []*segment {
-	all := slices.Clone(c.expires)
-	for _, one := range c.credits {
-		all = append(all, one.segment)
-	}
-	return all
-}
-
-type stepKey struct{ *Learner }
-
-// stepOf returns what the learner credits in this run of a step. From the commit on no load of the
-// segments ends until the memory is up to date.
-func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
-	return tx.State(stepKey{l}, func() any {
-		c := &crediting{now: now}
-		tx.Before(func() (err error) {
-			for _, id := range c.order {
-				if err := l.recredit(tx, c, c.plans[id]); err != nil {
-					return err
-				}
-			}
-			c.held, err = observe(tx.Context(), c.segments()...)
-			return err
-		})
-		tx.Again(func(err error) bool {
-			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) &&
-				l.doubts.add(c.gone)
-		})
-		tx.Then(func(r store.Receipt, err error) { l.credited(tx.Context(), c, r, err) })
-		return c
-	}).(*crediting)
-}
-
-// credited updates the memory of the segments after a commit, and does what follows from outcomes.
-func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, err error) {
-	if err != nil {
-		for _, s := range c.segments() {
-			if !refused(err) {
-				s.expire() // the reply may be lost, and the outcomes counted all the same
-			}
-		}
-		leave(c.held)
-		return
-	}
-	c.learned(l, r)
-	leave(c.held)
-	for _, err := range c.failed {
-		l.watch.Failed(ctx, "credit", err)
-	}
-	for i := range c.told {
-		if l.watch != nil {
-			l.tell(ctx, c.now, []Outcome{c.told[i].Outcome}, []Disposition{*c.told[i].did})
-		}
-	}
-	for _, one := range c.credits {
-		if !one.follows || slices.Contains(r.Duplicates, one.made[0].ID) {
-			continue
-		}
-		if err := l.followUp(ctx, one, c.now); err != nil {
-			one.segment.expire() // it is counted: the next load from the store mends the memory
-			l.watch.Failed(ctx, "after an outcome", err)
-		}
-	}
-}
-
-// learned brings the memory of the segments in line with a receipt.
-func (c *crediting) learned(l *Learner, r store.Receipt) {
-	made := make(map[evidence.Cell][]evidence.Observation) // on the cells of arms
-	fewer := make(map[evidence.Cell]int)                   // the outcomes that were taken back
-	before := make(map[evidence.Cell][]evidence.Part)
-	known := make(map[evidence.Cell]bool)
-	for _, one := range c.credits {
-		cell := one.cell()
-		if fewer[cell] -= one.sampled; len(one.withdraw) > 0 &&
-			!slices.Contains(r.Kept, one.withdraw[0]) {
-			fewer[cell]++
-			one.sampled--
-		}
-		if one.known && !known[cell] {
-			known[cell], before[cell] = true, one.before
-		}
-		if !slices.Contains(r.Duplicates, one.made[0].ID) {
-			made[cell] = append(made[cell], one.made[0])
-		}
-	}
-	for i, one := range c.credits {
-		cell, did := one.cell(), c.did(one)
-		if *did = Applied; slices.Contains(r.Duplicates, one.made[0].ID) {
-			*did = Duplicate
-			continue
-		}
-		one.parts, one.known, one.before = r.Parts, known[cell], before[cell]
-		one.sampled++
-		after := countOf(partsOf(r.Parts, cell))
-		if known[cell] && after != countOf(one.before)+uint64(len(made[cell]))-uint64(fewer[cell]) {
-			c.credits[i].segment.expire() // another commit came in between
-			continue
-		}
-		l.learn(one, c.now, made[cell])
-	}
-	for _, s := range c.expires {
-		s.expire()
-	}
-}
-
-// did returns where the disposition of a credit is.
-func (c *crediting) did(one *credit) *Disposition {
-	for i := range c.told {
-		if t := &c.told[i]; t.Choice.ID == one.Choice.ID && t.ID == one.ID {
-			return t.did
-		}
-	}
-	return new(Disposition)
-}
-
-// doubts are ids of evidence that a store may be unable to take back.
-type doubts struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next
-// commit that fails.
-const maxDoubts = 10_000
-
-// add reports whether any of the ids is new.
-func (d *doubts) add(ids []string) (added bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, id := range ids {
-		if d.ids[id] {
-			continue
-		}
-		if d.ids == nil || len(d.ids) >= maxDoubts {
-			d.ids = make(map[string]bool)
-		}
-		d.ids[id], added = true, true
-	}
-	return added
-}
-
-func (d *doubts) has(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.ids[id]
+	return r
 }
 
 // takesBack reports whether the store can take back what a plan takes back. It looks into the
@@ -535,7 +258,7 @@ func (l *Learner) takesBack(ctx context.Context, p *creditPlan) (bool, error) {
 	if len(ids) == 0 {
 		return true, nil
 	}
-	for o, err := range l.cfg.Store.History(ctx, p.cell()) {
+	for o, err := range l.cfg.Store.History(ctx, p.of.cell()) {
 		if err != nil {
 			return false, err
 		}

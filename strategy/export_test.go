@@ -6,7 +6,7 @@ import (
 )
 
 // Remembered returns how many choices the learner's cache holds.
-func (l *Learner) Remembered() int { return l.sessions.Len() + l.pointers.Len() }
+func (l *Learner) Remembered() int { return l.sessions.Len() }
 
 // SampleItems sets about how many items of a segment are read where the store can draw a sample.
 func SampleItems(l *Learner, n int) { l.sampleItems = n }

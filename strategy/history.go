@@ -49,7 +49,7 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 			if err == nil && (c == nil || c.Learner != l.cfg.Name || !f.passes(&row.Value)) {
 				continue
 			}
-			if !yield(keptChoice{Answer: &row.Value, id: row.ID, revision: row.Revision}, err) ||
+			if !yield(keptChoice{Answer: &row.Value, revision: row.Revision}, err) ||
 				err != nil {
 				return
 			}
@@ -145,7 +145,7 @@ func (f *finding) meet(kept keptChoice, at time.Time) bool {
 func (l *Learner) found(f *finding) ChoiceRecord {
 	r := l.record(f.Answer)
 	if answers.Alone(f.Answer) {
-		r.Choice.remember(f.keptChoice)
+		r.Choice.details.kept.Store(&f.keptChoice)
 	}
 	return r
 }

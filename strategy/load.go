@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/internal/spread"
+	"github.com/heedhq/heed/store"
 )
 
 // touched names a cell of an arm whose evidence changed while its segment was read.
@@ -17,14 +18,14 @@ type touched struct {
 	arm  int
 }
 
-// load computes the model from the store. The caller holds the lock for that. It also reads what
-// is named in the scratch.
+// load computes the model from the store. The caller holds the lock for that. Its last read is a
+// part of the step, so that what the step wants is read with it.
 //
 // Outcomes are counted during that: each updates the old model, and leaves a note of its cell. The
 // cells with a note are read again. Only for the last of them does load keep new outcomes waiting,
 // so that the new model misses none.
-func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
-	expired := s.beginLoad()
+func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
+	ctx, expired := tx.Context(), s.beginLoad()
 	defer s.endLoad()
 	found, err := l.loadSome(ctx, s, evidence.InstantOf(now))
 	if err != nil {
@@ -50,13 +51,15 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 	if err := l.catchUp(ctx, s, &found); err != nil {
 		return err
 	}
-	into.cells = l.parameterCells(s.space, into.cells)
-	if len(into.cells)+len(into.refs) > 0 {
-		if err := l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs); err != nil {
-			return err
-		}
+	cells, read := l.parameterCells(s.space), store.Snapshot{}
+	tx.Want(store.Wants{Cells: cells})
+	if err := tx.Fetch(); err != nil {
+		return err
 	}
-	l.install(s, now, expired, &found, into)
+	if err := tx.Read(&read, cells, nil); err != nil {
+		return err
+	}
+	l.install(s, now, expired, &found, read.Parts)
 	return nil
 }
 
@@ -208,11 +211,13 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 
 // install puts what was read in the place of the segment's memory. The next use loads it again if
 // the model has drifted, or the segment was expired during the load.
-func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, read *scratch) {
+func (l *Learner) install(
+	s *segment, now time.Time, expired uint64, f *found, read []evidence.Part,
+) {
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	parameters := make([]evidence.Sampler, len(l.values))
 	for i, v := range l.values {
-		of := partsOf(read.Parts, s.space.parameter(v.arm, v.Setting))
+		of := partsOf(read, s.space.parameter(v.arm, v.Setting))
 		parameters[i] = l.parameterBelief(of, f.now, scale).Sampler()
 	}
 	s.mu.Lock()

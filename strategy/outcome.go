@@ -66,44 +66,89 @@ const (
 // again. It counts once. Bad input is a [*heed.InputError] and changes nothing. A host that commits
 // its own records in the same commit uses [Learner.ObserveIn].
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
-	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{})
+	did, err := l.observeAll(ctx, []Outcome{o}, "", "")
 	if err != nil {
 		return "", err
 	}
-	return dispositions[0], nil
+	return did[0], nil
 }
 
 // ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. If ended is
 // not empty it ends that session with them, once for the id, which must not be empty then. If one
 // outcome is not valid, none is counted.
-func (l *Learner) ObserveAll(ctx context.Context, outcomes []Outcome, id, ended string) ([]Disposition, error) {
-	var end ending
+func (l *Learner) ObserveAll(
+	ctx context.Context, outcomes []Outcome, id, ended string,
+) ([]Disposition, error) {
 	if ended != "" {
-		end = ending{session: ended, id: derivedID("ended", l.cfg.Name, id)}
-		defer l.drop(ended)
+		defer l.sessions.Drop(ended)
 	}
-	return l.observeAll(ctx, slices.Clone(outcomes), end)
+	return l.observeAll(ctx, slices.Clone(outcomes), id, ended)
 }
 
-func (l *Learner) observeAll(ctx context.Context, outcomes []Outcome, end ending) (_ []Disposition, err error) {
+// ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit its own
+// records together with an outcome. The disposition is final when [store.Do] has returned.
+func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error) {
+	defer because(&err, "observe")
+	now := l.cfg.Now()
+	if err := l.validateOutcome(&o, now); err != nil {
+		return nil, err
+	}
+	return l.observeIn(tx, &o, now, false)
+}
+
+func (l *Learner) observeAll(
+	ctx context.Context, outcomes []Outcome, id, ended string,
+) (_ []Disposition, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	defer because(&err, "observe")
 	now := l.cfg.Now()
 	for i := range outcomes {
-		o := &outcomes[i]
-		if o.At.IsZero() {
-			o.At = now
-		}
-		if err := l.validateOutcome(o, now); err != nil {
+		if err := l.validateOutcome(&outcomes[i], now); err != nil {
 			return nil, err
 		}
 	}
-	return l.credit(ctx, now, outcomes, end)
+	return l.observe(ctx, now, outcomes, id, ended)
 }
 
+// observe counts outcomes, which are valid, and ends a session, in one commit.
+func (l *Learner) observe(
+	ctx context.Context, now time.Time, outcomes []Outcome, id, ended string,
+) ([]Disposition, error) {
+	told := make([]*Disposition, len(outcomes))
+	ends := ended != "" && !l.cfg.Unrecorded
+	err := store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
+		tx.Want(l.creditWants(outcomes))
+		if ends {
+			tx.Want(store.Wants{Refs: []store.Ref{sessions.Ref(sessionID(l.cfg.Name, ended))}})
+		}
+		for i := range outcomes {
+			alone := len(outcomes) == 1 && !ends
+			if told[i], err = l.observeIn(tx, &outcomes[i], now, alone); err != nil {
+				return err
+			}
+		}
+		if !ends {
+			return nil
+		}
+		return l.endIn(tx, ended, store.IDOf(id))
+	})
+	if err != nil {
+		return nil, err
+	}
+	did := make([]Disposition, len(outcomes))
+	for i := range did {
+		did[i] = *told[i]
+	}
+	return did, nil
+}
+
+// validateOutcome reports the first fault of an outcome, and fills in when it came about.
 func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
+	if o.At.IsZero() {
+		o.At = now
+	}
 	switch {
 	case o.Choice.Learner() != l.cfg.Name:
 		return errForeign
@@ -209,7 +254,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 		}
 		b.Observations = append(b.Observations, observation)
 	}
-	if _, ok := l.cfg.Pooling.(Specializer); ok && event == observed {
+	if l.specializes() && event == observed {
 		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
 	b.PartsOf = store.CellsOf(b.Observations...)
@@ -255,36 +300,37 @@ func (s *segment) expire() {
 // specialize gives an item its copy of the segment's evidence. The copy is new evidence,
 // under an id that counts once.
 func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
-	scratch := &scratch{cells: l.itemCells(s, item, nil)}
-	if err := l.read(ctx, s, now, scratch); err != nil {
-		return err
-	}
-	resets := l.readItem(s, item, now, scratch)
-	if scratch.item.Given != nil {
-		return nil
-	}
-	given := s.give(scratch.item)
-	id := derivedID("given", l.cfg.Name, s.space.scope, item, resets.String())
-	b := store.Batch{ID: id, Policies: l.policies}
-	for i, sums := range given {
-		if sums.Mass > 0 {
+	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
+		read, err := l.read(tx, s, item, now)
+		if err != nil || read.Given != nil {
+			return err
+		}
+		given := s.give(read.Item)
+		b := store.Batch{
+			ID:       derivedID("given", l.cfg.Name, s.space.scope, item, read.resets.String()),
+			Policies: l.policies,
+		}
+		add := func(arm int, reward, weight float64) {
 			b.Observations = append(b.Observations, evidence.Observation{
-				ID: id, Cell: s.space.given(item, l.cfg.Arms[i].ID),
-				Reward: sums.Mean(), Weight: min(sums.Mass, evidence.MaxWeight), At: now,
+				ID: b.ID, Cell: s.space.given(item, l.cfg.Arms[arm].ID), Reward: reward, Weight: weight,
+				At: now,
 			})
 		}
-	}
-	if len(b.Observations) == 0 { // it is the first of its segment, and goes its own way from nothing
-		b.Observations = []evidence.Observation{{
-			ID: id, Cell: s.space.given(item, l.cfg.Arms[0].ID), Reward: 0.5, Weight: givenNothing, At: now,
-		}}
-	}
-	e := LearnerEvent{ID: specialized + ":" + id, Type: specialized, Category: s.category, Context: s.context, Item: item, At: now}
-	if err := l.emit(&b, e); err != nil {
+		for i, sums := range given {
+			if sums.Mass > 0 {
+				add(i, sums.Mean(), min(sums.Mass, evidence.MaxWeight))
+			}
+		}
+		if len(b.Observations) == 0 { // it is the first of its segment
+			add(0, 0.5, givenNothing)
+		}
+		err = l.emit(&b, LearnerEvent{
+			ID: specialized + ":" + b.ID, Type: specialized, Category: s.category, Context: s.context,
+			Item: item, At: now,
+		})
+		tx.Add(b)
 		return err
-	}
-	_, err := l.cfg.Store.Commit(ctx, b)
-	return err
+	})
 }
 
 // givenNothing is the weight of the mark that an item has specialised, where there was nothing to

@@ -70,17 +70,12 @@ func (l *Learner) own(
 	}
 	now := l.cfg.Now()
 	if !l.cfg.Disabled {
-		if tx == nil {
-			c, err = l.remember(ctx, &q, now, own)
-		} else {
-			c, err = l.rememberIn(tx, q, now, own)
-		}
+		c, err = l.remember(ctx, tx, &q, now, own)
 		if err == nil || isInputError(err) {
 			return c, err
 		}
 	}
-	d := &details{}
-	l.begin(&q, now, d)
+	d := l.begin(&q, now, l.cfg.NewID())
 	own.into(&d.made)
 	return d.choice(), err
 }

@@ -93,10 +93,10 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string
 	if e.Learner != l.cfg.Name && did == nil {
 		return false, nil
 	}
-	err = l.repeat(ctx, func() error {
+	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
 		batches := did
 		// The record is a separate batch: the evidence may be known already, and the record not.
-		if record, err := l.replayedRecord(ctx, &e); err != nil {
+		if record, err := l.replayedRecord(tx, &e); err != nil {
 			return err
 		} else if record != nil {
 			batches = append(slices.Clip(did), store.Batch{Records: []store.Record{*record}})
@@ -142,11 +142,11 @@ func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Bat
 
 // replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing
 // to write. A record that is gone stays so.
-func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.Record, error) {
+func (l *Learner) replayedRecord(tx *store.Tx, e *LearnerEvent) (*store.Record, error) {
 	if l.cfg.Unrecorded || e.Choice == nil {
 		return nil, nil
 	}
-	kept, err := l.recordOf(ctx, e.Choice)
+	kept, err := l.readRecord(tx, e.Choice)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +170,7 @@ func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.R
 	if row == kept.Answer {
 		return nil, nil
 	}
-	record := l.write(&kept, row)
+	kept.Answer = row
+	record := l.write(&kept)
 	return &record, nil
 }

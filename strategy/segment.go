@@ -119,20 +119,6 @@ func (s *segment) resetsOf(c *Choice) (n resets) {
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
-// read reads what is named in the scratch, in one round trip. It loads the segment if that is older
-// than Config.Refresh.
-func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scratch) error {
-	stale, err := l.stale(ctx, s, now)
-	switch {
-	case err != nil:
-		return err
-	case stale:
-		defer s.loading.Unlock()
-		return l.load(ctx, s, now, into)
-	}
-	return l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs)
-}
-
 func (l *Learner) model(items []Item) Model {
 	return l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
 }
@@ -186,8 +172,8 @@ func listed(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, err
 	}
 }
 
-// parameterCells appends the cells of all values of all parameters.
-func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.Cell {
+// parameterCells names the cells of all values of all parameters.
+func (l *Learner) parameterCells(space space) (cells []evidence.Cell) {
 	for _, v := range l.values {
 		cells = append(cells, space.parameter(v.arm, v.Setting))
 	}

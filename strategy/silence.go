@@ -82,8 +82,8 @@ func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, firs
 	return n, first
 }
 
-// overdue reports whether silence may have been counted for a choice, by this clock or another.
-func (l *Learner) overdue(c *Choice, now time.Time) bool {
+// silenced reports whether silence may have been counted for a choice, by this clock or another.
+func (l *Learner) silenced(c *Choice, now time.Time) bool {
 	return l.cfg.Silence.Confidence > 0 && now.Sub(c.At) > l.cfg.Silence.After-evidence.MaxSkew
 }
 
@@ -91,45 +91,51 @@ func (l *Learner) overdue(c *Choice, now time.Time) bool {
 func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*heed.SettingsError)) }
 
 // expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false
-// if somebody was quicker.
-func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
+// if another writer was quicker.
+func (l *Learner) expireChoice(
+	ctx context.Context, kept keptChoice, now time.Time,
+) (done bool, err error) {
+	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
+		if done {
+			done = false // there was a conflict
+			return nil
+		}
+		done = true
+		return l.expireIn(tx, kept, now)
+	})
+	return done && err == nil, err
+}
+
+func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 	row, choice, c := *kept.Answer, *kept.Choice, ChoiceOf(kept.Choice)
 	row.Choice, choice.Expired = &choice, true
-	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
-	// A choice whose outcome was taken back has not been silent.
-	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 &&
-		len(choice.Taken) == 0
-	var s *segment
-	var o Outcome
+	e := LearnerEvent{
+		ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(),
+		Choice: c.withoutDraws(),
+	}
 	var b store.Batch
-	if silent {
-		if s, err = l.segment(c.Category, c.Context); err != nil {
-			return false, err
-		}
-		held, err := observe(ctx, s)
+	// A choice whose outcome was taken back has not been silent.
+	if l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(choice.Taken) == 0 {
+		s, err := l.segment(c.Category, c.Context)
 		if err != nil {
-			return false, err
+			return err
 		}
-		defer leave(held)
-		o = Outcome{
-			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, worth: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
-			Channel: silenceChannel, At: e.At,
+		o := &Outcome{
+			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, worth: l.cfg.Silence.Value,
+			Confidence: l.cfg.Silence.Confidence, Channel: silenceChannel, At: e.At,
 		}
-		b = l.batch(s, &o, expired)
+		b = l.batch(s, o, expired)
+		step := l.stepOf(tx, now)
+		step.credits = append(step.credits, &credit{
+			Outcome: o, segment: s, did: new(Disposition), quiet: true, made: b.Observations,
+		})
 		e.ID, choice.Silent = expired+":"+b.ID, true
 	}
 	if err := l.emit(&b, e); err != nil {
-		return false, err
+		return err
 	}
-	b.Records = append(slices.Clip(b.Records), l.write(&kept, &row))
-	receipts, err := l.cfg.Store.Commit(ctx, b)
-	switch {
-	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):
-		return false, nil
-	case err != nil && silent:
-		s.expire()
-	case err == nil && silent:
-		l.learn(&credit{Outcome: &o, segment: s, made: b.Observations, parts: receipts[0].Parts, sampled: 1}, now, b.Observations[:1])
-	}
-	return err == nil, err
+	kept.Answer = &row
+	b.Records = append(slices.Clip(b.Records), l.write(&kept))
+	tx.Add(b)
+	return nil
 }

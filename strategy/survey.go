@@ -201,7 +201,7 @@ func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []Par
 	if len(l.values) == 0 {
 		return nil, nil
 	}
-	parts, err := l.readCells(ctx, l.parameterCells(f.space, nil)...)
+	parts, err := l.readCells(ctx, l.parameterCells(f.space)...)
 	scale := scaleOf(totalOf(f.items), l.cfg.MinConfidence)
 	for _, v := range l.values {
 		of := partsOf(parts, f.space.parameter(v.arm, v.Setting))

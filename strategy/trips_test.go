@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -52,7 +54,7 @@ func TestRoundTrips(t *testing.T) {
 			for _, choice := range []strategy.Choice{first, second, third} {
 				trips(0, 0, 0, 1, func() { credit(t, l, choice, 1) })
 			}
-			trips(0, 0, 0, 1, func() { // it comes again
+			trips(0, 0, 0, 1-recorded, func() { // it comes again, and the choice knows its record
 				_, err := l.Observe(ctx, strategy.Outcome{Choice: first, Value: 1, Confidence: 1})
 				require.NoError(t, err)
 			})
@@ -94,10 +96,10 @@ func TestAnEventIsOneCommit(t *testing.T) {
 	require.NoError(t, err)
 	consumer, err := attribution.New(attribution.Config{Learner: l, Stream: &memstore.Stream{}, DeadLetters: &memstore.Stream{}})
 	require.NoError(t, err)
-	for range 2 {
+	for _, commits := range []int{1, 0} { // the second time, all of it is known
 		st.Fail(0, false)
 		require.NoError(t, consumer.Handle(ctx, e))
-		assert.Equal(t, 1, st.Calls("Commit"))
+		assert.Equal(t, commits, st.Calls("Commit"))
 	}
 	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 3, Duplicates: 3}, consumer.Counts())
 	assert.InDelta(t, 2.4, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
@@ -106,6 +108,66 @@ func TestAnEventIsOneCommit(t *testing.T) {
 	found, err := l.Find(ctx, "s", "i", time.Time{})
 	require.NoError(t, err)
 	assert.Equal(t, after.ID, found.Choice.ID)
+}
+
+// TestAStepThatCountsOnce has its outcomes known when it comes again, by the id of the step alone.
+func TestAStepThatCountsOnce(t *testing.T) {
+	l := newLearner(t, strategy.Config{Unrecorded: true})
+	choice := choose(t, l, strategy.Query{Item: "i"})
+	for n, want := range []strategy.Disposition{strategy.Applied, strategy.Duplicate} {
+		var did *strategy.Disposition
+		require.NoError(t, store.Do(ctx, l.Config().Store, func(tx *store.Tx) (err error) {
+			tx.Add(store.Batch{ID: "the host's"})
+			did, err = l.ObserveIn(tx, strategy.Outcome{
+				Choice: choice, ID: fmt.Sprint(n), Value: 1, Confidence: 1,
+			})
+			return err
+		}))
+		assert.Equal(t, want, *did)
+		assert.InDeltaSlice(t, means(t, newLearner(t, l.Config()), strategy.Query{Item: "i"}),
+			means(t, l, strategy.Query{Item: "i"}), 1e-9)
+	}
+}
+
+// TestACommitOfUnknownOutcome took effect. It is repeated, and nothing is made or counted twice.
+func TestACommitOfUnknownOutcome(t *testing.T) {
+	for _, session := range []string{"", "s"} {
+		st := &doubtful{}
+		cfg, c := recording(t, strategy.Config{Store: st, Topic: "t"})
+		st.Store = newStore(t, c.Now)
+		l := newLearner(t, cfg)
+		st.times = 1
+		choice := choose(t, l, strategy.Query{Session: session, Item: "i"})
+		assert.False(t, choice.Fallback())
+		assert.Len(t, historyOf(t, l, strategy.ChoiceFilter{}), 1)
+		st.times = 1
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
+		assert.InDelta(t, 1, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
+		assert.Len(t, outbox(t, st), 2, "one event each")
+		st.times = 1
+		require.NoError(t, l.Retract(ctx, choice, []string{""}, "ann", "r"))
+		assert.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
+		assert.Len(t, audited(t, st), 1)
+	}
+}
+
+// A doubtful store does not know of some commits whether they took effect.
+type doubtful struct {
+	store.Store
+	times int
+}
+
+func (d *doubtful) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	receipts, err := d.Store.Commit(ctx, batches...)
+	if err == nil && d.times > 0 {
+		d.times--
+		return nil, heed.ErrOutcomeUnknown
+	}
+	return receipts, err
 }
 
 // TestTwoProcesses over one store: an outcome in one finds the choice of the other, one of them alone makes a session's choice,

@@ -30,15 +30,6 @@ func (h Hash) String() string {
 	return string(text[:])
 }
 
-// Both returns the texts of two hashes. They share their memory, which takes one allocation instead of two.
-func Both(a, b Hash) (string, string) {
-	var text [44]byte
-	base64.RawURLEncoding.Encode(text[:22], a[:])
-	base64.RawURLEncoding.Encode(text[22:], b[:])
-	both := string(text[:])
-	return both[:22], both[22:]
-}
-
 // MarshalText implements [encoding.TextMarshaler].
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 

@@ -54,11 +54,3 @@ func BenchmarkOf(b *testing.B) {
 		_ = ids.Of("0123456789abcdef0123456789abcdef")
 	}
 }
-
-func TestBothIsEach(t *testing.T) {
-	a, b := ids.Of("a"), ids.Of("b")
-	first, second := ids.Both(a, b)
-	if first != a.String() || second != b.String() {
-		t.Errorf("%q and %q, want %q and %q", first, second, a, b)
-	}
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -210,7 +211,8 @@ func TestConsumerRedrive(t *testing.T) {
 	stream := &memstore.Stream{}
 	down := true
 	d.store.before = func(_ context.Context, b store.Batch) error {
-		if down && strings.HasSuffix(b.ID, "/1") { // and with it the event's first outcome
+		second := func(o evidence.Observation) bool { return strings.HasSuffix(o.ID, "/1") }
+		if down && slices.ContainsFunc(b.Observations, second) { // and with it the first
 			return errFlaky
 		}
 		return nil

@@ -1,0 +1,132 @@
+package strategy
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// Beliefs returns the belief about each arm of an item now, in the order of the arms. The query's
+// session and permitted arms are ignored.
+func (l *Learner) Beliefs(ctx context.Context, q Query) ([]Belief, error) {
+	return l.BeliefsIn(store.Reading(ctx, l.cfg.Store), q)
+}
+
+// BeliefsIn does what [Learner.Beliefs] does as a part of a step. What it reads is among what
+// [Learner.Wants] names, unless this process remembers the session's choice.
+func (l *Learner) BeliefsIn(tx *store.Tx, q Query) (_ []Belief, err error) {
+	defer because(&err, "beliefs")
+	if err := q.validate(); err != nil {
+		return nil, err
+	}
+	s, err := l.segment(q.Category, q.Context)
+	if err != nil {
+		return nil, err
+	}
+	read, err := l.read(tx, s, q.Item, l.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	return l.believe(s, read), nil
+}
+
+// believe returns the beliefs that follow from what was read of an item.
+func (l *Learner) believe(s *segment, read *reading) []Belief {
+	beliefs := make([]Belief, len(l.cfg.Arms))
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.model.Believe(read.Item, beliefs)
+	return beliefs
+}
+
+// A reading is what was read of an item.
+type reading struct {
+	Item
+	counts  []uint64 // how many outcomes each arm has
+	resets  resets
+	records []store.Record
+}
+
+// read reads what an item has shown, and some records, in one round trip. It loads the segment if
+// that is older than Config.Refresh.
+func (l *Learner) read(
+	tx *store.Tx, s *segment, item string, now time.Time, refs ...store.Ref,
+) (*reading, error) {
+	cells := l.itemCells(s, item)
+	stale, err := l.stale(tx.Context(), s, now)
+	if err != nil {
+		return nil, err
+	}
+	if stale {
+		defer s.loading.Unlock()
+		tx.Want(store.Wants{Cells: cells, Refs: refs})
+		if err := l.load(tx, s, now); err != nil {
+			return nil, err
+		}
+	}
+	var read store.Snapshot
+	if err := tx.Read(&read, cells, refs); err != nil {
+		return nil, err
+	}
+	of := l.readingOf(cells, read.Parts, evidence.InstantOf(now))
+	of.records = read.Records
+	s.wasReset(item, of.resets)
+	return of, nil
+}
+
+// itemCells names the cells of an item: its arms, what it was given if its pooling specialises, and
+// how often it was reset.
+func (l *Learner) itemCells(s *segment, item string) []evidence.Cell {
+	cells := make([]evidence.Cell, 0, 2*len(l.cfg.Arms)+2)
+	for i := range l.cfg.Arms {
+		cells = append(cells, s.space.arm(item, l.cfg.Arms[i].ID))
+	}
+	if l.specializes() {
+		for i := range l.cfg.Arms {
+			cells = append(cells, s.space.given(item, l.cfg.Arms[i].ID))
+		}
+	}
+	cells = append(cells, s.space.resets(""))
+	if item != "" {
+		cells = append(cells, s.space.resets(item))
+	}
+	return cells
+}
+
+// specializes reports whether the pooling is a [Specializer].
+func (l *Learner) specializes() bool {
+	_, ok := l.cfg.Pooling.(Specializer)
+	return ok
+}
+
+// readingOf takes up what was read of the cells of an item.
+func (l *Learner) readingOf(
+	cells []evidence.Cell, parts []evidence.Part, at evidence.Instant,
+) *reading {
+	n := len(l.cfg.Arms)
+	r := &reading{Item: Item{Arms: make([]evidence.Sums, n)}, counts: make([]uint64, n)}
+	next := func() (of []evidence.Part) {
+		of = leading(parts, cells[0])
+		cells, parts = cells[1:], parts[len(of):]
+		return of
+	}
+	for i := range n {
+		of := next()
+		r.Arms[i], r.counts[i] = l.cfg.Caps.Pool(of, at), countOf(of)
+	}
+	if l.specializes() {
+		given := make([]evidence.Sums, n)
+		for i := range n {
+			of := next()
+			if given[i] = (evidence.Caps{}).Pool(of, at); len(of) > 0 {
+				r.Given = given
+			}
+		}
+	}
+	for i := range cells {
+		r.resets[i] = countOf(next())
+	}
+	return r
+}

@@ -1,0 +1,473 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+)
+
+// Select chooses an arm. It draws a reward for each permitted arm from the belief about it, and the
+// greatest wins. Within a session an item keeps the arm that was chosen first, until
+// [Learner.EndSession], until the cache lets go of it, or until the arm is no longer permitted.
+//
+// Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't
+// be read, or the choice can't be recorded before the context is done, Select returns the error and
+// a choice of the default arm, or of the first permitted one. A host may go on with it: it is
+// neither remembered nor recorded, but its outcome may be observed.
+func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
+	return l.choice(ctx, nil, &q)
+}
+
+// SelectIn chooses an arm as a part of a step, for a host that keeps the choice in a record of an
+// answer: see [Learner.CreditIn]. It draws as [Learner.Select] does, and the rules for errors are
+// the same. It writes no answer. If a session chooses for an item for the first time, it writes a
+// small record, by which all processes give the session one arm. Without a session it writes
+// nothing. With [Config].Topic it adds the choice's event.
+func (l *Learner) SelectIn(tx *store.Tx, q Query) (Choice, error) {
+	return l.choice(tx.Context(), tx, &q)
+}
+
+// Wants names what [Learner.SelectIn] reads for a query, so that a step reads it together with what
+// else it needs. It names nothing if this process remembers the session's choice.
+func (l *Learner) Wants(q Query) (w store.Wants) {
+	if l.cfg.Disabled || l.validateQuery(&q) != nil {
+		return w
+	}
+	s, err := l.segment(q.Category, q.Context)
+	if err != nil {
+		return w
+	}
+	if _, ok := l.remembered(&q, l.cfg.Now(), nil); ok {
+		return w
+	}
+	w.Cells = l.itemCells(s, q.Item)
+	w.Refs = l.recalls(&q, &sessions.Kind)
+	return w
+}
+
+// choice chooses an arm, as a part of a step if there is one.
+func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
+	if err := ctx.Err(); err != nil {
+		return Choice{}, err
+	}
+	if err := l.validateQuery(q); err != nil {
+		return Choice{}, fmt.Errorf("strategy: select: %w", err)
+	}
+	now := l.cfg.Now()
+	if l.cfg.Disabled {
+		return l.fallBack(q, now), nil
+	}
+	c, err := l.remember(ctx, tx, q, now, nil)
+	switch {
+	case err == nil:
+		return c, nil
+	case isInputError(err):
+		return Choice{}, fmt.Errorf("strategy: select: %w", err)
+	default:
+		return l.fallBack(q, now), fmt.Errorf("strategy: select: the default arm, because %w", err)
+	}
+}
+
+func (l *Learner) validateQuery(q *Query) error {
+	if err := q.validate(); err != nil {
+		return err
+	}
+	for i, arm := range q.Arms {
+		if _, ok := l.index[arm]; !ok {
+			reason := fmt.Sprintf("has %q, which is none of the learner's arms", arm)
+			return &heed.InputError{Field: "Arms", Reason: reason}
+		}
+		if slices.Contains(q.Arms[:i], arm) {
+			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q more than once", arm)}
+		}
+	}
+	return l.validateShares(q)
+}
+
+func (l *Learner) validateShares(q *Query) error {
+	if len(q.Shares) == 0 {
+		return nil
+	}
+	of, sum := len(q.Arms), 0.
+	if of == 0 {
+		of = len(l.cfg.Arms)
+	}
+	for _, share := range q.Shares {
+		if !(share >= 0 && share <= 1) {
+			return &heed.InputError{Field: "Shares", Reason: "must be in [0, 1]"}
+		}
+		sum += share
+	}
+	if len(q.Shares) != of || math.Abs(sum-1) > 1e-6 {
+		reason := fmt.Sprintf("are %d with the sum %v, must be one for each of %d arms, with the sum 1",
+			len(q.Shares), sum, of)
+		return &heed.InputError{Field: "Shares", Reason: reason}
+	}
+	return nil
+}
+
+// remember returns the choice that the session remembers, or makes one.
+func (l *Learner) remember(
+	ctx context.Context, tx *store.Tx, q *Query, now time.Time, own *ownChoice,
+) (Choice, error) {
+	if r, ok := l.remembered(q, now, own); ok {
+		return r.choice(), nil
+	}
+	if tx != nil {
+		return l.makeIn(tx, *q, now, own)
+	}
+	return l.make(ctx, *q, now, own)
+}
+
+// remembered returns the choice that this process remembers of a session, if the choice is still
+// good.
+func (l *Learner) remembered(q *Query, now time.Time, own *ownChoice) (*remembered, bool) {
+	if q.Session == "" {
+		return nil, false
+	}
+	name := q.name()
+	r, ok := l.sessions.Get(q.Session, name, now)
+	if !ok || !l.fresh(*r, q, own, now) {
+		return nil, false
+	}
+	return *r, true
+}
+
+// fresh reports whether a remembered choice can be used without a look at the store, which follows
+// after Config.Refresh.
+func (l *Learner) fresh(r *remembered, q *Query, own *ownChoice, now time.Time) bool {
+	return l.holds(&r.made, q, own, now) &&
+		(l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
+}
+
+// holds reports whether a choice that was made in the session is still good.
+func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Time) bool {
+	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
+}
+
+func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
+
+// A making is what a choice is made of.
+type making struct {
+	Query
+	now    time.Time
+	id     ChoiceID
+	number uint64     // of the choices that the randomness tells apart
+	own    *ownChoice // the arm that the host chose by itself, or nil
+	alone  bool       // the choice gets a record, as no host keeps it in an answer
+}
+
+// make makes a choice, and records it. Goroutines that ask for one item of a session wait for one
+// of them.
+func (l *Learner) make(
+	ctx context.Context, q Query, now time.Time, own *ownChoice,
+) (Choice, error) {
+	m := &making{Query: q, now: now, id: l.cfg.NewID(), number: l.number(&q), own: own, alone: true}
+	fill := func(r **remembered, number uint64) error {
+		m.number = max(m.number, number)
+		return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
+			*r, err = l.chooseIn(tx, m)
+			return err
+		})
+	}
+	r, found := new(*remembered), false
+	var err error
+	if q.Session == "" || q.Frozen {
+		err = fill(r, 0)
+	} else {
+		name := q.name()
+		r, found, err = l.sessions.Do(ctx, q.Session, name, now,
+			func(r **remembered) bool { return l.fresh(*r, &q, own, now) }, fill)
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	if !found {
+		l.tellSelected(ctx, *r)
+	}
+	return (*r).choice(), nil
+}
+
+// makeIn makes a choice as a part of a step.
+func (l *Learner) makeIn(
+	tx *store.Tx, q Query, now time.Time, own *ownChoice,
+) (Choice, error) {
+	m := &making{Query: q, now: now, id: l.cfg.NewID(), number: l.number(&q), own: own}
+	r, err := l.chooseIn(tx, m)
+	if err != nil {
+		return Choice{}, err
+	}
+	tx.Then(func(_ store.Receipt, err error) {
+		switch {
+		case err != nil || q.Frozen:
+			return
+		case q.Session != "":
+			l.sessions.Put(q.Session, q.name(), now, r)
+		}
+		l.tellSelected(tx.Context(), r)
+	})
+	return r.choice(), nil
+}
+
+// number returns the number of a choice whose session remembers nothing. Choices of one Query.Key
+// have the same one.
+func (l *Learner) number(q *Query) uint64 {
+	if q.Session != "" || q.Key != "" {
+		return 0
+	}
+	return l.loose.Add(1)
+}
+
+// tellSelected notifies the observer of a choice, if it was made here.
+func (l *Learner) tellSelected(ctx context.Context, r *remembered) {
+	if c := &r.made; l.watch != nil && r.drawn {
+		l.watch.Tell(ctx, heed.Selected{
+			Component: l.watch.Name(), At: c.At, ID: c.ID.String(),
+			Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+		})
+	}
+}
+
+// chooseIn takes over the choice that a session's record has, or makes one and records it. If
+// several processes choose for one item at the same time, one makes the choice and the others take
+// it over when their steps run again.
+func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
+	s, err := l.segment(m.Category, m.Context)
+	if err != nil {
+		return nil, err
+	}
+	of := &sessions.Kind
+	if m.alone {
+		of = &l.answers.Kind
+	}
+	refs := l.recalls(&m.Query, of)
+	read, err := l.read(tx, s, m.Item, m.now, refs...)
+	if err != nil {
+		return nil, err
+	}
+	r := &remembered{details: l.begin(&m.Query, m.now, m.id)}
+	var last keptChoice
+	if len(refs) > 0 {
+		var found bool
+		if last, found, err = l.recall(tx, m, read.records, r); err != nil || found {
+			return r, err
+		}
+		m.number = r.made.Number
+	} else {
+		last.revision = store.Once // it has the id of the choice
+	}
+	r.made.Resets, r.given = read.resets, read.Given != nil
+	if m.own != nil {
+		m.own.into(&r.made)
+	} else if err := l.draw(s, m, read, r); err != nil {
+		return nil, err
+	}
+	r.checked, r.drawn = evidence.InstantOf(m.now), true
+	if m.Frozen {
+		return r, nil
+	}
+	return r, l.keep(tx, m, last, r)
+}
+
+// recalls names the records that have how often a session has ended, and its last choice for an
+// item.
+func (l *Learner) recalls(q *Query, of *store.Kind) []store.Ref {
+	if l.cfg.Unrecorded || q.Session == "" {
+		return nil
+	}
+	session := sessionID(l.cfg.Name, q.Session)
+	return []store.Ref{sessions.Ref(session), {Kind: of.Name, ID: l.lastID(q)}}
+}
+
+// lastID returns the id of the record of a session's last choice for an item.
+func (l *Learner) lastID(q *Query) string {
+	return answers.LastID(l.cfg.Name, q.Session, q.name())
+}
+
+// recall takes over the choice that the session has made before, or reports false. Then it notes
+// how many choices the session has made for the item. It also returns the record that was read.
+func (l *Learner) recall(
+	tx *store.Tx, m *making, read []store.Record, r *remembered,
+) (last keptChoice, found bool, err error) {
+	session, err := sessions.In(tx, read[0].ID)
+	if err != nil {
+		return last, false, err
+	}
+	var before *answer.Choice
+	if !m.alone {
+		pointer, err := sessions.In(tx, read[1].ID)
+		if err != nil {
+			return last, false, err
+		}
+		before, last.revision = pointer.Value.Choice, pointer.Revision
+	} else if last, err = l.kept(read[1]); err != nil {
+		return last, false, err
+	} else if last.revision > 0 {
+		before = last.Choice
+	}
+	switch epoch := session.Value.Epoch; {
+	case before == nil || before.Epoch < epoch:
+		r.made.Epoch = epoch
+	case l.isArm(before.Arm) && l.holds(before, &m.Query, m.own, m.now):
+		r.made, r.checked = *before, evidence.InstantOf(m.now)
+		if m.alone {
+			r.kept.Store(&last)
+		}
+		return last, true, nil
+	default:
+		r.made.Epoch, r.made.Number = epoch, before.Number+1
+	}
+	return last, false, nil
+}
+
+func (l *Learner) isArm(arm ArmID) bool {
+	_, ok := l.index[arm]
+	return ok
+}
+
+// keep adds the record of a choice to a step, and its event. The record of the session's last
+// choice for the item moves to the id of that choice.
+func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) error {
+	switch {
+	case l.cfg.Unrecorded || !m.alone && m.Session == "":
+	case !m.alone:
+		row := sessionRow{ID: l.lastID(&m.Query), At: r.made.At, Choice: &r.made}
+		sessions.Put(tx, row, last.revision)
+	default:
+		row := &answer.Answer{
+			ID: m.id.String(), At: r.made.At, Tenant: m.Tenant, Session: m.Session, Choice: &r.made,
+		}
+		kept := l.answers.Record(*row, last.revision)
+		tx.Put(kept)
+		if last.Answer != nil {
+			before, choice := *last.Answer, *last.Choice
+			choice.Own, before.Choice = true, &choice
+			tx.Put(l.answers.Record(before, 0))
+		}
+		tx.Then(func(receipt store.Receipt, err error) {
+			if err == nil && !slices.Contains(receipt.Left, kept.Ref) {
+				r.kept.Store(&keptChoice{Answer: row, revision: receipt.Revision})
+			}
+		})
+	}
+	if l.cfg.Topic == "" {
+		return nil
+	}
+	var b store.Batch
+	c := r.choice()
+	err := l.emit(&b, LearnerEvent{
+		ID: selected + ":" + c.ID.String(), Type: selected, At: c.At, Choice: &c,
+	})
+	tx.Add(b)
+	return err
+}
+
+// begin returns what a choice has of its query.
+func (l *Learner) begin(q *Query, now time.Time, id ChoiceID) details {
+	return details{made: answer.Choice{
+		ID: id, Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Category: q.Category,
+		Context: q.Context, At: evidence.InstantOf(now).Time(),
+	}}
+}
+
+// fallBack makes the choice of the default arm, with the first value of each parameter.
+func (l *Learner) fallBack(q *Query, now time.Time) Choice {
+	d := l.begin(q, now, l.cfg.NewID())
+	m := &d.made
+	m.Arm, m.Fallback = l.cfg.Default, true
+	if !permitted(q.Arms, m.Arm) {
+		m.Arm = q.Arms[0]
+	}
+	for _, p := range l.cfg.Arms[l.index[m.Arm]].Parameters {
+		m.Parameters = append(m.Parameters, Setting{Name: p.Name, Value: p.Values[0]})
+	}
+	return d.choice()
+}
+
+// draw draws an arm and its parameters, with the randomness of the choice's number, its session or
+// key, and its name in it.
+func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) error {
+	q := &m.Query
+	key, name := cmp.Or(q.Session, q.Key), q.Item
+	if key != "" {
+		name = q.name()
+	}
+	rng := l.key.Rand(m.number, key, name)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(q.Shares) > 0 {
+		l.share(q, &rng, r)
+		r.made.Parameters = l.drawParameters(s, r.made.Arm, &rng)
+		return nil
+	}
+	beliefs := make([]Belief, len(l.cfg.Arms))
+	s.model.Believe(read.Item, beliefs)
+	d := &r.made
+	d.Draws = make([]Draw, 0, len(l.cfg.Arms))
+	for i := range l.cfg.Arms {
+		if arm := l.cfg.Arms[i].ID; permitted(q.Arms, arm) {
+			d.Draws = append(d.Draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: beliefs[i]})
+		}
+	}
+	best := drawArms(d.Draws, &rng)
+	if math.IsNaN(d.Draws[best].Sample) {
+		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
+	}
+	d.Arm = d.Draws[best].Arm
+	d.Parameters = l.drawParameters(s, d.Arm, &rng)
+	return nil
+}
+
+// share takes an arm by the query's shares.
+func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
+	left, last := rng.Float64(), 0
+	for i, share := range q.Shares {
+		if share == 0 {
+			continue
+		}
+		last = i
+		if left -= share; left < 0 {
+			break
+		}
+	}
+	r.made.Propensity = q.Shares[last]
+	if r.made.Arm = l.cfg.Arms[last].ID; len(q.Arms) > 0 {
+		r.made.Arm = q.Arms[last]
+	}
+}
+
+func (l *Learner) bonus(s *segment, arm int) float64 {
+	if s.samples[arm] < uint64(l.cfg.Exploration.MinSamples) {
+		return l.cfg.Exploration.Bonus
+	}
+	return 0
+}
+
+// drawParameters chooses a value for each parameter of an arm, as arms are chosen.
+func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (settings []Setting) {
+	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
+	parameters := l.cfg.Arms[l.index[arm]].Parameters
+	settings = slices.Grow(settings, len(parameters))
+	for _, p := range parameters {
+		setting := Setting{Name: p.Name, Value: p.Values[0]}
+		if most := -1.; len(p.Values) > 1 {
+			for i, value := range p.Values {
+				if x := s.parameters[at+i].Draw(rng); x > most {
+					setting.Value, most = value, x
+				}
+			}
+		}
+		at += len(p.Values)
+		settings = append(settings, setting)
+	}
+	return settings
+}
