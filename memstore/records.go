@@ -2,501 +2,259 @@ package memstore
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"hash/maphash"
-	"maps"
+	"iter"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/places"
+	"github.com/heedhq/heed/internal/retention"
 	"github.com/heedhq/heed/store"
 )
 
-// records keeps the records of all kinds. A record lies in the shard of its id, which has a lock. Each kind has an index
-// with a lock of its own, which is taken after those of shards.
-type records struct {
-	seed          maphash.Seed
-	revision, seq atomic.Uint64 // the last ones that were given
-	versions      uint64        // where the versions of kinds begin
-	locks         [shardCount]sync.Mutex
-	limits        map[string]store.Limits // of the configuration
-	declaring     sync.Mutex
-	kinds         atomic.Pointer[map[string]*kind] // never changed in place
-}
-
-// A kind holds the records of one kind.
+// A kind has the records of one kind.
 type kind struct {
-	name  string
-	rule  atomic.Pointer[store.Kind]  // as declared
-	fixed *store.Limits               // those of the configuration, or nil
-	rows  [shardCount]map[string]*row // each under the lock of its shard
-	size  atomic.Int64                // how many rows there are, or will be when the commits have ended that are under way
-	// version is raised after each change of rows, and before the change is acknowledged.
-	version atomic.Uint64
-	index
+	store.Kind              // as declared
+	limits     store.Limits // in force
+	version    uint64       // rises with each commit that changes records
+	rows       map[string]*row
+	all        rows
+	keyed      map[string]rows // by key
 }
 
-// A row is a record. It is changed under the locks of its shard and of its kind's index, and so read under either.
+// A row is a record. An update changes it in place.
 type row struct {
-	position
+	places.Position
 	id       string
-	keys     []string  // never changed in place
-	few      [3]string // has the first keys of a row, if they are few
+	keys     []string // never changed in place
 	revision uint64
 	body     store.Body
 	gone     bool
 }
 
-// newRow returns a row with copies of the keys.
-func newRow(at position, id string, keys []string) *row {
-	r := &row{position: at, id: id}
-	if len(keys) <= len(r.few) {
-		r.keys = r.few[:copy(r.few[:], keys)]
-	} else {
-		r.keys = slices.Clone(keys)
-	}
-	return r
-}
-
-// rekeyed returns a copy of keys that the row is to have. It may share the memory of those that it has.
-func (r *row) rekeyed(keys []string) []string {
-	if n := len(keys); n <= len(r.keys) && slices.Equal(keys, r.keys[:n]) {
-		return r.keys[:n:n]
-	}
-	return slices.Clone(keys)
-}
-
 func (r *row) record(kind string) store.Record {
 	return store.Record{
-		Ref: store.Ref{Kind: kind, ID: r.id}, Revision: r.revision, At: r.at.Time(), Keys: slices.Clone(r.keys), Body: r.body,
+		Ref: store.Ref{Kind: kind, ID: r.id}, Revision: r.revision, At: r.At.Time(),
+		Keys: slices.Clone(r.keys), Body: r.body,
 	}
 }
 
-// lives counts the states that there were, so that no version of one is a version of another.
-var lives atomic.Uint64
-
-func (r *records) start(limits map[string]store.Limits) {
-	r.seed, r.limits, r.versions = maphash.MakeSeed(), limits, lives.Add(1)<<32
-	r.kinds.Store(&map[string]*kind{})
-}
-
-func (r *records) kind(name string) *kind { return (*r.kinds.Load())[name] }
-
-func (r *records) shard(id string) int { return int(maphash.String(r.seed, id) % shardCount) }
-
-// declare makes kinds known, or changes how they are kept, unless the store has another state by now.
-func (s *state) declare(kinds []store.Kind) bool {
-	s.records.declaring.Lock()
-	defer s.records.declaring.Unlock()
-	if s.left.Load() {
-		return false
+// declare makes a kind known, or changes how it is kept.
+func (s *state) declare(rule store.Kind) {
+	k := s.kinds[rule.Name]
+	if k == nil {
+		k = &kind{rows: make(map[string]*row), keyed: make(map[string]rows)}
+		s.kinds[rule.Name] = k
 	}
-	s.records.declare(kinds)
-	return true
-}
-
-// declare adds declarations. The caller has the lock of declarations.
-func (r *records) declare(kinds []store.Kind) {
-	all := maps.Clone(*r.kinds.Load())
-	for _, rule := range kinds {
-		k := all[rule.Name]
-		if k == nil {
-			k = &kind{name: rule.Name}
-			k.version.Store(r.versions)
-			if limits, ok := r.limits[rule.Name]; ok {
-				k.fixed = &limits
-			}
-			all[rule.Name] = k
-		} else {
-			before := k.rule.Load()
-			if rule.Limits == (store.Limits{}) {
-				rule.Limits = before.Limits
-			}
-			rule.Caused = union(before.Caused, rule.Caused)
-			rule.Decided = union(before.Decided, rule.Decided)
-			rule.Whole = rule.Whole || before.Whole
-			rule.History = cmp.Or(rule.History, before.History)
-			rule.Versioned = rule.Versioned || before.Versioned
-		}
-		rule.Caused, rule.Decided = slices.Clone(rule.Caused), slices.Clone(rule.Decided)
-		k.rule.Store(&rule)
+	k.Kind = retention.Join(k.Kind, rule)
+	k.limits = k.Limits
+	if limits, ok := s.cfg.Limits[rule.Name]; ok {
+		k.limits = limits
 	}
-	r.kinds.Store(&all)
 }
 
-// history returns how many observations a kind wants to be kept of each cell.
-func (r *records) history(name string) int {
-	if k := r.kind(name); k != nil {
-		return k.rule.Load().History
-	}
-	return 0
-}
-
-// limits returns how long records of the kind are kept.
-func (k *kind) limits() store.Limits {
-	if k.fixed != nil {
-		return *k.fixed
-	}
-	return k.rule.Load().Limits
-}
-
-func union(a, b []string) []string {
-	all := slices.Clone(a)
-	for _, text := range b {
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
-func (r *records) read(ref store.Ref) (store.Record, error) {
-	k := r.kind(ref.Kind)
+// record returns the record that a reference names, or the version of a kind.
+func (s *state) record(ref store.Ref) (store.Record, error) {
+	k := s.kinds[ref.Kind]
 	switch {
-	case ref.ID == "" && (k == nil || !k.rule.Load().Versioned):
-		return store.Record{}, unversioned(ref.Kind)
+	case ref.ID == "" && (k == nil || !k.Versioned):
+		return store.Record{}, &heed.InputError{Field: "Refs", Reason: fmt.Sprintf(
+			"asks for the version of %q, which is not declared with one", ref.Kind)}
 	case ref.ID == "":
-		return store.Record{Ref: ref, Revision: k.version.Load()}, nil
-	case k == nil:
-		return store.Record{Ref: ref}, nil
+		return store.Record{Ref: ref, Revision: k.version}, nil
 	}
-	shard := r.shard(ref.ID)
-	r.locks[shard].Lock()
-	defer r.locks[shard].Unlock()
-	if row := k.rows[shard][ref.ID]; row != nil {
-		return row.record(ref.Kind), nil
+	if r := s.row(ref); r != nil {
+		return r.record(ref.Kind), nil
 	}
 	return store.Record{Ref: ref}, nil
 }
 
-func unversioned(kind string) error {
-	return &heed.InputError{Field: "Refs", Reason: fmt.Sprintf("asks for the version of %q, which is not declared with one", kind)}
+// row returns the row that a reference names, or nil.
+func (s *state) row(ref store.Ref) *row {
+	if k := s.kinds[ref.Kind]; k != nil {
+		return k.rows[ref.ID]
+	}
+	return nil
 }
 
-// insert writes a new row. The caller has the lock of the shard.
-func (k *kind) insert(shard int, r *row) {
-	if k.rows[shard] == nil {
-		k.rows[shard] = make(map[string]*row)
-	}
-	k.rows[shard][r.id] = r
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k *kind) insert(r *row) {
+	k.rows[r.id] = r
 	k.enter(r)
 }
 
-// update changes a row. The caller has the lock of the shard.
-func (k *kind) update(r *row, at evidence.Instant, keys []string, revision uint64, body store.Body) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.at == at {
-		k.rekey(r, keys)
-		r.keys = keys
-	} else {
+func (k *kind) update(
+	r *row, at evidence.Instant, keys []string, revision uint64, body store.Body,
+) {
+	if r.At != at || !slices.Equal(r.keys, keys) {
 		k.leave(r)
-		r.at, r.keys = at, keys
+		r.At, r.keys = at, slices.Clone(keys)
 		k.enter(r)
 	}
 	r.revision, r.body = revision, body
 }
 
-// remove removes a row. The caller has the lock of the shard.
-func (k *kind) remove(shard int, r *row) {
-	delete(k.rows[shard], r.id)
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k *kind) remove(r *row) {
+	delete(k.rows, r.id)
 	k.leave(r)
 	r.gone = true
 }
 
-// trim drops the first rows of a kind that has more than it may.
-func (r *records) trim(k *kind) {
-	limits := k.limits()
-	for limits.Most > 0 && !limits.Refuse {
-		over := int(k.size.Load()) - limits.Most
-		if over <= 0 {
-			return
-		}
-		for _, old := range k.due(math.MinInt64, min(over, 64)) {
-			r.drop(k, old, math.MinInt64, limits.Most)
+// enter has a row found by its moment and its keys.
+func (k *kind) enter(r *row) {
+	k.all = k.all.with(r)
+	for i, key := range r.keys {
+		if !slices.Contains(r.keys[:i], key) {
+			k.keyed[key] = k.keyed[key].with(r)
 		}
 	}
 }
 
-// sweep drops rows that are past the limits at a moment, a few at a time.
-func (r *records) sweep(ctx context.Context, k *kind, now evidence.Instant) error {
-	r.trim(k)
-	limits := k.limits()
-	if limits.For == 0 {
-		return ctx.Err()
-	}
-	oldest := now - evidence.Instant(limits.For.Microseconds())
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		due := k.due(oldest, 0)
-		if len(due) == 0 {
-			return nil
-		}
-		for _, old := range due {
-			r.drop(k, old, oldest, math.MaxInt)
-		}
-	}
-}
-
-// drop removes a row that is before a moment, or the first of too many.
-func (r *records) drop(k *kind, old *row, oldest evidence.Instant, most int) {
-	shard := r.shard(old.id)
-	r.locks[shard].Lock()
-	defer r.locks[shard].Unlock()
-	if !old.gone && (old.at < oldest || k.size.Load() > int64(most)) {
-		k.remove(shard, old)
-		k.size.Add(-1)
-		k.version.Add(1)
-	}
-}
-
-// An index finds the rows of a kind.
-type index struct {
-	mu   sync.RWMutex
-	all  timeline
-	keys map[string]chain
-}
-
-// A chain has the rows of a key. Most keys have one.
-type chain struct {
-	one  *row
-	many *timeline // nil: there is one
-}
-
-func (c chain) size() int {
-	if c.many == nil {
-		return 1
-	}
-	return c.many.size
-}
-
-// timeline returns the rows in order.
-func (c chain) timeline() *timeline {
-	if c.many == nil {
-		return &timeline{blocks: [][]*row{{c.one}}, size: 1}
-	}
-	return c.many
-}
-
-func (x *index) enter(r *row) {
-	x.all.add(r)
-	x.rekeyFrom(r, nil, r.keys)
-}
-
-func (x *index) leave(r *row) {
-	x.all.remove(r)
-	x.rekeyFrom(r, r.keys, nil)
-}
-
-// rekey changes the keys by which a row is found.
-func (x *index) rekey(r *row, keys []string) {
-	if !slices.Equal(r.keys, keys) {
-		x.rekeyFrom(r, r.keys, keys)
-	}
-}
-
-func (x *index) rekeyFrom(r *row, before, after []string) {
-	for i, key := range before {
-		if slices.Contains(before[:i], key) || slices.Contains(after, key) {
+func (k *kind) leave(r *row) {
+	k.all = k.all.without(r)
+	for i, key := range r.keys {
+		if slices.Contains(r.keys[:i], key) {
 			continue
 		}
-		rows := x.keys[key]
-		if rows.many != nil {
-			rows.many.remove(r)
-		}
-		if rows.many == nil || rows.many.size == 0 {
-			delete(x.keys, key)
+		if k.keyed[key] = k.keyed[key].without(r); len(k.keyed[key]) == 0 {
+			delete(k.keyed, key)
 		}
 	}
-	for i, key := range after {
-		if slices.Contains(after[:i], key) || slices.Contains(before, key) {
-			continue
+}
+
+// trim drops the oldest rows of a kind that has more than it may.
+func (k *kind) trim() {
+	for k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most {
+		k.remove(k.all[0])
+		k.version++
+	}
+}
+
+// A dueRow is a row that is past the limits of its kind.
+type dueRow struct {
+	*row
+	kind *kind
+}
+
+// dueRows returns the rows that are past the limits of their kinds.
+func (s *state) dueRows(now evidence.Instant) (due []dueRow) {
+	for _, k := range s.kinds {
+		over := 0
+		if k.limits.Most > 0 && !k.limits.Refuse {
+			over = len(k.all) - k.limits.Most
 		}
-		switch rows := x.keys[key]; {
-		case rows.many != nil:
-			rows.many.add(r)
-		case rows.one != nil:
-			rows.many = rows.timeline()
-			rows.many.add(r)
-			x.keys[key] = chain{many: rows.many}
-		default:
-			if x.keys == nil {
-				x.keys = make(map[string]chain)
+		for i, r := range k.all {
+			if i >= over && !k.expired(r, now) {
+				break
 			}
-			x.keys[key] = chain{one: r}
+			due = append(due, dueRow{r, k})
 		}
-	}
-}
-
-// due returns rows that are before a moment, and at least this number of the first.
-func (x *index) due(oldest evidence.Instant, least int) (due []*row) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for r := range x.all.up(position{}) {
-		if len(due) >= least && (r.at >= oldest || len(due) >= 64) {
-			break
-		}
-		due = append(due, r)
 	}
 	return due
+}
+
+func (k *kind) expired(r *row, now evidence.Instant) bool {
+	return k.limits.For > 0 && r.At < before(now, k.limits.For)
+}
+
+// drop removes the row, unless it was changed and is not past the limits any more.
+func (d dueRow) drop(now evidence.Instant) {
+	k := d.kind
+	over := k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most && k.all[0] == d.row
+	if !d.gone && (over || k.expired(d.row, now)) {
+		k.remove(d.row)
+		k.version++
+	}
+}
+
+// Rows are in the order of their positions. Most are added at the end and removed at the beginning.
+type rows []*row
+
+// seek returns the place of the first row that is at a position or behind it.
+func (rs rows) seek(p places.Position) int {
+	i, _ := slices.BinarySearchFunc(rs, p, func(r *row, p places.Position) int { return r.Compare(p) })
+	return i
+}
+
+func (rs rows) with(r *row) rows {
+	if n := len(rs); n == 0 || rs[n-1].Compare(r.Position) < 0 {
+		return append(rs, r)
+	}
+	return slices.Insert(rs, rs.seek(r.Position), r)
+}
+
+func (rs rows) without(r *row) rows {
+	i := rs.seek(r.Position)
+	if i == 0 {
+		rs[0] = nil
+		return rs[1:]
+	}
+	return slices.Delete(rs, i, i+1)
+}
+
+// within yields the rows of a range, the oldest or the newest first.
+func (rs rows) within(in places.Range, oldest bool) iter.Seq[*row] {
+	from := rs.seek(places.Position{At: in.After.At, Seq: in.After.Seq + 1})
+	part := rs[from:max(from, rs.seek(in.Before))]
+	if oldest {
+		return slices.Values(part)
+	}
+	return func(yield func(*row) bool) {
+		for _, r := range slices.Backward(part) {
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // A search is a query on its way.
 type search struct {
 	store.Query
-	from, before position // the bounds, the second exclusive
+	places.Range
 }
 
-func newSearch(q store.Query) (*search, error) {
-	if err := q.Validate(); err != nil {
-		return nil, err
-	}
-	s := &search{Query: q, before: position{math.MaxInt64, math.MaxUint64}}
-	if !q.Since.IsZero() {
-		s.from.at = instantFrom(q.Since)
-	}
-	if !q.Until.IsZero() {
-		s.before = position{at: instantFrom(q.Until)}
-	}
-	if q.After == "" {
-		return s, nil
-	}
-	after, err := parsePlace(q.After)
-	if err != nil {
-		return nil, err
-	}
-	if next := (position{after.at, after.seq + 1}); q.Oldest && next.compare(s.from) > 0 {
-		s.from = next
-	}
-	if !q.Oldest && after.compare(s.before) < 0 {
-		s.before = after
-	}
-	return s, nil
+func newSearch(q store.Query) (search, error) {
+	in, err := places.Of(q)
+	return search{q, in}, err
 }
 
-// instantFrom returns the first moment, in whole microseconds, that is not before a time.
-func instantFrom(t time.Time) evidence.Instant {
-	return evidence.InstantOf(t.Add(time.Microsecond - 1))
-}
+// most returns how many records the query may find.
+func (s *search) most() int { return cmp.Or(s.Limit, math.MaxInt) }
 
-func (p position) place() string {
-	text := strconv.AppendInt(make([]byte, 0, 32), int64(p.at), 36)
-	return string(strconv.AppendUint(append(text, '.'), p.seq, 36))
-}
-
-func parsePlace(place string) (p position, err error) {
-	at, seq, _ := strings.Cut(place, ".")
-	moment, err := strconv.ParseInt(at, 36, 64)
-	if err == nil {
-		p.at = evidence.Instant(moment)
-		p.seq, err = strconv.ParseUint(seq, 36, 64)
-	}
-	if err != nil {
-		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
-	}
-	return p, nil
-}
-
-// selects reports whether the query selects a row. The caller has the lock of the index.
+// selects reports whether the query selects a row.
 func (s *search) selects(r *row) bool {
-	return !r.gone && r.compare(s.from) >= 0 && r.compare(s.before) < 0 &&
-		!slices.ContainsFunc(s.Keys, func(key string) bool { return !slices.Contains(r.keys, key) })
+	lacks := func(key string) bool { return !slices.Contains(r.keys, key) }
+	return !r.gone && r.Compare(s.Range.After) > 0 && r.Compare(s.Before) < 0 &&
+		!slices.ContainsFunc(s.Keys, lacks)
+}
+
+func (s *search) record(r *row) store.Record {
+	record := r.record(s.Kind)
+	record.Place = r.Position.String()
+	return record
 }
 
 // gather returns the next rows that a query selects, at most n, without those that it had before.
-func (x *index) gather(s *search, n int, had map[*row]bool) (rows []*row) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	least := &x.all
-	for _, key := range s.Keys {
-		of, ok := x.keys[key]
-		if !ok {
-			return nil
-		}
-		if of.size() < least.size {
-			least = of.timeline()
-		}
-	}
-	all := least.down(s.before)
-	if s.Oldest {
-		all = least.up(s.from)
-	}
-	for r := range all {
-		if len(rows) == n || s.Oldest && r.compare(s.before) >= 0 || !s.Oldest && r.compare(s.from) < 0 {
-			break
-		}
-		if s.selects(r) && !had[r] {
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
-
-// find yields the rows that a query selects. It gathers a few rows first, as the loop may end early, then more, then the rest. A
-// row that moves meanwhile is neither missed nor met twice.
-func (r *records) find(ctx context.Context, q store.Query, yield func(store.Record, error) bool) error {
-	query, err := newSearch(q)
-	if err != nil {
-		return fmt.Errorf("memstore: find: %w", err)
-	}
-	k := r.kind(q.Kind)
+func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
+	k := s.kinds[q.Kind]
 	if k == nil {
 		return nil
 	}
-	left := q.Limit
-	if left == 0 {
-		left = math.MaxInt
-	}
-	var had map[*row]bool
-	for _, n := range []int{32, 1024, math.MaxInt} {
-		n = min(n, left)
-		rows := k.gather(query, n, had)
-		for _, row := range rows {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			record, ok := k.copy(query, row)
-			if !ok {
-				continue
-			}
-			if left--; !yield(record, nil) {
-				return nil
-			}
+	fewest := k.all
+	for _, key := range q.Keys {
+		if rows := k.keyed[key]; len(rows) < len(fewest) {
+			fewest = rows
 		}
-		if len(rows) < n || left == 0 {
+	}
+	for r := range fewest.within(q.Range, q.Oldest) {
+		if len(found) == n {
 			break
 		}
-		if had == nil {
-			had = make(map[*row]bool)
-		}
-		for _, row := range rows {
-			had[row] = true
+		if q.selects(r) && !had[r] {
+			found = append(found, r)
 		}
 	}
-	return nil
-}
-
-// copy returns a row as it is now, if the query still selects it.
-func (k *kind) copy(query *search, r *row) (store.Record, bool) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if !query.selects(r) {
-		return store.Record{}, false
-	}
-	record := r.record(k.name)
-	record.Place = r.place()
-	return record, true
+	return found
 }

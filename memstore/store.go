@@ -1,40 +1,41 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 )
 
-// Config says what a [Store] keeps, and for how long. The zero value means the defaults.
+// Config sets what a [Store] keeps, and for how long. The zero value means the defaults.
 type Config struct {
-	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age by it. nil means
-	// time.Now.
+	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age
+	// by it. nil means time.Now.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
-	// cells that keep origins apart.
+	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be
+	// expunged only from cells that keep origins apart.
 	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100, or as many as
-	// the cell's kind was declared with ([store.Kind].History), if that is more.
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
+	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
+	// that is more.
 	HistoryPerCell int
 	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
 	HistoryFor time.Duration
-	// IDsFor is how long an id is known at the least after it was recorded. It may be known for twice as long. It must not
-	// be shorter than HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30 days,
-	// or HistoryFor where that is longer.
+	// IDsFor is how long an id is known at the least after it was recorded. It may be known for half as
+	// long again. It must not be shorter than HistoryFor, nor than the longest time after which an
+	// event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
 	IDsFor time.Duration
-	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
+	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given.
 	Limits map[string]store.Limits
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
@@ -56,35 +57,20 @@ func (c Config) validate() error {
 	return found.Err()
 }
 
-// Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config]. It must not be copied
-// after first use.
+// Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config].
+// It must not be copied after first use.
 //
-// It starts no goroutine. Its content ends with the process, unless the host calls [Store.Dump]. Store is safe for
-// concurrent use.
+// One lock guards all that it holds: a commit has the store alone, and reads see one moment. A loop
+// over a list holds no lock while its body runs. Store starts no goroutine. Its content ends with the
+// process, unless the host calls [Store.Dump]. It is safe for concurrent use.
 type Store struct {
 	cfg     Config
 	started sync.Once
-	content atomic.Pointer[state]
+	mu      sync.RWMutex
+	state   *state // Load puts another one in its place
 }
 
 var _ store.Store = (*Store)(nil)
-
-// A state is all that a store holds. Load makes another one.
-type state struct {
-	engine
-	known   known
-	records records
-	// left says that the store has another state now. It is set under all locks of shards and that of declarations.
-	left atomic.Bool
-}
-
-func newState(cfg Config) *state {
-	s := &state{engine: engine{cfg: cfg}}
-	s.declaredHistory = s.records.history
-	s.cells.start()
-	s.records.start(cfg.Limits)
-	return s
-}
 
 // New returns an empty store, or all faults of its configuration, each a [*heed.ConfigError].
 func New(cfg Config) (*Store, error) {
@@ -95,140 +81,264 @@ func New(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg}, nil
 }
 
-// state returns the current state of the store.
-func (s *Store) state() *state {
-	s.started.Do(func() { s.content.Store(newState(s.cfg.withDefaults())) })
-	return s.content.Load()
+func (s *Store) start() {
+	s.started.Do(func() {
+		s.cfg = s.cfg.withDefaults()
+		s.state = newState(s.cfg)
+	})
+}
+
+// read calls a function that reads the state.
+func (s *Store) read(ctx context.Context, do func(*state) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.start()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return do(s.state)
+}
+
+// write calls a function that may change the state.
+func (s *Store) write(ctx context.Context, do func(*state) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.start()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return do(s.state)
 }
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	now := s.state().cfg.Now()
+	s.start()
+	now := s.cfg.Now()
 	err := store.Validate(now, batches...)
-	for err == nil {
-		t := txn{state: s.state(), batches: batches, now: evidence.InstantOf(now), notes: pages.Get().(*notes)}
-		err = t.run()
-		t.giveBack()
-		if err == nil {
-			return t.receipts, nil
-		}
-		if errors.Is(err, errLeft) {
-			err = nil
-		}
+	t := newTxn(batches, evidence.InstantOf(now))
+	if err == nil {
+		err = s.write(ctx, t.run)
 	}
-	return nil, fmt.Errorf("memstore: commit: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("memstore: commit: %w", err)
+	}
+	return t.receipts, nil
 }
-
-// errLeft says that the store has got another state meanwhile.
-var errLeft = errors.New("the store was loaded")
 
 // Declare implements [store.Store].
 func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	for i := range kinds {
 		if err := kinds[i].Validate(); err != nil {
 			return fmt.Errorf("memstore: declare: %w", err)
 		}
 	}
-	for !s.state().declare(kinds) {
-	}
-	return nil
+	return s.write(ctx, func(held *state) error {
+		for _, kind := range kinds {
+			held.declare(kind)
+		}
+		return nil
+	})
 }
 
 // Read implements [store.Store].
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func (s *Store) Read(
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
+) error {
+	searches := make([]search, len(finds))
+	for i, q := range finds {
+		var err error
+		if searches[i], err = newSearch(q); err != nil {
+			return fmt.Errorf("memstore: read: %w", err)
+		}
 	}
-	now := s.state()
-	first := len(into.Records)
-	into.Records = slices.Grow(into.Records, len(refs))[:first+len(refs)]
-	for _, versions := range []bool{true, false} { // which come first
-		for i, ref := range refs {
-			if versions != (ref.ID == "") {
-				continue
-			}
-			record, err := now.records.read(ref)
+	return s.read(ctx, func(held *state) error {
+		first := len(into.Records)
+		for _, ref := range refs {
+			record, err := held.record(ref)
 			if err != nil {
 				into.Records = into.Records[:first]
 				return fmt.Errorf("memstore: read: %w", err)
 			}
-			into.Records[first+i] = record
+			into.Records = append(into.Records, record)
 		}
-	}
-	into.Parts = now.readCells(into.Parts, cells)
-	for _, q := range finds {
-		var found []store.Record
-		err := now.records.find(ctx, q, func(r store.Record, _ error) bool {
-			found = append(found, r)
-			return true
-		})
-		if err != nil {
-			return err
+		for _, c := range cells {
+			into.Parts = held.find(c).parts(into.Parts)
 		}
-		into.Found = append(into.Found, found)
-	}
-	return nil
+		for i := range searches {
+			var found []store.Record
+			for _, r := range held.gather(&searches[i], searches[i].most(), nil) {
+				found = append(found, searches[i].record(r))
+			}
+			into.Found = append(into.Found, found)
+		}
+		return nil
+	})
 }
 
-// Find implements [store.Store].
+// Find implements [store.Store]. It notes a few rows first, as the loop may end early, then more, then
+// the rest. A record that moves during the loop is neither missed nor met twice.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		err := ctx.Err()
-		if err == nil {
-			err = s.state().records.find(ctx, q, yield)
-		}
+		search, err := newSearch(q)
 		if err != nil {
-			yield(store.Record{}, err)
+			yield(store.Record{}, fmt.Errorf("memstore: find: %w", err))
+			return
+		}
+		left, had := search.most(), make(map[*row]bool)
+		for _, n := range []int{32, 1024, left} {
+			var noted []*row
+			n = min(n, left)
+			err := s.read(ctx, func(held *state) error {
+				noted = held.gather(&search, n, had)
+				return nil
+			})
+			for i := 0; err == nil && i < len(noted); i++ {
+				var record store.Record
+				found := false
+				err = s.read(ctx, func(*state) error { // as the row is now
+					if found = search.selects(noted[i]); found {
+						record = search.record(noted[i])
+					}
+					return nil
+				})
+				if had[noted[i]] = true; err != nil || !found {
+					continue
+				}
+				if left--; !yield(record, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+			if len(noted) < n || left == 0 {
+				return
+			}
 		}
 	}
 }
 
-// List implements [store.Store].
+// List implements [store.Store]. It notes the items first, and reads each when the loop comes to it.
 func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(evidence.Part{}, err)
-			return
+		in := space{kind, scope}
+		var items []string
+		err := s.read(ctx, func(held *state) error {
+			items = held.items(in, sampling.Wanted(ctx))
+			return nil
+		})
+		var parts []evidence.Part
+		for i := 0; err == nil && i < len(items); i++ {
+			err = s.read(ctx, func(held *state) error {
+				parts = parts[:0]
+				for _, c := range held.spaces[in][items[i]] {
+					parts = c.parts(parts)
+				}
+				return nil
+			})
+			if err == nil && !yieldAll(ctx, parts, yield) {
+				return
+			}
 		}
-		s.state().list(ctx, space{kind, scope}, yield)
+		if err != nil {
+			yield(evidence.Part{}, err)
+		}
 	}
 }
 
 // Scopes implements [store.Store].
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
-	return listed(ctx, func() []string { return s.state().scopes(kind) })
+	return listed(ctx, s, func(held *state) []string { return held.scopes(kind) })
 }
 
 // History implements [store.Store].
-func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
-	return listed(ctx, func() []evidence.Observation { return s.state().history(c) })
+func (s *Store) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
+	s.start()
+	now := evidence.InstantOf(s.cfg.Now())
+	return listed(ctx, s, func(held *state) (kept []evidence.Observation) {
+		found := held.find(c)
+		if found == nil {
+			return nil
+		}
+		for i := range slices.Backward(found.history) {
+			if e := &found.history[i]; e.Recorded >= held.oldestHistory(now) {
+				kept = append(kept, observationOf(c, e))
+			}
+		}
+		return kept
+	})
+}
+
+// listed reads all that a function lists before it yields the first.
+func listed[T any](ctx context.Context, s *Store, list func(*state) []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var all []T
+		err := s.read(ctx, func(held *state) error {
+			all = list(held)
+			return nil
+		})
+		if err != nil {
+			yield(*new(T), err)
+			return
+		}
+		yieldAll(ctx, all, yield)
+	}
+}
+
+// yieldAll yields until the loop ends or the context is done, and reports whether neither happened.
+func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) bool {
+	for _, one := range all {
+		if err := ctx.Err(); err != nil {
+			yield(*new(T), err)
+			return false
+		}
+		if !yield(one, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // Sweep implements [store.Store].
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	held := s.state()
-	clock := held.cfg.Now()
-	if now.IsZero() || now.After(clock) {
+	s.start()
+	if clock := s.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
 	at := evidence.InstantOf(now)
-	if err := held.sweepHistories(ctx, at); err != nil {
-		return err
-	}
-	held.known.sweep(at, held.cfg.IDsFor)
-	for _, k := range *held.records.kinds.Load() {
-		if err := held.records.sweep(ctx, k, at); err != nil {
+	return cmp.Or(
+		inSteps(ctx, s, func(held *state) []*cell { return held.expiredCells(at) },
+			func(held *state, c *cell) { held.prune(c, at) }),
+		inSteps(ctx, s, func(held *state) []id { return held.expiredIDs(at) },
+			func(held *state, h id) { held.forgetID(h, at) }),
+		inSteps(ctx, s, func(held *state) []dueRow { return held.dueRows(at) },
+			func(_ *state, due dueRow) { due.drop(at) }),
+	)
+}
+
+// inSteps finds what is due, and handles a thousand at a time, so that others need not wait long.
+func inSteps[T any](
+	ctx context.Context, s *Store, find func(*state) []T, handle func(*state, T),
+) error {
+	var due []T
+	err := s.read(ctx, func(held *state) error {
+		due = find(held)
+		return nil
+	})
+	for step := range slices.Chunk(due, 1000) {
+		if err != nil {
 			return err
 		}
+		err = s.write(ctx, func(held *state) error {
+			for _, one := range step {
+				handle(held, one)
+			}
+			return nil
+		})
 	}
-	return nil
+	return err
 }

@@ -1,13 +1,13 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/heedhq/heed/internal/retention"
 	"github.com/heedhq/heed/store"
 )
 
@@ -52,27 +52,6 @@ func (k *kinds) set(kind store.Kind) {
 	k.known[kind.Name] = &keptKind{Kind: kind}
 }
 
-// union returns the kind that two declarations make. The second one is the later.
-func union(before, after store.Kind) store.Kind {
-	if after.Limits == (store.Limits{}) {
-		after.Limits = before.Limits
-	}
-	join := func(a, b []string) []string {
-		all := slices.Clone(a)
-		for _, path := range b {
-			if !slices.Contains(all, path) {
-				all = append(all, path)
-			}
-		}
-		return all
-	}
-	after.Caused, after.Decided = join(before.Caused, after.Caused), join(before.Decided, after.Decided)
-	after.Whole = after.Whole || before.Whole
-	after.History = cmp.Or(after.History, before.History)
-	after.Versioned = after.Versioned || before.Versioned
-	return after
-}
-
 func same(a, b store.Kind) bool {
 	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History && a.Versioned == b.Versioned && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
 }
@@ -110,7 +89,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 			if err != nil {
 				return false, err
 			}
-			if all[i] = union(stored, kind); found && same(stored, all[i]) {
+			if all[i] = retention.Join(stored, kind); found && same(stored, all[i]) {
 				continue
 			}
 			changed = true

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
+	"github.com/heedhq/heed/internal/places"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
 )
@@ -58,7 +58,7 @@ func (c *change) forgetPeople(names []string) error {
 
 // A bodyRow is a record in which a person may be named.
 type bodyRow struct {
-	position
+	places.Position
 	id   string
 	keys []string
 	body string
@@ -66,18 +66,18 @@ type bodyRow struct {
 
 // forgetIn takes people out of the records of a kind that have a key.
 func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) error {
-	last := position{-1, 0}
+	last := places.Position{At: -1}
 	for {
 		var page []bodyRow
-		err := c.t.each(recordsOfKey, []any{hashOf(kind.Name, key), last.at, last.seq}, func(scan func(...any) error) error {
+		err := c.t.each(recordsOfKey, []any{hashOf(kind.Name, key), int64(last.At), last.Seq}, func(scan func(...any) error) error {
 			var r bodyRow
 			var keys string
-			if err := scan(&r.seq, &r.at, &keys, &r.body, &r.id); err != nil {
+			if err := scan(&r.Seq, &r.At, &keys, &r.body, &r.id); err != nil {
 				return err
 			}
 			var err error
 			r.keys, err = keysOf(store.Ref{Kind: kind.Name, ID: r.id}, keys)
-			last, page = r.position, append(page, r)
+			last, page = r.Position, append(page, r)
 			return err
 		})
 		if err != nil || len(page) == 0 {
@@ -93,14 +93,14 @@ func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) erro
 func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) error {
 	var written, removed, keys, lost [][]any
 	for _, r := range page {
-		at, before := evidence.Instant(r.at), distinct(r.keys)
+		before := distinct(r.keys)
 		result, err := people.Forget(kind, []byte(r.body), r.keys, all)
 		if err != nil {
 			return fmt.Errorf("record %q: %w", r.id, err)
 		}
 		if result.Gone {
-			removed = append(removed, []any{r.seq})
-			lost = append(lost, keyRows(kind.Name, at, r.seq, before, nil)...)
+			removed = append(removed, []any{r.Seq})
+			lost = append(lost, keyRows(kind.Name, r.At, r.Seq, before, nil)...)
 			continue
 		}
 		if !result.Changed {
@@ -111,9 +111,9 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 			return err
 		}
 		after := distinct(result.Keys)
-		written = append(written, []any{r.seq, r.at, string(text), string(result.JSON)})
-		keys = append(keys, keyRows(kind.Name, at, r.seq, after, before)...)
-		lost = append(lost, keyRows(kind.Name, at, r.seq, before, after)...)
+		written = append(written, []any{r.Seq, int64(r.At), string(text), string(result.JSON)})
+		keys = append(keys, keyRows(kind.Name, r.At, r.Seq, after, before)...)
+		lost = append(lost, keyRows(kind.Name, r.At, r.Seq, before, after)...)
 	}
 	return c.writeRows(written, removed, keys, lost)
 }

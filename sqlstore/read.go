@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/places"
 	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 )
@@ -242,62 +242,25 @@ var finds = [3][2]*query{
 	{both(ofKeys + `ORDER BY k.at DESC, k.seq DESC LIMIT $7`), both(ofKeys + `ORDER BY k.at, k.seq LIMIT $7`)},
 }
 
-// A position is where a record stands in the order of Find.
-type position struct{ at, seq int64 }
-
-func (p position) compare(o position) int {
-	return cmp.Or(cmp.Compare(p.at, o.at), cmp.Compare(p.seq, o.seq))
-}
-
-func (p position) place() string {
-	return strconv.FormatInt(p.at, 36) + "." + strconv.FormatInt(p.seq, 36)
-}
-
-func parsePlace(place string) (p position, err error) {
-	at, seq, _ := strings.Cut(place, ".")
-	if p.at, err = strconv.ParseInt(at, 36, 64); err == nil {
-		p.seq, err = strconv.ParseInt(seq, 36, 64)
-	}
-	if err != nil {
-		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
-	}
-	return p, nil
-}
-
-// instantFrom returns the first moment, in whole microseconds, that is not before a time.
-func instantFrom(t time.Time) int64 { return int64(evidence.InstantOf(t.Add(time.Microsecond - 1))) }
-
-// A search is a query on its way: the rest of it lies between two positions.
+// A search is a query on its way, and the range of what is left of it.
 type search struct {
 	store.Query
-	query         *query
-	key, others   string
-	after, before position
-	had           map[int64]bool // the numbers of the records that were found
+	places.Range
+	query       *query
+	key, others string
+	had         map[int64]bool // the numbers of the records that were found
 }
 
 func newSearch(q store.Query) (*search, error) {
-	if err := q.Validate(); err != nil {
+	left, err := places.Of(q)
+	if err != nil {
 		return nil, err
-	}
-	s := &search{Query: q, key: q.Kind, had: make(map[int64]bool), after: position{-1, 0}, before: position{maxInt64, maxInt64}}
-	if !q.Since.IsZero() {
-		s.after = position{instantFrom(q.Since), -1}
-	}
-	if !q.Until.IsZero() {
-		s.before = position{instantFrom(q.Until), -1}
-	}
-	if q.After != "" {
-		after, err := parsePlace(q.After)
-		if err != nil {
-			return nil, err
-		}
-		s.pass(after)
 	}
 	order := 0
 	if q.Oldest {
 		order = 1
 	}
+	s := &search{Query: q, Range: left, key: q.Kind, had: make(map[int64]bool)}
 	s.query = finds[min(len(q.Keys), 2)][order]
 	if len(q.Keys) == 0 {
 		return s, nil
@@ -307,25 +270,15 @@ func newSearch(q store.Query) (*search, error) {
 		hashes[i] = hashOf(q.Kind, key)
 	}
 	s.key = hashes[0]
-	others, err := column(hashes[1:])
-	s.others = others
+	s.others, err = column(hashes[1:])
 	return s, err
-}
-
-// pass moves on behind a position.
-func (s *search) pass(p position) {
-	if s.Oldest && p.compare(s.after) > 0 {
-		s.after = p
-	}
-	if !s.Oldest && p.compare(s.before) < 0 {
-		s.before = p
-	}
 }
 
 // page reads the next records, at most n. It reports whether there may be more. It leaves out a record that has moved since it
 // was found.
 func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool, err error) {
-	args := []any{s.key, s.after.at, s.after.seq, s.before.at, s.before.seq}
+	after, before := s.Range.After, s.Before
+	args := []any{s.key, int64(after.At), after.Seq, int64(before.At), before.Seq}
 	if len(s.Keys) > 1 {
 		args = append(args, s.others)
 	}
@@ -333,21 +286,21 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 	rows := 0
 	err = db.read(ctx, func(t *tx) error {
 		return t.each(s.query, args, func(scan func(...any) error) error {
-			var p position
+			var p places.Position
 			var revision int64
 			var id, keys, body string
-			if err := scan(&p.seq, &p.at, &id, &revision, &keys, &body); err != nil {
+			if err := scan(&p.Seq, &p.At, &id, &revision, &keys, &body); err != nil {
 				return err
 			}
 			rows++
-			s.pass(p)
+			s.Pass(p, s.Oldest)
 			ref := store.Ref{Kind: s.Kind, ID: id}
-			r, err := recordOf(ref, evidence.Instant(p.at), revision, keys, body)
-			if err != nil || s.had[p.seq] {
+			r, err := recordOf(ref, p.At, revision, keys, body)
+			if err != nil || s.had[p.Seq] {
 				return err
 			}
-			s.had[p.seq] = true
-			r.Place = p.place()
+			s.had[p.Seq] = true
+			r.Place = p.String()
 			all = append(all, r)
 			return nil
 		})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,4 +34,27 @@ func Check(found *faults.List, historyPerCell int, historyFor, idsFor time.Durat
 			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
 		}
 	}
+}
+
+// Join returns the kind that two declarations make: the paths of both, and else the later one where it
+// says something.
+func Join(before, after store.Kind) store.Kind {
+	if after.Limits == (store.Limits{}) {
+		after.Limits = before.Limits
+	}
+	after.Caused, after.Decided = union(before.Caused, after.Caused), union(before.Decided, after.Decided)
+	after.Whole = after.Whole || before.Whole
+	after.History = cmp.Or(after.History, before.History)
+	after.Versioned = after.Versioned || before.Versioned
+	return after
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, path := range b {
+		if !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -198,30 +197,6 @@ func TestStoreWithoutHistory(t *testing.T) {
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
 }
 
-// TestStoreHoldsManyTexts fills one store with long names, so that most shards hold two chunks of them, and all hold eight with
-// HEED_LONG.
-func TestStoreHoldsManyTexts(t *testing.T) {
-	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
-	items := 36_000
-	if os.Getenv("HEED_LONG") != "" {
-		items = 260_000
-	}
-	b := store.Batch{}
-	for i := range items {
-		o := observe(fmt.Sprint(i), start)
-		o.Cell.Item = fmt.Sprintf("%01024d", i)
-		if b.Observations = append(b.Observations, o); len(b.Observations) == 1000 {
-			put(t, st, b)
-			b.Observations = b.Observations[:0]
-		}
-	}
-	for _, i := range []int{0, items / 2, items - 1} {
-		c := cell
-		c.Item = fmt.Sprintf("%01024d", i)
-		assert.EqualValues(t, 1, sums(t, st, c).N())
-	}
-}
-
 // TestStoreReusesOrigins expunges sources over and over: the names of one must not pass to another.
 func TestStoreReusesOrigins(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
@@ -239,9 +214,9 @@ func TestStoreReusesOrigins(t *testing.T) {
 	}
 }
 
-// TestStoreWritesTextsAnew fills a store with items and resets most of them, over and over: those that stay keep their
-// names, and the memory of the others is given back.
-func TestStoreWritesTextsAnew(t *testing.T) {
+// TestStoreGivesMemoryBack fills a store with items and resets most of them, over and over. Those that
+// stay keep their names, and the memory of the others is given back.
+func TestStoreGivesMemoryBack(t *testing.T) {
 	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
 	item := func(i int) evidence.Cell {
 		return evidence.Cell{Kind: "kind", Scope: fmt.Sprint("scope", i%2), Item: fmt.Sprintf("%0*d", 900+i%100, i)}

@@ -1,0 +1,82 @@
+// Package places has the order in which every store finds records, and the text that names a place
+// in it: see store.Query.After.
+package places
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A Position is where a record stands: by its moment, and of one moment by the number that the store
+// gave it when it was first written, from 1 on.
+type Position struct {
+	At  evidence.Instant
+	Seq int64
+}
+
+// Compare orders positions, the oldest first.
+func (p Position) Compare(o Position) int {
+	return cmp.Or(cmp.Compare(p.At, o.At), cmp.Compare(p.Seq, o.Seq))
+}
+
+// String returns the position as store.Record.Place has it.
+func (p Position) String() string {
+	text := strconv.AppendInt(make([]byte, 0, 32), int64(p.At), 36)
+	return string(strconv.AppendInt(append(text, '.'), p.Seq, 36))
+}
+
+func parse(place string) (p Position, err error) {
+	at, seq, _ := strings.Cut(place, ".")
+	moment, err := strconv.ParseInt(at, 36, 64)
+	if err == nil {
+		p.At = evidence.Instant(moment)
+		p.Seq, err = strconv.ParseInt(seq, 36, 64)
+	}
+	if err != nil {
+		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
+	}
+	return p, nil
+}
+
+// A Range has what lies between two positions, without the two.
+type Range struct{ After, Before Position }
+
+// Of returns the range of a query, or the fault of the query.
+func Of(q store.Query) (r Range, err error) {
+	if err := q.Validate(); err != nil {
+		return r, err
+	}
+	r = Range{Position{-1, 0}, Position{math.MaxInt64, math.MaxInt64}}
+	if !q.Since.IsZero() {
+		r.After = Position{from(q.Since), -1}
+	}
+	if !q.Until.IsZero() {
+		r.Before = Position{from(q.Until), -1}
+	}
+	if q.After == "" {
+		return r, nil
+	}
+	after, err := parse(q.After)
+	r.Pass(after, q.Oldest)
+	return r, err
+}
+
+// Pass leaves out what a loop had up to a position, from the oldest or from the newest on.
+func (r *Range) Pass(p Position, oldest bool) {
+	if oldest && p.Compare(r.After) > 0 {
+		r.After = p
+	}
+	if !oldest && p.Compare(r.Before) < 0 {
+		r.Before = p
+	}
+}
+
+// from returns the first moment, in whole microseconds, that is not before a time.
+func from(t time.Time) evidence.Instant { return evidence.InstantOf(t.Add(time.Microsecond - 1)) }

@@ -1,0 +1,46 @@
+package places_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/places"
+	"github.com/heedhq/heed/store"
+)
+
+func TestRanges(t *testing.T) {
+	at := time.UnixMicro(1000).UTC()
+	whole, err := places.Of(store.Query{Kind: "k"})
+	require.NoError(t, err)
+	within := func(r places.Range, p places.Position) bool {
+		return p.Compare(r.After) > 0 && p.Compare(r.Before) < 0
+	}
+	first, next := places.Position{At: 1000, Seq: 1}, places.Position{At: 1000, Seq: 2}
+	assert.True(t, within(whole, first))
+	for name, test := range map[string]struct {
+		q           store.Query
+		first, next bool
+	}{
+		"since":           {store.Query{Since: at}, true, true},
+		"since a bit on":  {store.Query{Since: at.Add(time.Nanosecond)}, false, false},
+		"until":           {store.Query{Until: at}, false, false},
+		"until a bit on":  {store.Query{Until: at.Add(time.Nanosecond)}, true, true},
+		"after, oldest":   {store.Query{After: first.String(), Oldest: true}, false, true},
+		"after, newest":   {store.Query{After: next.String()}, true, false},
+		"after, no place": {store.Query{After: "x y"}, false, false},
+	} {
+		test.q.Kind = "k"
+		r, err := places.Of(test.q)
+		if name == "after, no place" {
+			require.ErrorAs(t, err, new(*heed.InputError))
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, test.first, within(r, first), name)
+		assert.Equal(t, test.next, within(r, next), name)
+	}
+}

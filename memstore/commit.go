@@ -1,0 +1,317 @@
+package memstore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A txn is one call of Commit. It finds all that could be wrong before it changes anything. What a
+// commit takes away is worked out on copies of cells, which then take the place of the cells.
+type txn struct {
+	*state
+	now      evidence.Instant
+	batches  []store.Batch
+	receipts []store.Receipt
+	ids      []id // of the batches that have one
+	observed [][]sighting
+	taking   *store.Batch // the first batch, if it takes away and is not a duplicate
+
+	// The fields below are what the first batch takes away.
+	copies    map[*cell]*cell
+	retracted []*known
+	edits     map[*row]edit
+}
+
+// A sighting is an observation with the hash of its id.
+type sighting struct {
+	*evidence.Observation
+	id    id
+	known bool // it does not count again
+}
+
+func newTxn(batches []store.Batch, now evidence.Instant) *txn {
+	t := &txn{
+		now: now, batches: batches, receipts: make([]store.Receipt, len(batches)),
+		ids: make([]id, len(batches)), observed: make([][]sighting, len(batches)),
+	}
+	for i := range batches {
+		b := &batches[i]
+		if b.ID != "" {
+			t.ids[i] = hashID(b.ID)
+		}
+		t.observed[i] = make([]sighting, len(b.Observations))
+		for k := range b.Observations {
+			t.observed[i][k] = sighting{Observation: &b.Observations[k], id: hashID(b.Observations[k].ID)}
+		}
+	}
+	return t
+}
+
+// run commits the batches. The caller has the lock of the store.
+func (t *txn) run(s *state) error {
+	t.state = s
+	s.expire(t.now)
+	err := t.decide()
+	if err == nil {
+		t.apply()
+	}
+	for c := range t.copies {
+		s.tidy(c)
+	}
+	return err
+}
+
+// decide works out what the commit changes, and checks that it may.
+func (t *txn) decide() error {
+	t.markDuplicates()
+	if len(t.batches) > 0 && t.batches[0].TakesAway() && !t.receipts[0].Duplicate {
+		t.taking = &t.batches[0]
+		if err := t.takeAway(t.taking); err != nil {
+			return err
+		}
+	}
+	if err := t.checkPolicies(); err != nil {
+		return err
+	}
+	return t.checkRecords()
+}
+
+// markDuplicates finds the batches whose id is known, and the observations: known before the commit,
+// from a batch before theirs, or twice in one batch.
+func (t *txn) markDuplicates() {
+	type once struct {
+		id   id
+		cell evidence.Cell
+	}
+	owner := make(map[id]int) // of ids that this commit makes known: the batch
+	counted := make(map[once]bool)
+	for i := range t.batches {
+		receipt, h := &t.receipts[i], t.ids[i]
+		if t.batches[i].ID != "" {
+			_, again := owner[h]
+			receipt.Duplicate = again || t.state.known[h] != nil
+		}
+		for k := range t.observed[i] {
+			o := &t.observed[i][k]
+			first, again := owner[o.id]
+			switch {
+			case receipt.Duplicate:
+				o.known = true
+			case again && first < i || t.state.known[o.id] != nil:
+				o.known = true
+				if !slices.Contains(receipt.Duplicates, o.ID) {
+					receipt.Duplicates = append(receipt.Duplicates, o.ID)
+				}
+			case counted[once{o.id, o.Cell}]:
+				o.known = true
+			default:
+				owner[o.id], counted[once{o.id, o.Cell}] = i, true
+			}
+		}
+		if t.batches[i].ID != "" && !receipt.Duplicate {
+			owner[h] = i
+		}
+	}
+}
+
+// current returns a cell as it is after what was taken away, or nil.
+func (t *txn) current(c evidence.Cell) *cell {
+	found := t.find(c)
+	if copied := t.copies[found]; copied != nil {
+		return copied
+	}
+	return found
+}
+
+// checkPolicies checks that each cell is kept under the policy that its observations come with.
+func (t *txn) checkPolicies() error {
+	opened := make(map[evidence.Cell]evidence.Policy) // by this commit
+	for i := range t.batches {
+		for k := range t.observed[i] {
+			o := &t.observed[i][k]
+			if o.known {
+				continue
+			}
+			wanted := t.batches[i].Policies[o.Cell.Kind]
+			settled, ok := opened[o.Cell]
+			restart := evidence.Instant(0)
+			if c := t.current(o.Cell); c != nil {
+				if restart = c.restart; c.open() {
+					settled, ok = c.policy, true
+				}
+			}
+			if ok && settled != wanted {
+				return settled.Conflict(o.Cell.Kind, wanted)
+			}
+			if o.Weight > 0 && evidence.InstantOf(o.At) >= restart {
+				opened[o.Cell] = wanted
+			}
+		}
+	}
+	return nil
+}
+
+// checkRecords checks the revisions, and that there is room for new records.
+func (t *txn) checkRecords() error {
+	grows := make(map[*kind]int)
+	for _, e := range t.edits {
+		if e.gone {
+			grows[e.kind]--
+		}
+	}
+	for i := range t.batches {
+		for k := range t.batches[i].Records {
+			r := &t.batches[i].Records[k]
+			if t.kinds[r.Kind] == nil {
+				return undeclared(len(t.batches), i, k)
+			}
+		}
+		if t.receipts[i].Duplicate {
+			continue
+		}
+		for _, e := range t.batches[i].Expect {
+			if !t.has(e.Ref, e.Revision) {
+				return fmt.Errorf("%s: %w", e.Kind, heed.ErrConflict)
+			}
+		}
+		for k := range t.batches[i].Records {
+			r := &t.batches[i].Records[k]
+			there := !t.has(r.Ref, 0)
+			switch {
+			case r.Revision == store.Once && there:
+				t.receipts[i].Left = append(t.receipts[i].Left, r.Ref)
+			case r.Revision != store.Once && !t.has(r.Ref, r.Revision):
+				return fmt.Errorf("%s: %w", r.Kind, heed.ErrConflict)
+			case r.Body.IsZero():
+				grows[t.kinds[r.Kind]]--
+			case !there:
+				grows[t.kinds[r.Kind]]++
+			}
+		}
+	}
+	for k, n := range grows {
+		full := k.limits.Refuse && k.limits.Most > 0 && len(k.rows)+n > k.limits.Most
+		if n > 0 && full {
+			return fmt.Errorf("%w of records of kind %q", evidence.ErrFull, k.Name)
+		}
+	}
+	return nil
+}
+
+func undeclared(batches, batch, record int) error {
+	field := fmt.Sprintf("Records[%d].Kind", record)
+	if batches > 1 {
+		field = fmt.Sprintf("Batches[%d].%s", batch, field)
+	}
+	return &heed.InputError{Field: field, Reason: "must have been declared"}
+}
+
+// has reports whether a record has a revision, 0 if there is none, when the batches are applied. A
+// record that the commit edits has no revision that a writer can have seen.
+func (t *txn) has(ref store.Ref, revision uint64) bool {
+	r := t.row(ref)
+	e, edited := t.edits[r]
+	if r == nil || e.gone {
+		return revision == 0
+	}
+	return revision == r.revision && !edited
+}
+
+// apply changes the state. Nothing in it can fail.
+func (t *txn) apply() {
+	for c, copied := range t.copies {
+		*c = *copied
+	}
+	for _, k := range t.retracted {
+		k.retracted = true
+	}
+	t.forget()
+	changed := make(map[*kind]bool)
+	for i := range t.batches {
+		b := &t.batches[i]
+		for k := range t.observed[i] {
+			if o := &t.observed[i][k]; !o.known {
+				t.observe(o, b.Policies[o.Cell.Kind])
+			}
+		}
+		if t.receipts[i].Duplicate {
+			continue
+		}
+		for k := range b.Records {
+			if t.write(&b.Records[k], &t.receipts[i]) {
+				changed[t.kinds[b.Records[k].Kind]] = true
+			}
+		}
+		if b.ID != "" {
+			t.note(t.ids[i], t.now)
+		}
+	}
+	t.tellParts()
+	if t.taking != nil && takesMuch(t.taking) {
+		for _, k := range t.kinds {
+			changed[k] = true
+		}
+	}
+	for k := range changed {
+		k.version++
+		k.trim()
+	}
+}
+
+func (t *txn) tellParts() {
+	for i := range t.batches {
+		if t.receipts[i].Duplicate {
+			continue
+		}
+		for _, c := range t.batches[i].PartsOf {
+			t.receipts[i].Parts = t.find(c).parts(t.receipts[i].Parts)
+		}
+	}
+}
+
+// observe adds an observation to its cell.
+func (t *txn) observe(o *sighting, policy evidence.Policy) {
+	c, e := t.cell(o.Cell), entryOf(o.Observation, t.now)
+	if !c.open() {
+		c.policy = policy
+	}
+	c.add(&e)
+	k := t.note(o.id, t.now)
+	if !t.cfg.NoHistory {
+		k.cells = append(k.cells, c)
+		c.record(e, t.mostHistory(c.Kind))
+	} else if c.counts(&e) {
+		c.tally(c.origin(&e)).lose(&e)
+	}
+	t.tidy(c) // if there is no history, an observation of weight 0 leaves nothing
+}
+
+// write writes or removes a record, and reports whether there was anything to do.
+func (t *txn) write(w *store.Record, receipt *store.Receipt) bool {
+	k := t.kinds[w.Kind]
+	r := k.rows[w.ID]
+	switch {
+	case w.Revision == store.Once && r != nil:
+		return false
+	case w.Body.IsZero():
+		k.remove(r)
+		return true
+	case receipt.Revision == 0:
+		t.revision++
+		receipt.Revision = t.revision
+	}
+	at := evidence.InstantOf(w.At)
+	if r != nil {
+		k.update(r, at, w.Keys, receipt.Revision, w.Body)
+		return true
+	}
+	t.seq++
+	r = &row{id: w.ID, keys: slices.Clone(w.Keys), revision: receipt.Revision, body: w.Body}
+	r.At, r.Seq = at, t.seq
+	k.insert(r)
+	return true
+}

@@ -1,0 +1,86 @@
+package memstore
+
+import (
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
+)
+
+// A state is all that a store holds.
+type state struct {
+	cfg      Config
+	spaces   map[space]map[string][]*cell // the cells of each item, by name
+	known    map[id]*known
+	expired  evidence.Instant // when expired ids were last dropped
+	kinds    map[string]*kind
+	revision uint64 // of the last commit that wrote records
+	seq      int64  // of the last record that was first written
+}
+
+func newState(cfg Config) *state {
+	return &state{
+		cfg: cfg, spaces: make(map[space]map[string][]*cell),
+		known: make(map[id]*known), kinds: make(map[string]*kind),
+	}
+}
+
+// An id is the hash of the id of an observation or a batch. Every store has the same, so that a dump
+// needs no other.
+type id = ids.Hash
+
+func hashID(text string) id { return ids.Of(text) }
+
+// known is what a store knows of an id that it has seen.
+type known struct {
+	recorded  evidence.Instant
+	cells     []*cell // in whose history its observations are, or were
+	retracted bool    // its observations were taken back
+	untraced  bool    // no history was kept when it came
+}
+
+// note makes an id known, and returns what is known of it.
+func (s *state) note(h id, recorded evidence.Instant) *known {
+	k := s.known[h]
+	if k == nil {
+		k = &known{recorded: recorded, untraced: s.cfg.NoHistory}
+		s.known[h] = k
+	}
+	return k
+}
+
+// expire drops ids that are past their time, twice in the time for which they are kept. So a store
+// that is never swept does not know all ids for good.
+func (s *state) expire(now evidence.Instant) {
+	if s.expired == 0 {
+		s.expired = now
+	}
+	if s.expired > before(now, s.cfg.IDsFor/2) {
+		return
+	}
+	s.expired = now
+	for _, h := range s.expiredIDs(now) {
+		s.forgetID(h, now)
+	}
+}
+
+func (s *state) expiredIDs(now evidence.Instant) (due []id) {
+	oldest := before(now, s.cfg.IDsFor)
+	for h, k := range s.known {
+		if k.recorded < oldest {
+			due = append(due, h)
+		}
+	}
+	return due
+}
+
+// forgetID drops an id. Its observations have left the history by then, or leave it now.
+func (s *state) forgetID(h id, now evidence.Instant) {
+	k := s.known[h]
+	if k == nil || k.recorded >= before(now, s.cfg.IDsFor) {
+		return
+	}
+	for _, c := range k.cells {
+		s.prune(c, now)
+		delete(c.lost, h)
+	}
+	delete(s.known, h)
+}
