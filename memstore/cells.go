@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/internal/sampling"
 )
 
-// A cell has the sums of what was observed of it, by origin, and the history of single observations.
+// A cell has the sums of what was observed of it, by origin, and the history of single
+// observations.
 type cell struct {
 	evidence.Cell
 	policy  evidence.Policy
@@ -24,8 +25,8 @@ type cell struct {
 	lost map[id]*dump.Origin
 }
 
-// A tally has the sums of one origin. A cell that keeps origins together has one tally, whose channel
-// and source are empty.
+// A tally has the sums of one origin. A cell that keeps origins together has one tally, whose
+// channel and source are empty.
 type tally struct {
 	dump.Origin
 	evidence.Tally
@@ -35,8 +36,8 @@ type tally struct {
 	lostSource bool // one of those had a source, which the tally does not tell apart
 }
 
-// An entry is an observation of a history, as a dump has it: smaller than an [evidence.Observation].
-// Its Cell is not set.
+// An entry is an observation of a history, as a dump has it: smaller than an
+// [evidence.Observation]. Its Cell is not set.
 type entry = dump.Observation
 
 func entryOf(o *evidence.Observation, recorded evidence.Instant) entry {
@@ -199,8 +200,8 @@ func (c *cell) take(gone func(*entry) bool) {
 	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.N() == 0 })
 }
 
-// correctLast sets when the last observations of an origin happened to what is left: in the history,
-// or known to be lost.
+// correctLast sets when the last observations of an origin happened to what is left: in the
+// history, or known to be lost.
 func (c *cell) correctLast(from dump.Origin) {
 	t := c.tally(from)
 	last := t.lost
@@ -303,8 +304,8 @@ func (s *state) cells() iter.Seq[*cell] {
 	}
 }
 
-// items returns the items of a space in order, or a sample of them: the first that a loop over the map
-// comes to, which depends on keyed hashes and on no name.
+// items returns the items of a space in order, or a sample of them: the first that a loop over the
+// map comes to, which depends on keyed hashes and on no name.
 func (s *state) items(in space, sample *sampling.Sample) []string {
 	all := s.spaces[in]
 	most := len(all)

@@ -214,8 +214,8 @@ func TestStoreReusesOrigins(t *testing.T) {
 	}
 }
 
-// TestStoreGivesMemoryBack fills a store with items and resets most of them, over and over. Those that
-// stay keep their names, and the memory of the others is given back.
+// TestStoreGivesMemoryBack fills a store with items and resets most of them, over and over. Those
+// that stay keep their names, and the memory of the others is given back.
 func TestStoreGivesMemoryBack(t *testing.T) {
 	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
 	item := func(i int) evidence.Cell {

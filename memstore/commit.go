@@ -80,8 +80,8 @@ func (t *txn) decide() error {
 	return t.checkRecords()
 }
 
-// markDuplicates finds the batches whose id is known, and the observations: known before the commit,
-// from a batch before theirs, or twice in one batch.
+// markDuplicates finds the batches whose id is known, and the observations: known before the
+// commit, from a batch before theirs, or twice in one batch.
 func (t *txn) markDuplicates() {
 	type once struct {
 		id   id

@@ -14,13 +14,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Load reads what [Store.Dump], or the Dump of another store, has written: all of it, or nothing and an
-// error. The store must be empty but for declared kinds, else Load returns [heed.ErrConflict]. A file
-// that is no dump, that was changed or cut off, or that is of a newer version is a [*heed.InputError],
-// which names the line.
+// Load reads what [Store.Dump], or the Dump of another store, has written: all of it, or nothing
+// and an error. The store must be empty except for declared kinds, else Load returns
+// [heed.ErrConflict]. A file that is no dump, that was changed or cut off, or that is of a newer
+// version is a [*heed.InputError], which names the line.
 //
-// The store keeps what its own configuration says: less history, if that is shorter than in the store
-// that was dumped. Others can use the store while Load reads, but what they commit makes Load fail.
+// The store keeps what its own configuration says: less history, if that is shorter than in the
+// store that was dumped. Others can use the store while Load reads, but what they commit makes Load
+// fail.
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	err := s.read(ctx, (*state).checkEmpty)
 	var loaded *state

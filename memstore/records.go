@@ -173,7 +173,8 @@ type rows []*row
 
 // seek returns the place of the first row that is at a position or behind it.
 func (rs rows) seek(p places.Position) int {
-	i, _ := slices.BinarySearchFunc(rs, p, func(r *row, p places.Position) int { return r.Compare(p) })
+	compare := func(r *row, p places.Position) int { return r.Compare(p) }
+	i, _ := slices.BinarySearchFunc(rs, p, compare)
 	return i
 }
 

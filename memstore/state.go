@@ -23,8 +23,8 @@ func newState(cfg Config) *state {
 	}
 }
 
-// An id is the hash of the id of an observation or a batch. Every store has the same, so that a dump
-// needs no other.
+// An id is the hash of the id of an observation or a batch. Every store has the same, so that a
+// dump needs no other.
 type id = ids.Hash
 
 func hashID(text string) id { return ids.Of(text) }

@@ -19,8 +19,8 @@ import (
 
 // Config sets what a [Store] keeps, and for how long. The zero value means the defaults.
 type Config struct {
-	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age
-	// by it. nil means time.Now.
+	// Now is the clock: observations too far ahead of it are refused, and ids, history and records
+	// age by it. nil means time.Now.
 	Now func() time.Time
 	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be
 	// expunged only from cells that keep origins apart.
@@ -31,8 +31,8 @@ type Config struct {
 	HistoryPerCell int
 	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
 	HistoryFor time.Duration
-	// IDsFor is how long an id is known at the least after it was recorded. It may be known for half as
-	// long again. It must not be shorter than HistoryFor, nor than the longest time after which an
+	// IDsFor is how long an id is known at the least after it was recorded. It may be known for half
+	// as long again. It must not be shorter than HistoryFor, nor than the longest time after which an
 	// event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
 	IDsFor time.Duration
 	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given.
@@ -57,12 +57,12 @@ func (c Config) validate() error {
 	return found.Err()
 }
 
-// Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config].
-// It must not be copied after first use.
+// Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of
+// [Config]. It must not be copied after first use.
 //
 // One lock guards all that it holds: a commit has the store alone, and reads see one moment. A loop
-// over a list holds no lock while its body runs. Store starts no goroutine. Its content ends with the
-// process, unless the host calls [Store.Dump]. It is safe for concurrent use.
+// over a list holds no lock while its body runs. Store starts no goroutine. Its content ends with
+// the process, unless the host calls [Store.Dump]. It is safe for concurrent use.
 type Store struct {
 	cfg     Config
 	started sync.Once
@@ -176,8 +176,8 @@ func (s *Store) Read(
 	})
 }
 
-// Find implements [store.Store]. It notes a few rows first, as the loop may end early, then more, then
-// the rest. A record that moves during the loop is neither missed nor met twice.
+// Find implements [store.Store]. It notes a few rows first, as the loop may end early, then more,
+// then the rest. A record that moves during the loop is neither missed nor met twice.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		search, err := newSearch(q)
@@ -220,7 +220,8 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 	}
 }
 
-// List implements [store.Store]. It notes the items first, and reads each when the loop comes to it.
+// List implements [store.Store]. It notes the items first, and reads each when the loop comes to
+// it.
 func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		in := space{kind, scope}

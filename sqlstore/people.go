@@ -69,7 +69,8 @@ func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) erro
 	last := places.Position{At: -1}
 	for {
 		var page []bodyRow
-		err := c.t.each(recordsOfKey, []any{hashOf(kind.Name, key), int64(last.At), last.Seq}, func(scan func(...any) error) error {
+		args := []any{hashOf(kind.Name, key), int64(last.At), last.Seq}
+		err := c.t.each(recordsOfKey, args, func(scan func(...any) error) error {
 			var r bodyRow
 			var keys string
 			if err := scan(&r.Seq, &r.At, &keys, &r.body, &r.id); err != nil {

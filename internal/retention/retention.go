@@ -36,13 +36,14 @@ func Check(found *faults.List, historyPerCell int, historyFor, idsFor time.Durat
 	}
 }
 
-// Join returns the kind that two declarations make: the paths of both, and else the later one where it
-// says something.
+// Join returns the kind that two declarations make: the paths of both, and else the later one where
+// it says something.
 func Join(before, after store.Kind) store.Kind {
 	if after.Limits == (store.Limits{}) {
 		after.Limits = before.Limits
 	}
-	after.Caused, after.Decided = union(before.Caused, after.Caused), union(before.Decided, after.Decided)
+	after.Caused = union(before.Caused, after.Caused)
+	after.Decided = union(before.Decided, after.Decided)
 	after.Whole = after.Whole || before.Whole
 	after.History = cmp.Or(after.History, before.History)
 	after.Versioned = after.Versioned || before.Versioned
