@@ -174,7 +174,8 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral},
 			steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: neutralSilence{windows(60, 30).Strategy}},
+		{name: "an undo after a silence that said nothing",
+			cfg:   learning.Config{Strategy: neutralSilence{windows(60, 30).Strategy}},
 			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -81,7 +81,6 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		lessons: lessonsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
 	a.similar = a.remembering(cfg.Similarity)
-	a.frozen.Store(cfg.Frozen)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
@@ -207,8 +206,7 @@ func (a *Agent) open(ctx context.Context) error {
 	var err error
 	if cfg.has(Learning) {
 		l := cfg.Learning
-		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources,
-			cfg.kind()
+		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), true, cfg.kind()
 		share(cfg, &l.Store, &l.Now, &l.Observer)
 		if a.learning, err = learning.New(ctx, l); err != nil {
 			return err

@@ -100,31 +100,27 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 }
 
-// BenchmarkPeople measures the memory of a thousand people on one item, with evidence kept apart by person and mixed.
+// BenchmarkPeople measures the memory of a thousand people on one item.
 func BenchmarkPeople(b *testing.B) {
-	for name, mixed := range map[string]bool{"apart": false, "mixed": true} {
-		b.Run(name, func(b *testing.B) {
-			for range b.N {
-				st, err := memstore.New(memstore.Config{HistoryPerCell: 1})
-				require.NoError(b, err)
-				a, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}, MixSources: mixed})
-				require.NoError(b, err)
-				say := func(i int) {
-					answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: fmt.Sprint("person-", i)})
-					require.NoError(b, err)
-					require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: fmt.Sprint("person-", i), Value: 1}))
-				}
-				say(0)
-				before, began := inUse(), time.Now()
-				for i := range 1000 {
-					say(i)
-				}
-				took := time.Since(began)
-				b.ReportMetric(float64(inUse()-before)/1000, "B/person")
-				b.ReportMetric(float64(took.Microseconds())/1000, "µs/person")
-				runtime.KeepAlive(a)
-			}
-		})
+	for range b.N {
+		st, err := memstore.New(memstore.Config{HistoryPerCell: 1})
+		require.NoError(b, err)
+		a, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}})
+		require.NoError(b, err)
+		say := func(i int) {
+			answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: fmt.Sprint("person-", i)})
+			require.NoError(b, err)
+			require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: fmt.Sprint("person-", i), Value: 1}))
+		}
+		say(0)
+		before, began := inUse(), time.Now()
+		for i := range 1000 {
+			say(i)
+		}
+		took := time.Since(began)
+		b.ReportMetric(float64(inUse()-before)/1000, "B/person")
+		b.ReportMetric(float64(took.Microseconds())/1000, "µs/person")
+		runtime.KeepAlive(a)
 	}
 }
 

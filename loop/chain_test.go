@@ -43,12 +43,10 @@ func (h *hanger) Stream(ctx context.Context, _ decision.LLMRequest, piece func(s
 func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 	for name, test := range map[string]struct {
 		hangs  *hanger
-		limit  time.Duration
 		stream bool
 		want   time.Duration // 0: the fallback has no part in it
 	}{
 		"half of 30 seconds":             {hangs: &hanger{}, want: 16 * time.Second},
-		"the host's limit":               {hangs: &hanger{}, limit: 3 * time.Second, want: 4 * time.Second},
 		"it is deaf to its context":      {hangs: &hanger{deaf: true}, want: 16 * time.Second},
 		"it streams nothing":             {hangs: &hanger{}, stream: true, want: 16 * time.Second},
 		"it streams thoughts alone":      {hangs: &hanger{pieces: []string{"<think>hm"}}, stream: true, want: 16 * time.Second},
@@ -59,7 +57,7 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				test.hangs.let = make(chan struct{})
 				spare := &llmtest.Model{Answers: []llmtest.Step{{Text: "I am here.", Delay: time.Second}}}
-				agent, err := loop.New(ctx, loop.Config{Model: test.hangs, Fallbacks: []decision.LLM{spare}, ModelTime: test.limit})
+				agent, err := loop.New(ctx, loop.Config{Model: test.hangs, Fallbacks: []decision.LLM{spare}})
 				require.NoError(t, err)
 				var heard string
 				e := loop.Event{Text: "Why?"}

@@ -40,11 +40,10 @@ type Config struct {
 	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks answer, or the framework
 	// through [Agent.Prepare].
 	Model decision.LLM
-	// Fallbacks are asked in their order where a model fails.
+	// Fallbacks are asked in their order if a model fails. A model with fallbacks after it has half
+	// of what is left of Decision.Timeout: until its answer, or until the first piece of a streamed
+	// answer. Of 30 seconds, 15 stay for the fallbacks.
 	Fallbacks []decision.LLM
-	// ModelTime bounds a model that has fallbacks after it: the time until its answer, or until the first piece of a streamed
-	// answer. 0 means half of what is left of Decision.Timeout: of 30 seconds, 15 stay for the fallbacks.
-	ModelTime time.Duration
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
 	// System is what the model is told in every case: who it is, and how it answers. heed adds what it has learned, and nothing else.
@@ -76,8 +75,6 @@ type Config struct {
 	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
 	// says which one would have. If Strategy.Default names an arm, that one answers, and its worth is learned.
 	Shadow bool
-	// Frozen begins with learning switched off: see [Agent.Freeze].
-	Frozen bool
 	// Extract are the domains in which the model writes a heuristic from an answer of its own that was praised, which costs one
 	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
 	// heuristic says what it says, whatever the rules are by then. It needs Model.
@@ -85,10 +82,12 @@ type Config struct {
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
-	// Similarity says which heuristics and notes fit an event. nil means [heed.Trigrams]. Fit and NoteFit are the least
-	// similarities of a heuristic and of a note, in (0, 1]. 0 means 0.22 and 0.15 for trigrams, and 0.6 for others.
-	Similarity   heed.Similarity
-	Fit, NoteFit float64
+	// Similarity compares an event with heuristics and notes. nil means [heed.Trigrams]. Fit is the
+	// least similarity of a heuristic that fits, in (0, 1], and with another Similarity than trigrams
+	// of a note, too. 0 means 0.22 for trigrams, and 0.6 for others. Set it for an embedder, because
+	// the cosines of related texts differ from one embedder to the next.
+	Similarity heed.Similarity
+	Fit        float64
 	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model is shown a trusted one that is less similar. 0
 	// means Fit.
 	AnswerFit float64
@@ -100,13 +99,6 @@ type Config struct {
 	// [strategy.Outcome].Confidence. If silence counts nothing for Learning.Strategy, for example
 	// because of [learning.BayesianConfig].Weights, it counts nothing for arms either.
 	ArmsIgnoreSilence bool
-	// MixSources leaves it to the configurations of the parts whether evidence is kept apart by person. By default it is, so that
-	// a person can be forgotten at any time. That costs about half a kilobyte for each person and arm of an item, and time that grows with
-	// their number. [New] refuses a store whose evidence is mixed already with a [*heed.SettingsError], until [learning.Rebuild] and
-	// [strategy.Rebuild] have made it anew.
-	MixSources bool
-	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
-	Price float64
 
 	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its History: 0 means 32,000. The model gets
 	// an event's text as it is, unless Decision.Prompts has an Event or a Question: only under an Event it sees the person's name.
@@ -180,14 +172,28 @@ type Arm struct {
 }
 
 const (
-	defaultName    = "loop"
-	defaultFit     = 0.22
-	defaultNoteFit = 0.15
-	embeddedFit    = 0.6
-	defaultRunes   = 12_000
-	maxText        = 32_000
-	defaultNotes   = 3
+	defaultName  = "loop"
+	defaultFit   = 0.22
+	lexicalNote  = 0.15 // the least similarity of a note by trigrams: a note may be worded otherwise
+	embeddedFit  = 0.6
+	defaultRunes = 12_000
+	maxText      = 32_000
+	defaultNotes = 3
 )
+
+// lexical reports whether the similarity compares words and not meanings.
+func (c *Config) lexical() bool {
+	_, ok := c.Similarity.(heed.Trigrams)
+	return ok
+}
+
+// noteFit returns the least similarity of a note that fits an event.
+func (c *Config) noteFit() float64 {
+	if c.lexical() {
+		return lexicalNote
+	}
+	return c.Fit
+}
 
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, defaultName)
@@ -200,11 +206,11 @@ func (c Config) withDefaults() Config {
 	if c.Similarity == nil {
 		c.Similarity = heed.Trigrams{}
 	}
-	fit, noteFit := embeddedFit, embeddedFit
-	if _, ok := c.Similarity.(heed.Trigrams); ok {
-		fit, noteFit = defaultFit, defaultNoteFit
+	fit := embeddedFit
+	if c.lexical() {
+		fit = defaultFit
 	}
-	c.Fit, c.NoteFit = cmp.Or(c.Fit, fit), cmp.Or(c.NoteFit, noteFit)
+	c.Fit = cmp.Or(c.Fit, fit)
 	c.AnswerFit = cmp.Or(c.AnswerFit, c.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
@@ -228,12 +234,9 @@ func (c *Config) validate() error {
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
 	found.Check(c.AnswerFit == c.Fit || c.AnswerFit > c.Fit && c.AnswerFit <= 1, "AnswerFit", c.AnswerFit, "must be in [Fit, 1]")
-	found.Check(c.NoteFit > 0 && c.NoteFit <= 1, "NoteFit", c.NoteFit, "must be in (0, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
-	found.Check(c.Price >= 0 && c.Price <= evidence.MaxWeight, "Price", c.Price, "must be in [0, 1e6]")
-	found.Check(c.ModelTime >= 0, "ModelTime", c.ModelTime, "must not be negative")
 	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {

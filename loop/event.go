@@ -111,7 +111,8 @@ type Outcome struct {
 	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the answer's text speaks of, and those
 	// of an outcome before. They count if the event has a Task.
 	Ways []patterns.PatternID
-	// Cost is what it cost, in a unit of the host's: see [Config].Price.
+	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
+	// weigh it.
 	Cost   float64
 	Source string // who reports it; may be empty
 	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.

@@ -46,7 +46,7 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 			considered)
 	}
 	if !a.cfg.Shadow {
-		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit,
+		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.noteFit(),
 			a.cfg.Budget.Notes)
 	}
 	f.took = time.Since(began) //nolint:forbidigo // it is of real time, too

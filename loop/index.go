@@ -154,7 +154,7 @@ func (a *Agent) booksIn(tx *store.Tx) (*books, error) {
 	if same && held.version == b.version {
 		return held, nil
 	}
-	_, lexical := a.cfg.Similarity.(heed.Trigrams)
+	lexical := a.cfg.lexical()
 	if same {
 		b.all, b.heuristics = held.all, held.heuristics
 	} else {
@@ -213,7 +213,7 @@ const (
 )
 
 func (a *Agent) closeness() float64 {
-	if _, lexical := a.cfg.Similarity.(heed.Trigrams); lexical {
+	if lexical := a.cfg.lexical(); lexical {
 		return closeByLetters
 	}
 	return closeByMeaning
@@ -289,7 +289,7 @@ func (a *Agent) nearest(
 			return "", 0, err
 		}
 		var actions index[string]
-		_, lexical := a.cfg.Similarity.(heed.Trigrams)
+		lexical := a.cfg.lexical()
 		for _, m := range found {
 			actions.add(m.it.ID, m.it.Action, lexical)
 		}

@@ -378,8 +378,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 		return nil
 	}
 	s := cfg.Strategy
-	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources,
-		cfg.kind()
+	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), true, cfg.kind()
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

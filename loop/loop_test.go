@@ -362,7 +362,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Fit: 2, NoteFit: -1, Price: -1, Without: 1 << 7, Fallbacks: []decision.LLM{nil},
+		Name: "\xff", Fit: 2, Without: 1 << 7, Fallbacks: []decision.LLM{nil},
 		Arms:   []loop.Arm{{ID: "a", ModelName: "none"}},
 		Budget: loop.Budget{Time: -1, Runes: -1, Notes: -1},
 		DB:     new(sql.DB), Store: new(memstore.Store), Keep: -1,
@@ -372,8 +372,8 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{
-		"Name", "DB", "Keep", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price",
-		"Without", "Arms[0].ModelName", "Fallbacks[0]",
+		"Name", "DB", "Keep", "Fit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Without",
+		"Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
 }
 
@@ -408,7 +408,9 @@ func TestEveryPartCanBeLeftOut(t *testing.T) {
 }
 
 func TestAFrozenAgentLearnsNothing(t *testing.T) {
-	w := newWorld(t, loop.Config{Frozen: true, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}
+	w := newWorld(t, loop.Config{Lessons: lessons})
+	w.Freeze(true)
 	answer := w.answer(loop.Event{Text: full, Session: "s"})
 	assert.Equal(t, rotate, answer.Text, "it answers by what is known")
 	before := w.confidence("rotate")

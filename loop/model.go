@@ -81,14 +81,13 @@ func (a *Agent) gate(name string, places int) *host.Gate {
 // A chain asks models in their order until one answers.
 type chain struct {
 	models []member
-	led    bool          // the first one is no fallback
-	limit  time.Duration // of each model but the last; 0 means half of the time that is left
+	led    bool // the first one is no fallback
 }
 
 // chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is.
 func (a *Agent) chain(name string, first decision.LLM) chain {
-	c := chain{limit: a.cfg.ModelTime}
-	if c.led = first != nil; c.led {
+	c := chain{led: first != nil}
+	if c.led {
 		c.models = append(c.models, a.member(name, first))
 	}
 	for i, m := range a.cfg.Fallbacks {
@@ -151,8 +150,8 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 		}
 		return reply, err
 	}
-	limit := c.share(ctx)
-	if i == len(c.models)-1 || limit <= 0 {
+	end, limited := ctx.Deadline()
+	if i == len(c.models)-1 || !limited {
 		err = host.Call("the model", func() (err error) {
 			reply, err = ask(ctx)
 			return err
@@ -160,7 +159,8 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 		return reply, cmp.Or(p.fault(), err)
 	}
 	var slow atomic.Bool
-	timer := time.AfterFunc(limit, func() {
+	//nolint:forbidigo // the deadline is of real time, as context has it
+	timer := time.AfterFunc(time.Until(end)/2, func() {
 		if p.giveUp(&slow) {
 			cancel()
 		}
@@ -170,14 +170,6 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 		err = errSlow
 	}
 	return reply, cmp.Or(p.fault(), err)
-}
-
-// share returns how long a model with fallbacks may take. 0 means no limit.
-func (c chain) share(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok && c.limit == 0 {
-		return time.Until(end) / 2 //nolint:forbidigo // the deadline is of real time, as context has it
-	}
-	return c.limit
 }
 
 // given is the model of an answer that is there already.

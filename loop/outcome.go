@@ -73,7 +73,7 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	value, _ := o.value()
 	s := answer.Statement{
 		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(),
-		Withdrawn: o.Withdraw, Value: max(value-a.cfg.Price*o.Cost, -1), Weight: o.Confidence,
+		Withdrawn: o.Withdraw, Value: value, Weight: o.Confidence,
 		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}
 	if o.Cost > 0 {

@@ -126,7 +126,8 @@ func TestShadowLearnsByCell(t *testing.T) {
 
 // A frozen agent learns no cells.
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{}, Frozen: true})
+	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{}})
+	w.Freeze(true)
 	for _, text := range kinds(50) {
 		w.answer(loop.Event{Text: text})
 	}

@@ -136,7 +136,7 @@ func TestASlowFallbackAfterABrokenStream(t *testing.T) {
 	})
 	w := newWorld(t, loop.Config{
 		Model: &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
-		ModelTime: 10 * time.Millisecond,
+		Decision: decision.Config{Timeout: 200 * time.Millisecond},
 	})
 	var heard string
 	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, anew bool) {

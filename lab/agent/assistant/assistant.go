@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	const day = 24 * time.Hour
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
-		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Frozen: cfg.Off, Extract: []string{Alerts},
+		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Extract: []string{Alerts},
 		Budget: loop.Budget{Notes: 1, Time: time.Minute},              // the world is simulated, and a busy machine must not cost a plan its rules
 		Now:    cfg.Now, Seed: rand.NewPCG(cfg.Seed, uint64(cfg.Run)), //nolint:gosec // a number of runs
 		Arms: []loop.Arm{
@@ -95,6 +95,9 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 		Feedback: feedback.Config{Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
 	})
+	if err == nil {
+		a.Freeze(cfg.Off)
+	}
 	return a, err
 }
 
