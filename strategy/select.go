@@ -171,9 +171,9 @@ type making struct {
 func (l *Learner) make(
 	ctx context.Context, q Query, now time.Time, own *ownChoice,
 ) (Choice, error) {
-	m := &making{Query: q, now: now, id: l.cfg.NewID(), number: l.number(&q), own: own, alone: true}
+	m := &making{Query: q, now: now, own: own, alone: true}
 	fill := func(r **remembered, number uint64) error {
-		m.number = max(m.number, number)
+		m.id, m.number = l.cfg.NewID(), max(l.number(&q), number)
 		return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
 			*r, err = l.chooseIn(tx, m)
 			return err
