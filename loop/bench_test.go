@@ -105,12 +105,14 @@ func BenchmarkPeople(b *testing.B) {
 	for range b.N {
 		st, err := memstore.New(memstore.Config{HistoryPerCell: 1})
 		require.NoError(b, err)
-		a, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}})
+		cfg := loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}}
+		a, err := loop.New(ctx, cfg)
 		require.NoError(b, err)
 		say := func(i int) {
-			answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: fmt.Sprint("person-", i)})
+			person := fmt.Sprint("person-", i)
+			answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: person})
 			require.NoError(b, err)
-			require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: fmt.Sprint("person-", i), Value: 1}))
+			require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: person, Value: 1}))
 		}
 		say(0)
 		before, began := inUse(), time.Now()

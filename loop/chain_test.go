@@ -57,7 +57,9 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				test.hangs.let = make(chan struct{})
 				spare := &llmtest.Model{Answers: []llmtest.Step{{Text: "I am here.", Delay: time.Second}}}
-				agent, err := loop.New(ctx, loop.Config{Model: test.hangs, Fallbacks: []decision.LLM{spare}})
+				agent, err := loop.New(ctx, loop.Config{
+					Model: test.hangs, Fallbacks: []decision.LLM{spare},
+				})
 				require.NoError(t, err)
 				var heard string
 				e := loop.Event{Text: "Why?"}

@@ -79,7 +79,8 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	const day = 24 * time.Hour
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
-		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Extract: []string{Alerts},
+		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
+		Lessons: cfg.Lessons, Extract: []string{Alerts},
 		Budget: loop.Budget{Notes: 1, Time: time.Minute},              // the world is simulated, and a busy machine must not cost a plan its rules
 		Now:    cfg.Now, Seed: rand.NewPCG(cfg.Seed, uint64(cfg.Run)), //nolint:gosec // a number of runs
 		Arms: []loop.Arm{
