@@ -111,7 +111,7 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent
 		h.fail(w, r, a.path, err)
 		return
 	}
-	v := view{Title: title, Here: a.here, Problem: text, Typed: d.form, Data: data}
+	v := frame{Title: title, Here: a.here, Problem: text, Typed: d.form, Data: data}
 	h.render(w, r, status, a.page, v)
 }
 

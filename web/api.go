@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -24,6 +25,7 @@ var openAPI []byte
 type api struct {
 	cfg      *Config
 	tell     func(ctx context.Context, what string, err error)
+	view     func() *view.Source
 	rate     rate
 	plans    loop.Plans // that /v1/answered may be about
 	reports  reports
@@ -100,7 +102,10 @@ var (
 
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
-	a := &api{cfg: &h.cfg, tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now}, reports: newReports()}
+	a := &api{
+		cfg: &h.cfg, tell: h.tell, view: h.view, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
+		reports: newReports(),
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -53,7 +53,7 @@ func lacks(part string) error {
 }
 
 func (a *api) choose(ctx context.Context, _ *caller, in *selectCall) (selected, error) {
-	learner := a.learner()
+	learner := a.view().Strategy
 	if learner == nil {
 		return selected{}, lacks("arms")
 	}
@@ -67,14 +67,6 @@ func (a *api) choose(ctx context.Context, _ *caller, in *selectCall) (selected, 
 	}
 	text, err := json.Marshal(c)
 	return selected{base64.RawURLEncoding.EncodeToString(text), string(c.Arm), maps.Collect(c.Parameters()), c.At}, err
-}
-
-// learner returns what chooses arms, or nil. Lessons may bring an agent another one.
-func (a *api) learner() *strategy.Learner {
-	if a.cfg.Agent != nil {
-		return cmp.Or(a.cfg.Agent.Strategy(), a.cfg.Strategy)
-	}
-	return a.cfg.Strategy
 }
 
 type observeCall struct {
@@ -96,7 +88,7 @@ type observed struct {
 }
 
 func (a *api) observe(ctx context.Context, _ *caller, in *observeCall) (observed, error) {
-	learner := a.learner()
+	learner := a.view().Strategy
 	if learner == nil {
 		return observed{}, lacks("arms")
 	}

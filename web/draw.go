@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -35,11 +36,11 @@ func newBar(name string, low, mean, high float64) bar {
 	return bar{Name: name, Low: low, Mean: mean, High: high, X: at(low), Width: max(at(high)-at(low), 4), Tick: min(max(at(mean)-3, 0), scaleWidth-6)}
 }
 
-// bars draws the arms of a report. sure are the probabilities that each is the best.
-func bars(arms []strategy.ArmReport, leading strategy.ArmID, sure []float64) (all []bar) {
+// bars draws arms.
+func bars(arms []view.Arm, leading strategy.ArmID) (all []bar) {
 	for i, arm := range arms {
 		b := newBar(string(arm.Arm), arm.Low, arm.Mean, arm.High)
-		b.Outcomes, b.Sure, b.Leads, b.Color = arm.Outcomes, sure[i], arm.Arm == leading, i%colors
+		b.Outcomes, b.Sure, b.Leads, b.Color = arm.Outcomes, arm.Best, arm.Arm == leading, i%colors
 		all = append(all, b)
 	}
 	return all
@@ -69,7 +70,7 @@ const (
 )
 
 // columns puts choices, the newest first, into columns of equal numbers of choices.
-func columns(choices []strategy.Choice, arms []strategy.ArmReport) (all []column) {
+func columns(choices []strategy.Choice, arms []view.Arm) (all []column) {
 	n := min(mostColumns, len(choices)/5)
 	for i := range n {
 		from, to := len(choices)*(n-1-i)/n, len(choices)*(n-i)/n

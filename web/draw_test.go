@@ -13,15 +13,18 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/channels"
-	"github.com/heedhq/heed/internal/overview"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
+// mostPoints is how many observations a curve has at most.
+const mostPoints = 400
+
 // TestCurve ends where the confidence is, with evidence that fades, and with a history that is longer than what is drawn.
 func TestCurve(t *testing.T) {
-	for _, judgements := range []int{2, 30, overview.MostPoints + 50} {
+	for _, judgements := range []int{2, 30, mostPoints + 50} {
 		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 		clock := func() time.Time { return now }
 		st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 1000})
@@ -41,10 +44,11 @@ func TestCurve(t *testing.T) {
 			})
 			require.NoError(t, err)
 		}
-		e, err := m.Explain(t.Context(), "rotate")
+		source := &view.Source{Store: st, Learning: m, Now: clock}
+		found, err := source.Heuristic(t.Context(), "rotate")
 		require.NoError(t, err)
-		points := strings.Fields(curveOf(&e, m.Config(), now).Points)
-		require.Len(t, points, min(judgements, overview.MostPoints)+1)
+		points := strings.Fields(curveOf(found.Curve).Points)
+		require.Len(t, points, min(judgements, mostPoints)+1)
 		var x, y, endX, endY float64
 		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y, &endX, &endY)
 		require.NoError(t, err)
@@ -56,7 +60,7 @@ func TestCurve(t *testing.T) {
 // TestColumns has each choice in one column, and each column full.
 func TestColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		arms := make([]strategy.ArmReport, rapid.IntRange(1, 10).Draw(t, "arms"))
+		arms := make([]view.Arm, rapid.IntRange(1, 10).Draw(t, "arms"))
 		for i := range arms {
 			arms[i].Arm = strategy.ArmID(fmt.Sprint("arm", i))
 		}
@@ -114,16 +118,16 @@ func TestSay(t *testing.T) {
 func TestSeenBy(t *testing.T) {
 	o := evidence.Observation{Channel: learning.ChannelAgreement}
 	assert.Equal(t, "the model said the same", seenBy(o))
-	o.Cell.Name = overview.DisagreedCell
-	assert.Equal(t, known(overview.DisagreementChannel), seenBy(o))
+	o.Cell.Name = "disagreed"
+	assert.Equal(t, known(view.DisagreementChannel), seenBy(o))
 	assert.Equal(t, "thumb", known("thumb"))
 	assert.Equal(t, "nobody said anything, thumb", channels.List("implicit_timeout, thumb"))
 }
 
 // An arm leads where it is the best with a probability of a half or more.
 func TestClear(t *testing.T) {
-	assert.False(t, segmentRow{Sure: 0.39}.Clear())
-	assert.True(t, segmentRow{Sure: 0.5}.Clear())
+	assert.False(t, view.Segment{Best: 0.39}.Clear())
+	assert.True(t, view.Segment{Best: 0.5}.Clear())
 	assert.Equal(t, "without a category", segmentName("", ""))
 }
 

@@ -29,7 +29,7 @@ func Templates(h *Handler, paths []string) map[string]func(texts []string, begin
 			tainted := reflect.New(reflect.TypeOf(data)).Elem()
 			tainted.Set(reflect.ValueOf(data))
 			taint(tainted, next)
-			v := view{Title: title + next(), Notice: next(), Problem: next(), Typed: map[string][]string{"reason": {next()}, "text": {next()}}, Data: tainted.Interface()}
+			v := frame{Title: title + next(), Notice: next(), Problem: next(), Typed: map[string][]string{"reason": {next()}, "text": {next()}}, Data: tainted.Interface()}
 			w := httptest.NewRecorder()
 			h.render(w, r.WithContext(context.WithValue(r.Context(), personKey{}, next())), http.StatusOK, name, v)
 			return w.Body.String()

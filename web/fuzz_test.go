@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -30,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 	for _, text := range []string{`{"answer":"x","value":-1}`, `{"text":"Why?","history":[{"role":"user","text":"\ud800"}]}`, `{"value":1e999,"Value":1}`, `[{}]`, "\xff"} {
 		f.Add([]byte(text))
 	}
-	a := &api{cfg: &Config{Strategy: learner}}
+	a := &api{view: func() *view.Source { return &view.Source{Strategy: learner} }}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, call := range routes() {
 			if call.method == http.MethodPost {

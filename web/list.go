@@ -5,21 +5,21 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/view"
 )
 
 const perPage = 25
 
-// An address is one that this package has made. It has texts of others only in its query, encoded.
+// An address is made by this package. Texts of others are only in its query, encoded.
 type address string
 
-// A listing is one page of a list, with what leads to the others.
+// A listing is one page of a list, with the addresses of its neighbours.
 type listing[T any] struct {
 	Rows        []T
 	From, Total int // From counts from 1
-	Page, Pages int
+	Pages       int
 	Prev, Next  address // "" there is none
 	Search      string
 }
@@ -27,38 +27,50 @@ type listing[T any] struct {
 // To is the number of the last row.
 func (l listing[T]) To() int { return l.From + len(l.Rows) - 1 }
 
-// number returns the page that a request asks for, from 1.
-func number(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("page")
-	if text == "" {
-		return 1, nil
+// partOf returns which part of a list a request asks for.
+func partOf(r *http.Request) (p view.Page, err error) {
+	p = view.Page{Number: 1, Limit: perPage, Search: r.URL.Query().Get("q")}
+	if text := r.URL.Query().Get("page"); text != "" {
+		p.Number, err = strconv.Atoi(text)
+		if err != nil || p.Number < 1 || p.Number > 1_000_000 {
+			err = &heed.InputError{Field: "page", Reason: "must be a whole number from 1 on"}
+		}
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > 1_000_000 {
-		return 0, &heed.InputError{Field: "page", Reason: "must be a whole number from 1 on"}
-	}
-	return n, nil
+	return p, err
 }
 
-// cutOut returns the page of a list that a request asks for. A page beyond the end is not found.
-func cutOut[T any](r *http.Request, all []T) (l listing[T], err error) {
-	n, err := number(r)
+// list returns the page of a list that a request asks for. A page beyond the end is not found.
+func list[N, T any](
+	r *http.Request, read func(view.Page) (view.List[N], error), row func(N) T,
+) (listing[T], error) {
+	p, err := partOf(r)
 	if err != nil {
-		return l, err
+		return listing[T]{}, err
 	}
-	l.Page, l.Total, l.Pages = n, len(all), max(1, (len(all)+perPage-1)/perPage)
-	if n > l.Pages {
-		return l, heed.ErrNotFound
+	found, err := read(p)
+	if err != nil {
+		return listing[T]{}, err
 	}
-	begin := (n - 1) * perPage
-	l.Rows, l.From = all[begin:min(begin+perPage, len(all))], begin+1
-	l.Prev, l.Next = turn(r, n-1), turn(r, n+1)
-	if n == l.Pages {
-		l.Next = ""
+	l := listing[T]{
+		From: found.From, Total: found.Total, Pages: max(1, (found.Total+perPage-1)/perPage),
+		Prev: turn(r, p.Number-1), Search: p.Search,
 	}
-	l.Search = r.URL.Query().Get("q")
+	for _, one := range found.Items {
+		l.Rows = append(l.Rows, row(one))
+	}
+	if p.Number < l.Pages {
+		l.Next = turn(r, p.Number+1)
+	}
 	return l, nil
 }
+
+// cut is [list] for a list that was read as a whole.
+func cut[T any](r *http.Request, all []T, texts func(T) []string) (listing[T], error) {
+	return list(r, func(p view.Page) (view.List[T], error) { return view.Cut(p, all, texts) }, same)
+}
+
+// same returns a row as it is.
+func same[T any](one T) T { return one }
 
 // turn returns the query of another page of the same list.
 func turn(r *http.Request, page int) address {
@@ -73,24 +85,10 @@ func turn(r *http.Request, page int) address {
 	return address("?" + query.Encode())
 }
 
-// search keeps the rows that have all words of the request's search in one of their texts. Case does not matter.
-func search[T any](r *http.Request, all []T, texts func(T) []string) (found []T) {
-	words := strings.Fields(strings.ToLower(r.URL.Query().Get("q")))
-	for _, one := range all {
-		text := strings.ToLower(strings.Join(texts(one), "\n"))
-		has := true
-		for _, word := range words {
-			has = has && strings.Contains(text, word)
-		}
-		if has {
-			found = append(found, one)
-		}
-	}
-	return found
-}
-
 // byID reads what a request names. An empty id names nothing.
-func byID[T any](ctx context.Context, r *http.Request, read func(context.Context, string) (T, error)) (one T, err error) {
+func byID[T any](
+	ctx context.Context, r *http.Request, read func(context.Context, string) (T, error),
+) (one T, err error) {
 	id := r.URL.Query().Get("id")
 	if id == "" {
 		return one, heed.ErrNotFound

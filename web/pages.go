@@ -54,8 +54,8 @@ func asset(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// A view is what the frame of each page needs. Data is what the page itself shows.
-type view struct {
+// A frame is what each page needs. Data is what the page itself shows.
+type frame struct {
 	Title   string
 	Here    string // the path of the entry in the menu that is marked
 	Person  string // "" if nobody is known
@@ -123,16 +123,18 @@ func (h *Handler) show(path, here, name string, read page) {
 		if err != nil {
 			version = ""
 		}
-		h.serve(w, r, view{Here: here, Version: version}, name, read)
+		h.serve(w, r, frame{Here: here, Version: version}, name, read)
 	})
 }
 
 // calculate registers a page that takes long to make, so that it does not follow what happens.
 func (h *Handler) calculate(path, here, name string, read page) {
-	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, view{Here: here}, name, read) })
+	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		h.serve(w, r, frame{Here: here}, name, read)
+	})
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v view, name string, read page) {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v frame, name string, read page) {
 	title, data, err := read(r.Context(), r)
 	if err != nil {
 		h.fail(w, r, title, err)
@@ -160,7 +162,7 @@ func (h *Handler) menu() []entry {
 	}
 	add(h.cfg.Feedback != nil, "/inbox", "Inbox")
 	add(h.cfg.Feedback != nil, "/rules", "Rules")
-	add(h.learner() != nil, "/arms", "Arms")
+	add(h.view().Strategy != nil, "/arms", "Arms")
 	add(h.cfg.Learning != nil, "/heuristics", "Heuristics")
 	add(h.cfg.Patterns != nil, "/ways", "Ways")
 	add(true, "/answers", "Answers")
@@ -169,7 +171,7 @@ func (h *Handler) menu() []entry {
 }
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
-func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v frame) {
 	v.Person, v.Prefix, v.Assets = personOf(r), h.cfg.Prefix, edition
 	if v.Person != "" {
 		v.Menu = h.menu()
@@ -187,7 +189,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, nam
 
 // failed shows a page that says what is wrong.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, status int, text string) {
-	h.render(w, r, status, "error", view{Title: http.StatusText(status), Data: text})
+	h.render(w, r, status, "error", frame{Title: http.StatusText(status), Data: text})
 }
 
 // fail shows an error of a part. The text of a failure inside is for the observer alone.

@@ -6,16 +6,13 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/overview"
-	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/internal/view"
 )
 
 // A homeData says in short what waits and what was learned.
 type homeData struct {
-	Has struct{ Rules, Arms, Heuristics, Ways bool }
-	// Waiting are proposals, and Unsettled corrections that a person has to resolve.
-	Waiting, Unsettled, Active int
+	Has                        struct{ Rules, Arms, Heuristics, Ways bool }
+	Waiting, Unsettled, Active int // proposals, corrections to resolve, rules in use
 	Segments                   int
 	Leaders                    []segmentRow
 	Heuristics                 int
@@ -26,52 +23,55 @@ const mostLeaders = 3
 
 // home is the first page.
 func (h *Handler) home(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Overview"
-	var d homeData
-	if err := d.readRules(ctx, h.cfg.Feedback); err != nil {
-		return title, nil, err
-	}
-	if h.learner() != nil {
-		_, arms, err := h.arms(ctx, r)
-		if err != nil {
-			return title, nil, err
+	d, v := homeData{}, h.view()
+	d.Has.Rules, d.Has.Arms = v.Feedback != nil, v.Strategy != nil
+	d.Has.Heuristics, d.Has.Ways = v.Learning != nil, v.Patterns != nil
+	for _, part := range []struct {
+		there bool
+		read  func(context.Context, *view.Source) error
+	}{
+		{d.Has.Rules, d.readRules}, {d.Has.Arms, d.readArms}, {d.Has.Heuristics, d.readHeuristics},
+		{d.Has.Ways, d.readWays},
+	} {
+		if !part.there {
+			continue
 		}
-		page := arms.(listing[segmentRow])
-		slices.SortStableFunc(page.Rows, func(a, b segmentRow) int { return cmp.Compare(b.Outcomes, a.Outcomes) })
-		d.Has.Arms, d.Segments, d.Leaders = true, page.Total, page.Rows[:min(len(page.Rows), mostLeaders)]
-	}
-	if h.cfg.Learning != nil {
-		d.Has.Heuristics = true
-		for _, err := range h.cfg.Learning.Heuristics(ctx) {
-			if err != nil {
-				return title, nil, err
-			}
-			d.Heuristics++
+		if err := part.read(ctx, v); err != nil {
+			return "Overview", nil, err
 		}
 	}
-	if h.cfg.Patterns != nil {
-		d.Has.Ways = true
-		all, err := h.cfg.Patterns.Standings(ctx, patterns.PatternQuery{})
-		if err != nil {
-			return title, nil, err
-		}
-		for i := range all {
-			if warned(&all[i]) {
-				d.Warned++
-			} else {
-				d.Ways++
-			}
-		}
-	}
-	return title, d, nil
+	return "Overview", d, nil
 }
 
-func (d *homeData) readRules(ctx context.Context, f *feedback.Service) error {
-	if f == nil {
-		return nil
+func (d *homeData) readRules(ctx context.Context, v *view.Source) error {
+	in, err := v.Inbox(ctx, 1)
+	d.Waiting, d.Unsettled, d.Active = in.Pending, in.Unsettled, len(in.Active)
+	return err
+}
+
+func (d *homeData) readArms(ctx context.Context, v *view.Source) error {
+	found, err := v.Segments(ctx, view.Page{Number: 1, Limit: perPage})
+	slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
+		return cmp.Compare(b.Outcomes, a.Outcomes)
+	})
+	d.Segments = found.Total
+	for _, s := range found.Items[:min(len(found.Items), mostLeaders)] {
+		d.Leaders = append(d.Leaders, rowOf(s))
 	}
-	d.Has.Rules = true
-	of, err := overview.OfRules(ctx, f, 1)
-	d.Waiting, d.Unsettled, d.Active = of.Pending, of.Unsettled, len(of.Active)
+	return err
+}
+
+func (d *homeData) readHeuristics(ctx context.Context, v *view.Source) error {
+	for _, err := range v.Learning.Heuristics(ctx) {
+		if err != nil {
+			return err
+		}
+		d.Heuristics++
+	}
+	return nil
+}
+
+func (d *homeData) readWays(ctx context.Context, v *view.Source) (err error) {
+	d.Ways, d.Warned, err = v.CountWays(ctx)
 	return err
 }

@@ -1,53 +1,36 @@
 package web
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	records "github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/overview"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/store"
 )
 
 // A trust is a heuristic with the interval of its confidence.
 type trust struct {
-	learning.Standing
+	view.Heuristic
 	Bar  bar
-	Held string  // what holds the confidence; "" nothing does
-	Need float64 // the confidence from which on it answers
-	Line int     // where that is drawn
+	Held string // what holds the confidence; "" nothing does
+	Line int    // where the confidence that it needs is drawn
 }
 
-// needed is the confidence from which on a heuristic answers by itself.
-func (h *Handler) needed() float64 {
-	if h.cfg.Agent != nil {
-		return h.cfg.Agent.Decision().Config().Threshold
+func trustOf(h view.Heuristic) trust {
+	t := trust{
+		Heuristic: h, Bar: newBar(h.ID, h.Low, h.Confidence, h.High), Line: int(scaleWidth * h.Needed),
 	}
-	return usualNeed
-}
-
-const usualNeed = 0.7 // of an agent without another setting
-
-func trustOf(e *learning.Explanation, cfg learning.Config, need float64) trust {
-	low, high := overview.Interval(e)
-	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high), Need: need, Line: int(scaleWidth * need)}
-	switch of := e.Constraints.Range; {
-	case e.Constraints.Lock == learning.Locked:
+	switch {
+	case h.Held.Locked:
 		t.Held = "locked"
-	case of.Floor == of.Ceiling && of.Ceiling > 0:
+	case h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0:
 		t.Held = "pinned"
-	case len(e.Limits) > 0:
-		t.Held = holding(e.Limits[0])
+	case len(h.Limits) > 0:
+		t.Held = holding(h.Limits[0])
 	}
 	return t
 }
@@ -61,215 +44,137 @@ func holding(limit learning.Limit) string {
 		return "it may not fall below its floor"
 	case "ceiling":
 		return "it may not rise above its ceiling"
-	case overview.DisagreementChannel:
-		return "the model said something else more often than the same, and that counts for at most as much as its agreement"
-	default:
-		return words(limit)
+	case view.DisagreementChannel:
+		return "the model said something else more often than the same, and that counts for at most " +
+			"as much as its agreement"
 	}
-}
-
-func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Heuristics"
-	var all []learning.Heuristic
-	for one, err := range h.cfg.Learning.Heuristics(ctx) {
-		if err != nil {
-			return title, nil, err
-		}
-		all = append(all, one)
-	}
-	all = search(r, all, func(one learning.Heuristic) []string { return []string{one.ID, one.Domain, one.Condition, one.Action} })
-	page, err := cutOut(r, all)
-	if err != nil {
-		return title, nil, err
-	}
-	rows := make([]trust, 0, len(page.Rows))
-	for _, one := range page.Rows {
-		e, err := h.cfg.Learning.Explain(ctx, one.ID)
-		switch {
-		case err == nil:
-			rows = append(rows, trustOf(&e, h.cfg.Learning.Config(), h.needed()))
-		case !errors.Is(err, heed.ErrNotFound): // else it was deleted meanwhile
-			return title, nil, err
-		}
-	}
-	return title, listing[trust]{rows, page.From, page.Total, page.Page, page.Pages, page.Prev, page.Next, page.Search}, nil
+	return words(limit)
 }
 
 // Alone says whether the heuristic answers by itself.
 func (t trust) Alone() string {
-	if t.Confidence >= t.Need {
-		return "yes, as its confidence is at least " + three(t.Need)
+	if t.Confidence >= t.Needed {
+		return "yes, as its confidence is at least " + three(t.Needed)
 	}
-	return "no, from " + three(t.Need) + " on"
+	return "no, from " + three(t.Needed) + " on"
 }
 
-// Depth is where the line of the confidence that it takes is in a chart.
-func (t trust) Depth() float64 { return chartHeight * (1 - t.Need) }
+// Depth is where the line of the confidence that it needs is in a chart.
+func (t trust) Depth() float64 { return chartHeight * (1 - t.Needed) }
+
+func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any, error) {
+	d, err := list(r, func(p view.Page) (view.List[view.Heuristic], error) {
+		return h.view().Heuristics(ctx, "", p)
+	}, trustOf)
+	return "Heuristics", d, err
+}
 
 // A heuristicData is a heuristic with its rise and fall.
 type heuristicData struct {
 	trust
+	Pin     learning.Pin
 	Prior   evidence.Beta
 	Shares  []learning.Share
 	Curve   curve
 	History listing[evidence.Observation]
 	Kept    int
-	Limits  []string
+	Reasons []string // what its limits do
 }
 
-func (h *Handler) heuristic(ctx context.Context, r *http.Request) (title string, _ any, err error) {
-	title = "Heuristic"
-	e, err := byID(ctx, r, h.cfg.Learning.Explain)
+func (h *Handler) heuristic(ctx context.Context, r *http.Request) (string, any, error) {
+	const title = "Heuristic"
+	found, err := byID(ctx, r, h.view().Heuristic)
 	if err != nil {
 		return title, nil, err
 	}
-	d := heuristicData{trust: trustOf(&e, h.cfg.Learning.Config(), h.needed()), Prior: e.Prior, Shares: e.Shares, Curve: curveOf(&e, h.cfg.Learning.Config(), h.cfg.Now()), Kept: len(e.History)}
-	for _, limit := range e.Limits {
-		d.Limits = append(d.Limits, holding(limit))
+	d := heuristicData{
+		trust: trustOf(found.Heuristic), Pin: found.Pin, Prior: found.Prior, Shares: found.Shares,
+		Curve: curveOf(found.Curve), Kept: len(found.History),
 	}
-	d.History, err = cutOut(r, e.History)
+	for _, limit := range found.Limits {
+		d.Reasons = append(d.Reasons, holding(limit))
+	}
+	d.History, err = cut(r, found.History, nil)
 	return title, d, err
+}
+
+// A curve is how far a heuristic was trusted over time.
+type curve struct {
+	Points      string // of a polyline
+	First, Last time.Time
+}
+
+func curveOf(points []view.Point) (c curve) {
+	if len(points) == 0 {
+		return c
+	}
+	c.First, c.Last = points[0].At, points[len(points)-1].At
+	span := max(float64(c.Last.Sub(c.First)), 1)
+	var drawn []string
+	for _, at := range points {
+		x := scaleWidth * float64(at.At.Sub(c.First)) / span
+		drawn = append(drawn, fmt.Sprintf("%.0f,%.0f", x, chartHeight*(1-at.Trust)))
+	}
+	c.Points = strings.Join(drawn, " ")
+	return c
 }
 
 // A waysData lists ways of working.
 type waysData struct {
-	listing[patterns.Standing]
-	Warned bool // they are warned of
-	Other  int  // of the others
+	listing[view.Way]
+	Warned bool // prompts warn of them
+	Other  int  // how many of the others there are
 }
 
-func (h *Handler) ways(ctx context.Context, r *http.Request) (string, any, error) {
-	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
-	title := "Ways of working"
+func (h *Handler) ways(ctx context.Context, r *http.Request) (_ string, _ any, err error) {
+	d, v := waysData{Warned: r.URL.Query().Get("warned") != ""}, h.view()
+	title, q := "Ways of working", view.WayQuery{Warned: d.Warned, Followed: !d.Warned}
 	if d.Warned {
 		title = "Warnings"
 	}
-	all, err := h.cfg.Patterns.Standings(ctx, patterns.PatternQuery{})
+	d.listing, err = list(r, func(p view.Page) (view.List[view.Way], error) {
+		return v.Ways(ctx, q, p)
+	}, same)
 	if err != nil {
 		return title, nil, err
 	}
-	of := len(all)
-	all = slices.DeleteFunc(all, func(s patterns.Standing) bool { return warned(&s) != d.Warned })
-	d.Other = of - len(all)
-	all = search(r, all, func(s patterns.Standing) []string {
-		return append([]string{string(s.Pattern.ID), s.Pattern.Content}, s.Pattern.Tags...)
-	})
-	slices.SortStableFunc(all, func(a, b patterns.Standing) int {
-		return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
-	})
-	d.listing, err = cutOut(r, all)
+	followed, warned, err := v.CountWays(ctx)
+	if d.Other = warned; d.Warned {
+		d.Other = followed
+	}
 	return title, d, err
 }
 
-// warned reports whether prompts warn of a way of working.
-func warned(s *patterns.Standing) bool { return s.Pattern.Anti || s.State == patterns.Deprecated }
-
-// A wayData is a way of working with what it has earned.
+// A wayData is a way of working with its interval.
 type wayData struct {
-	patterns.Standing
-	Warned      bool
-	Bar         bar
-	Gates       []string
-	Transitions []patterns.Transition
+	view.WayDetail
+	Bar bar
 }
 
-const mostTransitions = 100
-
-func (h *Handler) way(ctx context.Context, r *http.Request) (title string, _ any, err error) {
-	title = "Way of working"
-	s, err := byID(ctx, r, func(ctx context.Context, id string) (patterns.Standing, error) {
-		return h.cfg.Patterns.Standing(ctx, patterns.PatternID(id))
-	})
-	if err != nil {
-		return title, nil, err
-	}
-	low, high := evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
-	d := wayData{Standing: s, Warned: warned(&s), Bar: newBar(string(s.Pattern.ID), low, s.Rate, high)}
-	for _, gate := range s.Conditions {
-		d.Gates = append(d.Gates, gate.String())
-	}
-	for change, err := range h.cfg.Patterns.Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: mostTransitions}) {
-		if err != nil {
-			return title, nil, err
-		}
-		d.Transitions = append(d.Transitions, change)
-	}
-	return title, d, nil
-}
-
-// An answerRow is an answer as a list shows it.
-type answerRow struct {
-	ID        string
-	Text      string
-	Response  string // the name of its trace
-	Person    string
-	Heuristic string
-	Arm       string // empty: none was chosen
-	At        time.Time
-}
-
-func answerRowOf(a *answer.Answer) answerRow {
-	row := answerRow{ID: a.ID, Person: a.Person, Heuristic: a.Heuristic(), At: a.At}
-	if a.Reply != nil {
-		row.Text, row.Response = a.Reply.Text, a.Reply.Response
-	}
-	if a.Choice != nil {
-		row.Arm = string(a.Choice.Arm)
-	}
-	return row
+func (h *Handler) way(ctx context.Context, r *http.Request) (string, any, error) {
+	found, err := byID(ctx, r, h.view().Way)
+	bar := newBar(string(found.ID), found.Low, found.Rate, found.High)
+	return "Way of working", wayData{found, bar}, err
 }
 
 // An answersData is a page of answers.
 type answersData struct {
-	Rows []asked
+	Rows []view.Answer
 	Next address
 	Late bool // it is not the first page
 }
 
 func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Answers"
 	after := r.URL.Query().Get("after")
-	d := answersData{Late: after != ""}
-	last := ""
-	view := records.View(h.cfg.Name + ".answer")
-	for kept, err := range view.Find(ctx, h.cfg.Store, store.Query{After: after}) {
-		if err != nil {
-			return title, nil, err
-		}
-		if kept.Value.Reply == nil { // package learning or strategy was used past the agent
-			continue
-		}
-		if len(d.Rows) == perPage {
-			d.Next = address(h.link("/answers", "after", last))
-			break
-		}
-		last = kept.Place
-		d.Rows = append(d.Rows, asked{answerRow: answerRowOf(&kept.Value)})
+	rows, next, err := h.view().Answers(ctx, after, perPage)
+	d := answersData{Rows: rows, Late: after != ""}
+	if next != "" {
+		d.Next = address(h.link("/answers", "after", next))
 	}
-	return title, d, h.questions(ctx, d.Rows)
+	return "Answers", d, err
 }
 
-// An answerData says why an answer was given.
-type answerData struct {
-	loop.Account
-	Tree             loop.Branch
-	Question, Person string
-}
-
-func (h *Handler) answer(ctx context.Context, r *http.Request) (title string, _ any, err error) {
-	title = "Answer"
-	account, err := byID(ctx, r, func(ctx context.Context, id string) (loop.Account, error) {
-		if h.cfg.Agent != nil {
-			return h.cfg.Agent.Explain(ctx, id)
-		}
-		return loop.Explain(ctx, loop.Config{Store: h.cfg.Store, Name: h.cfg.Name, Now: h.cfg.Now}, id)
-	})
-	if err != nil {
-		return title, nil, err
-	}
-	of, err := h.askedOf(ctx, account.ID)
-	if errors.Is(err, heed.ErrNotFound) { // it was swept meanwhile
-		err = nil
-	}
-	return title, answerData{account, account.Tree(), of.Question, of.Person}, err
+func (h *Handler) answer(ctx context.Context, r *http.Request) (string, any, error) {
+	found, err := byID(ctx, r, h.view().Explain)
+	return "Answer", found, err
 }

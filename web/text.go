@@ -11,7 +11,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/channels"
-	"github.com/heedhq/heed/internal/overview"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 )
 
@@ -127,19 +127,14 @@ func opposed(kind string) string {
 
 // known says how something is known, by the name of its channel.
 func known(name string) string {
-	if name == overview.DisagreementChannel {
+	if name == view.DisagreementChannel {
 		return "the model said something else"
 	}
 	return say(channels.Words(name))
 }
 
-// seenBy is [known] for an observation. Disagreement has the channel of agreement, and a cell of its own.
-func seenBy(o evidence.Observation) string {
-	if o.Cell.Name == overview.DisagreedCell {
-		return known(overview.DisagreementChannel)
-	}
-	return known(o.Channel)
-}
+// seenBy is [known] for an observation.
+func seenBy(o evidence.Observation) string { return known(view.ChannelOf(&o)) }
 
 // sentence begins with a capital letter.
 func sentence(text string) string {

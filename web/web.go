@@ -25,6 +25,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -123,6 +124,19 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	return c
+}
+
+// view returns what is shown. Lessons may bring an agent another learner.
+func (h *Handler) view() *view.Source {
+	c := &h.cfg
+	learner := c.Strategy
+	if c.Agent != nil {
+		learner = cmp.Or(c.Agent.Strategy(), learner)
+	}
+	return &view.Source{
+		Store: c.Store, Agent: c.Agent, Name: c.Name, Strategy: learner, Learning: c.Learning,
+		Patterns: c.Patterns, Feedback: c.Feedback, Now: c.Now,
+	}
 }
 
 func (c *Config) validate() error {

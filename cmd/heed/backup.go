@@ -17,7 +17,7 @@ type backupCommand struct {
 	File string `arg:"" help:"The file to write, which must not be there yet. Of PostgreSQL it is an export, and ends in .jsonl."`
 }
 
-// exportEnding ends the names of backups that heed import reads.
+// exportEnding ends the names of backups that heed store import reads.
 const exportEnding = ".jsonl"
 
 // Run copies a store that may be in use.
@@ -30,7 +30,8 @@ func (cmd *backupCommand) Run(s *session) error {
 				return &usageError{"of PostgreSQL, heed writes an export: give the file a name that ends in " + exportEnding +
 					". Use pg_dump for a copy with the tables of the host"}
 			}
-			how = "heed import fills an empty store from it. It has heed's tables alone: pg_dump copies those of the host, too."
+			how = "heed store import fills an empty store from it. It has heed's tables alone: " +
+				"pg_dump copies those of the host, too."
 			fill = func(file string) error { return st.exportTo(s.ctx, file) }
 		}
 		if err := writeNew(cmd.File, fill); err != nil {

@@ -49,7 +49,7 @@ func TestBackupOfAStoreInUse(t *testing.T) {
 		written <- n
 	}()
 	file := filepath.Join(t.TempDir(), "copy.db")
-	r := call{args: []string{"--db", db, "backup", file}}.run(t)
+	r := call{args: []string{"--db", db, "store", "backup", file}}.run(t)
 	end.Store(true)
 	all := <-written
 	require.Zero(t, r.code, r.err)
@@ -57,7 +57,7 @@ func TestBackupOfAStoreInUse(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
-	again := call{args: []string{"--db", db, "backup", file}}.run(t)
+	again := call{args: []string{"--db", db, "store", "backup", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is there already")
 	before, err := os.ReadFile(file)
@@ -99,7 +99,7 @@ func TestABackupThatEndsEarly(t *testing.T) {
 	large(t, db, 8)
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
-		cmd := exec.Command(command, "--db", db, "backup", filepath.Join(dir, "copy.db"))
+		cmd := exec.Command(command, "--db", db, "store", "backup", filepath.Join(dir, "copy.db"))
 		cmd.Env = environ()
 		var said strings.Builder
 		cmd.Stderr = &said
@@ -128,7 +128,7 @@ func TestABackupThatEndsEarly(t *testing.T) {
 		small, others := sqliteFile(t), filepath.Join(dir, ".other.db.1.unfinished")
 		require.NoError(t, os.WriteFile(others, nil, 0o600))
 		again := func(name string) {
-			require.Zero(t, call{args: []string{"--db", small, "backup", filepath.Join(dir, name)}}.run(t).code)
+			require.Zero(t, call{args: []string{"--db", small, "store", "backup", filepath.Join(dir, name)}}.run(t).code)
 		}
 		again("copy.db")
 		assert.Subset(t, namesIn(t, dir), left, "the other backup may still run")
@@ -163,7 +163,7 @@ func TestOthersFilesBesideABackup(t *testing.T) {
 
 func TestAnExportIsNotForTerminals(t *testing.T) {
 	t.Parallel()
-	r := call{args: []string{"--db", sqliteFile(t), "export"}}.onTerminal(t, 80)
+	r := call{args: []string{"--db", sqliteFile(t), "store", "export"}}.onTerminal(t, 80)
 	assert.Equal(t, misuse, r.code)
 	assert.NotContains(t, r.out, "{")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
@@ -79,11 +80,11 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, "Forgot 29 reports of item prefer-tabs in correction / interactive.\n", r.out)
 	require.Equal(t, 21, outcomes(t, db))
 
-	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "strategy.reset")
+	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "strategy.reset")
 	require.Len(t, entries, 2)
 	assert.Equal(t, []string{"maria", "its text is new", "prefer-tabs"}, []string{entries[0].Actor, entries[0].Reason, entries[0].Subject})
 	assert.Equal(t, []string{"olive", "the model was exchanged", ""}, []string{entries[1].Actor, entries[1].Reason, entries[1].Subject})
-	assert.Len(t, read[[]store.AuditEntry](t, "--db", db, "audit", "--subject", "prefer-tabs"), 1)
+	assert.Len(t, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--subject", "prefer-tabs"), 1)
 	onFile(t, db, func(handle *sql.DB) {
 		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})
 		require.NoError(t, err)
@@ -100,7 +101,7 @@ func TestRebuild(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	of := func(args ...string) call {
-		return call{args: append([]string{"--db", db, "rebuild", "--yes", "--reason", "models change", "--actor", "maria"}, args...)}
+		return call{args: append([]string{"--db", db, "store", "rebuild", "--yes", "--reason", "models change", "--actor", "maria"}, args...)}
 	}
 	assertFails(t, of().run(t), misuse, "--half-life, --criteria-half-life or --by-source")
 	assertFails(t, of("patterns", "--by-source").run(t), failed, "has nothing that these settings are for")
@@ -110,7 +111,7 @@ func TestRebuild(t *testing.T) {
 	r := of("strategy", "--name", "models", "--half-life", "720h", "--by-source").run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s, sources apart: true.\n", r.out)
-	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "models.rebuild")
+	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "models.rebuild")
 	require.Len(t, entries, 1)
 	assert.Equal(t, []string{"maria", "models change", "720h0m0s"}, []string{entries[0].Actor, entries[0].Reason, entries[0].Details["half_life"]})
 
@@ -145,7 +146,7 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	statement(t, db, "UPDATE heed_tally SET lost_positive = last_positive; DELETE FROM heed_observation")
-	r := call{args: []string{"--db", db, "rebuild", "strategy", "--name", "strategy", "--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "rebuild", "strategy", "--name", "strategy", "--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
 	assertFails(t, r, failed, "strategy strategy (1 of 1): the store no longer has the whole history: reset what was learned first")
 }
 
@@ -189,7 +190,7 @@ func TestRebuildWithTheSameHalfLife(t *testing.T) {
 					"(SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
 			found := call{args: at(db, "doctor")}.run(t)
 			require.Contains(t, found.out, "cells of kind "+kind+" are kept with 2 different half-lives")
-			r := call{args: []string{"--db", db, "rebuild", part, "--half-life", halfLife[0] + "us",
+			r := call{args: []string{"--db", db, "store", "rebuild", part, "--half-life", halfLife[0] + "us",
 				"--yes", "--reason", "x"}}.run(t)
 			require.Zero(t, r.code, r.err)
 			onFile(t, db, func(handle *sql.DB) {
@@ -228,14 +229,14 @@ func TestRulesThroughTheGate(t *testing.T) {
 	assert.Zero(t, r.code, r.err)
 	statuses := make(map[string]string)
 	for _, status := range []string{"retired", "rejected"} {
-		for _, line := range read[[]ruleLine](t, of("list", "--status", status)...) {
+		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
 			statuses[line.ID] = line.Status
 		}
 	}
 	assert.Equal(t, map[string]string{"7d0c2b13-rule": "retired", "7d0c2b11-rule": "rejected"}, statuses)
 	assert.Contains(t, call{args: of("list")}.run(t).out, "There are no rules or proposals here with --status pending or active.")
 	var actions []string
-	for _, entry := range read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "feedback", "--limit", "100") {
+	for _, entry := range read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "feedback", "--limit", "100") {
 		actions = append(actions, strings.TrimPrefix(entry.Action, "feedback.")+" by "+entry.Actor)
 	}
 	assert.Subset(t, actions, []string{"retire by nils", "reject by nils", "approve by nils", "approve by maria", "propose by wendy"})
@@ -247,7 +248,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	listed := call{args: of("list", "--status", "rejected")}.run(t).out
 	assert.Contains(t, listed, "nils")
 	assert.Contains(t, listed, "the bot does it")
-	report := read[ruleReport](t, of("show", "7d0c2b13")...)
+	report := read[view.Report](t, of("show", "7d0c2b13")...)
 	assert.Equal(t, "feedback.retire", report.History[len(report.History)-1].Action)
 }
 
@@ -259,7 +260,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 		return append(append([]string{"--db", db, "rules"}, args...), "--yes", "--reason", "x", "--actor", who)
 	}
 	require.Zero(t, call{args: of("nils", "approve", "7d0c2b13", "--hash", hash)}.run(t).code)
-	shown := func() ruleReport { return read[ruleReport](t, "--db", db, "rules", "show", "7d0c2b13") }
+	shown := func() view.Report { return read[view.Report](t, "--db", db, "rules", "show", "7d0c2b13") }
 	for _, step := range []struct {
 		command, done string
 		state         feedback.State
@@ -277,7 +278,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 			id := strings.Fields(strings.TrimPrefix(r.out, "Proposed as "))[0]
 			id = strings.TrimSuffix(id, ".")
 			assert.Contains(t, call{args: []string{"--db", db, "rules", "show", id}}.run(t).out, "change: "+step.command+" 7d0c2b13-rule")
-			seen := read[ruleReport](t, "--db", db, "rules", "show", id).Hash
+			seen := read[view.Report](t, "--db", db, "rules", "show", id).Hash
 			for _, who := range []string{"nils", "wendy"} {
 				assertFails(t, call{args: of(who, "approve", id, "--hash", seen)}.run(t), failed, "nobody approves what they proposed")
 			}
@@ -338,43 +339,43 @@ func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	db, dir := sqliteFile(t), t.TempDir()
 	dump, again := filepath.Join(dir, "dump.jsonl"), filepath.Join(dir, "again.db")
-	require.Zero(t, call{args: []string{"--db", db, "export", dump}}.run(t).code)
-	piped := call{args: []string{"--db", db, "export"}}.run(t)
+	require.Zero(t, call{args: []string{"--db", db, "store", "export", dump}}.run(t).code)
+	piped := call{args: []string{"--db", db, "store", "export"}}.run(t)
 	written, err := os.ReadFile(dump)
 	require.NoError(t, err)
 	assert.Equal(t, string(written), piped.out)
 
-	assert.Equal(t, piped.out, call{args: []string{"--db", db, "export", "-"}}.run(t).out)
-	require.Zero(t, call{args: []string{"--db", again, "import", "-"}, input: piped.out}.run(t).code)
-	assert.Equal(t, piped.out, call{args: []string{"--db", again, "export"}}.run(t).out)
+	assert.Equal(t, piped.out, call{args: []string{"--db", db, "store", "export", "-"}}.run(t).out)
+	require.Zero(t, call{args: []string{"--db", again, "store", "import", "-"}, input: piped.out}.run(t).code)
+	assert.Equal(t, piped.out, call{args: []string{"--db", again, "store", "export"}}.run(t).out)
 	truth := shown(t, db)
 
 	cut := piped.out[:strings.LastIndex(piped.out[:len(piped.out)-1], "\n")+1]
-	r := call{args: []string{"--db", filepath.Join(dir, "cut.db"), "import"}, input: cut}.run(t)
+	r := call{args: []string{"--db", filepath.Join(dir, "cut.db"), "store", "import"}, input: cut}.run(t)
 	assertFails(t, r, failed, "nothing was imported", "cut off")
 
 	t.Run("postgres", func(t *testing.T) {
 		dsn := cluster.database(t, "heed_imported")
-		r := call{args: []string{"--db", dsn, "import", dump}}.run(t)
+		r := call{args: []string{"--db", dsn, "store", "import", dump}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, truth, shown(t, dsn))
 		for _, args := range [][]string{
 			{"confidence", "pin", "greet-by-name"}, {"patterns", "promote", "tests-first"},
-			{"forget", "ann"},
+			{"store", "forget", "ann"},
 		} {
 			r := call{args: append([]string{"--db", dsn}, append(args, "--yes", "--reason", "x")...)}.run(t)
 			require.Zero(t, r.code, r.err)
 		}
 		assert.Contains(t, call{args: at(dsn, "doctor")}.run(t).out, "PostgreSQL")
-		assertFails(t, call{args: []string{"--db", dsn, "backup", filepath.Join(dir, "copy.db")}}.run(t), misuse, ".jsonl", "pg_dump")
+		assertFails(t, call{args: []string{"--db", dsn, "store", "backup", filepath.Join(dir, "copy.db")}}.run(t), misuse, ".jsonl", "pg_dump")
 		copied := filepath.Join(dir, "copy.jsonl")
-		r = call{args: []string{"--db", dsn, "backup", copied}}.run(t)
+		r = call{args: []string{"--db", dsn, "store", "backup", copied}}.run(t)
 		require.Zero(t, r.code, r.err)
-		r = call{args: []string{"--db", filepath.Join(dir, "restored.db"), "import", copied}}.run(t)
+		r = call{args: []string{"--db", filepath.Join(dir, "restored.db"), "store", "import", copied}}.run(t)
 		require.Zero(t, r.code, r.err)
 		written, err := os.ReadFile(copied)
 		require.NoError(t, err)
-		assert.Equal(t, string(written), call{args: []string{"--db", filepath.Join(dir, "restored.db"), "export"}}.run(t).out)
+		assert.Equal(t, string(written), call{args: []string{"--db", filepath.Join(dir, "restored.db"), "store", "export"}}.run(t).out)
 	})
 }
 
@@ -396,13 +397,13 @@ func shown(t *testing.T, db string) map[string]string {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "new.db")
-	r := call{args: []string{"--db", db, "migrate"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "migrate"}}.run(t)
 	assert.Zero(t, r.code, r.err)
 	assert.Equal(t, "There are no learners here.\n", call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
 	assertFails(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t), failed, "no host has opened a learner")
 	assert.Equal(t, "There are no choices here.\n", call{args: []string{"--db", db, "strategy", "saved"}}.run(t).out)
-	assert.Contains(t, call{args: []string{"--db", db, "explain", "x"}}.run(t).err, "no host has opened an agent")
-	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"traces"}, {"audit"}} {
+	assert.Contains(t, call{args: []string{"--db", db, "explain", "x"}}.run(t).err, `there is no answer "x"`)
+	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"explain"}, {"store", "audit"}} {
 		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out, args)
 		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)
 	}

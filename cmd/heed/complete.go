@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
@@ -192,15 +193,19 @@ func (p *completer) stored(what string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := collect(l.Distributions(p.ctx))
-	for _, d := range all {
+	segments, err := (&view.Source{Store: st.store, Strategy: l}).SegmentNames(p.ctx)
+	for _, n := range segments {
 		switch what {
 		case "category":
-			names = append(names, d.Category)
+			names = append(names, n.Category)
 		case "context":
-			names = append(names, d.Context)
+			names = append(names, n.Context)
 		case "item":
-			names = append(names, texts(d.Standings, func(s strategy.Standing) string { return s.Item })...)
+			d, err := l.Distribution(p.ctx, n.Category, n.Context)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, texts(d.Standings, itemOf)...)
 		}
 	}
 	return names, err

@@ -49,12 +49,11 @@ func TestCompletion(t *testing.T) {
 		{"rules show 7d0c2b13", "7d0c2b13-rule"},
 		{"rules list --status re", "retired revoked rejected"},
 		{"rules retire ", ""}, // there are none yet
-		{"forget ", ""},       // whose names are nobody's business
+		{"store forget ", ""}, // whose names are nobody's business
 		{"completion ", "bash zsh fish"},
 		{"--db /nowhere strategy show ", ""},
 		{"nonsense nonsense ",
-			"overview strategy confidence patterns rules explain traces mcp serve " +
-				"demo forget audit doctor rebuild migrate replay backup export import completion"},
+			"overview strategy confidence patterns rules explain mcp serve demo doctor store completion"},
 	} {
 		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...), env: []string{"HEED_DB=" + db}}.run(t)
 		assert.Zero(t, r.code, r.err)

@@ -105,7 +105,7 @@ func TestTheGateIsTheApplications(t *testing.T) {
 			approve := append(reviewed(t, test.gate), "--actor", test.actor)
 			r := call{args: approve}.run(t)
 			assert.Contains(t, r.out+r.err, test.says)
-			for _, e := range read[[]store.AuditEntry](t, "--db", approve[1], "audit", "--limit", "100") {
+			for _, e := range read[[]store.AuditEntry](t, "--db", approve[1], "store", "audit", "--limit", "100") {
 				assert.False(t, e.Action == "settings" && e.Actor == "" && e.Details["gate.quorum"] == "3 -> 2", "the command changes no settings")
 			}
 		})

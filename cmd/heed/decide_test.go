@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
@@ -37,7 +38,7 @@ var decisions = []struct{ name, command, reason string }{
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
 	{"strategy-reset-item", "strategy --learner strategy reset-item prefer-tabs", "its text is new"},
 	{"strategy-reset", "strategy --learner strategy reset correction --context interactive", "the model was exchanged"},
-	{"forget", "forget ann", "they asked for it"},
+	{"forget", "store forget ann", "they asked for it"},
 }
 
 // randomID is the id of a proposal that the command made.
@@ -99,7 +100,7 @@ func TestDecisions(t *testing.T) {
 	golden(t, "decisions.txt", randomID.ReplaceAllString(said.String(), "ID"))
 	for _, db := range []string{plain, asked} {
 		var reasons []string
-		for _, entry := range read[[]store.AuditEntry](t, "--db", db, "audit", "--limit", "100") {
+		for _, entry := range read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit", "100") {
 			if entry.Actor == "olive" {
 				reason, _, _ := strings.Cut(entry.Reason, "; ") // what the evidence says besides
 				reasons = append(reasons, reason)
@@ -135,8 +136,8 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		"patterns reset split-by-feautre":       `did you mean "split-by-feature" or`,
 		"confidence unpin greet-by-name":        "is not pinned",
 		"confidence pin greet-by-anme":          `did you mean "greet-by-name"?`,
-		"forget Ann":                            `did you mean "ann"?`,
-		"forget nobody-of-the-kind":             "no row of the store has that name",
+		"store forget Ann":                      `did you mean "ann"?`,
+		"store forget nobody-of-the-kind":       "no row of the store has that name",
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
@@ -150,7 +151,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...), env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
 		assertFails(t, r, failed, asked.says)
 	}
-	for _, command := range []string{"rules show", "rules retire", "rules resolve --as archived", "confidence pin", "explain"} {
+	for _, command := range []string{"rules show", "rules retire", "rules resolve --as archived", "confidence pin"} {
 		assertFails(t, call{args: append([]string{"--db", db}, append(strings.Fields(command), "")...)}.run(t), misuse, "The id is empty")
 	}
 	for _, status := range slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == unproposed || s == string(feedback.Ambiguous) }) {
@@ -159,14 +160,16 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	for _, command := range []string{"confidence pin greet-by-name --at 0", "confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
 		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")
 	}
-	assertFails(t, call{args: append(of("forget"), "")}.run(t), misuse, "Name the person")
+	assertFails(t, call{args: append(of("store forget"), "")}.run(t), misuse, "Name the person")
 }
 
 // TestAPinHoldsWhatItSays has users speak up in between.
 func TestAPinHoldsWhatItSays(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	confidenceOf := func() confidence { return read[confidence](t, at(db, "confidence", "greet-by-name")...) }
+	confidenceOf := func() view.HeuristicDetail {
+		return read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)
+	}
 	before := confidenceOf()
 	decide := func(args ...string) {
 		t.Helper()
@@ -188,7 +191,7 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 	decide("unpin", "greet-by-name")
 	assert.Less(t, confidenceOf().Confidence, before.Confidence)
 
-	details := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "learning.")
+	details := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "learning.")
 	require.Len(t, details, 4)
 	assert.Equal(t, map[string]string{"before": "0.9 to 0.9", "after": "nothing"}, details[0].Details)
 	held := fmt.Sprintf("%g to %g", before.Confidence, before.Confidence)
@@ -208,13 +211,13 @@ func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7}, FeedbackWeight: 0.5}
 	_, err = module.Put(ctx, h)
 	require.NoError(t, err)
-	heldNow := func() held { return read[confidence](t, at(db, "confidence", "greet-by-name")...).Held }
-	hosts := held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
+	heldNow := func() view.Held { return read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...).Held }
+	hosts := view.Held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
 	require.Equal(t, hosts, heldNow())
 	for _, step := range []struct {
 		command string
-		then    held
-	}{{"pin", held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", hosts}} {
+		then    view.Held
+	}{{"pin", view.Held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", hosts}} {
 		r := call{args: []string{"--db", db, "confidence", step.command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, step.then, heldNow(), step.command)
@@ -246,17 +249,17 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	}
 	standing, err := module.Standing(ctx, "praised")
 	require.NoError(t, err)
-	assert.Equal(t, standing.Confidence, read[confidence](t, of("praised")...).Confidence)
-	assert.True(t, read[confidence](t, of("locked")...).Held.Locked)
+	assert.Equal(t, standing.Confidence, read[view.HeuristicDetail](t, of("praised")...).Confidence)
+	assert.True(t, read[view.HeuristicDetail](t, of("locked")...).Held.Locked)
 
 	for _, want := range []string{"Rebuilt", "Rebuilt only where cells had another half-life, as these were the settings:"} {
-		r := call{args: []string{"--db", db, "rebuild", "confidence", "--name", "apart", "--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
+		r := call{args: []string{"--db", db, "store", "rebuild", "confidence", "--name", "apart", "--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, want+" confidence apart: half-life 0s, sources apart: true.\n", r.out)
 	}
 	_, err = learning.New(ctx, learning.Config{Store: w.store, Name: "apart", HalfLife: 30 * day})
 	assert.ErrorIs(t, err, heed.ErrConflict, "the host has to follow")
-	details := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "apart.rebuild")
+	details := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "apart.rebuild")
 	require.Len(t, details, 1)
 	assert.Equal(t, "olive", details[0].Actor)
 }
@@ -268,7 +271,7 @@ func TestAPinHoldsWhatFades(t *testing.T) {
 	of := func(args ...string) []string {
 		return append([]string{"--db", db, "confidence", "--module", "fading"}, args...)
 	}
-	then := func() float64 { return read[confidence](t, of("praised", "--now", asOf)...).Confidence }
+	then := func() float64 { return read[view.HeuristicDetail](t, of("praised", "--now", asOf)...).Confidence }
 	require.Greater(t, then(), 0.5)
 	r := call{args: of("pin", "praised", "--yes", "--reason", "x")}.run(t)
 	require.Zero(t, r.code, r.err)

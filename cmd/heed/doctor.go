@@ -157,7 +157,8 @@ func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 		d.warning("%s in the future, of kind %s: the clock of some host was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
 	}
 	if len(halfLives) > 1 {
-		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with another half-life than its own: give that to heed rebuild --half-life",
+		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with "+
+			"another half-life than its own: give that to heed store rebuild --half-life",
 			show(kind), len(halfLives))
 	}
 	return nil

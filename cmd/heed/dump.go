@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 type exportCommand struct {
@@ -35,36 +34,34 @@ type importCommand struct {
 
 // Run fills a store.
 func (cmd *importCommand) Run(s *session) error {
-	at, err := s.where()
-	if err != nil {
-		return err
-	}
 	in := s.in
 	if cmd.File != "" && cmd.File != "-" {
-		if in, err = os.Open(cmd.File); errors.Is(err, os.ErrNotExist) {
+		file, err := os.Open(cmd.File)
+		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("there is no file %s: check its name", cmd.File)
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
-		defer in.Close()
+		defer file.Close()
+		in = file
 	}
-	handle, err := at.handle(s.ctx, true)
+	st, err := s.create()
 	if err != nil {
 		return err
 	}
-	defer handle.Close()
-	st, err := at.make(s.ctx, handle, sqlstore.Config{})
-	if err != nil {
-		return at.explain(err)
-	}
+	defer st.close()
 	var wrong *heed.InputError
 	switch err := st.store.Load(s.ctx, in); {
 	case errors.Is(err, heed.ErrConflict):
-		return fmt.Errorf("%s is not empty: name a new store, or remove the old one", at)
+		return fmt.Errorf("%s is not empty: name a new store, or remove the old one", st)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("nothing was imported, as this is not what heed export writes: %w", wrong)
+		return fmt.Errorf("nothing was imported, as this is not what heed store export writes: %w",
+			wrong)
 	case err != nil:
-		return fmt.Errorf("nothing was imported: %w", at.explain(err))
+		return fmt.Errorf("nothing was imported: %w", st.explain(err))
 	}
-	return s.answer(map[string]string{"imported": at.String()}, func(p *printer) { p.line("Imported into %s.", show(at.String())) })
+	return s.answer(map[string]string{"imported": st.String()}, func(p *printer) {
+		p.line("Imported into %s.", show(st.String()))
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
@@ -16,9 +18,11 @@ import (
 func TestForget(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	export := func() string { return call{args: []string{"--db", db, "export"}}.run(t).out }
+	export := func() string { return call{args: []string{"--db", db, "store", "export"}}.run(t).out }
 	require.Contains(t, export(), `"ann"`)
-	sure := func(more ...string) []string { return append([]string{"--db", db, "forget", "ann", "--yes"}, more...) }
+	sure := func(more ...string) []string {
+		return append([]string{"--db", db, "store", "forget", "ann", "--yes"}, more...)
+	}
 
 	for _, args := range [][]string{
 		sure("--reason", "Ann asked for it"), sure("--reason", "as (ann) wants it"), sure("--reason", "x", "--actor", "ANN"),
@@ -30,10 +34,11 @@ func TestForget(t *testing.T) {
 	r := call{args: sure("--json", "--reason", "the law has it, and so does the annex")}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.NotContains(t, export(), `"ann"`)
-	assert.Equal(t, confidence{
-		Heuristic: "greet-by-name", Domain: "chat", Confidence: 0.3, Held: held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
-	}, without(read[confidence](t, at(db, "confidence", "greet-by-name")...)), "it begins anew")
-	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "forget")
+	assert.Equal(t, view.Heuristic{
+		ID: "greet-by-name", Domain: "chat", Confidence: 0.3, Needed: 0.7, Limits: []learning.Limit{},
+		Held: view.Held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
+	}, without(read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)), "it begins anew")
+	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "forget")
 	require.Len(t, entries, 1)
 	entries[0].ID, entries[0].At = "", start
 	assert.Equal(t, store.AuditEntry{
@@ -43,9 +48,9 @@ func TestForget(t *testing.T) {
 }
 
 // without takes out of a confidence what tells nothing here.
-func without(c confidence) confidence {
-	c.Low, c.High, c.Prior, c.History = 0, 0, nil, nil
-	return c
+func without(c view.HeuristicDetail) view.Heuristic {
+	c.Low, c.High, c.Condition, c.Action = 0, 0, "", ""
+	return c.Heuristic
 }
 
 func TestForgetSaysWhatIsLeft(t *testing.T) {
@@ -60,13 +65,13 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{event.Waiting(), entry.Record()}})
 		require.NoError(t, err)
 	})
-	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	said := strings.SplitAfter(r.out, "\n")
 	require.Len(t, said, 3)
 	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(.*observations \d+.*stream.outbox 1.*\) named\.`, said[0])
 	assert.Equal(t, "Their name is still in 1 row (stream.outbox 1).\n", said[1], "which is a host's own")
-	audit := read[[]store.AuditEntry](t, at(db, "audit", "--action", "x")...)
+	audit := read[[]store.AuditEntry](t, at(db, "store", "audit", "--action", "x")...)
 	require.Len(t, audit, 1)
 	assert.Regexp(t, "^forgotten-", audit[0].Actor)
 }
@@ -75,9 +80,9 @@ func TestForgetWhatTheHistoryHasLost(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	statement(t, db, `UPDATE heed_tally SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cell WHERE kind = 'patterns.pattern')`)
-	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	assertFails(t, r, failed, "ann is not forgotten", "sums of patterns.pattern: reset those")
-	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "audit", "--action", "forget"}}.run(t).out)
+	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "store", "audit", "--action", "forget"}}.run(t).out)
 }
 
 // A record that names the person and can't be decoded keeps all from being forgotten, and is named.
@@ -86,14 +91,14 @@ func TestForgetUndecodable(t *testing.T) {
 	db := sqliteFile(t)
 	statement(t, db, `UPDATE heed_record SET body = body || '}' WHERE seq = (
 		SELECT max(seq) FROM heed_record WHERE kind = 'learning.answer' AND body LIKE '%"ann"%')`)
-	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	assertFails(t, r, failed, "damaged record", `of kind "learning.answer"`, "see heed doctor")
 }
 
 func TestForgettingLeavesNothingThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	r = call{args: at(db, "doctor")}.run(t)
 	require.Zero(t, r.code, r.err)

@@ -50,10 +50,10 @@ func TestAFullDisk(t *testing.T) {
 		{"doctor", 0, "the disk of STORE is full, or fails: see df -h DIR"},
 		{"strategy --learner strategy reset tool_usage --yes --reason x", 40960, "0 of 1 are forgotten, and then: the disk of STORE is full, so this was not written: make room"},
 		{"confidence pin greet-by-name --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
-		{"forget ann --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
-		{"rebuild --half-life 720h --yes --reason x", 40960, "(1 of 4): the disk of STORE is full, so this was not written: make room"},
-		{"backup DIR/backup.db", 40960, "DIR/backup.db was not written, as its disk is full: see df -h DIR"},
-		{"export DIR/export.jsonl", 40960, "DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
+		{"store forget ann --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
+		{"store rebuild --half-life 720h --yes --reason x", 40960, "(1 of 4): the disk of STORE is full, so this was not written: make room"},
+		{"store backup DIR/backup.db", 40960, "DIR/backup.db was not written, as its disk is full: see df -h DIR"},
+		{"store export DIR/export.jsonl", 40960, "DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			source := sqliteFile(t)
@@ -90,7 +90,7 @@ func TestAFullOutput(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	defer full.Close()
-	cmd := exec.Command(command, "--db", sqliteFile(t), "export")
+	cmd := exec.Command(command, "--db", sqliteFile(t), "store", "export")
 	var told bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = environ(), full, &told
 	require.Error(t, cmd.Run())

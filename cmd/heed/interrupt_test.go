@@ -59,6 +59,6 @@ func TestWhoTheSystemSaysItIs(t *testing.T) {
 	for env, who := range map[string]string{"USER=": account.Username, "HEED_ACTOR=nils": "nils", "USER=olive": "olive"} {
 		r := call{args: []string{"--db", db, "confidence", "pin", "greet-by-name", "--yes", "--reason", env}, env: []string{env}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assert.Equal(t, who, read[[]store.AuditEntry](t, "--db", db, "audit", "--limit", "1")[0].Actor)
+		assert.Equal(t, who, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit", "1")[0].Actor)
 	}
 }

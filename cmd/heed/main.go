@@ -28,31 +28,23 @@ const (
 )
 
 type commands struct {
-	DB      string           `name:"db" env:"HEED_DB" placeholder:"FILE|DSN" help:"The store: a file of SQLite, or the DSN of PostgreSQL (postgres://… or host=…)."`
-	JSON    bool             `name:"json" help:"Write JSON instead of text."`
-	Now     instant          `env:"HEED_NOW" placeholder:"TIME" help:"Show evidence as faded at this time (2026-01-31T15:04:05Z) or day (2026-01-31). Later events are shown, too."`
-	Version kong.VersionFlag `help:"Print the version."`
+	DB      string  `name:"db" env:"HEED_DB" placeholder:"FILE|DSN"`
+	JSON    bool    `name:"json"`
+	Now     instant `env:"HEED_NOW" placeholder:"TIME"`
+	Version kong.VersionFlag
 
-	Overview   overviewCommand    `cmd:"" default:"1" help:"Sum up a store: what was learned, what waits for a person, what is wrong. heed does the same."`
-	Strategy   strategyCommands   `cmd:"" help:"Show which of several ways works best."`
-	Confidence confidenceCommands `cmd:"" help:"Show how far heuristics are trusted, and why."`
-	Patterns   patternsCommands   `cmd:"" help:"Show which ways of working to follow, and which to avoid."`
-	Rules      rulesCommands      `cmd:"" help:"Show and decide about rules that were learned from reviewers."`
-	Explain    explainCommand     `cmd:"" help:"Show why an answer of package loop was given, and what became of it."`
-	Traces     tracesCommand      `cmd:"" help:"Show how answers came about."`
-	MCP        mcpCommand         `cmd:"" name:"mcp" help:"Let the model of an MCP client, such as a desktop application, learn."`
-	Serve      serveCommand       `cmd:"" help:"Show all of this in pages, and serve an API for programs in other languages."`
-	Demo       demoCommand        `cmd:"" help:"Look at an agent that learns, in pages, without a store or a key."`
-	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
-	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
-	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`
-	Rebuild    rebuildCommand     `cmd:"" help:"Change how evidence is kept: half-lives, and sources apart."`
-	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
-	Replay     replayCommand      `cmd:"" help:"Learn from a log of past requests, and estimate what heed would have earned."`
-	Backup     backupCommand      `cmd:"" help:"Copy a store that is in use."`
-	Export     exportCommand      `cmd:"" help:"Write all of heed's tables as lines of JSON."`
-	Import     importCommand      `cmd:"" help:"Fill an empty store from an export."`
-	Completion completion         `cmd:"" help:"Print the completion script for a shell."`
+	Overview   overviewCommand    `cmd:"" default:"1"`
+	Strategy   strategyCommands   `cmd:""`
+	Confidence confidenceCommands `cmd:""`
+	Patterns   patternsCommands   `cmd:""`
+	Rules      rulesCommands      `cmd:""`
+	Explain    explainCommand     `cmd:""`
+	MCP        mcpCommand         `cmd:"" name:"mcp"`
+	Serve      serveCommand       `cmd:""`
+	Demo       demoCommand        `cmd:""`
+	Doctor     doctorCommand      `cmd:""`
+	Store      storeCommands      `cmd:""`
+	Completion completion         `cmd:""`
 	Complete   completeCommand    `cmd:"" name:"__complete" hidden:"" passthrough:""`
 }
 
@@ -60,7 +52,7 @@ type commands struct {
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
-		kong.Writers(out, errOut), kong.Vars{"version": version(), "statuses": strings.Join(statuses, ", ")}, kong.ValueFormatter(withDefault),
+		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states}, kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {
 		describe(parser.Model.Node)
@@ -105,6 +97,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	parsed, err := parser.Parse(asFlags(args))
+	if gone := goneName(parser.Model.Node, args); err != nil && gone != "" {
+		return &usageError{fmt.Sprintf("heed %s is gone: it is heed %s now", gone, renamed[gone])}
+	}
 	if err != nil {
 		return hint(err)
 	}
@@ -121,6 +116,26 @@ func asFlags(args []string) []string {
 		return []string{"--version"}
 	}
 	return args
+}
+
+// renamed has the new names of commands that there were before.
+var renamed = map[string]string{
+	"traces": "explain", "replay": "strategy replay",
+	"forget": "store forget", "audit": "store audit", "migrate": "store migrate", "backup": "store backup", "export": "store export",
+	"import": "store import", "rebuild": "store rebuild", "mend": "doctor, and a backup,",
+}
+
+// goneName returns the word that names a command by its old name, or "".
+func goneName(root *kong.Node, args []string) string {
+	for _, arg := range args {
+		if slices.ContainsFunc(root.Children, func(n *kong.Node) bool { return n.Name == arg }) {
+			return ""
+		}
+		if renamed[arg] != "" {
+			return arg
+		}
+	}
+	return ""
 }
 
 // hint says which help to read.

@@ -15,7 +15,6 @@ import (
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 type mcpCommand struct {
@@ -32,20 +31,12 @@ func (cmd *mcpCommand) Run(s *session) error {
 	if err := cmd.check(s); err != nil {
 		return err
 	}
-	at, err := s.where()
+	st, err := s.create()
 	if err != nil {
 		return err
 	}
-	handle, err := at.handle(s.ctx, true)
-	if err != nil {
-		return err
-	}
-	defer handle.Close()
-	st, err := at.make(s.ctx, handle, sqlstore.Config{})
-	if err != nil {
-		return at.explain(err)
-	}
-	return at.explain(cmd.serve(s, st))
+	defer st.close()
+	return st.explain(cmd.serve(s, st))
 }
 
 func (cmd *mcpCommand) check(s *session) error {

@@ -143,6 +143,24 @@ func (s *session) open() (*opened, error) {
 	return opened, nil
 }
 
+// create opens the store that --db names, and makes what is missing of it.
+func (s *session) create() (*opened, error) {
+	at, err := s.where()
+	if err != nil {
+		return nil, err
+	}
+	handle, err := at.handle(s.ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	st, err := at.make(s.ctx, handle, sqlstore.Config{})
+	if err != nil {
+		_ = handle.Close()
+		return nil, at.explain(err)
+	}
+	return st, nil
+}
+
 // with calls a function with the store that --db names, and explains its error.
 func (s *session) with(do func(*opened) error) error {
 	st, err := s.open()
@@ -169,9 +187,11 @@ func (p place) tableless(err error) error {
 		return err
 	}
 	if info, failure := os.Stat(p.file); failure == nil && info.Size() == 0 {
-		return fmt.Errorf("%s is empty: check --db or HEED_DB, or restore it from a copy (heed migrate begins a new store there)", p)
+		return fmt.Errorf("%s is empty: check --db or HEED_DB, or restore it from a copy "+
+			"(heed store migrate begins a new store there)", p)
 	}
-	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
+	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with "+
+		"heed store migrate", p)
 }
 
 func (s *opened) close() { _ = s.handle.Close() }

@@ -14,8 +14,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/overview"
-	"github.com/heedhq/heed/internal/review"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -132,50 +131,48 @@ func commandOf(words ...string) string {
 // arms tells which arms lead, and which got better or worse.
 func (sum *summary) arms(s *session, st *opened) error {
 	return learners.each(s, st, "strategy", func(l *strategy.Learner, words []string) error {
-		all, last, err := overview.Segments(s.ctx, l, s.now().Add(-recent))
+		v := &view.Source{Store: st.store, Strategy: l, Now: s.now}
+		all, last, err := v.Learned(s.ctx, s.now().Add(-recent))
 		sum.seen(last)
 		var moved, leading []note
 		for i := range all {
 			d := &all[i]
 			about := []string{"show", d.Category}
-			if slices.ContainsFunc(all, func(other overview.Segment) bool { return other.Category == d.Category && other.Context != d.Context }) {
+			if slices.ContainsFunc(all, func(other view.Learned) bool {
+				return other.Category == d.Category && other.Context != d.Context
+			}) {
 				about = append(about, "--context="+d.Context)
 			}
-			command := commandOf(slices.Concat(words, about)...)
+			command, name := commandOf(slices.Concat(words, about)...), segmentName(d.Category, d.Context)
 			for _, arm := range d.Moved {
 				better := "better"
 				if arm.Now < arm.Before {
 					better = "worse"
 				}
-				moved = append(moved, note{fmt.Sprintf("%s got %s in %s: a mean reward of %s, before %s.", show(string(arm.Arm)), better,
-					segmentName(d.Category, d.Context), share(arm.Now), share(arm.Before)), command})
+				moved = append(moved, note{fmt.Sprintf("%s got %s in %s: a mean reward of %s, before %s.",
+					show(string(arm.Arm)), better, name, share(arm.Now), share(arm.Before)), command})
 			}
-			if len(d.Moved) == 0 {
-				leads := "%s leads in %s with %s, %s sure to be the best."
-				if d.Sure < 0.5 {
-					leads = "No arm clearly leads: %s is first in %s with %s, %s sure to be the best."
-				}
-				leading = append(leading, note{fmt.Sprintf(leads, show(string(d.Leading)), segmentName(d.Category, d.Context), share(meanOf(d.Arms, d.Leading)), percent(d.Sure)), command})
+			if len(d.Moved) > 0 {
+				continue
 			}
+			leads := "%s leads in %s with %s, %s sure to be the best."
+			if !d.Clear() {
+				leads = "No arm clearly leads: %s is first in %s with %s, %s sure to be the best."
+			}
+			leading = append(leading, note{fmt.Sprintf(leads, show(string(d.Leading)), name,
+				share(d.Lead().Mean), percent(d.Best)), command})
 		}
-		sum.Learned = append(sum.Learned, some(slices.Concat(moved, leading), "segments", commandOf(append(words, "distributions")...))...)
+		more := commandOf(append(words, "distributions")...)
+		sum.Learned = append(sum.Learned, some(slices.Concat(moved, leading), "segments", more)...)
 		return err
 	})
-}
-
-func meanOf(arms []strategy.ArmReport, of strategy.ArmID) float64 {
-	for _, arm := range arms {
-		if arm.Arm == of {
-			return arm.Mean
-		}
-	}
-	return 0
 }
 
 // some returns the first of some notes, and says where the others are.
 func some(notes []note, of, command string) []note {
 	if more := len(notes) - mostNotes; more > 0 {
-		notes = append(notes[:mostNotes:mostNotes], note{fmt.Sprintf("There are more %s: %d.", of, more), command})
+		text := fmt.Sprintf("There are more %s: %d.", of, more)
+		notes = append(notes[:mostNotes:mostNotes], note{text, command})
 	}
 	return notes
 }
@@ -183,7 +180,8 @@ func some(notes []note, of, command string) []note {
 // trusts tells which heuristics earned or lost trust.
 func (sum *summary) trusts(s *session, st *opened) error {
 	return modules.each(s, st, "confidence", func(m *learning.Module, words []string) error {
-		all, last, err := overview.Trusts(s.ctx, m, s.now().Add(-recent), s.now())
+		v := &view.Source{Store: st.store, Learning: m, Now: s.now}
+		all, last, err := v.Trusts(s.ctx, s.now().Add(-recent))
 		sum.seen(last)
 		var notes []note
 		for _, h := range all {
@@ -191,7 +189,8 @@ func (sum *summary) trusts(s *session, st *opened) error {
 			if h.Now < h.Before {
 				verb = "lost"
 			}
-			notes = append(notes, note{fmt.Sprintf("%s %s trust: its confidence is %s, before %s.", show(h.ID), verb, atLeast(h.Now), share(h.Before)),
+			notes = append(notes, note{fmt.Sprintf("%s %s trust: its confidence is %s, before %s.",
+				show(h.ID), verb, atLeast(h.Now), share(h.Before)),
 				commandOf(append(slices.Clone(words), h.ID)...)})
 		}
 		sum.Learned = append(sum.Learned, some(notes, "heuristics", commandOf(words...))...)
@@ -202,27 +201,18 @@ func (sum *summary) trusts(s *session, st *opened) error {
 // ways tells which ways of working have changed their state.
 func (sum *summary) ways(s *session, st *opened) error {
 	return recorders.each(s, st, "patterns", func(r *patterns.Recorder, words []string) error {
+		v := &view.Source{Store: st.store, Patterns: r, Now: s.now}
+		all, last, err := v.Changes(s.ctx, s.now().Add(-recent))
+		sum.seen(last)
 		var notes []note
-		from, to := make(map[patterns.PatternID]patterns.State), make(map[patterns.PatternID]patterns.State)
-		var order []patterns.PatternID
-		for change, err := range r.Transitions(s.ctx, patterns.HistoryQuery{Since: s.now().Add(-recent)}) { // the last first
-			if err != nil {
-				return err
-			}
-			sum.seen(change.At)
-			if _, known := to[change.Pattern]; !known {
-				to[change.Pattern] = change.To
-				order = append(order, change.Pattern)
-			}
-			from[change.Pattern] = change.From
-		}
-		for _, id := range order {
-			if from[id] != to[id] {
-				notes = append(notes, note{fmt.Sprintf("%s is %s now, and was %s.", show(string(id)), to[id], from[id]), commandOf(append(slices.Clone(words), string(id))...)})
-			}
+		for _, c := range all {
+			notes = append(notes, note{
+				fmt.Sprintf("%s is %s now, and was %s.", show(string(c.ID)), c.To, c.From),
+				commandOf(append(slices.Clone(words), string(c.ID))...),
+			})
 		}
 		sum.Learned = append(sum.Learned, some(notes, "changes", commandOf(words...))...)
-		return nil
+		return err
 	})
 }
 
@@ -231,10 +221,12 @@ func (sum *summary) rules(s *session, st *opened) error {
 	f, err := services.one(s, st, "")
 	if errors.Is(err, errNone) {
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
-	r, err := overview.OfRules(s.ctx, f, mostNotes)
+	v := &view.Source{Store: st.store, Feedback: f, Now: s.now}
+	r, err := v.Inbox(s.ctx, mostNotes)
 	if err != nil {
 		return err
 	}
@@ -242,39 +234,54 @@ func (sum *summary) rules(s *session, st *opened) error {
 	for _, rule := range r.Active {
 		if !rule.Since.Before(sum.Since) {
 			sum.seen(rule.Since)
-			active = append(active, note{fmt.Sprintf("A rule is in prompts of %s now: %s", list(rule.Agents, "all"), show(rule.Text)), commandOf("heed", "rules", "show", rule.ID)})
+			active = append(active, note{
+				"A rule is in prompts of " + list(rule.Agents, "all") + " now: " + show(rule.Text),
+				commandOf("heed", "rules", "show", rule.ID),
+			})
 		}
 		if !rule.RetireProposed.IsZero() {
-			unfit = append(unfit, note{"A rule has no effect, or a bad one: " + show(rule.Text), commandOf("heed", "rules", "retire", rule.ID)})
+			unfit = append(unfit, note{"A rule has no effect, or a bad one: " + show(rule.Text),
+				commandOf("heed", "rules", "retire", rule.ID)})
 		}
 	}
 	sum.Learned = append(sum.Learned, some(active, "rules", "heed rules --status active")...)
 	sum.proposals(f, &r)
-	for _, c := range r.Disputed {
-		sum.Waiting = append(sum.Waiting, note{"A correction may contradict another: " + show(strings.TrimSpace(c.Summary+" "+c.Comment)), "heed rules list --status ambiguous"})
+	for i := range r.Disputed {
+		text := "A correction may contradict another: " + show(view.Said(&r.Disputed[i]))
+		sum.Waiting = append(sum.Waiting, note{text, seeAmbiguous})
 	}
 	if more := r.Unsettled - len(r.Disputed); more > 0 {
-		sum.Waiting = append(sum.Waiting, note{fmt.Sprintf("There are more such corrections: %d.", more), "heed rules list --status ambiguous"})
+		text := fmt.Sprintf("There are more such corrections: %d.", more)
+		sum.Waiting = append(sum.Waiting, note{text, seeAmbiguous})
 	}
 	sum.Waiting = append(sum.Waiting, some(unfit, "such rules", "heed rules --status active")...)
-	waiting, err := review.Waiting(s.ctx, f, "", 1000)
-	waiting = slices.DeleteFunc(waiting, func(c feedback.Feedback) bool { return c.Class == feedback.Ambiguous })
-	for _, c := range waiting {
-		sum.seen(c.At)
+	waiting, err := v.Waiting(s.ctx, "")
+	n := 0
+	for i := range waiting {
+		if c := &waiting[i]; c.Class != feedback.Ambiguous {
+			sum.seen(c.At)
+			n++
+		}
 	}
-	if n := len(waiting); n > 0 {
-		sum.Waiting = append(sum.Waiting, note{plural(n, "correction waits", "corrections wait") + " for others that say the same.", "heed rules list --status " + unproposed})
+	if n > 0 {
+		text := plural(n, "correction waits", "corrections wait") + " for others that say the same."
+		sum.Waiting = append(sum.Waiting, note{text, "heed rules list --status " + unproposed})
 	}
 	return err
 }
 
+const seeAmbiguous = "heed rules list --status " + ambiguous
+
 // proposals tells what waits for approval.
-func (sum *summary) proposals(f *feedback.Service, r *overview.Rules) {
+func (sum *summary) proposals(f *feedback.Service, r *view.Inbox) {
 	for i := range r.Proposals {
 		p := &r.Proposals[i]
 		sum.seen(p.Created)
-		q := review.QuorumOf(p, f.Config().Gate)
-		sum.Waiting = append(sum.Waiting, note{fmt.Sprintf("A proposal: %s Approvals: %s.", show(p.Text), q.Words(show)), commandOf("heed", "rules", "show", p.ID)})
+		quorum := view.QuorumOf(p, f.Config().Gate).Words(show)
+		sum.Waiting = append(sum.Waiting, note{
+			fmt.Sprintf("A proposal: %s Approvals: %s.", show(p.Text), quorum),
+			commandOf("heed", "rules", "show", p.ID),
+		})
 	}
 	if more := r.Pending - len(r.Proposals); more > 0 {
 		sum.Waiting = append(sum.Waiting, note{fmt.Sprintf("There are more proposals: %d.", more), "heed rules --status pending"})

@@ -53,12 +53,12 @@ func requests(t *testing.T, told bool) string {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	file, db := requests(t, true), filepath.Join(t.TempDir(), "start.db")
-	screen := call{args: []string{"replay", file}, env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
+	screen := call{args: []string{"strategy", "replay", file}, env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
 	require.Zero(t, screen.code, screen.out)
 	assertFits(t, screen.out, 80)
 	golden(t, "replay-80.txt", ansi.Strip(screen.out))
 
-	wrote := call{args: []string{"--db", db, "--json", "replay", file, "--name", "models"}}.run(t)
+	wrote := call{args: []string{"--db", db, "--json", "strategy", "replay", file, "--name", "models"}}.run(t)
 	require.Zero(t, wrote.code, wrote.err)
 	var report replayReport
 	require.NoError(t, json.Unmarshal([]byte(wrote.out), &report))
@@ -83,14 +83,14 @@ func TestReplay(t *testing.T) {
 	few := filepath.Join(t.TempDir(), "few.csv")
 	require.NoError(t, os.WriteFile(few, []byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
 	fewDB := few + ".db"
-	require.Zero(t, call{args: []string{"--db", fewDB, "replay", few}}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", fewDB, "strategy", "replay", few}}.run(t).code)
 	assert.Regexp(t, `b +0 +not known +- +- +not known +- +-`, call{args: []string{"--db", fewDB, "strategy", "saved"}}.run(t).out)
 	assert.Contains(t, call{args: []string{"--db", fewDB, "strategy", "saved", "--limit", "1"}}.run(t).out, "These are too few")
 
-	again := call{args: []string{"--db", db, "replay", file}}.run(t)
+	again := call{args: []string{"--db", db, "strategy", "replay", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")
-	assert.Zero(t, call{args: []string{"--db", db, "replay", file, "--dry-run"}}.run(t).code)
+	assert.Zero(t, call{args: []string{"--db", db, "strategy", "replay", file, "--dry-run"}}.run(t).code)
 
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	kinds := func(file string) (names []string) {
@@ -99,11 +99,11 @@ func TestReplay(t *testing.T) {
 		}
 		return names
 	}
-	require.Zero(t, call{args: []string{"--db", alone, "replay", file, "--alone"}}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", alone, "strategy", "replay", file, "--alone"}}.run(t).code)
 	assert.Contains(t, kinds(alone), "strategy.answer")
 	assert.Contains(t, kinds(db), "loop.answer", "an agent goes on from it")
 
-	counted := call{args: []string{"replay", requests(t, false)}}.run(t)
+	counted := call{args: []string{"strategy", "replay", requests(t, false)}}.run(t)
 	assert.Contains(t, counted.out, "Propensities are not known.")
 }
 
@@ -128,7 +128,7 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	for _, name := range []string{"", "bot"} {
 		place := db + name
-		args := []string{"--db", place, "replay", file}
+		args := []string{"--db", place, "strategy", "replay", file}
 		if name != "" {
 			args = append(args, "--agent", name)
 		}
@@ -181,7 +181,7 @@ func TestReplayDividesTexts(t *testing.T) {
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "requests.jsonl"), filepath.Join(dir, "start.db")
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
-	r := call{args: []string{"--db", db, "replay", file}}.run(t)
+	r := call{args: []string{"--db", db, "strategy", "replay", file}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, r.out, "60 texts without an item were divided by their form")
 	handle, err := sql.Open("sqlite", "file:"+db)
@@ -197,25 +197,6 @@ func TestReplayDividesTexts(t *testing.T) {
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "item", item}}.run(t).out, "small")
 }
 
-// TestReplayOfTables reads a fixture of each benchmark, in which all arms were tried for every request.
-func TestReplayOfTables(t *testing.T) {
-	t.Parallel()
-	const dir = "internal/past/testdata/"
-	for file, part := range map[string]string{"routerbench.csv": "always gpt-4-1106-preview", "routellm_mmlu_geometry.csv": "always mixtral-8x7b-instruct-v0.1"} {
-		r := call{args: []string{"replay", dir + file}}.run(t)
-		require.Zero(t, r.code, r.err)
-		assert.Contains(t, r.out, part)
-		assert.Contains(t, r.out, "the best of each request")
-	}
-	second := filepath.Join(t.TempDir(), "second.json")
-	text, err := os.ReadFile(dir + "llmrouterbench.json")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(second, []byte(strings.Replace(string(text), "Qwen3-8B", "GPT-5", 1)), 0o600))
-	r := call{args: []string{"replay", dir + "llmrouterbench.json", second}}.run(t)
-	require.Zero(t, r.code, r.err)
-	assert.Contains(t, r.out, "2 requests, 4 outcomes, 2 arms, 1 item. The format is llmrouterbench.")
-}
-
 func TestReplayFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,20 +205,12 @@ func TestReplayFaults(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	const llm = "internal/past/testdata/llmrouterbench.json"
 	for want, args := range map[string][]string{
-		"there is no file nowhere.csv: check its name":                 {"nowhere.csv"},
-		`bad.csv:2:3: outcome is "good", must be true, false or a`:     {write("bad.csv", "arm,outcome\na,good\n")},
-		"is in the future: correct its time":                           {write("late.csv", "arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},
-		"all outcomes are of Qwen3-8B: give the files of the other":    {llm},
-		"replay each by itself":                                        {llm, write("log.csv", "arm,outcome\na,1\n")},
-		`the format "csv" is none of log`:                              {llm, "--format", "csv"},
-		"two.json:1:80: has more after the object: give each object a": {write("two.json", `{"model_name": "m", "dataset_name": "d", "records": [{"index": 1, "score": 1}]}{}`)},
-		"the index 1 is there twice":                                   {write("dup.json", `{"model_name": "m", "records": [{"index": 1, "score": 1}, {"index": 1, "score": 0}]}`)},
-		"wide.csv:1:1: has 1001 columns, may have 1000":                {write("wide.csv", "arm"+strings.Repeat(",x", 1000)+"\n")},
-		"requests lack outcomes of some of the 2 arms: give the files": {llm, write("other.json", `{"model_name": "m", "dataset_name": "x", "records": [{"index": 1, "score": 1}]}`)},
+		"there is no file nowhere.csv: check its name":             {"nowhere.csv"},
+		`bad.csv:2:3: outcome is "good", must be true, false or a`: {write("bad.csv", "arm,outcome\na,good\n")},
+		"is in the future: correct its time":                       {write("late.csv", "arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},
 	} {
-		r := call{args: append([]string{"replay"}, args...)}.run(t)
+		r := call{args: append([]string{"strategy", "replay"}, args...)}.run(t)
 		assert.Equal(t, failed, r.code, want)
 		assert.Contains(t, r.err, want)
 	}
@@ -303,10 +276,10 @@ func TestReplayOfALogOutOfOrder(t *testing.T) {
 	said := func(name, text string) (replayReport, string) {
 		file := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		r := call{args: []string{"replay", file}}.run(t)
+		r := call{args: []string{"strategy", "replay", file}}.run(t)
 		require.Zero(t, r.code, r.err)
 		var report replayReport
-		require.NoError(t, json.Unmarshal([]byte(call{args: []string{"--json", "replay", file}}.run(t).out), &report))
+		require.NoError(t, json.Unmarshal([]byte(call{args: []string{"--json", "strategy", "replay", file}}.run(t).out), &report))
 		return report, r.out
 	}
 	// The second half alone is judged: 0.4 of it is good.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 )
 
 // A correction that nobody else has made waits, where heed rules list says so. Of what was rejected and came up again, rules show tells what
@@ -39,8 +40,8 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
 	corrects("ann")
 	assert.Contains(t, call{args: of("list")}.run(t).out, "1 correction waits for others that say the same: heed rules list --status waiting")
-	assert.Equal(t, "1 correction may contradict another, and a person decides: heed rules list --status ambiguous", outside([]ruleLine{{Status: "ambiguous"}}))
-	waits := read[[]ruleLine](t, of("list", "--status", "waiting")...)
+	assert.Equal(t, "1 correction may contradict another, and a person decides: heed rules list --status ambiguous", outside([]view.Rule{{Status: "ambiguous"}}))
+	waits := read[[]view.Rule](t, of("list", "--status", "waiting")...)
 	require.Len(t, waits, 1)
 	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"}, []string{waits[0].Status, waits[0].Decider, waits[0].Text})
 
@@ -55,7 +56,7 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	corrects("bob")
 	corrects("cleo")
 	first := pending()
-	assert.Empty(t, read[[]ruleLine](t, of("list", "--status", "waiting")...))
+	assert.Empty(t, read[[]view.Rule](t, of("list", "--status", "waiting")...))
 	shown := call{args: of("show", first.ID)}.run(t).out
 	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 other than ann, bob or cleo\n")
 	_, err = service.Rules().Review(ctx, feedback.Review{
@@ -89,7 +90,7 @@ func TestRulesResolve(t *testing.T) {
 		require.NoError(t, err)
 	}
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
-	found := read[[]ruleLine](t, of("list", "--status", "AMBIGUOUS")...)
+	found := read[[]view.Rule](t, of("list", "--status", "AMBIGUOUS")...)
 	require.Len(t, found, 1)
 	assert.Equal(t, []string{"correction-2", "ambiguous"}, []string{found[0].ID, found[0].Status})
 	screen := call{args: of("list", "--status", "ambiguous"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 80).out
@@ -97,7 +98,7 @@ func TestRulesResolve(t *testing.T) {
 	assert.Contains(t, ansi.Strip(screen), "│ why ")
 	assert.Contains(t, strings.Join(strings.Fields(screen), " "), "heed rules resolve ID --as archived (or edge_case, generalizable_low)")
 	for _, status := range []string{"PENDING", "pending"} {
-		for _, line := range read[[]ruleLine](t, of("list", "--status", status)...) {
+		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
 			assert.Equal(t, "pending", line.Status)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
@@ -120,10 +121,10 @@ var listings = map[string][]string{
 	"patterns-one":       {"patterns", "split-by-file"},
 	"rules":              {"rules", "list"},
 	"rules-show":         {"rules", "show", "7d0c2b13"},
-	"traces":             {"traces"},
-	"traces-one":         {"traces", "response-1"},
-	"traces-model":       {"traces", "response-0"},
-	"audit":              {"audit"},
+	"traces":             {"explain"},
+	"traces-one":         {"explain", "response-1"},
+	"traces-model":       {"explain", "response-0"},
+	"audit":              {"store", "audit"},
 	"doctor":             {"doctor"},
 }
 
@@ -160,7 +161,7 @@ func TestListings(t *testing.T) {
 
 // parts are what the listings without golden files contain.
 var parts = map[string]string{
-	"show-shared":        "large  0.836",
+	"show-shared":        "100 %",
 	"history-no-records": "law / \"\"",
 	"confidence-one":     "It began with 0.500, worth 2.000 observations.",
 	"patterns-one":       "inverted needs observations: at least 3",
@@ -197,12 +198,12 @@ func TestListingsOfTheAgent(t *testing.T) {
 	for command, part := range map[string]string{
 		"strategy status": "interactive", "strategy show preference": "note-report", "strategy item note-report": "preference",
 		"strategy history note-report": "observed", "confidence": "runbook-queue", "confidence runbook-queue": "It began with",
-		"patterns": "pattern-split-by-layer", "rules list": "rule-11", "traces answer-600": "answer: ", "audit": "feedback.propose",
+		"patterns": "pattern-split-by-layer", "rules list": "rule-11", "explain answer-600 --prompt": "answer: ", "store audit": "feedback.propose",
 		"doctor": "Nothing is wrong.",
 	} {
 		assert.Contains(t, of(strings.Fields(command)...), part, command)
 	}
-	r := call{args: []string{"--db", db, "forget", "user-00", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "user-00", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, of("doctor"), "Nothing is wrong.")
 }
@@ -269,6 +270,14 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	t.Parallel()
+	parser, err := newParser(&commands{}, os.Stdout, os.Stderr)
+	require.NoError(t, err)
+	for _, node := range parser.Model.Leaves(true) {
+		assert.Regexp(t, `^[A-Z]`, node.Help, node.Path())
+		for _, value := range append(slices.Clone(node.Positional), valuesOf(node.Flags)...) {
+			assert.NotEmpty(t, value.Help, "%s %s", node.Path(), value.Name)
+		}
+	}
 	for _, node := range leaves(t) {
 		help := call{args: append(strings.Fields(node.path), "--help")}.run(t)
 		require.Zero(t, help.code, node.path)
@@ -281,6 +290,13 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	}
 }
 
+func valuesOf(flags []*kong.Flag) (all []*kong.Value) {
+	for _, flag := range flags {
+		all = append(all, flag.Value)
+	}
+	return all
+}
+
 type leaf struct{ path, help string }
 
 // leaves returns the commands, in order.
@@ -288,7 +304,11 @@ func leaves(t testing.TB) (all []leaf) {
 	parser, err := newParser(&commands{}, os.Stdout, os.Stderr)
 	require.NoError(t, err)
 	for _, node := range parser.Model.Leaves(true) {
-		name := strings.TrimPrefix(node.FullPath(), "heed ")
+		var words []string // without aliases
+		for n := node; n.Parent != nil; n = n.Parent {
+			words = append([]string{n.Name}, words...)
+		}
+		name := strings.Join(words, " ")
 		all = append(all, leaf{name, node.Help})
 	}
 	return all
@@ -315,10 +335,10 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for command, says := range map[string]string{
-		"audit --action foo --subject bar": "There are no audit entries here with --action foo --subject bar.\n",
-		"confidence --domain foo":          "There are no heuristics here with --domain foo.\n",
-		"patterns --state deprecated":      "There are no patterns here with --state deprecated.\n",
-		"rules list --agent nobody":        "There are no rules or proposals here with --status pending or active --agent nobody.\n",
+		"store audit --action foo --subject bar": "There are no audit entries here with --action foo --subject bar.\n",
+		"confidence --domain foo":                "There are no heuristics here with --domain foo.\n",
+		"patterns --state deprecated":            "There are no patterns here with --state deprecated.\n",
+		"rules list --agent nobody":              "There are no rules or proposals here with --status pending or active --agent nobody.\n",
 		"strategy --learner strategy history say-please --stage pending --since 1h": "There are no choices here with --stage pending --since 1h.\n",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)

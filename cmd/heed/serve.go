@@ -22,7 +22,6 @@ import (
 	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/web"
 )
@@ -81,18 +80,9 @@ func (cmd *serveCommand) Run(s *session) error {
 	if !cmd.Run_ {
 		return s.with(serve)
 	}
-	at, err := s.where()
+	st, err := s.create()
 	if err != nil {
 		return err
-	}
-	handle, err := at.handle(s.ctx, true)
-	if err != nil {
-		return err
-	}
-	st, err := at.make(s.ctx, handle, sqlstore.Config{})
-	if err != nil {
-		_ = handle.Close()
-		return at.explain(err)
 	}
 	defer st.close()
 	return st.explain(serve(st))
@@ -121,14 +111,20 @@ func (cmd *serveCommand) look(s *session, st *opened, cfg *web.Config) error {
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
-	cfg.Name = agent.name
+	name := ""
+	if agent != nil {
+		name = agent.Name
+	}
+	cfg.Name = name
 	if cfg.Strategy, err = perhaps(learners, s, st, cmd.Learner); err != nil {
 		return err
 	}
-	if cfg.Learning, err = partOf(modules, s, st, cmd.Module, cmd.Agent, agent.name, "learning"); err != nil {
+	cfg.Learning, err = partOf(modules, s, st, cmd.Module, cmd.Agent, name, "learning")
+	if err != nil {
 		return err
 	}
-	if cfg.Patterns, err = partOf(recorders, s, st, cmd.Recorder, cmd.Agent, agent.name, "patterns"); err != nil {
+	cfg.Patterns, err = partOf(recorders, s, st, cmd.Recorder, cmd.Agent, name, "patterns")
+	if err != nil {
 		return err
 	}
 	cfg.Feedback, err = perhaps(services, s, st, "")
@@ -174,7 +170,10 @@ func toRun(s *session, st *opened, named, another string) (string, error) {
 	if errors.Is(err, errNone) {
 		return another, nil
 	}
-	return agent.name, err
+	if err != nil {
+		return "", err
+	}
+	return agent.Name, nil
 }
 
 // run runs the agent in this process. stop ends it.

@@ -19,7 +19,7 @@ import (
 func TestAServerInUse(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_in_use")
-	require.Zero(t, call{args: []string{"--db", dsn, "import"}, input: call{args: []string{"--db", sqliteFile(t), "export"}}.run(t).out}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"}, input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
 	handle, err := (place{dialect: sqlstore.Postgres, dsn: dsn}).handle(ctx, false)
 	require.NoError(t, err)
 	defer handle.Close()
@@ -55,7 +55,7 @@ func TestAServerInUse(t *testing.T) {
 func TestServeOnAServer(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_serve")
-	require.Zero(t, call{args: []string{"--db", dsn, "import"}, input: call{args: []string{"--db", sqliteFile(t), "export"}}.run(t).out}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"}, input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
 	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner", "strategy")
 	token := s.greeting.People[0].Token
 	status, body := s.call(http.MethodGet, "/v1/segments", token, "")
@@ -81,8 +81,8 @@ func TestWhatTheServerRefuses(t *testing.T) {
 func TestTablesOnAServerChangedByHand(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_by_hand")
-	of := func(command string) result { return call{args: []string{"--db", dsn, command}}.run(t) }
-	require.Zero(t, of("migrate").code)
+	of := func(command ...string) result { return call{args: append([]string{"--db", dsn}, command...)}.run(t) }
+	require.Zero(t, of("store", "migrate").code)
 	assert.Contains(t, of("doctor").out, "Nothing is wrong.")
 	handle, err := sql.Open("pgx", dsn)
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -49,14 +50,13 @@ func TestShowWithAPoolingOfTheApplication(t *testing.T) {
 
 func TestSharesOfAnArm(t *testing.T) {
 	t.Parallel()
-	all := read[[]shownSegment](t, at(sqliteFile(t), "strategy", "--learner", "strategy", "show", "correction")...)
+	all := read[[]view.SegmentDetail](t, at(sqliteFile(t), "strategy", "--learner", "strategy", "show", "correction")...)
 	require.Len(t, all, 2)
 	for _, d := range all {
 		var best, chosen float64
-		for i, share := range d.Shares {
-			assert.Equal(t, d.Arms[i].Arm, share.Arm)
-			best += share.Best
-			chosen += *share.Chosen
+		for _, arm := range d.Arms {
+			best += arm.Best
+			chosen += *arm.Chosen
 		}
 		assert.InDelta(t, 1, best, 1e-9)
 		assert.InDelta(t, 1, chosen, 1e-9)

@@ -26,9 +26,10 @@ var table = map[string]row{
 	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
 
 	"internal/curves": {library, silent, ""},
-	// For the command and the pages.
-	"internal/review":   {nothing, silent, ". feedback store internal/..."},
-	"internal/overview": {nothing, silent, ". evidence feedback learning strategy internal/..."},
+	"internal/view": { // for the command, the pages, the API and MCP
+		nothing, silent, ". answer evidence feedback learning loop patterns store strategy " +
+			"strategy/money internal/...",
+	},
 	// For tests of adapters, in their modules.
 	"adapter/internal/adaptertest": {
 		nothing, silent, "feedback loop stream strategy strategy/attribution memstore",

@@ -64,7 +64,7 @@ func TestFixedSettings(t *testing.T) {
 		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife", Stored: "1h0m0s", Wanted: "2h0m0s"}, *fault)
 		require.ErrorIs(t, err, heed.ErrConflict)
 		require.EqualError(t, fault, "settings: HalfLife of learning/home is 1h0m0s in the store and 2h0m0s here: "+
-			"leave HalfLife out to keep the stored one, or call Rebuild (heed rebuild), or reset")
+			"leave HalfLife out to keep the stored one, or call Rebuild (heed store rebuild), or reset")
 	})
 	t.Run("a host that sets nothing gets the stored one", func(t *testing.T) {
 		got, err := host{}.open(&st, defaults)

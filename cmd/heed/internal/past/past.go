@@ -1,10 +1,11 @@
-// Package past reads logs of past requests: heed's own format, and the tables of RouterBench, LLMRouterBench and RouteLLM.
+// Package past reads logs of past requests, as CSV or lines of JSON.
 package past
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,27 +17,15 @@ import (
 	"unicode/utf8"
 )
 
-// The formats.
-const (
-	Log            = "log"            // one arm for each request, as CSV or lines of JSON
-	RouterBench    = "routerbench"    // CSV of the table of https://github.com/withmartian/routerbench, all arms for each request
-	LLMRouterBench = "llmrouterbench" // a result file of https://github.com/ynulihao/LLMRouterBench: JSON, one arm
-	RouteLLM       = "routellm"       // CSV of https://github.com/lm-sys/RouteLLM, routellm/evals: all arms for each request
-)
-
-// Formats are all formats.
-var Formats = []string{Log, RouterBench, LLMRouterBench, RouteLLM}
-
-// A Request is what was asked, with what came of the arms that were tried.
+// A Request is what was asked, with the outcome of the arm that was tried.
 type Request struct {
-	ID       string // names it in its table; "" in a log
 	Text     string
 	Item     string
 	Category string
 	Context  string
 	At       time.Time // zero: not known
-	Tries    []Try
-	Divided  bool // the item is not in the file, but a cell of the text
+	Try
+	Divided bool // the item is not in the file, but a cell of the text
 }
 
 // A Try is an arm with its outcome.
@@ -49,9 +38,8 @@ type Try struct {
 	Propensity float64 // in (0, 1]; 0: not known
 }
 
-// A File is what was read.
-type File struct {
-	Format   string
+// A Table is what was read.
+type Table struct {
 	Arms     []string // in the order in which they come
 	Requests []Request
 }
@@ -70,135 +58,230 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Reason)
 }
 
-// Read reads a file of a format; "" means the one that its beginning looks like. The name is for errors, and for formats whose arm or item is in the path.
-// A fault is an [*Error].
-func Read(name string, from io.Reader, format string) (*File, error) {
-	in := bufio.NewReaderSize(from, 1<<16)
+// columns are the columns of a log, and the keys of its lines. The first two are needed.
+var columns = []string{
+	"arm", "outcome", "text", "item", "category", "context", "cost", "latency", "tokens",
+	"propensity", "at",
+}
+
+// Read adds the requests of a file to the table. The name is for errors. A fault is an [*Error].
+func (t *Table) Read(name string, from io.Reader) error {
+	in := bufio.NewReader(from)
 	begin, err := in.Peek(in.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
+		return &Error{File: name, Reason: err.Error()}
+	}
+	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(begin, mark) {
+		_, _ = in.Discard(len(mark)) // it was peeked at
+		begin = begin[len(mark):]
+	}
+	begin = bytes.TrimSpace(begin)
+	before := len(t.Requests)
+	switch {
+	case len(begin) == 0:
+		return &Error{name, 1, 1, "is empty"}
+	case begin[0] == '{':
+		err = t.readLines(name, in)
+	default:
+		err = t.readCSV(name, in)
+	}
+	if err == nil && len(t.Requests) == before {
+		err = &Error{name, 1, 1, "has no requests"}
+	}
+	return err
+}
+
+// add adds a request.
+func (t *Table) add(q Request) {
+	if !slices.Contains(t.Arms, q.Arm) {
+		t.Arms = append(t.Arms, q.Arm)
+	}
+	t.Requests = append(t.Requests, q)
+}
+
+// readCSV reads a log as comma-separated values.
+func (t *Table) readCSV(name string, in io.Reader) error {
+	reader := csv.NewReader(in)
+	reader.ReuseRecord = true
+	header, err := nextRow(name, reader)
+	if err != nil {
+		return err
+	}
+	header = slices.Clone(header)
+	fault := func(field int, reason string) error {
+		line, column := reader.FieldPos(field)
+		return &Error{name, line, column, header[field] + " " + reason}
+	}
+	for i, column := range header {
+		if slices.Contains(header[:i], column) {
+			return fault(i, "is there twice")
+		}
+		if !slices.Contains(columns, column) {
+			header[i] = shorten(column)
+			return fault(i, "is none of the columns "+strings.Join(columns, ", ")+
+				", which are in lower case and separated by commas")
+		}
+	}
+	for _, column := range columns[:2] {
+		if !slices.Contains(header, column) {
+			return &Error{name, 1, 1, "the column " + column + " is missing"}
+		}
+	}
+	for {
+		fields, err := nextRow(name, reader)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var q Request
+		for i, column := range header {
+			if reason := q.set(column, fields[i]); reason != "" {
+				return fault(i, reason)
+			}
+		}
+		t.add(q)
+	}
+}
+
+// nextRow reads a line of CSV.
+func nextRow(name string, reader *csv.Reader) ([]string, error) {
+	fields, err := reader.Read()
+	var wrong *csv.ParseError
+	switch {
+	case errors.As(err, &wrong):
+		reason := wrong.Err.Error()
+		if errors.Is(wrong.Err, csv.ErrFieldCount) {
+			reason = "has more or fewer fields than the header"
+		}
+		return nil, &Error{name, wrong.Line, max(wrong.Column, 1), reason}
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, &Error{File: name, Reason: err.Error()}
 	}
-	if bytes.HasPrefix(begin, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3) // it was peeked at
-		begin = begin[3:]
+	return fields, err
+}
+
+// maxLine bounds a line of JSON.
+const maxLine = 16 << 20
+
+// readLines reads a log as lines of JSON, with the names of the columns as keys.
+func (t *Table) readLines(name string, in io.Reader) error {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	for n := 1; scanner.Scan(); n++ {
+		if len(bytes.TrimSpace(scanner.Bytes())) == 0 {
+			continue
+		}
+		q, err := readLine(name, n, scanner.Bytes())
+		if err != nil {
+			return err
+		}
+		t.add(q)
 	}
-	if len(bytes.TrimSpace(begin)) == 0 {
-		return nil, &Error{File: name, Line: 1, Column: 1, Reason: "is empty"}
+	if err := scanner.Err(); err != nil {
+		return &Error{File: name, Reason: err.Error()}
 	}
-	isJSON := bytes.TrimSpace(begin)[0] == '{'
-	if format == "" {
-		if format, err = look(name, begin, isJSON); err != nil {
-			return nil, err
+	return nil
+}
+
+func readLine(name string, n int, line []byte) (q Request, err error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(line, &values); err != nil {
+		column := 1
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			column = int(max(syntax.Offset, 1))
+		}
+		return q, &Error{name, n, column, strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	at := func(key, reason string) error {
+		place := max(bytes.Index(line, []byte(`"`+key+`"`)), 0) + 1
+		return &Error{name, n, place, key + " " + reason}
+	}
+	for key := range values {
+		if !slices.Contains(columns, key) {
+			return q, at(shorten(key), "is none of the keys "+strings.Join(columns, ", "))
 		}
 	}
-	file := &File{Format: format}
-	switch {
-	case !slices.Contains(Formats, format):
-		return nil, &Error{File: name, Reason: fmt.Sprintf("the format %q is none of %s", format, strings.Join(Formats, ", "))}
-	case format == LLMRouterBench:
-		err = file.llmRouterBench(name, in)
-	case format == Log && isJSON:
-		err = file.lines(name, in)
-	case isJSON:
-		return nil, &Error{File: name, Line: 1, Column: 1, Reason: "is JSON, but the format " + format + " is CSV"}
-	default:
-		err = file.csv(name, in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(file.Requests) == 0 {
-		return nil, &Error{File: name, Line: 1, Column: 1, Reason: "has no requests"}
-	}
-	return file, nil
-}
-
-// look guesses the format by the beginning of a file.
-func look(name string, begin []byte, isJSON bool) (string, error) {
-	first, _, _ := bytes.Cut(begin, []byte("\n"))
-	header := string(first)
-	if fields, err := csv.NewReader(bytes.NewReader(first)).Read(); err == nil && !isJSON {
-		header = strings.Join(fields, ",") // without quotes
-	}
-	switch {
-	case isJSON && bytes.Contains(begin, []byte(`"arm"`)):
-		return Log, nil
-	case isJSON:
-		return LLMRouterBench, nil
-	case strings.Contains(header, "|total_cost") || strings.Contains(header, "oracle_model_to_route_to"):
-		return RouterBench, nil
-	case slices.Contains(strings.Split(strings.TrimSpace(header), ","), "arm"):
-		return Log, nil
-	case strings.HasPrefix(header, "prompt,"):
-		return RouteLLM, nil
-	case almostLog(header) != "":
-		return "", &Error{File: name, Line: 1, Column: 1, Reason: almostLog(header)}
-	}
-	return "", &Error{File: name, Line: 1, Column: 1, Reason: "looks like none of the formats " + strings.Join(Formats, ", ") + ": name one with --format"}
-}
-
-// almostLog says what is wrong with a header that was meant to be a log's. "": it is none.
-func almostLog(header string) string {
-	header = strings.TrimSpace(header)
-	if !strings.Contains(header, ",") {
-		for _, separator := range []string{";", "\t", "|"} {
-			if fields := strings.Split(strings.ToLower(header), separator); len(fields) > 1 && isLog(fields) {
-				return fmt.Sprintf("the column arm is missing: the header is separated by %q; a log is separated by commas", separator)
+	for i, key := range columns {
+		value, ok := values[key]
+		if !ok || string(value) == "null" {
+			if i < 2 {
+				return q, &Error{name, n, 1, key + " is missing"}
+			}
+			continue
+		}
+		text := string(value)
+		if text[0] == '"' {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return q, at(key, "is no text")
 			}
 		}
-	}
-	if fields := strings.Split(header, ","); isLog(strings.Split(strings.ToLower(header), ",")) {
-		for i, field := range fields {
-			fields[i] = strings.Trim(field, ` "`)
+		if reason := q.set(key, text); reason != "" {
+			return q, at(key, reason)
 		}
-		for _, column := range logColumns[:2] {
-			is := func(field string) bool { return strings.EqualFold(field, column) }
-			switch i := slices.IndexFunc(fields, is); {
-			case i < 0:
-				return "the column " + column + " is missing"
-			case fields[i] != column:
-				return fmt.Sprintf("the column %s is missing: there is %s; names are in lower case", column, shorten(fields[i]))
-			}
-		}
-		return "the columns must have their names alone, separated by commas"
 	}
-	return ""
+	return q, nil
 }
 
-// isLog reports whether fields in lower case look like the header of a log: at least two are columns, or one is needed.
-func isLog(fields []string) bool {
-	columns, needed := 0, false
-	for _, field := range fields {
-		i := slices.Index(logColumns, strings.Trim(field, ` "`))
-		if i >= 0 {
-			columns++
-		}
-		needed = needed || i == 0 || i == 1
+// The greatest cost and latency, which keep sums finite.
+const (
+	maxCost    = 1e12
+	maxSeconds = 1e7
+	maxTokens  = math.MaxInt32
+)
+
+// set sets a value of a log. It returns why it can't.
+func (q *Request) set(column, text string) (reason string) {
+	names := map[string]*string{
+		"arm": &q.Arm, "item": &q.Item, "category": &q.Category, "context": &q.Context,
 	}
-	return needed || columns > 1
+	if name := names[column]; name != nil {
+		if *name = text; column == "arm" && text == "" {
+			return "must not be empty"
+		}
+		return checkName(text)
+	}
+	if text == "" && column != "outcome" {
+		return "" // not known
+	}
+	var x float64
+	switch column {
+	case "text":
+		q.Text = text
+	case "outcome":
+		q.Reward, reason = parseReward(text)
+	case "cost":
+		q.Cost, reason = parseNumber(text, 0, maxCost)
+	case "latency":
+		x, reason = parseNumber(text, 0, maxSeconds)
+		q.Latency = time.Duration(x * float64(time.Second))
+	case "tokens":
+		x, reason = parseNumber(text, 0, maxTokens)
+		q.Tokens = int(x)
+	case "propensity":
+		if q.Propensity, reason = parseNumber(text, 0, 1); reason == "" && q.Propensity < 1e-6 {
+			reason = "must be at least 1e-6, or empty if it is not known"
+		}
+	case "at":
+		var err error
+		if q.At, err = time.Parse(time.RFC3339, text); err != nil {
+			reason = "is no time such as 2026-01-31T15:04:05Z"
+		} else if q.At.Year() < 1971 || q.At.Year() > 2200 {
+			reason = "must be from 1971 to 2200"
+		}
+	}
+	return reason
 }
 
-// add adds a request whose tries were read.
-func (f *File) add(r Request) {
-	for _, t := range r.Tries {
-		if !slices.Contains(f.Arms, t.Arm) {
-			f.Arms = append(f.Arms, t.Arm)
-		}
-	}
-	f.Requests = append(f.Requests, r)
-}
-
-// maxColumns bounds the columns of a table, as each is compared with all others.
-const maxColumns = 1000
-
-// maxText bounds names; longer ones can't be kept.
-const maxText = 512
+// maxName bounds names; longer ones can't be kept.
+const maxName = 512
 
 // checkName reports why a name can't be kept.
 func checkName(text string) (reason string) {
 	switch {
-	case len(text) > maxText:
-		return fmt.Sprintf("is %d bytes long, may be %d", len(text), maxText)
+	case len(text) > maxName:
+		return fmt.Sprintf("is %d bytes long, may be %d", len(text), maxName)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return "must be valid UTF-8 without NUL"
 	}
@@ -233,40 +316,4 @@ func shorten(text string) string {
 		return strings.ToValidUTF8(text[:40], "") + "…"
 	}
 	return text
-}
-
-// The greatest cost and latency, which keep sums finite.
-const (
-	maxCost    = 1e12
-	maxSeconds = 1e7
-	maxTokens  = math.MaxInt32
-)
-
-// Merge puts files of one format together. Requests of one item and ID are one, with the tries of all: so the files of LLMRouterBench, each of one arm,
-// become one table.
-func Merge(files ...*File) *File {
-	all := &File{Format: files[0].Format}
-	type key struct{ item, id string }
-	known := make(map[key]int)
-	for _, f := range files {
-		for _, q := range f.Requests {
-			k := key{q.Item, q.ID}
-			at, ok := known[k]
-			if q.ID == "" || f.Format != LLMRouterBench || !ok {
-				known[k] = len(all.Requests)
-				all.add(q)
-				continue
-			}
-			r := &all.Requests[at]
-			for _, t := range q.Tries {
-				if !slices.ContainsFunc(r.Tries, func(o Try) bool { return o.Arm == t.Arm }) {
-					r.Tries = append(r.Tries, t)
-				}
-				if !slices.Contains(all.Arms, t.Arm) {
-					all.Arms = append(all.Arms, t.Arm)
-				}
-			}
-		}
-	}
-	return all
 }

@@ -1,5 +1,4 @@
-// Package overview sums up what a store has learned and what waits for people, for the command and the pages.
-package overview
+package view
 
 import (
 	"math"
@@ -9,21 +8,32 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// The cells of agreement, and the channel that stands for disagreement, as package learning names them.
+// The cells of agreement, and the channel that stands for disagreement, as package learning names
+// them.
 const (
 	agreedCell          = "agreed"
-	DisagreedCell       = "disagreed"
+	disagreedCell       = "disagreed"
 	DisagreementChannel = "disagreement"
 )
 
-// A pool is the evidence about a heuristic. Disagreement takes back at most what agreement gave, and both together have a cap.
+// ChannelOf returns the channel of an observation. Disagreement has the channel of agreement, and
+// another cell.
+func ChannelOf(o *evidence.Observation) string {
+	if o.Cell.Name == disagreedCell {
+		return DisagreementChannel
+	}
+	return o.Channel
+}
+
+// A pool is the evidence about a heuristic. Disagreement takes back at most what agreement gave,
+// and both together have a cap.
 type pool struct{ own, agreed, disagreed evidence.Sums }
 
 func (p *pool) add(cell string, s evidence.Sums) {
 	switch cell {
 	case agreedCell:
 		p.agreed = p.agreed.Plus(s)
-	case DisagreedCell:
+	case disagreedCell:
 		p.disagreed = p.disagreed.Plus(s)
 	default:
 		p.own = p.own.Plus(s)
@@ -44,10 +54,13 @@ func (p pool) less(q pool) pool {
 		mass := max(a.Mass-b.Mass, 0)
 		return evidence.Sums{Mass: mass, Reward: min(max(a.Reward-b.Reward, 0), mass)}
 	}
-	return pool{sub(p.own, q.own), sub(p.agreed, q.agreed), sub(p.disagreed, q.disagreed)}
+	return pool{
+		sub(p.own, q.own), sub(p.agreed, q.agreed), sub(p.disagreed, q.disagreed),
+	}
 }
 
-// posterior is what is believed by the evidence, without caps on persons. most is the cap on agreement.
+// posterior is what is believed by the evidence, without caps on persons. most is the cap on
+// agreement.
 func (p pool) posterior(prior evidence.Beta, most float64) evidence.Beta {
 	of := func(s evidence.Sums) evidence.Beta {
 		if s.Mass > most {
@@ -77,7 +90,7 @@ func poolOf(e *learning.Explanation) (p pool) {
 		case learning.ChannelAgreement:
 			cell = agreedCell
 		case DisagreementChannel:
-			cell = DisagreedCell
+			cell = disagreedCell
 		}
 		p.add(cell, evidence.Sums{Mass: share.For + share.Against, Reward: share.For})
 	}
@@ -90,11 +103,12 @@ type Point struct {
 	Trust float64
 }
 
-// Trust returns how far a heuristic was trusted after each of the observations of its explanation, and how far it is trusted now. It reads at most
-// the 400 latest that are kept, and returns nil if there are fewer than two. Evidence fades by its half-life. Observations that are no longer kept
+// curve returns how far a heuristic was trusted after each of the observations of its explanation,
+// and how far it is trusted now. It reads at most the 400 latest that are kept, and returns nil if
+// there are fewer than two. Evidence fades by its half-life. Observations that are no longer kept
 // count all along, and caps on persons do not count.
-func Trust(e *learning.Explanation, cfg learning.Config, now time.Time) (points []Point) {
-	history := e.History[:min(len(e.History), MostPoints)]
+func curve(e *learning.Explanation, cfg learning.Config, now time.Time) (points []Point) {
+	history := e.History[:min(len(e.History), mostPoints)]
 	if len(history) < 2 {
 		return nil
 	}
@@ -122,12 +136,12 @@ func Trust(e *learning.Explanation, cfg learning.Config, now time.Time) (points 
 	return append(points, Point{now, e.Standing.Confidence})
 }
 
-// MostPoints is how many observations are read.
-const MostPoints = 400
+// mostPoints is how many observations a curve has at most.
+const mostPoints = 400
 
-// Interval returns the range in which a heuristic's rate lies with a probability of 90 %, within the bounds of its confidence and without caps on
-// persons.
-func Interval(e *learning.Explanation) (low, high float64) {
+// interval returns the range in which a heuristic's rate lies with a probability of 90 %, within
+// the bounds of its confidence and without caps on persons.
+func interval(e *learning.Explanation) (low, high float64) {
 	low, high = poolOf(e).posterior(e.Prior, learning.AgreementMass).Interval(0.9)
 	return held(e, low), held(e, high)
 }

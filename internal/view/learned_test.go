@@ -1,4 +1,4 @@
-package overview_test
+package view_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/overview"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -42,7 +42,8 @@ func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 			_, err = learner.Observe(t.Context(), strategy.Outcome{Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 1})
 			require.NoError(t, err)
 		}
-		all, last, err := overview.Segments(t.Context(), learner, since)
+		source := &view.Source{Store: st, Strategy: learner, Now: clock}
+		all, last, err := source.Learned(t.Context(), since)
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		assert.Equal(t, now, last.UTC())
@@ -51,11 +52,11 @@ func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 		assert.InDelta(t, 0.8, all[0].Moved[0].Before, 0.05)
 		assert.InDelta(t, 0.2, all[0].Moved[0].Now, 0.05)
 		assert.Equal(t, 40, all[0].Reports)
-		item, err := learner.Item(t.Context(), strategy.Query{Item: "i", Category: "c"})
+		item, err := source.Item(t.Context(), strategy.Query{Item: "i", Category: "c"})
 		require.NoError(t, err)
 		assert.Equal(t, item.Arms, all[0].Arms, "of the only item, as the pages show it")
-		assert.Greater(t, all[0].Sure, 0.5)
-		none, _, err := overview.Segments(t.Context(), learner, now.Add(time.Second))
+		assert.Greater(t, all[0].Best, 0.5)
+		none, _, err := source.Learned(t.Context(), now.Add(time.Second))
 		require.NoError(t, err)
 		assert.Empty(t, none, "nothing was learned since")
 	}

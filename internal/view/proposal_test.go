@@ -1,4 +1,4 @@
-package review_test
+package view_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/review"
+	"github.com/heedhq/heed/internal/view"
 )
 
 // These are the approvals that are still missing, in words, as the gate counts: people who wrote a rule never approve it, and one at least is no reviewer.
@@ -34,6 +34,6 @@ func TestQuorum(t *testing.T) {
 		{approvals("olga", "ann"), feedback.Gate{Quorum: 2, Outsiders: 1}, "2 of 2"},
 	} {
 		p := feedback.Proposal{Draft: draft, Writers: []string{"wendy"}, Authors: []string{"ann", "bob"}, Approvals: test.approvals}
-		assert.Equal(t, test.want, review.QuorumOf(&p, test.gate).Words(strings.Clone))
+		assert.Equal(t, test.want, view.QuorumOf(&p, test.gate).Words(strings.Clone))
 	}
 }

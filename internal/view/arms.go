@@ -1,0 +1,465 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/money"
+)
+
+// An Arm is what is believed of an arm in a segment or for an item.
+type Arm struct {
+	Arm      strategy.ArmID `json:"arm"`
+	Mean     float64        `json:"mean"` // the expected reward, in [0, 1]
+	Low      float64        `json:"low"`  // of the interval of 90 %
+	High     float64        `json:"high"`
+	Best     float64        `json:"best"`     // the probability that it is the best arm
+	Outcomes uint64         `json:"outcomes"` // that count
+	// Chosen is its share of the latest 200 recorded choices; nil if it was not asked for, or if no
+	// choice is recorded.
+	Chosen *float64 `json:"chosen,omitempty"`
+}
+
+// A Segment is what is believed in one category and context. The arms have the beliefs about an item
+// without outcomes. If the segment has only one item, as in a host without items, they have the
+// beliefs about that item.
+type Segment struct {
+	Category    string         `json:"category"`
+	Context     string         `json:"context"`
+	Leading     strategy.ArmID `json:"leading"` // the arm with the greatest mean
+	Best        float64        `json:"best"`    // the probability that it is the best
+	Arms        []Arm          `json:"arms"`
+	Items       int            `json:"items"`
+	Specialized int            `json:"specialized"`
+	Outcomes    uint64         `json:"outcomes"`
+	Updated     time.Time      `json:"updated"`
+}
+
+// Lead returns the leading arm.
+func (s *Segment) Lead() (lead Arm) {
+	for _, arm := range s.Arms {
+		if arm.Arm == s.Leading {
+			lead = arm
+		}
+	}
+	return lead
+}
+
+// Clear reports whether an arm leads clearly: it is the best with a probability of a half or more.
+func (s Segment) Clear() bool { return s.Best >= 0.5 }
+
+// A SegmentDetail is a segment with its items.
+type SegmentDetail struct {
+	Segment
+	Parameters []strategy.ParameterReport `json:"parameters,omitempty"`
+	// SpecializesAt is the number of sessions at which an item takes a copy; 0: items take none.
+	SpecializesAt int `json:"specializes_at,omitempty"`
+	// Standings are the items, the most independent first.
+	Standings []strategy.Standing     `json:"standings"`
+	Recent    []strategy.ChoiceRecord `json:"-"` // the latest choices, the newest first
+}
+
+// An Item is what is believed of an item in a segment.
+type Item struct {
+	Item          string         `json:"item"`
+	Category      string         `json:"category"`
+	Context       string         `json:"context"`
+	Leading       strategy.ArmID `json:"leading"`
+	Arms          []Arm          `json:"arms"`
+	Segment       []Arm          `json:"segment"` // about an item without outcomes
+	Independence  float64        `json:"independence"`
+	Specialized   bool           `json:"specialized"`
+	Sessions      uint64         `json:"sessions,omitempty"`
+	SpecializesAt int            `json:"specializes_at,omitempty"`
+}
+
+// Segments lists the segments that have outcomes, by their names.
+func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err error) {
+	names, err := s.SegmentNames(ctx)
+	if err != nil {
+		return l, err
+	}
+	key := func(n SegmentName) string { return cells.Scope(n.Category, n.Context) }
+	texts := func(n SegmentName) []string { return []string{n.Category, n.Context} }
+	return listed(p, names, key, texts, func(part []SegmentName) (all []Segment, err error) {
+		for _, n := range part {
+			d, err := s.Strategy.Distribution(ctx, n.Category, n.Context)
+			if errors.Is(err, heed.ErrNotFound) {
+				continue // it was reset since
+			}
+			if err != nil {
+				return nil, err
+			}
+			one, err := s.segmentOf(ctx, &d)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	})
+}
+
+// Segment reads a segment with its latest choices, or returns [heed.ErrNotFound].
+func (s *Source) Segment(ctx context.Context, category, context string, choices int) (
+	d SegmentDetail, err error,
+) {
+	found, err := s.Strategy.Distribution(ctx, category, context)
+	if err != nil {
+		return d, err
+	}
+	d = SegmentDetail{Parameters: found.Parameters, Standings: found.Standings}
+	if d.Segment, err = s.segmentOf(ctx, &found); err != nil {
+		return d, err
+	}
+	slices.SortStableFunc(d.Standings, func(a, b strategy.Standing) int {
+		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
+			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
+	})
+	if pooling, ok := s.Strategy.Config().Pooling.(strategy.Specializer); ok {
+		d.SpecializesAt = pooling.SpecializeAt()
+	}
+	d.Recent, err = s.recent(ctx, category, context, choices)
+	d.countChosen()
+	return d, err
+}
+
+func (s *Source) segmentOf(ctx context.Context, d *strategy.Distribution) (Segment, error) {
+	one := Segment{
+		Category: d.Category, Context: d.Context, Leading: d.Leading, Items: d.Items,
+		Specialized: len(d.Specialized), Outcomes: d.Outcomes, Updated: d.Updated,
+	}
+	arms := d.Arms
+	if len(d.Standings) == 1 {
+		only, err := s.Strategy.Item(ctx, strategy.Query{
+			Category: d.Category, Context: d.Context, Item: d.Standings[0].Item,
+		})
+		if err != nil {
+			return one, err
+		}
+		arms, one.Leading = only.Arms, only.Leading
+	}
+	one.Arms = armsOf(arms)
+	one.Best = one.Lead().Best
+	return one, nil
+}
+
+// armsOf adds to each arm how probable it is that it is the best.
+func armsOf(reports []strategy.ArmReport) (all []Arm) {
+	beliefs := make([]evidence.Beta, len(reports))
+	for i, r := range reports {
+		beliefs[i] = likeBeta(r)
+	}
+	for i, best := range evidence.ProbBest(beliefs) {
+		r := &reports[i]
+		all = append(all, Arm{
+			Arm: r.Arm, Mean: r.Mean, Low: r.Low, High: r.High, Best: best, Outcomes: r.Outcomes,
+		})
+	}
+	return all
+}
+
+// likeBeta returns the belief about an arm. A belief that is no Beta distribution is replaced by
+// the Beta distribution that has its mean and the width of its interval.
+func likeBeta(arm strategy.ArmReport) evidence.Beta {
+	if arm.Belief.Strength == 0 {
+		return arm.Belief.Level
+	}
+	mean := min(max(arm.Mean, 1e-6), 1-1e-6)
+	const ninety = 2 * 1.6449 // standard deviations that a normal's interval of 90 % is wide
+	deviation := max((arm.High-arm.Low)/ninety, 1e-6)
+	strength := max(mean*(1-mean)/(deviation*deviation)-1, 1e-3)
+	return evidence.Beta{Alpha: strength * mean, Beta: strength * (1 - mean)}
+}
+
+// chosenOf is how many of the latest choices make the shares of the arms.
+const chosenOf = 200
+
+func (d *SegmentDetail) countChosen() {
+	latest := d.Recent[:min(len(d.Recent), chosenOf)]
+	for i := range d.Arms {
+		n := 0
+		for _, r := range latest {
+			if r.Choice.Arm == d.Arms[i].Arm {
+				n++
+			}
+		}
+		if len(latest) > 0 {
+			share := float64(n) / float64(len(latest))
+			d.Arms[i].Chosen = &share
+		}
+	}
+}
+
+// recent returns the latest choices of a segment, the newest first.
+func (s *Source) recent(ctx context.Context, category, context string, most int) (
+	all []strategy.ChoiceRecord, err error,
+) {
+	f := strategy.ChoiceFilter{
+		Category: category, Context: context, Until: s.Now().Add(time.Microsecond),
+	}
+	for r, err := range s.Strategy.History(ctx, f) {
+		if errors.Is(err, heed.ErrNotFound) {
+			return nil, nil // the learner keeps no records
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Choice.Category != category || r.Choice.Context != context {
+			continue // a filter's empty name selects every name
+		}
+		if all = append(all, r); len(all) == most {
+			break
+		}
+	}
+	return all, nil
+}
+
+// Item reads an item of a segment, or returns [heed.ErrNotFound].
+func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
+	r, err := s.Strategy.Item(ctx, q)
+	return Item{
+		Item: r.Item, Category: r.Category, Context: r.Context, Leading: r.Leading,
+		Arms: armsOf(r.Arms), Segment: armsOf(r.Segment), Independence: r.Independence, Specialized: r.Specialized,
+		Sessions: r.Sessions, SpecializesAt: r.SpecializesAt,
+	}, err
+}
+
+// Saved compares the latest choices with an outcome with what each arm alone would have done. An
+// exact filter selects empty names by themselves; others select every name by an empty one.
+func (s *Source) Saved(ctx context.Context, f strategy.ChoiceFilter, exact bool) (
+	saved money.Savings, err error,
+) {
+	var log []money.Charge
+	most, left := f.Limit, 0
+	f.Limit, f.Stage = 0, strategy.Observed
+	for r, err := range s.Strategy.History(ctx, f) {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return saved, err
+		}
+		c, p := &r.Choice, r.Choice.Propensity()
+		switch {
+		case exact && (c.Category != f.Category || c.Context != f.Context):
+			continue
+		case r.Result == nil || !(p > 0):
+			left++
+		default:
+			log = append(log, money.Charge{
+				Arm: c.Arm, Propensity: p, Quality: (r.Mean + 1) / 2, Cost: r.Result.Cost,
+				Latency: r.Result.Latency,
+			})
+		}
+		if len(log)+left == most {
+			break
+		}
+	}
+	slices.Reverse(log)
+	var arms []strategy.ArmID
+	for _, arm := range s.Strategy.Config().Arms {
+		arms = append(arms, arm.ID)
+	}
+	saved, err = money.Compare(log, arms, 0)
+	saved.LeftOut = left
+	return saved, err
+}
+
+// A Choice is a choice for an item with its result.
+type Choice struct {
+	At         time.Time         `json:"at"`
+	Category   string            `json:"category"`
+	Context    string            `json:"context"`
+	Session    string            `json:"session"`
+	Arm        strategy.ArmID    `json:"arm"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Stage      strategy.Stage    `json:"stage"`
+	Result     *strategy.Result  `json:"result,omitempty"` // the last report
+	Mean       *float64          `json:"mean,omitempty"`   // of all reports, by their confidences
+	Confidence float64           `json:"confidence"`       // of all reports together
+	Reports    int               `json:"reports"`
+	Choice     string            `json:"choice,omitempty"` // its id
+}
+
+// Choices returns the choices for an item that a filter selects, the newest first. If no choice is
+// recorded, it returns the outcomes that the evidence still has, in the segments that where names.
+func (s *Source) Choices(
+	ctx context.Context, f strategy.ChoiceFilter, where func() ([]Item, error),
+) (all []Choice, err error) {
+	every := f
+	every.Limit = 0
+	for r, err := range s.Strategy.History(ctx, every) {
+		if errors.Is(err, heed.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Choice.Item != f.Item {
+			continue // a filter's empty item selects every item
+		}
+		if all = append(all, choiceOf(&r)); len(all) == f.Limit {
+			break
+		}
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	items, err := where()
+	if err != nil || f.Stage != "" && f.Stage != strategy.Observed {
+		return nil, err
+	}
+	for i := range items {
+		at := &items[i]
+		outcomes, err := s.Strategy.Outcomes(ctx, strategy.Query{
+			Item: at.Item, Category: at.Category, Context: at.Context,
+		}, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range outcomes {
+			if !o.At.Before(f.Since) && (f.Until.IsZero() || o.At.Before(f.Until)) {
+				all = append(all, Choice{
+					At: o.At, Category: at.Category, Context: at.Context, Session: o.Session, Arm: o.Arm,
+					Stage: strategy.Observed, Result: &o.Result, Mean: &o.Value, Confidence: o.Confidence,
+					Reports: 1,
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Choice) int { return b.At.Compare(a.At) })
+	return all[:min(len(all), f.Limit)], nil
+}
+
+func choiceOf(r *strategy.ChoiceRecord) Choice {
+	c := &r.Choice
+	one := Choice{
+		At: c.At, Category: c.Category, Context: c.Context, Session: c.Session, Arm: c.Arm,
+		Parameters: make(map[string]string), Stage: r.Stage, Result: r.Result, Confidence: r.Mass,
+		Reports: r.Reports, Choice: c.ID.String(),
+	}
+	for name, value := range c.Parameters() {
+		one.Parameters[name] = value
+	}
+	if r.Result != nil {
+		one.Mean = &r.Mean
+	}
+	return one
+}
+
+// A SegmentName names a segment.
+type SegmentName struct{ Category, Context string }
+
+// SegmentNames returns the names of the segments that have outcomes, in order.
+func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error) {
+	kind := cells.ArmKind(s.Strategy.Config().Name)
+	for scope, err := range s.Store.Scopes(ctx, kind) {
+		if err != nil {
+			return nil, err
+		}
+		if category, context, ok := cells.ParseScope(scope); ok { // another package's scope is none
+			all = append(all, SegmentName{category, context})
+		}
+	}
+	return all, nil
+}
+
+// Items returns an item in each of some segments where it has outcomes.
+func (s *Source) Items(ctx context.Context, item string, in []SegmentName) (all []Item, err error) {
+	for _, at := range in {
+		q := strategy.Query{Item: item, Category: at.Category, Context: at.Context}
+		one, err := s.Item(ctx, q)
+		if errors.Is(err, heed.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// A Status says how a learner is doing.
+type Status struct {
+	Learner     string        `json:"learner"`
+	Enabled     bool          `json:"enabled"`
+	Segments    int           `json:"segments"` // that have outcomes
+	Items       int           `json:"items"`
+	Specialized int           `json:"specialized"`       // items
+	Outcomes    uint64        `json:"outcomes"`          // that count
+	Leading     []Segment     `json:"leading,omitempty"` // the five with the greatest means
+	Choices     *ChoiceCounts `json:"choices,omitempty"` // nil if none are recorded
+}
+
+// ChoiceCounts count the latest recorded choices.
+type ChoiceCounts struct {
+	Latest   int `json:"latest"` // how many were counted
+	Pending  int `json:"pending"`
+	Observed int `json:"observed"`
+	Expired  int `json:"expired"`
+	// Events is how many of these choices and of their results are of the last 24 hours.
+	Events int `json:"events_24h"`
+}
+
+// mostCounted is how many choices a status counts, and mostLeading how many segments it names.
+const mostCounted, mostLeading = 1000, 5
+
+// Status sums up the segments of the learner, and counts its latest choices.
+func (s *Source) Status(ctx context.Context) (Status, error) {
+	cfg := s.Strategy.Config()
+	sum := Status{Learner: cfg.Name, Enabled: !cfg.Disabled}
+	all, err := s.Segments(ctx, Page{})
+	if err != nil {
+		return sum, err
+	}
+	for _, one := range all.Items {
+		sum.Segments++
+		sum.Items += one.Items
+		sum.Specialized += one.Specialized
+		sum.Outcomes += one.Outcomes
+	}
+	slices.SortStableFunc(all.Items, func(a, b Segment) int {
+		return cmp.Compare(b.Lead().Mean, a.Lead().Mean)
+	})
+	sum.Leading = all.Items[:min(len(all.Items), mostLeading)]
+	if cfg.Unrecorded {
+		return sum, nil
+	}
+	sum.Choices = &ChoiceCounts{}
+	day := s.Now().Add(-24 * time.Hour)
+	for r, err := range s.Strategy.History(ctx, strategy.ChoiceFilter{Limit: mostCounted}) {
+		if err != nil {
+			return sum, err
+		}
+		sum.Choices.count(&r, day, s.Now())
+	}
+	return sum, nil
+}
+
+func (c *ChoiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
+	c.Latest++
+	switch r.Stage {
+	case strategy.Pending:
+		c.Pending++
+	case strategy.Observed:
+		c.Observed++
+	case strategy.Expired:
+		c.Expired++
+	}
+	times := []time.Time{r.Choice.At}
+	if r.Result != nil {
+		times = append(times, r.Result.At)
+	}
+	for _, at := range times {
+		if !at.Before(since) && !at.After(until) {
+			c.Events++
+		}
+	}
+}

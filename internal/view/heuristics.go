@@ -1,0 +1,138 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+)
+
+// A Heuristic is how far a heuristic is trusted.
+type Heuristic struct {
+	ID         string  `json:"id"`
+	Domain     string  `json:"domain"`
+	Condition  string  `json:"condition"`
+	Action     string  `json:"action"`
+	Confidence float64 `json:"confidence"`
+	Low        float64 `json:"low"` // of the interval of 90 %
+	High       float64 `json:"high"`
+	Needed     float64 `json:"needed"` // the confidence from which it answers
+	Fires      uint64  `json:"fires"`
+	Successes  uint64  `json:"successes"`
+	Failures   uint64  `json:"failures"`
+	Pinned     bool    `json:"pinned"`
+	Held       Held    `json:"held"`
+	// Limits say what holds the confidence now: see [learning.Explanation].
+	Limits []learning.Limit `json:"limits"`
+}
+
+// Held are the constraints of all layers that are in force.
+type Held struct {
+	Locked  bool    `json:"locked"` // no signal counts
+	Floor   float64 `json:"floor"`
+	Ceiling float64 `json:"ceiling"`
+	Weight  float64 `json:"feedback_weight"` // multiplies signals
+}
+
+// By says in words what holds a confidence: a pin, a limit or a cap. "" means that nothing does.
+func (h *Heuristic) By() string {
+	fixed := h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0
+	switch {
+	case fixed && h.Held.Locked:
+		return fmt.Sprintf("at %.3f, locked", h.Held.Floor)
+	case fixed:
+		return fmt.Sprintf("at %.3f", h.Held.Floor)
+	case h.Held.Locked:
+		return "locked"
+	case slices.Contains(h.Limits, "floor"), slices.Contains(h.Limits, "ceiling"):
+		return "by its " + string(h.Limits[0])
+	case len(h.Limits) > 0 && h.Limits[0] != "cap":
+		return "by " + string(h.Limits[0])
+	case len(h.Limits) > 0, h.Confidence < h.Low, h.Confidence > h.High:
+		return "by caps"
+	}
+	return ""
+}
+
+// A HeuristicDetail is a heuristic with what made its confidence.
+type HeuristicDetail struct {
+	Heuristic
+	Prior   evidence.Beta          `json:"prior"`
+	Shares  []learning.Share       `json:"-"`
+	Pin     learning.Pin           `json:"-"`
+	History []evidence.Observation `json:"history,omitempty"` // that are kept, the newest first
+	Curve   []Point                `json:"-"`
+}
+
+// usuallyNeeded is the confidence that a heuristic needs in agents without another setting, which
+// the store does not have.
+const usuallyNeeded = 0.7
+
+func (s *Source) needed() float64 {
+	if s.Agent != nil {
+		return s.Agent.Decision().Config().Threshold
+	}
+	return usuallyNeeded
+}
+
+// Heuristics lists the heuristics of a domain by their ids. "" selects every domain.
+func (s *Source) Heuristics(ctx context.Context, domain string, p Page) (
+	l List[Heuristic], err error,
+) {
+	var all []learning.Heuristic
+	for h, err := range s.Learning.Heuristics(ctx) {
+		if err != nil {
+			return l, err
+		}
+		if domain == "" || h.Domain == domain {
+			all = append(all, h)
+		}
+	}
+	texts := func(h learning.Heuristic) []string {
+		return []string{h.ID, h.Domain, h.Condition, h.Action}
+	}
+	key := func(h learning.Heuristic) string { return h.ID }
+	return listed(p, all, key, texts, func(part []learning.Heuristic) (found []Heuristic, _ error) {
+		for _, h := range part {
+			e, err := s.Learning.Explain(ctx, h.ID)
+			switch {
+			case err == nil:
+				found = append(found, s.heuristicOf(&e))
+			case !errors.Is(err, heed.ErrNotFound): // else it was deleted since
+				return nil, err
+			}
+		}
+		return found, nil
+	})
+}
+
+// Heuristic explains a heuristic, or returns [heed.ErrNotFound].
+func (s *Source) Heuristic(ctx context.Context, id string) (HeuristicDetail, error) {
+	e, err := s.Learning.Explain(ctx, id)
+	if err != nil {
+		return HeuristicDetail{}, err
+	}
+	return HeuristicDetail{
+		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, Pin: e.Standing.Pin,
+		History: e.History, Curve: curve(&e, s.Learning.Config(), s.Now()),
+	}, nil
+}
+
+func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
+	of, h := &e.Standing, &e.Standing.Heuristic
+	one := Heuristic{
+		ID: h.ID, Domain: h.Domain, Condition: h.Condition, Action: h.Action, Confidence: of.Confidence,
+		Needed: s.needed(), Fires: of.Fires, Successes: of.Successes, Failures: of.Failures,
+		Pinned: of.Pin != (learning.Pin{}), Limits: arrayOf(e.Limits),
+		Held: Held{
+			Locked: e.Constraints.Lock == learning.Locked, Floor: e.Constraints.Range.Floor,
+			Ceiling: e.Constraints.Range.Ceiling, Weight: e.Constraints.FeedbackWeight,
+		},
+	}
+	one.Low, one.High = interval(e)
+	return one
+}

@@ -1,0 +1,274 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
+)
+
+// A Report is a proposal with the rule that it became, and all that a person needs to know to
+// decide about it. A rule that was imported has no proposal.
+type Report struct {
+	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
+	Rule     *feedback.Rule      `json:"rule,omitempty"`
+	Hash     string              `json:"hash"`              // of the words that are approved
+	Quorum   *Quorum             `json:"quorum,omitempty"`  // of a pending proposal
+	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
+	Now      []Against           `json:"conflicts_now"`     // while it is pending or active
+	Before   []feedback.Proposal `json:"before,omitempty"`  // that it follows, the latest first
+	History  []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
+}
+
+// An Against is a conflict with the words of the other side.
+type Against struct {
+	feedback.Conflict
+	Text string `json:"text,omitempty"` // "" if they are not kept
+}
+
+// Overridable reports whether an approval can override the conflict.
+func (a *Against) Overridable() bool {
+	return a.Kind == "contradiction" && !a.Pending && !a.Correction
+}
+
+// against reads what a conflict is with.
+func (s *Source) against(ctx context.Context, c feedback.Conflict) (a Against, err error) {
+	a.Conflict = c
+	rules := s.Feedback.Rules()
+	switch {
+	case c.Correction:
+		var k feedback.Feedback
+		k, err = s.Feedback.Feedback(ctx, c.ID)
+		a.Text = Said(&k)
+	case c.Pending:
+		var p feedback.Proposal
+		p, err = rules.Proposal(ctx, c.ID)
+		a.Text = p.Text
+	default:
+		var r feedback.Rule
+		r, err = rules.Rule(ctx, c.ID)
+		a.Text = r.Text
+	}
+	if errors.Is(err, heed.ErrNotFound) {
+		err = nil
+	}
+	return a, err
+}
+
+// Said returns the words of a correction.
+func Said(c *feedback.Feedback) string { return strings.TrimSpace(c.Summary + " " + c.Comment) }
+
+// Report reads all about a proposal or a rule, or returns [heed.ErrNotFound].
+func (s *Source) Report(ctx context.Context, id string) (r Report, err error) {
+	rules := s.Feedback.Rules()
+	p, err := rules.Proposal(ctx, id)
+	if err == nil {
+		return s.reportOf(ctx, &p)
+	}
+	if !errors.Is(err, heed.ErrNotFound) {
+		return r, err
+	}
+	imported, err := rules.Rule(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	r = Report{Rule: &imported, Hash: imported.Draft.Hash(), Now: []Against{}}
+	r.History, err = s.history(ctx, id)
+	return r, err
+}
+
+func (s *Source) reportOf(ctx context.Context, p *feedback.Proposal) (r Report, err error) {
+	rules := s.Feedback.Rules()
+	r = Report{Proposal: p, Hash: p.Draft.Hash(), Now: []Against{}}
+	pending := p.Status == feedback.StatePending
+	if pending {
+		q := QuorumOf(p, s.Feedback.Config().Gate)
+		r.Quorum = &q
+	}
+	if r.Sources, err = rules.Sources(ctx, p.ID); err != nil {
+		return r, err
+	}
+	made, err := rules.Rule(ctx, p.ID)
+	if err == nil {
+		r.Rule = &made
+	} else if !errors.Is(err, heed.ErrNotFound) {
+		return r, fmt.Errorf("rule %s: %w", p.ID, err)
+	}
+	if pending || r.Rule != nil && r.Rule.Status == feedback.StateActive {
+		conflicts, err := rules.Conflicts(ctx, p.Draft)
+		if err != nil {
+			return r, err
+		}
+		for _, c := range conflicts {
+			if c.ID == p.ID {
+				continue
+			}
+			one, err := s.against(ctx, c)
+			if err != nil {
+				return r, err
+			}
+			r.Now = append(r.Now, one)
+		}
+	}
+	if r.Before, err = s.before(ctx, p); err != nil {
+		return r, err
+	}
+	r.History, err = s.history(ctx, p.ID)
+	return r, err
+}
+
+const mostBefore = 20
+
+// before returns the proposals that a proposal follows, the latest first.
+func (s *Source) before(ctx context.Context, p *feedback.Proposal) (
+	all []feedback.Proposal, _ error,
+) {
+	for previous := p.Previous; previous != "" && len(all) < mostBefore; {
+		one, err := s.Feedback.Rules().Proposal(ctx, previous)
+		if errors.Is(err, heed.ErrNotFound) {
+			break // the store has dropped it
+		}
+		if err != nil {
+			return nil, fmt.Errorf("proposal %s: %w", previous, err)
+		}
+		all, previous = append(all, one), one.Previous
+	}
+	return all, nil
+}
+
+// history returns who did what to a subject, the first first.
+func (s *Source) history(ctx context.Context, id string) (all []store.AuditEntry, _ error) {
+	for entry, err := range store.AuditEntries(ctx, s.Store, store.AuditQuery{Name: id}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Subject == id {
+			all = append(all, entry)
+		}
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// A Quorum says how far the approvals of a pending proposal have come.
+type Quorum struct {
+	Approvals int      `json:"approvals"` // of its present words
+	Of        int      `json:"of"`
+	Missing   int      `json:"missing"`             // how many more people must approve
+	Outsiders int      `json:"missing_others"`      // who must not be reviewers of its evidence
+	Not       []string `json:"not,omitempty"`       // whose approval counts not or already
+	Reviewers []string `json:"reviewers,omitempty"` // of the evidence, who are no outsiders
+}
+
+// QuorumOf counts the approvals of a proposal as its gate does.
+func QuorumOf(p *feedback.Proposal, g feedback.Gate) Quorum {
+	hash := p.Hash()
+	var people, outsiders []string
+	for _, a := range p.Approvals {
+		if a.Hash == hash && !slices.Contains(people, a.Actor) {
+			if people = append(people, a.Actor); !slices.Contains(p.Authors, a.Actor) {
+				outsiders = append(outsiders, a.Actor)
+			}
+		}
+	}
+	q := Quorum{Approvals: len(people), Of: g.Quorum, Outsiders: max(g.Outsiders-len(outsiders), 0)}
+	q.Missing = max(g.Quorum-len(people), q.Outsiders)
+	q.Not = slices.Concat(people, p.Writers)
+	if q.Outsiders == q.Missing {
+		q.Not = append(q.Not, p.Authors...)
+	} else if q.Outsiders > 0 {
+		q.Reviewers = p.Authors
+	}
+	slices.Sort(q.Not)
+	q.Not = slices.Compact(q.Not)
+	return q
+}
+
+// Words says it in words. show makes a name fit to be shown.
+func (q Quorum) Words(show func(string) string) string {
+	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
+	switch q.Missing {
+	case 0: // what it contradicts now has to be overridden
+		return text
+	case 1:
+		text += "; one more person must approve"
+	default:
+		text += fmt.Sprintf("; %d more people must approve", q.Missing)
+	}
+	if len(q.Not) > 0 {
+		text += ", other than " + either(q.Not, show)
+	}
+	if len(q.Reviewers) > 0 {
+		others := either(q.Reviewers, show)
+		text += fmt.Sprintf(", and at least %d other than %s", q.Outsiders, others)
+	}
+	return text
+}
+
+// either writes names with "or" before the last.
+func either(names []string, show func(string) string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = show(name)
+	}
+	last := len(shown) - 1
+	if last == 0 {
+		return shown[0]
+	}
+	return strings.Join(shown[:last], ", ") + " or " + shown[last]
+}
+
+// A Part is a field of a draft, in words. It is empty if it has its default.
+type Part struct{ Name, Value string }
+
+// Parts are all fields of a draft that people approve, except what it changes: the text and the
+// agents first. show makes a text fit to be shown.
+func Parts(d *feedback.Draft, show func(string) string) []Part {
+	action, kind, place := "", "", ""
+	if d.Action != feedback.CreateRule {
+		action = strings.ToLower(string(d.Action))
+	}
+	if d.Type != feedback.Guideline {
+		kind = strings.ToLower(string(d.Type))
+	}
+	if d.Place != "" {
+		place = show(d.Place)
+	}
+	return []Part{
+		{"text", show(d.Text)}, {"agents", Join(d.Agents, "all", show)}, {"action", action},
+		{"type", kind}, {"place", place}, {"supersedes", Join(d.Supersedes, "", show)},
+		{"check", CheckWords(d.Check, show)},
+	}
+}
+
+// Join joins texts with commas. If there are none, it returns none.
+func Join(all []string, none string, show func(string) string) string {
+	if len(all) == 0 {
+		return none
+	}
+	return show(strings.Join(all, ", "))
+}
+
+// CheckWords says what a check looks for.
+func CheckWords(c feedback.Check, show func(string) string) string {
+	where := "answers"
+	switch c.Tool {
+	case "":
+	case "*":
+		where = "calls of all tools"
+	default:
+		where = "calls of " + show(c.Tool)
+	}
+	switch {
+	case c.Forbid != "":
+		return where + " must not match " + show(c.Forbid)
+	case c.Require != "":
+		return where + " must match " + show(c.Require)
+	}
+	return ""
+}

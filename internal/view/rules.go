@@ -1,0 +1,204 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+// A Rule is a rule or a proposal in a list.
+type Rule struct {
+	ID        string         `json:"id"`
+	Status    string         `json:"status"` // in lower case
+	Type      string         `json:"type"`   // in lower case
+	Text      string         `json:"text"`
+	AllAgents bool           `json:"all_agents"`
+	Agents    []string       `json:"agents"`
+	Pinned    bool           `json:"pinned"`
+	Check     feedback.Check `json:"check"`
+	Approvals int            `json:"approvals"`        // of its present words
+	Quorum    int            `json:"quorum,omitempty"` // that a pending proposal needs
+	Since     time.Time      `json:"since"`
+	Effect    string         `json:"effect"`      // of a rule; see [feedback.Effect]
+	Improved  float64        `json:"improvement"` // of a rule, in [-1, 1]
+	Evidence  string         `json:"evidence,omitempty"`
+	Expires   time.Time      `json:"expires,omitzero"` // of a pending proposal
+	Decider   string         `json:"decided_by,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+}
+
+// A RuleQuery selects rules or proposals.
+type RuleQuery struct {
+	Agent  string // empty: every agent
+	Status string // in any case; empty: every status
+}
+
+func (q *RuleQuery) state() feedback.State { return feedback.State(strings.ToUpper(q.Status)) }
+
+func draftOf(d *feedback.Draft) Rule {
+	return Rule{
+		Type: strings.ToLower(string(d.Type)), Text: d.Text, AllAgents: d.AllAgents,
+		Agents: arrayOf(d.Agents), Check: d.Check,
+	}
+}
+
+func ruleOf(r *feedback.Rule) Rule {
+	one := draftOf(&r.Draft)
+	one.ID, one.Status, one.Since = r.ID, strings.ToLower(string(r.Status)), r.Since
+	one.Pinned, one.Approvals = r.Pinned, len(r.Approvals)
+	one.Effect, one.Improved = r.Effect.Status, r.Effect.Improvement
+	return one
+}
+
+func ruleTexts(r Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
+
+func ruleID(r Rule) string { return r.ID }
+
+func rulesThemselves(part []Rule) ([]Rule, error) { return part, nil }
+
+// Rules lists rules, by number the newest first, and else by their ids. Active ones are listed by
+// number in the order in which prompts have them.
+func (s *Source) Rules(ctx context.Context, q RuleQuery, p Page) (l List[Rule], err error) {
+	found, err := s.Feedback.Rules().List(ctx, feedback.RuleQuery{
+		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive,
+	})
+	if err != nil {
+		return l, err
+	}
+	all, _ := each(ruleOf)(found)
+	return listed(p, all, ruleID, ruleTexts, rulesThemselves)
+}
+
+// A Proposal is a proposal with what the gate lacks to let it pass.
+type Proposal struct {
+	feedback.Proposal
+	Quorum Quorum
+}
+
+func (s *Source) proposalRow(p *feedback.Proposal) Rule {
+	one := draftOf(&p.Draft)
+	one.ID, one.Status, one.Since = p.ID, strings.ToLower(string(p.Status)), p.Created
+	one.Approvals, one.Evidence = len(p.Approvals), p.Summary
+	one.Decider, one.Reason = p.Decider, p.Reason
+	if p.Status == feedback.StatePending {
+		quorum := QuorumOf(p, s.Feedback.Config().Gate)
+		one.Approvals, one.Quorum, one.Expires = quorum.Approvals, quorum.Of, p.Expires
+	}
+	return one
+}
+
+// Proposals lists proposals, by number the newest first, and else by their ids. Approved ones are
+// left out unless they are asked for, because they are rules.
+func (s *Source) Proposals(ctx context.Context, q RuleQuery, p Page) (l List[Rule], err error) {
+	found, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{
+		Agent: q.Agent, Status: q.state(),
+	}, 0)
+	if err != nil {
+		return l, err
+	}
+	if q.Status == "" {
+		found = slices.DeleteFunc(found, func(p feedback.Proposal) bool {
+			return p.Status == feedback.StateApproved
+		})
+	}
+	all, _ := each(s.proposalRow)(found)
+	return listed(p, all, ruleID, ruleTexts, rulesThemselves)
+}
+
+// Pending lists the proposals that wait for people, the newest first, with their whole content.
+func (s *Source) Pending(ctx context.Context, p Page) (l List[Proposal], err error) {
+	found, _, err := s.Feedback.Rules().Proposals(ctx,
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	if err != nil {
+		return l, err
+	}
+	key := func(p feedback.Proposal) string { return p.ID }
+	texts := func(p feedback.Proposal) []string { return append([]string{p.Text, p.ID}, p.Agents...) }
+	return listed(p, found, key, texts, each(func(p *feedback.Proposal) Proposal {
+		return Proposal{*p, QuorumOf(p, s.Feedback.Config().Gate)}
+	}))
+}
+
+// A Disputed is a correction that may contradict another one, so that a person decides.
+type Disputed struct {
+	feedback.Feedback
+	Other Rival
+}
+
+// A Rival is the correction that heed says another one may contradict. Without an ID there is none.
+type Rival struct{ ID, Text, Kind string }
+
+// Rival returns the correction that a correction may contradict.
+func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (Rival, error) {
+	// "(polarity)" or the like is behind the id.
+	id, says := strings.CutPrefix(c.Rationale, "it contradicts ")
+	end := strings.LastIndex(id, " (")
+	if !says || end <= 0 {
+		return Rival{}, nil
+	}
+	other, err := s.Feedback.Feedback(ctx, id[:end])
+	if errors.Is(err, heed.ErrNotFound) {
+		return Rival{}, nil
+	}
+	return Rival{other.ID, other.Summary, strings.TrimSuffix(id[end+2:], ")")}, err
+}
+
+// Disputes returns the latest corrections that may contradict others, and how many there are.
+func (s *Source) Disputes(ctx context.Context, most int) (all []Disputed, total int, err error) {
+	found, total, err := s.Feedback.List(ctx,
+		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
+	for i := range found {
+		other, err := s.Rival(ctx, &found[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, Disputed{found[i], other})
+	}
+	return all, total, err
+}
+
+// mostWaiting is how many corrections of each class are read.
+const mostWaiting = 1000
+
+// Waiting returns the corrections that are in no proposal, the newest first: too few people have
+// said the same, or they are ambiguous and wait to be resolved. At most 1,000 of each class are
+// read.
+func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feedback, err error) {
+	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: agent}, 0)
+	if err != nil {
+		return nil, err
+	}
+	proposed := map[string]bool{}
+	for i := range proposals {
+		proposed[proposals[i].Cluster] = true
+	}
+	for _, class := range []feedback.Classification{
+		feedback.EdgeCase, feedback.GeneralizableLow, feedback.Ambiguous,
+	} {
+		found, _, err := s.Feedback.List(ctx,
+			feedback.Listing{Agent: agent, Class: class, Limit: mostWaiting})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			if c.Cluster == "" || !proposed[c.Cluster] {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b feedback.Feedback) int { return b.At.Compare(a.At) })
+	return all, nil
+}
+
+// Certainty returns how certain the effect of a rule is.
+func Certainty(e *feedback.Effect) float64 {
+	if e.Basis == "corrections" {
+		return e.Corrections.Certainty
+	}
+	return e.Recurrence.Certainty
+}

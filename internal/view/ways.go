@@ -1,0 +1,126 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/patterns"
+)
+
+// A Way is a way of working with what it has earned.
+type Way struct {
+	ID           patterns.PatternID `json:"id"`
+	Anti         bool               `json:"anti"` // it is an anti-pattern
+	Content      string             `json:"content"`
+	Reason       string             `json:"reason"` // of an anti-pattern
+	Tags         []string           `json:"tags,omitempty"`
+	State        patterns.State     `json:"state"`
+	ByHand       bool               `json:"by_hand"` // a person put it into this state
+	Warned       bool               `json:"warned"`  // prompts warn of it
+	Multiplier   float64            `json:"multiplier"`
+	Successes    uint64             `json:"successes"` // which do not fade
+	Failures     uint64             `json:"failures"`
+	Rate         float64            `json:"rate"` // of successes to expect
+	Low          float64            `json:"low"`  // of its interval of 90 %
+	High         float64            `json:"high"`
+	HarmfulShare float64            `json:"harmful_share"`
+	Heard        time.Time          `json:"last_feedback,omitzero"`
+	Archived     bool               `json:"archived"`
+}
+
+// A WayDetail is a way of working with its conditions and its history.
+type WayDetail struct {
+	Way
+	Gates       []string              `json:"gates,omitempty"`
+	Transitions []patterns.Transition `json:"transitions,omitempty"` // the newest first
+	Twin        patterns.PatternID    `json:"twin,omitempty"`
+	Examples    []string              `json:"examples,omitempty"`
+	Standing    patterns.Standing     `json:"-"`
+}
+
+// A WayQuery selects ways of working.
+type WayQuery struct {
+	State patterns.State
+	Tag   string
+	// Warned selects those that prompts warn of, and Followed the others.
+	Warned, Followed bool
+}
+
+func (q *WayQuery) selects(w *Way) bool {
+	return !q.Warned && !q.Followed || w.Warned == q.Warned
+}
+
+// Ways lists ways of working, by number those with the most outcomes first, and else by their ids.
+func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err error) {
+	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{State: q.State, Tag: q.Tag})
+	if err != nil {
+		return l, err
+	}
+	var all []Way
+	for i := range found {
+		if w := wayOf(&found[i]); q.selects(&w) {
+			all = append(all, w)
+		}
+	}
+	if p.Number > 0 {
+		slices.SortStableFunc(all, func(a, b Way) int {
+			return cmp.Compare(b.Successes+b.Failures, a.Successes+a.Failures)
+		})
+	}
+	texts := func(w Way) []string { return append([]string{string(w.ID), w.Content}, w.Tags...) }
+	key := func(w Way) string { return string(w.ID) }
+	return listed(p, all, key, texts, func(part []Way) ([]Way, error) { return part, nil })
+}
+
+// mostTransitions is how many transitions of a way are shown.
+const mostTransitions = 100
+
+// Way reads a way of working, or returns [heed.ErrNotFound].
+func (s *Source) Way(ctx context.Context, id string) (d WayDetail, err error) {
+	found, err := s.Patterns.Standing(ctx, patterns.PatternID(id))
+	if err != nil {
+		return d, err
+	}
+	d = WayDetail{
+		Way: wayOf(&found), Twin: found.Pattern.Twin, Examples: found.Pattern.Examples, Standing: found,
+	}
+	for _, condition := range found.Conditions {
+		d.Gates = append(d.Gates, condition.String())
+	}
+	q := patterns.HistoryQuery{About: id, Limit: mostTransitions}
+	for change, err := range s.Patterns.Transitions(ctx, q) {
+		if err != nil {
+			return d, err
+		}
+		d.Transitions = append(d.Transitions, change)
+	}
+	return d, nil
+}
+
+func wayOf(s *patterns.Standing) Way {
+	p := &s.Pattern
+	w := Way{
+		ID: p.ID, Anti: p.Anti, Content: p.Content, Reason: p.Reason, Tags: p.Tags, State: s.State,
+		ByHand: p.Override != "", Multiplier: s.Multiplier, Successes: s.Counts.Successes,
+		Failures: s.Counts.Failures, Rate: s.Rate, HarmfulShare: s.HarmfulShare,
+		Heard: s.LastFeedback, Archived: !p.ArchivedAt.IsZero(),
+	}
+	w.Warned = (p.Anti || s.State == patterns.Deprecated) && !w.Archived
+	w.Low, w.High = evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
+	return w
+}
+
+// CountWays returns how many ways of working there are that prompts do not warn of, and how many
+// that they warn of.
+func (s *Source) CountWays(ctx context.Context) (followed, warned int, err error) {
+	all, err := s.Ways(ctx, WayQuery{}, Page{})
+	for i := range all.Items {
+		if all.Items[i].Warned {
+			warned++
+		}
+	}
+	return len(all.Items) - warned, warned, err
+}
