@@ -113,7 +113,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			if !s.disputes(d.Text, m) {
 				return
 			}
-			text := s.readings.read(m.said()).plain
+			text := s.read(m.said()).plain
 			if at, known := texts[text]; known {
 				found[at].Explanation = fmt.Sprintf("several reviews say the opposite (%s)",
 					m.Opposed)

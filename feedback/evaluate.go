@@ -284,11 +284,7 @@ func withReleased(promoted []Feedback, matches []Match) []Feedback {
 
 // sameTopic reports whether two opposed texts speak of the same, by their score or by the words that do not oppose each other.
 func (s *Service) sameTopic(a, b string, score float64) bool {
-	return s.sameSubject(s.readings.read(a), s.readings.read(b), score)
-}
-
-func (s *Service) sameSubject(a, b *reading, score float64) bool {
-	return score >= s.cfg.Threshold || text.Jaccard(a.topic, b.topic) >= 0.4
+	return score >= s.cfg.Threshold || text.Jaccard(s.read(a).topic, s.read(b).topic) >= 0.4
 }
 
 // judge finds the cluster of a correction and has it classified.

@@ -95,18 +95,3 @@ const WarnWords = warnWords
 
 // SameText reports whether two texts count as one.
 func SameText(a, b string) bool { return plain(a) == plain(b) }
-
-// Likeness compares each text with those after it as Rules.Consolidate does.
-func Likeness(ctx context.Context, s *Service, texts []string) (rows [][]float64, err error) {
-	compare, err := s.likeness(ctx, texts, s.readings.all(texts))
-	for i := 0; i < len(texts) && err == nil; i++ {
-		var others []int
-		for o := i + 1; o < len(texts); o++ {
-			others = append(others, o)
-		}
-		var row []float64
-		row, err = compare(i, others)
-		rows = append(rows, row)
-	}
-	return rows, err
-}

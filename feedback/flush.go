@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -294,102 +292,32 @@ func byKind(rules []Rule) (groups [][]Rule) {
 	return groups
 }
 
-// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and as each other.
+// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and as
+// each other.
 func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule, err error) {
-	texts := make([]string, len(rules))
-	for i := range rules {
-		texts[i] = rules[i].Text
-	}
-	readings := s.readings.all(texts)
-	likeness, err := s.likeness(ctx, texts, readings)
-	if err != nil {
-		return nil, err
-	}
-	left := make([]int, len(rules))
-	for i := range left {
-		left[i] = i
-	}
-	for len(left) > 1 {
-		first, rest := left[0], left[1:]
-		scores, err := likeness(first, rest)
+	for len(rules) > 1 {
+		texts := make([]string, len(rules)-1)
+		for i, rule := range rules[1:] {
+			texts[i] = rule.Text
+		}
+		scores, err := s.scores(ctx, rules[0].Text, texts)
 		if err != nil {
 			return nil, err
 		}
-		group := []int{first}
-		others := rest[:0]
-		for i, o := range rest {
-			opposes := func(member int) bool { return readings[member].words.Opposes(readings[o].words) != "" }
+		group, others := rules[:1:1], rules[1:1]
+		for i, rule := range rules[1:] {
+			opposes := func(member Rule) bool { return s.opposed(member.Text, rule.Text) != "" }
 			if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
-				group = append(group, o)
+				group = append(group, rule)
 			} else {
-				others = append(others, o)
+				others = append(others, rule)
 			}
 		}
-		left = others
-		if len(group) > 1 {
-			found := make([]Rule, len(group))
-			for i, at := range group {
-				found[i] = rules[at]
-			}
-			groups = append(groups, found)
+		if rules = others; len(group) > 1 {
+			groups = append(groups, group)
 		}
 	}
 	return groups, nil
-}
-
-// likeness returns a function that compares one of the texts with others, by their places. It reads and embeds each text once.
-func (s *Service) likeness(ctx context.Context, texts []string, readings []*reading) (func(one int, others []int) ([]float64, error), error) {
-	if wording(s.cfg.Similarity) {
-		posts := make(map[uint64][]int)
-		for i, r := range readings {
-			for _, gram := range r.grams {
-				posts[gram] = append(posts[gram], i)
-			}
-		}
-		return func(one int, others []int) ([]float64, error) {
-			return s.sharing(one, others, readings, posts), ctx.Err()
-		}, nil
-	}
-	if e, ok := s.similarity.(heed.Embedder); ok {
-		var vectors [][]float32
-		err := host.Call("the similarity", func() (err error) {
-			vectors, err = e(ctx, texts)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("similarity: %w", err)
-		}
-		lengths := text.Lengths(vectors)
-		return func(one int, others []int) ([]float64, error) {
-			scores := make([]float64, len(others))
-			for i, o := range others {
-				scores[i] = max(text.CosineOf(vectors[one], vectors[o], lengths[one], lengths[o]), 0)
-			}
-			return scores, ctx.Err()
-		}, nil
-	}
-	return func(one int, others []int) ([]float64, error) {
-		written := make([]string, len(others))
-		for i, at := range others {
-			written[i] = texts[at]
-		}
-		return s.scores(ctx, texts[one], written)
-	}, nil
-}
-
-// sharing is what compareWords would say. It goes by the trigrams of one text, and by where else each of them is.
-func (s *Service) sharing(one int, others []int, readings []*reading, posts map[uint64][]int) []float64 {
-	mine, shared := readings[one], make([]int, len(readings))
-	for _, gram := range mine.grams {
-		for _, i := range posts[gram] {
-			shared[i]++
-		}
-	}
-	scores := make([]float64, len(others))
-	for i, o := range others {
-		scores[i] = s.worded(text.JaccardOf(shared[o], len(mine.grams)+len(readings[o].grams)), mine, readings[o])
-	}
-	return scores
 }
 
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.

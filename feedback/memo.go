@@ -2,31 +2,37 @@ package feedback
 
 import "sync"
 
-// A memo remembers the latest values by id. The zero value is ready to use; it is safe for
+// A memo remembers at least the latest values by name, and at most twice as many. It is safe for
 // concurrent use.
 type memo[V any] struct {
+	latest     int
 	mu         sync.Mutex
 	young, old map[string]V
 }
 
-func (m *memo[V]) get(id string) (value V, known bool) {
+func newMemo[V any](latest int) *memo[V] { return &memo[V]{latest: latest, young: map[string]V{}} }
+
+func (m *memo[V]) get(name string) (value V, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if value, known = m.young[id]; !known {
-		value, known = m.old[id]
+	if value, known = m.young[name]; known {
+		return value, true
+	}
+	if value, known = m.old[name]; known {
+		m.add(name, value)
 	}
 	return value, known
 }
 
-func (m *memo[V]) put(id string, value V) {
-	const most = 1000 // of each age
+func (m *memo[V]) put(name string, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.young) >= most {
-		m.young, m.old = nil, m.young
+	m.add(name, value)
+}
+
+func (m *memo[V]) add(name string, value V) {
+	if len(m.young) >= m.latest {
+		m.young, m.old = map[string]V{}, m.young
 	}
-	if m.young == nil {
-		m.young = make(map[string]V)
-	}
-	m.young[id] = value
+	m.young[name] = value
 }

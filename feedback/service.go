@@ -28,10 +28,10 @@ type Service struct {
 	evaluating lock.Lock       // one evaluation at a time, so that they don't lose races against each other
 	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
-	readings   readings
-	counting   bool         // the evaluator is Counting, which looks at no candidates
-	agents     memo[string] // by feedback, which never changes its agent
-	drafts     memo[Draft]  // by proposal, which never changes its draft
+	counting   bool            // the evaluator is Counting, which looks at no candidates
+	readings   *memo[*reading] // by text
+	agents     *memo[string]   // by feedback, which never changes its agent
+	drafts     *memo[Draft]    // by proposal, which never changes its draft
 	watch      *watch.Watch
 	failures   failures // of parts of Sweep
 }
@@ -55,7 +55,10 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 
 // open makes a service of a configuration after agree has reconciled it with the settings in the store.
 func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
-	s := &Service{cfg: cfg, evaluating: lock.New(), governing: lock.New(), counting: cfg.Evaluator == nil}
+	s := &Service{
+		cfg: cfg, evaluating: lock.New(), governing: lock.New(), counting: cfg.Evaluator == nil,
+		readings: newMemo[*reading](5000), agents: newMemo[string](1000), drafts: newMemo[Draft](1000),
+	}
 	own := s.cfg.complete()
 	if err := s.cfg.validate(); err != nil {
 		return nil, err
@@ -331,58 +334,47 @@ func (s *Service) matches(tx *store.Tx, f *Feedback) ([]Match, error) {
 	return s.compare(tx.Context(), f.said(), known, false)
 }
 
-// compare scores the records that have a text, the most alike first. Of equally alike ones those with the same text come first, and
-// then the newest. A text that is too long to compare is only alike to the same text.
+// compare scores the records that have a text, the most alike first. Of equally alike ones those
+// with the same text come first, and then the newest. A text that is too long to compare is only
+// alike to the same text.
 //
 // Match.Opposed is set where the texts speak of the same, and of every match if all is set.
-func (s *Service) compare(ctx context.Context, one string, records []Feedback, all bool) ([]Match, error) {
+func (s *Service) compare(
+	ctx context.Context, one string, records []Feedback, all bool,
+) (matches []Match, err error) {
 	if !text.Comparable(one) {
 		return nil, nil
 	}
-	mine := s.readings.read(one)
-	var long []Match
 	var near []nearness
 	var texts []string
 	for i := range records {
 		switch other := records[i].said(); {
 		case tooLong(one, other):
 			if s.sameText(one, other) {
-				long = append(long, Match{Feedback: records[i], Score: 1})
+				matches = append(matches, Match{Feedback: records[i], Score: 1})
 			}
 		case text.Comparable(other):
-			near = append(near, nearness{at: i, theirs: s.readings.read(other)})
-			texts = append(texts, other)
+			near, texts = append(near, nearness{at: i, text: other}), append(texts, other)
 		}
 	}
 	if len(texts) == 0 {
-		return long, nil
+		return matches, nil
 	}
-	var scores []float64
-	var err error
-	if wording(s.cfg.Similarity) {
-		theirs := make([]*reading, len(near))
-		for i := range near {
-			theirs[i] = near[i].theirs
-		}
-		scores, err = s.compareWords(ctx, mine, theirs)
-	} else {
-		scores, err = s.scores(ctx, one, texts)
-	}
+	scores, err := s.scores(ctx, one, texts)
 	if err != nil {
 		return nil, err
 	}
 	for i := range near {
-		near[i].score = scores[i]
-		near[i].same = scores[i] == 1 && near[i].theirs.plain == mine.plain
+		near[i].score, near[i].same = scores[i], scores[i] == 1 && s.sameText(one, texts[i])
 	}
 	slices.SortStableFunc(near, func(a, b nearness) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), compareBool(b.same, a.same))
 	})
-	matches := make([]Match, len(near))
+	matches = make([]Match, len(near))
 	for i, n := range near {
 		matches[i] = Match{Feedback: records[n.at], Score: n.score}
-		if all || s.sameSubject(mine, n.theirs, n.score) {
-			matches[i].Opposed = string(mine.words.Opposes(n.theirs.words))
+		if all || s.sameTopic(one, n.text, n.score) {
+			matches[i].Opposed = string(s.opposed(one, n.text))
 		}
 	}
 	return matches, nil
@@ -390,10 +382,10 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback, a
 
 // nearness says how alike a record's text is.
 type nearness struct {
-	at     int // of the record
-	theirs *reading
-	score  float64
-	same   bool // it is the same text
+	at    int // of the record
+	text  string
+	score float64
+	same  bool // it is the same text
 }
 
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is

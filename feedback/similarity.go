@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
@@ -22,7 +21,7 @@ func wording(s heed.Similarity) bool {
 // sameText reports whether two texts are the same but for case, spaces, quotation marks and what ends a sentence. Commas, question
 // marks, brackets and dashes can change what a text says, and count.
 func (s *Service) sameText(a, b string) bool {
-	return a == b || s.readings.read(a).plain == s.readings.read(b).plain
+	return a == b || s.read(a).plain == s.read(b).plain
 }
 
 func plain(text string) string {
@@ -40,8 +39,17 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 	if len(others) == 0 {
 		return nil, nil
 	}
-	if wording(s.cfg.Similarity) {
-		return s.compareWords(ctx, s.readings.read(one), s.readings.all(others))
+	if wording(s.cfg.Similarity) { // as heed.Trigrams does, with each text read once
+		mine := s.read(one)
+		for _, other := range others {
+			theirs := s.read(other)
+			score := text.Jaccard(mine.grams, theirs.grams)
+			if score >= s.cfg.Threshold && oppose.Exchanged(mine.words, theirs.words) {
+				score = 0.9 * s.cfg.Threshold
+			}
+			scores = append(scores, score)
+		}
+		return scores, ctx.Err()
 	}
 	err = host.Call("the similarity", func() error {
 		scores, err = s.similarity.Similar(ctx, one, others)
@@ -61,29 +69,9 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 	return scores, nil
 }
 
-// compareWords is what [heed.Trigrams] would say, with each text read once.
-func (s *Service) compareWords(ctx context.Context, mine *reading, others []*reading) ([]float64, error) {
-	scores := make([]float64, len(others))
-	for i, theirs := range others {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		scores[i] = s.worded(text.Jaccard(mine.grams, theirs.grams), mine, theirs)
-	}
-	return scores, nil
-}
-
-// worded returns the score of two texts by their words, as [Service.scores] says.
-func (s *Service) worded(score float64, a, b *reading) float64 {
-	if score >= s.cfg.Threshold && oppose.Exchanged(a.words, b.words) {
-		return 0.9 * s.cfg.Threshold
-	}
-	return score
-}
-
 // opposed returns how two texts contradict each other, or "".
 func (s *Service) opposed(a, b string) oppose.Way {
-	return s.readings.read(a).words.Opposes(s.readings.read(b).words)
+	return s.read(a).words.Opposes(s.read(b).words)
 }
 
 // differ reports whether two texts must not be treated as one, however alike they are.
@@ -110,44 +98,17 @@ type reading struct {
 	topic []uint64 // of what it is about
 }
 
-// readings remembers how the latest texts read. The zero value is ready to use; it is safe for concurrent use.
-type readings struct {
-	mu         sync.Mutex
-	young, old map[string]*reading
-}
-
-// all reads several texts.
-func (r *readings) all(written []string) []*reading {
-	all := make([]*reading, len(written))
-	for i, text := range written {
-		all[i] = r.read(text)
-	}
-	return all
-}
-
-func (r *readings) read(written string) *reading {
-	const most = 5000 // of each age
-	r.mu.Lock()
-	known := r.young[written]
-	if known == nil {
-		known = r.old[written]
-	}
-	r.mu.Unlock()
-	if known == nil {
+// read reads a text, unless it is among the latest that were read.
+func (s *Service) read(written string) *reading {
+	known, ok := s.readings.get(written)
+	if !ok {
 		known = &reading{plain: plain(written)}
 		if len(written) <= maxCompared {
-			known.words, known.grams, known.topic = oppose.Read(written), text.Trigrams(written), text.Trigrams(oppose.Topic(written))
+			known.words, known.grams = oppose.Read(written), text.Trigrams(written)
+			known.topic = text.Trigrams(oppose.Topic(written))
 		}
+		s.readings.put(written, known)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.young) >= most {
-		r.young, r.old = nil, r.young
-	}
-	if r.young == nil {
-		r.young = make(map[string]*reading)
-	}
-	r.young[written] = known
 	return known
 }
 

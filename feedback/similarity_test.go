@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -104,42 +104,28 @@ func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 	}
 }
 
-// Consolidate reads and embeds each text once, and finds the same scores as Evaluate.
-func TestConsolidateComparesLikeEvaluate(t *testing.T) {
-	var texts []string
-	for i := range 12 {
-		texts = append(texts, sentence(i), sentence(i)+" please")
-	}
-	letters := heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
-		vectors := make([][]float32, len(texts))
-		for i, text := range texts {
-			vectors[i] = make([]float32, 128)
-			for _, letter := range []byte(text) {
-				vectors[i][letter]++
+// Consolidate asks an embedder once for each text.
+func TestConsolidateEmbedsEachTextOnce(t *testing.T) {
+	embedded := map[string]int{}
+	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(
+		func(ctx context.Context, texts []string) ([][]float32, error) {
+			for _, text := range texts {
+				embedded[text]++
 			}
-		}
-		return vectors, nil
-	})
-	for _, similarity := range []heed.Similarity{nil, letters, halves{}} {
-		w := newWorld(t, feedback.Config{Similarity: similarity})
-		rows, err := feedback.Likeness(ctx, w.Service, texts)
-		require.NoError(t, err)
-		for i := range texts {
-			scores, err := feedback.Scores(ctx, w.Service, texts[i], texts[i+1:])
-			require.NoError(t, err)
-			assert.InDeltaSlice(t, scores, rows[i], 1e-9)
-		}
+			return meaning(ctx, texts)
+		})})
+	for i := range 12 {
+		w.put(feedback.Rule{
+			ID: fmt.Sprint("r", i), Draft: rule(sentence(i)), Status: feedback.StateActive,
+			Activated: start,
+		})
 	}
-	failing := heed.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, errors.New("down") })
-	_, err := feedback.Likeness(ctx, newWorld(t, feedback.Config{Similarity: failing}).Service, texts)
-	assert.ErrorContains(t, err, "down")
-}
-
-// halves finds any two texts half alike.
-type halves struct{}
-
-func (halves) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
-	return slices.Repeat([]float64{0.5}, len(others)), nil
+	_, err := w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	assert.Len(t, embedded, 12)
+	for text, times := range embedded {
+		assert.Equal(t, 1, times, text)
+	}
 }
 
 // TestALongTextIsNotCompared, so that nobody holds up the evaluation with long comments. It stands with the same text alone.

@@ -43,32 +43,7 @@ func Cosine(a, b []float32) float64 {
 		x, y := float64(a[i]), float64(b[i])
 		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 	}
-	return clamped(dot / math.Sqrt(aa) / math.Sqrt(bb))
-}
-
-// Lengths returns the lengths of vectors, for [CosineOf].
-func Lengths(vectors [][]float32) []float64 {
-	lengths := make([]float64, len(vectors))
-	for i, v := range vectors {
-		var sum float64
-		for _, x := range v {
-			sum += float64(x) * float64(x)
-		}
-		lengths[i] = math.Sqrt(sum)
-	}
-	return lengths
-}
-
-// CosineOf is [Cosine] of two vectors of these lengths. They have as many elements.
-func CosineOf(a, b []float32, lengthA, lengthB float64) float64 {
-	var dot float64
-	for i, x := range a {
-		dot += float64(x) * float64(b[i])
-	}
-	return clamped(dot / lengthA / lengthB)
-}
-
-func clamped(cosine float64) float64 {
+	cosine := dot / math.Sqrt(aa) / math.Sqrt(bb)
 	if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
 		return 0
 	}

@@ -81,11 +81,6 @@ func Jaccard[T cmp.Ordered](a, b []T) float64 {
 			i, j = i+1, j+1
 		}
 	}
-	return JaccardOf(common, all)
-}
-
-// JaccardOf is [Jaccard] of two sets that have this number of elements in common, and all together.
-func JaccardOf(common, all int) float64 {
 	if common == 0 {
 		return 0
 	}
