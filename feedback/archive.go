@@ -26,36 +26,29 @@ type Archive struct {
 }
 
 // Export returns everything that is stored, without erased feedback.
-func (s *Service) Export(ctx context.Context) (Archive, error) {
-	var a Archive
-	for r, err := range s.records(ctx, Listing{}) {
-		if err != nil {
-			return Archive{}, wrap("export", err)
-		}
-		r.Revision = 0
-		a.Feedback = append(a.Feedback, r)
-	}
-	var err error
-	if a.Proposals, err = s.proposals(s.reading(ctx), ProposalQuery{}); err != nil {
+func (s *Service) Export(ctx context.Context) (a Archive, err error) {
+	tx := s.reading(ctx)
+	if a.Feedback, err = exported(tx, &feedbackKind); err != nil {
 		return Archive{}, wrap("export", err)
 	}
-	if a.Rules, err = s.Rules().List(ctx, RuleQuery{}); err != nil {
+	a.Feedback = slices.DeleteFunc(a.Feedback, func(f Feedback) bool { return !f.Erased.IsZero() })
+	if a.Proposals, err = exported(tx, &proposalKind); err != nil {
 		return Archive{}, wrap("export", err)
 	}
-	for i := range a.Proposals {
-		a.Proposals[i].Revision = 0
+	if a.Rules, err = exported(tx, &ruleKind); err != nil {
+		return Archive{}, wrap("export", err)
 	}
-	for i := range a.Rules {
-		a.Rules[i].Revision = 0
-	}
-	a.sort()
 	return a, nil
 }
 
-func (a *Archive) sort() {
-	slices.SortFunc(a.Feedback, func(x, y Feedback) int { return cmp.Compare(x.ID, y.ID) })
-	slices.SortFunc(a.Proposals, func(x, y Proposal) int { return cmp.Compare(x.ID, y.ID) })
-	slices.SortFunc(a.Rules, func(x, y Rule) int { return cmp.Compare(x.ID, y.ID) })
+// exported returns all values of a kind without their revisions, sorted by id.
+func exported[T kept[T]](tx *store.Tx, kind *shelf[T]) ([]T, error) {
+	values, err := kind.union(tx, [][]string{nil}, func(*T) bool { return true })
+	slices.SortFunc(values, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
+	for i, value := range values {
+		values[i] = value.at(0)
+	}
+	return values, err
 }
 
 // Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json, a copy of edge cases in
@@ -200,6 +193,9 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 	}
 	return p, err
 }
+
+// errKnown says that there was nothing to import.
+var errKnown = errors.New("known")
 
 // checkNew reports a proposal whose id a kind has already: as errKnown if it has these words, and
 // else as a [heed.ErrConflict].

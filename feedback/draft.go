@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -80,32 +79,11 @@ const (
 	Guideline       RuleType = "GUIDELINE"        // everything else
 )
 
-// Hash returns the SHA-256 of every field, in hex. It changes with any change of the draft.
+// Hash returns the SHA-256, in hex, of the draft's JSON, with defaults and sorted lists. It changes
+// with any change of the draft.
 func (d Draft) Hash() string {
-	n := d.normal()
 	h := sha256.New()
-	put := func(parts ...string) {
-		var size [8]byte
-		binary.LittleEndian.PutUint64(size[:], uint64(len(parts)))
-		h.Write(size[:])
-		for _, part := range parts {
-			binary.LittleEndian.PutUint64(size[:], uint64(len(part)))
-			h.Write(size[:])
-			h.Write([]byte(part))
-		}
-	}
-	put(string(n.Action), string(n.Type), n.Text, fmt.Sprint(n.AllAgents), n.Place)
-	put(n.Agents...)
-	put(n.Supersedes...)
-	if n.Check != (Check{}) {
-		put("check", n.Check.Tool, n.Check.Forbid, n.Check.Require)
-	}
-	if n.Change != "" {
-		put(string(n.Change), n.Of)
-	}
-	if n.Withdrawn != 0 {
-		put("withdrawn", strconv.Itoa(n.Withdrawn))
-	}
+	_ = json.NewEncoder(h).Encode(d.normal()) // texts and numbers, which can be encoded
 	return hex.EncodeToString(h.Sum(nil))
 }
 

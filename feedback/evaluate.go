@@ -533,19 +533,20 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	return r, nil
 }
 
-func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promoted []Feedback,
-	err error) {
+func (s *Service) resolve(
+	tx *store.Tx, r *Feedback, as Classification,
+) (promoted []Feedback, err error) {
 	r.Class, r.Action = as, CreateRule
-	comparable := text.Comparable(r.said())
-	switch {
-	case as == Archived && !comparable:
+	switch as {
+	case Archived:
 		r.Action = ""
-		return nil, nil
-	case !comparable:
+	case EdgeCase:
+		r.Action = DocumentOnly
+	}
+	if !text.Comparable(r.said()) {
 		if as.generalizable() {
 			return nil, invalid("as", "must not be generalizable, as there is no text")
 		}
-		r.Action = DocumentOnly
 		return nil, nil
 	}
 	matches, err := s.matches(tx, r)
@@ -555,23 +556,18 @@ func (s *Service) resolve(tx *store.Tx, r *Feedback, as Classification) (promote
 	if len(r.Contradicts) > 0 {
 		s.release(r, matches)
 	}
-	if as == Archived {
-		r.Action = ""
-		return withReleased(nil, matches), nil
+	if as != Archived {
+		members, err := s.join(tx, r, matches, Classification.correction, false)
+		if err != nil {
+			return nil, err
+		}
+		all := with(members, r)
+		support := supportOf(all)
+		r.Confidence = min(support.Confidence(), s.ceiling(all))
+		if as.generalizable() && s.cfg.enough(support) {
+			r.Class = GeneralizableHigh
+		}
+		promoted = promote(r, members) // none by an edge case
 	}
-	members, err := s.join(tx, r, matches, Classification.correction, false)
-	if err != nil {
-		return nil, err
-	}
-	all := with(members, r)
-	support := supportOf(all)
-	r.Confidence = min(support.Confidence(), s.ceiling(all))
-	if as == EdgeCase {
-		r.Action = DocumentOnly
-		return withReleased(nil, matches), nil
-	}
-	if s.cfg.enough(support) {
-		r.Class = GeneralizableHigh
-	}
-	return withReleased(promote(r, members), matches), nil
+	return withReleased(promoted, matches), nil
 }

@@ -517,5 +517,5 @@ func TestEvaluateOfNothing(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	_, err := w.Evaluate(ctx, "unknown")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	assert.EqualError(t, err, "feedback: evaluate: feedback: not found")
+	assert.EqualError(t, err, "feedback: evaluate: feedback.record: not found")
 }

@@ -59,7 +59,7 @@ func SameTopic(s *Service, a, b string, score float64) bool { return s.sameTopic
 
 // Measure returns the effect of a rule at a moment.
 func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, error) {
-	rule, err := ruleKind.get(ctx, s.cfg.Store, id)
+	rule, err := ruleKind.in(s.reading(ctx), id)
 	if err != nil {
 		return Effect{}, err
 	}

@@ -136,6 +136,7 @@ func (f Feedback) at(revision uint64) Feedback {
 	f.Apart, f.Contradicts = slices.Clone(f.Apart), slices.Clone(f.Contradicts)
 	return f
 }
+func (f Feedback) id() string       { return f.ID }
 func (f Feedback) revision() uint64 { return f.Revision }
 
 // same reports whether another one is the stored decision with the same content. Both are normalized. Where the reviewer was

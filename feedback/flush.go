@@ -59,46 +59,39 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil || !ready {
 		return nil, err
 	}
-	var n news
+	var d *Draft // nil if the pending proposal gets more evidence
+	var disputed []Conflict
 	if !s.waits(last) { // not in the step, because a model may be slow
-		d, err := s.draft(ctx, members)
+		drafted, err := s.draft(ctx, members)
 		if err != nil {
 			return nil, err
 		}
-		d.Withdrawn, n.draft = 0, &d
-		if n.disputed, err = s.disputed(tx, &d); err != nil {
+		drafted.Withdrawn, d = 0, &drafted
+		if disputed, err = s.disputed(tx, d); err != nil {
 			return nil, err
 		}
 	}
 	revision, err := s.step(ctx, s.governing, func(c *change) (err error) {
-		opened, err = s.proposeMembers(c, cluster, members, n)
+		opened, err = s.proposeMembers(c, cluster, members, d, disputed)
 		return err
 	})
-	switch {
-	case errors.Is(err, errDecided):
-		return s.proposeCluster(ctx, agent, cluster)
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case opened != nil:
+	}
+	if opened != nil {
 		opened.Revision = revision
 	}
 	return opened, nil
 }
 
-// news is the draft of a cluster, if it has no pending proposal, and the feedback that contradicts
-// the draft.
-type news struct {
-	draft    *Draft
-	disputed []Conflict
-}
-
-// proposeMembers opens the proposal of a cluster with these members, or gives it new evidence.
+// proposeMembers opens the proposal of a cluster with these members, or gives it new evidence. If
+// the pending proposal was decided, the next [Service.Flush] looks at the cluster again.
 func (s *Service) proposeMembers(
-	c *change, cluster string, members []Feedback, n news,
-) (opened *Proposal, err error) {
+	c *change, cluster string, members []Feedback, d *Draft, disputed []Conflict,
+) (*Proposal, error) {
 	c.Want(clusterWants(cluster))
-	if n.draft != nil {
-		c.Want(n.draft.wants(), store.Wants{Queries: waitingQueries()})
+	if d != nil {
+		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
 	}
 	last, ready, err := s.readyFor(c.Tx, cluster, members)
 	switch {
@@ -106,43 +99,32 @@ func (s *Service) proposeMembers(
 		return nil, err
 	case s.waits(last):
 		return s.extend(c, last, members)
-	case n.draft == nil:
-		return nil, errDecided
+	case d == nil:
+		return nil, nil
 	}
-	opened = s.fromCluster(c, cluster, n.draft, last, members)
-	if err := s.opened(c, opened, n.disputed...); err != nil {
+	p := &Proposal{ID: c.ID(s.cfg.NewID), Draft: d.clone(), Cluster: cluster}
+	if last != nil {
+		p.Previous = last.ID
+	}
+	if members[0].Class != Positive { // which is sure of its class, and not of how many agree
+		for _, m := range members {
+			p.Confidence = max(p.Confidence, m.Confidence)
+		}
+	}
+	s.fill(p, members, c.now)
+	if err := s.opened(c, p, disputed...); err != nil {
 		return nil, err
 	}
 	if last != nil && last.Status == StatePending { // it has expired
 		last.expired(c)
 	}
-	c.tell("propose", opened.ID, "cluster "+cluster, nil)
-	return opened, nil
+	c.tell("propose", p.ID, "cluster "+cluster, nil)
+	return p, nil
 }
-
-// errDecided reports that the pending proposal of a cluster was decided before it got new evidence.
-var errDecided = errors.New("the proposal is no longer pending")
 
 // waits reports whether a proposal still waits to be decided.
 func (s *Service) waits(p *Proposal) bool {
 	return p != nil && p.Status == StatePending && s.now().Before(p.Expires)
-}
-
-// fromCluster returns the proposal of a cluster.
-func (s *Service) fromCluster(c *change, cluster string, d *Draft, last *Proposal,
-	members []Feedback) *Proposal {
-	p := &Proposal{ID: c.ID(s.cfg.NewID), Draft: d.clone(), Cluster: cluster}
-	if last != nil {
-		p.Previous = last.ID
-	}
-	for _, m := range members {
-		p.Confidence = max(p.Confidence, m.Confidence)
-	}
-	if members[0].Class == Positive {
-		p.Confidence = 0 // a Positive is sure of its class, which does not say how many agree
-	}
-	s.fill(p, members, c.now)
-	return p
 }
 
 // clusterWants names what tells whether a cluster is ready for a proposal: its proposals and rules,

@@ -215,6 +215,7 @@ type shelf[T kept[T]] struct{ store.View[T] }
 // kept is a value with the revision that it was read with.
 type kept[T any] interface {
 	at(revision uint64) T // a copy
+	id() string
 	revision() uint64
 }
 
@@ -228,15 +229,6 @@ func (s *shelf[T]) in(tx *store.Tx, id string) (value T, err error) {
 		return value, fmt.Errorf("%s: %w", s.Name, heed.ErrNotFound)
 	}
 	return row.Value.at(row.Revision), nil
-}
-
-// get returns a value, or [heed.ErrNotFound].
-func (s *shelf[T]) get(ctx context.Context, st store.Store, id string) (value T, err error) {
-	found, err := s.Get(ctx, st, id)
-	if err != nil {
-		return value, err
-	}
-	return found.Value.at(found.Revision), nil
 }
 
 func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
@@ -279,8 +271,15 @@ func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
 
 // union returns the values that have all keys of one of the sets, each once, and are selected.
 func (s *shelf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) ([]T, error) {
+	return s.found(tx, selects, s.queries(sets)...)
+}
+
+// found returns the values that queries find, each once, and that are selected.
+func (s *shelf[T]) found(
+	tx *store.Tx, selects func(*T) bool, queries ...store.Query,
+) ([]T, error) {
 	var read store.Snapshot
-	if err := tx.Read(&read, nil, nil, s.queries(sets)...); err != nil {
+	if err := tx.Read(&read, nil, nil, queries...); err != nil {
 		return nil, err
 	}
 	return s.merge(read.Found, selects)

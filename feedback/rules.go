@@ -22,7 +22,7 @@ func (s *Service) Rules() *Rules { return &Rules{s} }
 
 // Proposal returns a proposal, or [heed.ErrNotFound].
 func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
-	p, err := proposalKind.get(ctx, r.s.cfg.Store, id)
+	p, err := proposalKind.in(r.s.reading(ctx), id)
 	if err == nil {
 		r.s.drafts.put(id, p.Draft.clone())
 	}
@@ -50,7 +50,7 @@ func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 
 // Rule returns a rule, or [heed.ErrNotFound].
 func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
-	rule, err := ruleKind.get(ctx, r.s.cfg.Store, id)
+	rule, err := ruleKind.in(r.s.reading(ctx), id)
 	return rule, wrap("rule", err)
 }
 
@@ -225,7 +225,7 @@ func (s *Service) refill(p *Proposal, evidence []Feedback, now time.Time) {
 // Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side by side. Erased feedback is
 // missing.
 func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error) {
-	p, err := proposalKind.get(ctx, r.s.cfg.Store, proposal)
+	p, err := proposalKind.in(r.s.reading(ctx), proposal)
 	if err != nil {
 		return nil, wrap("sources", err)
 	}

@@ -89,19 +89,13 @@ func (s *Service) Config() Config {
 // kept. Other content under a known ID is a [heed.ErrConflict]. The reviewer is not compared once
 // they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
-	now := s.now()
-	f, err = s.received(f, now)
-	if err == nil {
-		err = s.addAlone(ctx, f)
-	}
-	if duplicate = errors.Is(err, errKnown); duplicate {
-		err = nil
-	}
-	if err != nil {
-		return false, wrap("record", err)
-	}
-	s.recorded(ctx, &f, now, duplicate)
-	return duplicate, nil
+	reads := false // most are new, so the first run does not read whether this one is
+	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
+		duplicate, err = s.record(tx, f, reads)
+		reads = true
+		return err
+	})
+	return duplicate && err == nil, wrap("record", err)
 }
 
 // Wants names what [Service.RecordIn] reads.
@@ -111,26 +105,36 @@ func (s *Service) Wants(ids ...string) store.Wants {
 
 // RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
 func (s *Service) RecordIn(tx *store.Tx, f Feedback) (duplicate bool, err error) {
+	duplicate, err = s.record(tx, f, true)
+	return duplicate, wrap("record", err)
+}
+
+// record keeps a feedback, unless it reads that it is known.
+func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, err error) {
 	now := s.now()
-	if f, err = s.received(f, now); err == nil {
-		err = s.add(tx, f)
+	if f, err = s.received(f, now); err != nil {
+		return false, err
 	}
-	if duplicate = errors.Is(err, errKnown); duplicate {
-		err = nil
+	if reads {
+		switch known, err := feedbackKind.in(tx, f.ID); {
+		case errors.Is(err, heed.ErrNotFound):
+		case err != nil:
+			return false, err
+		case known.Erased.IsZero() && !known.same(&f):
+			return false, store.Final(fmt.Errorf("another decision has this id: %w", heed.ErrConflict))
+		default:
+			duplicate = true
+		}
+	}
+	if !duplicate {
+		tx.Put(feedbackKind.record(f))
 	}
 	tx.Then(func(_ store.Receipt, failed error) {
 		if failed == nil {
 			s.recorded(tx.Context(), &f, now, duplicate)
 		}
 	})
-	return duplicate, wrap("record", err)
-}
-
-// received returns a feedback as it is kept first.
-func (s *Service) received(f Feedback, now time.Time) (Feedback, error) {
-	f = f.at(0)
-	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}
-	return f, s.prepare(&f, now)
+	return duplicate, nil
 }
 
 // recorded notifies the observer of a feedback.
@@ -151,60 +155,30 @@ func (s *Service) recorded(ctx context.Context, f *Feedback, now time.Time, dupl
 	}
 }
 
-// errKnown says that there was nothing to take over.
-var errKnown = errors.New("known")
-
-// addAlone keeps a feedback that is new. Most are, so the first try does not read whether this one
-// is.
-func (s *Service) addAlone(ctx context.Context, f Feedback) error {
-	tried := false
-	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
-		if tried {
-			return s.add(tx, f)
-		}
-		tried = true
-		tx.Put(feedbackKind.record(f))
-		return nil
-	})
-}
-
-// add keeps a feedback that is new. One that is known, or was erased, is errKnown.
-func (s *Service) add(tx *store.Tx, f Feedback) error {
-	known, err := feedbackKind.in(tx, f.ID)
-	switch {
-	case errors.Is(err, heed.ErrNotFound):
-		tx.Put(feedbackKind.record(f))
-		return nil
-	case err != nil:
-		return err
-	case !known.Erased.IsZero() || known.same(&f):
-		return errKnown
-	}
-	return store.Final(fmt.Errorf("another decision has this id: %w", heed.ErrConflict))
-}
-
-// prepare brings a feedback into the form in which it is kept, and reports what is wrong with it.
-func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
+// received returns a feedback in the form in which it is kept, or what is wrong with it.
+func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
+	f = f.at(0)
+	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}
 	if s.cfg.Redact != nil {
 		err := host.Call("Config.Redact", func() error {
 			f.Summary, f.Comment = s.cfg.Redact(f.Summary), s.cfg.Redact(f.Comment)
 			return nil
 		})
 		if err != nil {
-			return err
+			return f, err
 		}
 	}
 	if f.Summary != "" && strings.TrimSpace(f.Summary) == "" {
-		return invalid("Summary", "must not be blank: leave it empty")
+		return f, invalid("Summary", "must not be blank: leave it empty")
 	}
 	f.normalize()
 	if f.Reviewer, err = s.person("Reviewer", f.Reviewer); err != nil {
-		return err
+		return f, err
 	}
 	if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, f.Agent) {
-		return invalid("Agent", "is none of Config.Agents")
+		return f, invalid("Agent", "is none of Config.Agents")
 	}
-	return f.validate(now)
+	return f, f.validate(now)
 }
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
@@ -218,11 +192,8 @@ func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
 
 func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
 	r, err := feedbackKind.in(tx, id)
-	switch {
-	case errors.Is(err, heed.ErrNotFound):
-		err = fmt.Errorf("feedback: %w", heed.ErrNotFound)
-	case err == nil && !r.Erased.IsZero():
-		err = fmt.Errorf("feedback: it was erased: %w", heed.ErrNotFound)
+	if err == nil && !r.Erased.IsZero() {
+		err = fmt.Errorf("%s: it was erased: %w", feedbackKind.Name, heed.ErrNotFound)
 	}
 	return r, err
 }
@@ -293,28 +264,11 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
-func (s *Service) recent(tx *store.Tx, f *Feedback) (records []Feedback, err error) {
-	for q := s.recentOf(f.Agent); ; {
-		var read store.Snapshot
-		if err := tx.Read(&read, nil, nil, q); err != nil {
-			return nil, err
-		}
-		for _, found := range read.Found[0] {
-			row, err := feedbackKind.Of(found)
-			if err != nil {
-				return nil, err
-			}
-			if q.After = found.Place; row.ID == f.ID || !row.Value.Erased.IsZero() {
-				continue
-			}
-			if records = append(records, row.Value.at(row.Revision)); len(records) == s.cfg.Window {
-				return records, nil
-			}
-		}
-		if len(read.Found[0]) < q.Limit {
-			return records, nil
-		}
-	}
+func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
+	records, err := feedbackKind.found(tx, func(o *Feedback) bool {
+		return o.ID != f.ID && o.Erased.IsZero()
+	}, s.recentOf(f.Agent))
+	return records[:min(len(records), s.cfg.Window)], err
 }
 
 // recentOf selects the latest decisions about an agent, one more than the window.
