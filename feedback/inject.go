@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/prompt"
@@ -100,7 +99,7 @@ type line struct {
 func (r *Rules) Wants(agents ...string) store.Wants {
 	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
 	for _, agent := range agents {
-		if !r.s.prompts.has(agent) {
+		if known, ok := r.s.prompts.get(agent); !ok || known.version != r.s.version.Load() {
 			w.Queries = append(w.Queries,
 				ruleKind.queries((&Draft{Agents: []string{agent}}).activeKeys())...)
 		}
@@ -120,8 +119,8 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return nil, err
 	}
 	version := read.Records[0].Revision
-	if lines, ok := r.s.prompts.get(agent, version); ok {
-		return lines, nil
+	if known, ok := r.s.prompts.get(agent); ok && known.version == version {
+		return known.lines, nil
 	}
 	draft := &Draft{Agents: []string{agent}}
 	// One call of Read returns nothing older than the version.
@@ -138,42 +137,15 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	for i := range rules {
 		lines[i] = line{rules[i].ID, render(&rules[i]), rules[i].Text, newChecker(rules[i].Check)}
 	}
-	r.s.prompts.put(agent, version, lines)
+	r.s.prompts.put(agent, promptLines{version, lines})
+	r.s.version.Store(version)
 	return lines, nil
 }
 
-// prompts remembers the lines of agents for one version of the rules. The zero value is ready to use; it is safe for
-// concurrent use.
-type prompts struct {
-	mu      sync.Mutex
+// promptLines are the lines of an agent for one version of the rules.
+type promptLines struct {
 	version uint64
-	agents  map[string][]line
-}
-
-func (p *prompts) has(agent string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.agents[agent] != nil
-}
-
-func (p *prompts) get(agent string, version uint64) (lines []line, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if version != p.version {
-		return nil, false
-	}
-	lines, ok = p.agents[agent]
-	return lines, ok
-}
-
-func (p *prompts) put(agent string, version uint64, lines []line) {
-	const most = 1000 // agents
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.agents == nil || version != p.version || len(p.agents) >= most {
-		p.version, p.agents = version, make(map[string][]line)
-	}
-	p.agents[agent] = lines
+	lines   []line
 }
 
 // compareRanks orders rules by what [Rules.Inject] says.

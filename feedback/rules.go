@@ -449,28 +449,23 @@ func (p *Proposal) wrote(people ...string) {
 	}
 }
 
-// full reports whether too many proposals are pending. The previous version of this one does not count.
+// full reports whether too many proposals are pending. The previous version of this one does not
+// count.
 func (s *Service) full(p *Proposal, pending []Proposal) bool {
-	all, own, forAgent := 0, 0, map[string]int{}
-	for i := range pending {
-		o := &pending[i]
-		if o.ID == p.Previous || !p.Created.Before(o.Expires) {
-			continue
-		}
-		all++
-		if o.Proposer == p.Proposer {
-			own++
-		}
-		for _, agent := range p.Agents {
-			if o.affects(agent) {
-				forAgent[agent]++
+	atLeast := func(limit int, counts func(o *Proposal) bool) bool {
+		n := 0
+		for i := range pending {
+			o := &pending[i]
+			if o.ID != p.Previous && p.Created.Before(o.Expires) && counts(o) {
+				n++
 			}
 		}
+		return n >= limit
 	}
 	g := &s.cfg.Gate
-	full := all >= g.Pending || own >= g.PerProposer
-	for _, n := range forAgent {
-		full = full || n >= g.PerAgent
-	}
-	return full
+	return atLeast(g.Pending, func(*Proposal) bool { return true }) ||
+		atLeast(g.PerProposer, func(o *Proposal) bool { return o.Proposer == p.Proposer }) ||
+		slices.ContainsFunc(p.Agents, func(agent string) bool {
+			return atLeast(g.PerAgent, func(o *Proposal) bool { return o.affects(agent) })
+		})
 }

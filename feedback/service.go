@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -24,16 +25,17 @@ import (
 // multiple goroutines.
 type Service struct {
 	cfg        Config
-	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
-	evaluating lock.Lock       // one evaluation at a time, so that they don't lose races against each other
-	governing  lock.Lock       // one change of proposals and rules at a time, likewise
-	prompts    prompts
-	counting   bool            // the evaluator is Counting, which looks at no candidates
-	readings   *memo[*reading] // by text
-	agents     *memo[string]   // by feedback, which never changes its agent
-	drafts     *memo[Draft]    // by proposal, which never changes its draft
+	similarity heed.Similarity    // cfg.Similarity, with a memory if it embeds
+	evaluating lock.Lock          // one evaluation at a time, so that they don't lose races against each other
+	governing  lock.Lock          // one change of proposals and rules at a time, likewise
+	counting   bool               // the evaluator is Counting, which looks at no candidates
+	readings   *memo[*reading]    // by text
+	prompts    *memo[promptLines] // by agent
+	version    atomic.Uint64      // of the rules, when lines were read last
+	agents     *memo[string]      // by feedback, which never changes its agent
+	drafts     *memo[Draft]       // by proposal, which never changes its draft
 	watch      *watch.Watch
-	failures   failures // of parts of Sweep
+	failures   *memo[failure] // of parts of Sweep
 }
 
 // New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each
@@ -57,7 +59,8 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
 	s := &Service{
 		cfg: cfg, evaluating: lock.New(), governing: lock.New(), counting: cfg.Evaluator == nil,
-		readings: newMemo[*reading](5000), agents: newMemo[string](1000), drafts: newMemo[Draft](1000),
+		readings: newMemo[*reading](5000), prompts: newMemo[promptLines](1000),
+		agents: newMemo[string](1000), drafts: newMemo[Draft](1000), failures: newMemo[failure](2),
 	}
 	own := s.cfg.complete()
 	if err := s.cfg.validate(); err != nil {

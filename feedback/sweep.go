@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -67,29 +66,31 @@ func part(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// every does something unless a service over the store did it within the period. A mark too far ahead says nothing, as the clock of
-// whoever made it was wrong.
-func (s *Service) every(ctx context.Context, period time.Duration, name string, now time.Time, do func() error) error {
-	last, err := markKind.Get(ctx, s.cfg.Store, name)
-	switch {
-	case errors.Is(err, heed.ErrNotFound):
-	case err != nil:
+// every does something unless a service over the store did it within the period. A mark too far
+// ahead says nothing, because the clock of whoever made it was wrong. After the second failure in a
+// row every waits for a minute, then for twice as long each time, and never longer than the period.
+func (s *Service) every(
+	ctx context.Context, period time.Duration, name string, now time.Time, do func() error,
+) error {
+	last, err := markKind.In(s.reading(ctx), name)
+	if err != nil {
 		return err
-	default:
-		if ago := now.Sub(last.Value.At); ago < period && ago >= -evidence.MaxSkew {
-			return nil
-		}
 	}
-	if s.failures.waits(name, period, now) {
+	if ago := now.Sub(last.Value.At); ago < period && ago >= -evidence.MaxSkew {
+		return nil
+	}
+	before, _ := s.failures.get(name)
+	pause := min(period, time.Minute<<min(max(before.row-2, 0), 20))
+	if ago := now.Sub(before.at); before.row > 1 && ago >= 0 && ago < pause {
 		return nil
 	}
 	if err := do(); err != nil {
 		if ctx.Err() == nil {
-			s.failures.add(name, now)
+			s.failures.put(name, failure{now, before.row + 1})
 		}
 		return err
 	}
-	s.failures.clear(name)
+	s.failures.put(name, failure{})
 	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
 		row, err := markKind.In(tx, name)
 		if err == nil && row.Revision == last.Revision { // else another process has done it too
@@ -99,40 +100,10 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 	})
 }
 
-// failures remembers which parts of a sweep failed. The zero value is ready to use; it is safe for concurrent use.
-type failures struct {
-	mu   sync.Mutex
-	last map[string]failure
-}
-
+// A failure is when a part of a sweep failed last, and how many failures came in a row.
 type failure struct {
 	at  time.Time
-	row int // how many failures came in a row
-}
-
-// waits reports whether a sweep leaves a part alone after failures: for a minute after the second in a row, then twice as long each time,
-// and never longer than the part's period.
-func (f *failures) waits(name string, period time.Duration, now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	last := f.last[name]
-	ago := now.Sub(last.at)
-	return last.row > 1 && ago >= 0 && ago < min(period, time.Minute<<min(last.row-2, 20))
-}
-
-func (f *failures) add(name string, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.last == nil {
-		f.last = make(map[string]failure)
-	}
-	f.last[name] = failure{now, f.last[name].row + 1}
-}
-
-func (f *failures) clear(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.last, name)
+	row int
 }
 
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
