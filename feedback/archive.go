@@ -160,7 +160,7 @@ func (s *Service) importFile(
 		}
 		p.wrote(c.who)
 		p.Proposer = c.who
-		s.fill(&p, nil, c.now)
+		s.fill(&p, nil)
 		err := s.opened(c, &p)
 		return p, err
 	})

@@ -59,9 +59,9 @@ func waitingQueries() []store.Query {
 }
 
 // conflicts compares the draft with active rules and with these proposals, but for one.
-func (s *Service) conflicts(tx *store.Tx, d *Draft, pending []Proposal, except string) ([]Conflict,
-	error) {
-	var found []Conflict
+func (s *Service) conflicts(
+	tx *store.Tx, d *Draft, pending []Proposal, except string,
+) (found []Conflict, err error) {
 	var texts []string
 	consider := func(o *Draft, id string, isPending bool) {
 		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of &&
@@ -104,7 +104,7 @@ func sortConflicts(all []Conflict) []Conflict {
 
 // disputed returns the feedback that contradicts a draft, once for each text.
 func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error) {
-	if !d.makes() && d.Change != Restore {
+	if !d.speaks() {
 		return nil, nil
 	}
 	texts := map[string]int{} // where each is in found
@@ -188,9 +188,9 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	}
 }
 
-// against returns the active rules that the draft contradicts. Pinning changes no words, so that nothing is against it.
+// against returns the active rules that the draft contradicts.
 func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
-	if !d.makes() && d.Change != Restore {
+	if !d.speaks() {
 		return nil, nil
 	}
 	conflicts, err := s.conflicts(tx, d, nil, "")

@@ -180,6 +180,10 @@ func (d *Draft) replaces() []string {
 	return nil // the rule that it repeats has replaced them already
 }
 
+// speaks reports whether an approval puts the draft's words into prompts, or could. Pinning a rule
+// does not.
+func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
+
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 

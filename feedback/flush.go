@@ -111,7 +111,7 @@ func (s *Service) proposeMembers(
 			p.Confidence = max(p.Confidence, m.Confidence)
 		}
 	}
-	s.fill(p, members, c.now)
+	s.fill(p, members)
 	if err := s.opened(c, p, disputed...); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	if err != nil {
 		return nil, err
 	}
-	s.refill(p, members, c.now)
+	s.refill(p, members)
 	p.Confidence = max(p.Confidence, before)
 	if !slices.ContainsFunc(p.Evidence, func(id string) bool { return !slices.Contains(known, id) }) {
 		return nil, nil
@@ -274,8 +274,8 @@ func byKind(rules []Rule) (groups [][]Rule) {
 	return groups
 }
 
-// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and as
-// each other.
+// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and
+// as each other.
 func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule, err error) {
 	for len(rules) > 1 {
 		texts := make([]string, len(rules)-1)
@@ -330,7 +330,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	revision, err := s.step(ctx, s.governing, func(c *change) error {
 		p = form.at(0)
 		p.ID = c.ID(s.cfg.NewID)
-		s.fill(&p, evidence, c.now)
+		s.fill(&p, evidence)
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}

@@ -95,7 +95,7 @@ func (d *Draft) wants() (w store.Wants) {
 	if !d.makes() {
 		w.Refs = append(w.Refs, ruleKind.Ref(d.Of))
 	}
-	if d.makes() || d.Change == Restore {
+	if d.speaks() {
 		w.Queries = ruleKind.queries(d.activeKeys())
 	}
 	return w
@@ -129,6 +129,15 @@ func (v *Review) validate() (kind string, err error) {
 	return kind, checkName("Proposal", v.Proposal)
 }
 
+// pending returns a proposal that can be decided.
+func (s *Service) pending(c *change, id string) (Proposal, error) {
+	p, err := proposalKind.in(c.Tx, id)
+	if err != nil {
+		return p, err
+	}
+	return p, s.checkPending(c, p)
+}
+
 // checkPending reports a proposal that can't be decided. It closes an expired one, in a step by
 // itself.
 func (s *Service) checkPending(c *change, p Proposal) error {
@@ -138,29 +147,22 @@ func (s *Service) checkPending(c *change, p Proposal) error {
 	case c.now.Before(p.Expires):
 		return nil
 	}
-	if _, err := s.expire(c.Context(), p, c.now); err != nil {
+	if _, err := s.expire(c.Context(), p.ID, c.now); err != nil {
 		return err
 	}
 	return notNow("proposal", StateExpired)
 }
 
-// expire closes an expired proposal, and reports whether it did. It reads the proposal again only
-// if somebody has changed it.
-func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) (done bool, err error) {
-	changed := false
-	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
-		if changed {
-			if p, err = proposalKind.in(tx, p.ID); err != nil {
-				return err
-			}
-		}
-		changed, done = true, p.Status == StatePending
-		if done {
+// expire closes an expired proposal, and reports whether it did.
+func (s *Service) expire(ctx context.Context, id string, now time.Time) (done bool, err error) {
+	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
+		p, err := proposalKind.in(tx, id)
+		if done = err == nil && p.Status == StatePending; done {
 			c := &change{Tx: tx, now: now, draw: s.cfg.NewID}
 			p.expired(c)
 			c.done()
 		}
-		return nil
+		return err
 	})
 	return done, err
 }

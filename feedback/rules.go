@@ -112,7 +112,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 			return Proposal{}, err
 		}
 		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
-		s.fill(&p, evidence, c.now)
+		s.fill(&p, evidence)
 		pending, err := s.proposals(c.Tx, own)
 		if err != nil {
 			return p, err
@@ -146,11 +146,8 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	a := Act{Actor: sub.Actor, Kind: "modify", Subject: sub.Replaces, Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (p Proposal, err error) {
 		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
-		old, err := proposalKind.in(c.Tx, sub.Replaces)
+		old, err := s.pending(c, sub.Replaces)
 		if err != nil {
-			return p, err
-		}
-		if err := s.checkPending(c, old); err != nil {
 			return p, err
 		}
 		if !old.makes() {
@@ -176,7 +173,6 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 // reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it, unless its text is as
 // before. The time that it may wait stays.
 func (s *Service) reweigh(c *change, p *Proposal, before string) error {
-	p.Created = c.now
 	evidence, err := remaining(c.Tx, p.Evidence)
 	if err == nil {
 		evidence, err = s.speakingFor(c.Context(), p, evidence)
@@ -190,7 +186,7 @@ func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 	case len(evidence) == 0:
 		p.Cluster = "" // which may be proposed again
 	}
-	s.refill(p, evidence, c.now)
+	s.refill(p, evidence)
 	return nil
 }
 
@@ -214,12 +210,10 @@ func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedb
 	return speaking, nil
 }
 
-// refill completes a proposal anew, from this evidence alone. The moments stay.
-func (s *Service) refill(p *Proposal, evidence []Feedback, now time.Time) {
-	created, expires := p.Created, p.Expires
+// refill completes a proposal again, from this evidence alone.
+func (s *Service) refill(p *Proposal, evidence []Feedback) {
 	p.Evidence, p.Confidence, p.Summary = nil, 0, ""
-	s.fill(p, evidence, now)
-	p.Created, p.Expires = created, expires
+	s.fill(p, evidence)
 }
 
 // Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side by side. Erased feedback is
@@ -244,11 +238,8 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 	s := r.s
 	a := Act{Actor: o.Actor, Kind: "take-out", Subject: o.ID}
 	return act(ctx, s, a, o.Reason, func(c *change) (Proposal, error) {
-		p, err := proposalKind.in(c.Tx, o.ID)
+		p, err := s.pending(c, o.ID)
 		if err != nil {
-			return p, err
-		}
-		if err := s.checkPending(c, p); err != nil {
 			return p, err
 		}
 		evidence, err := remaining(c.Tx, p.Evidence)
@@ -272,7 +263,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 			return p, err
 		}
 		p.withdraw()
-		s.refill(&p, evidence, c.now)
+		s.refill(&p, evidence)
 		c.write(feedbackKind.record(out), proposalKind.record(p))
 		c.notice(s.waitsAt(c, &p))
 		return p, nil
@@ -329,8 +320,9 @@ func byTime(records []Feedback) {
 	slices.SortFunc(records, func(a, b Feedback) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 }
 
-// fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a proposal may name.
-func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
+// fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a
+// proposal may name.
+func (s *Service) fill(p *Proposal, evidence []Feedback) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
 	strength := 0.
@@ -350,19 +342,27 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 	p.Authors = text.Distinct(p.Authors)
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
 	if len(evidence) > 0 {
-		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.ceiling(evidence)))
-		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s", len(evidence), len(reviewers), len(gates),
-			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
+		support := Support{p.Occurrences, p.Reviewers, strength}
+		p.Confidence = max(p.Confidence, min(support.Confidence(), s.ceiling(evidence)))
+		first, last := evidence[0].At, evidence[len(evidence)-1].At
+		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s",
+			len(evidence), len(reviewers), len(gates), first.Format(time.DateOnly),
+			last.Format(time.DateOnly))
 	}
 	p.Warnings = warnings(&p.Draft, evidence)
-	p.Status, p.Created, p.Expires = StatePending, now, now.Add(pendingFor)
-	if p.Action == DocumentOnly {
-		p.Status, p.Expires, p.Decided = StateDocumented, now, now
-	}
 }
 
-// opened opens a proposal, if there is room for it.
+// opened opens a proposal, if there is room for it. A new version expires when the old one would
+// have.
 func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
+	p.Created = c.now
+	switch {
+	case p.Status != "":
+	case p.Action == DocumentOnly:
+		p.Status, p.Expires, p.Decided = StateDocumented, c.now, c.now
+	default:
+		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
+	}
 	c.Want(p.wants(), store.Wants{Queries: waitingQueries()})
 	if err := c.opens(); err != nil {
 		return err

@@ -26,8 +26,8 @@ import (
 type Service struct {
 	cfg        Config
 	similarity heed.Similarity    // cfg.Similarity, with a memory if it embeds
-	evaluating lock.Lock          // one evaluation at a time, so that they don't lose races against each other
-	governing  lock.Lock          // one change of proposals and rules at a time, likewise
+	evaluating lock.Lock          // one evaluation at a time, so that they don't lose races
+	governing  lock.Lock          // one change of proposals and rules at a time
 	counting   bool               // the evaluator is Counting, which looks at no candidates
 	readings   *memo[*reading]    // by text
 	prompts    *memo[promptLines] // by agent

@@ -67,8 +67,8 @@ func part(name string, err error) error {
 }
 
 // every does something unless a service over the store did it within the period. A mark too far
-// ahead says nothing, because the clock of whoever made it was wrong. After the second failure in a
-// row every waits for a minute, then for twice as long each time, and never longer than the period.
+// ahead is ignored, because the clock that made it was wrong. After the second failure in a row
+// every does nothing for a minute, then for twice as long each time, up to the period.
 func (s *Service) every(
 	ctx context.Context, period time.Duration, name string, now time.Time, do func() error,
 ) error {
@@ -113,7 +113,7 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 		if now.Before(p.Expires) {
 			continue
 		}
-		expired, err := s.expire(ctx, p, now)
+		expired, err := s.expire(ctx, p.ID, now)
 		if expired && err == nil {
 			*changed++
 		}
