@@ -118,6 +118,17 @@ func (c *check) file(ctx context.Context, conn *sql.Conn) error {
 	return rows.Err()
 }
 
+// compareIndexes has amcheck, in whatever schema it is, compare all indexes with their tables. The
+// error of a damaged index names it.
+const compareIndexes = `DO $$ BEGIN
+	EXECUTE (SELECT format('SELECT %I.bt_index_check(i.indexrelid, true)
+			FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
+			WHERE t.relname LIKE ''heed\_%%'' AND t.relnamespace =
+				(SELECT relnamespace FROM pg_class WHERE oid = to_regclass(''heed_store''))', n.nspname)
+		FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+		WHERE e.extname = 'amcheck');
+END $$`
+
 // server asks PostgreSQL what it has found in its pages and, in a deep check, has amcheck look.
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
@@ -139,23 +150,18 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 		c.warn("the server keeps no checksums of its pages, so it can't tell what a disk " +
 			"has changed: see pg_checksums --enable")
 	}
-	var schema sql.NullString
-	err = conn.QueryRowContext(ctx, `SELECT max(quote_ident(n.nspname)) FROM pg_extension AS e
-		JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'`).Scan(&schema)
+	installed := false
+	err = conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM pg_extension
+		WHERE extname = 'amcheck'`).Scan(&installed)
 	if err != nil {
 		return err
 	}
-	if !schema.Valid {
+	if !installed {
 		c.warn("indexes were not compared with their tables, as the database has no " +
 			"extension amcheck: run CREATE EXTENSION amcheck, and check again")
 		return nil
 	}
-	// The error of a damaged index names it.
-	_, err = conn.ExecContext(ctx, `SELECT `+schema.String+`.bt_index_check(i.indexrelid, true)
-		FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
-		WHERE t.relname LIKE 'heed\_%'
-			AND t.relnamespace = (SELECT relnamespace FROM pg_class
-				WHERE oid = to_regclass('heed_store'))`)
+	_, err = conn.ExecContext(ctx, compareIndexes)
 	var answer interface{ SQLState() string }
 	switch {
 	case !errors.As(err, &answer):
@@ -163,8 +169,8 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	case strings.HasPrefix(answer.SQLState(), "XX"): // an internal error, such as index_corrupted
 		c.fault("%v", err)
 	case answer.SQLState() == "42501": // insufficient_privilege
-		c.warn("indexes were not compared with their tables, as this role may not run amcheck: "+
-			"GRANT EXECUTE ON FUNCTION %s.bt_index_check(regclass, boolean) to it", schema.String)
+		c.warn("indexes were not compared with their tables, as this role may not run amcheck: " +
+			"GRANT EXECUTE ON FUNCTION bt_index_check(regclass, boolean) to it")
 	default:
 		return err
 	}

@@ -3,6 +3,8 @@ package enginetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +81,20 @@ func TestCheckOfTheServer(t *testing.T) {
 		require.NoError(t, err)
 	}()
 	assert.NotContains(t, check(), "amcheck")
+	handle.SetMaxOpenConns(1)
+	role := fmt.Sprint("heed_reader_", os.Getpid())
+	as := func(statements ...string) {
+		for _, statement := range statements {
+			_, err := handle.Exec(strings.ReplaceAll(statement, "ROLE_NAME", role))
+			require.NoError(t, err, statement)
+		}
+	}
+	var schema string
+	require.NoError(t, handle.QueryRow("SELECT current_schema()").Scan(&schema))
+	as("CREATE ROLE ROLE_NAME", "GRANT USAGE ON SCHEMA "+schema+" TO ROLE_NAME",
+		"GRANT SELECT ON ALL TABLES IN SCHEMA "+schema+" TO ROLE_NAME", "SET ROLE ROLE_NAME")
+	assert.Contains(t, check(), "this role may not run amcheck")
+	as("RESET ROLE", "DROP OWNED BY ROLE_NAME", "DROP ROLE ROLE_NAME")
 	// An index that lacks rows of the table.
 	const ofIndex = "WHERE indexrelid = to_regclass('heed_id_recorded')"
 	for _, statement := range []string{
