@@ -190,7 +190,8 @@ type FireEvidence struct {
 	Agreed map[string][]Credit `json:"agreed,omitempty"`
 }
 
-// A Credit is an observation that a statement made in the evidence of a heuristic.
+// A Credit is an observation that a statement made in the evidence of a heuristic. It is immutable
+// once it is stored.
 type Credit struct {
 	ID      string    `json:"id"`
 	Cell    string    `json:"cell"`              // the name of the cell, without the edition

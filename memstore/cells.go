@@ -9,7 +9,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 )
 
 // A cell has the sums of what was observed of it, by origin, and the history of single
@@ -306,7 +306,7 @@ func (s *state) cells() iter.Seq[*cell] {
 
 // items returns the items of a space in order, or a sample of them: the first that a loop over the
 // map comes to, which depends on keyed hashes and on no name.
-func (s *state) items(in space, sample *sampling.Sample) []string {
+func (s *state) items(in space, sample *stores.Sample) []string {
 	all := s.spaces[in]
 	most := len(all)
 	if sample != nil && most > sample.Most {

@@ -9,8 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/places"
-	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -26,7 +25,7 @@ type kind struct {
 
 // A row is a record. An update changes it in place.
 type row struct {
-	places.Position
+	stores.Position
 	id       string
 	keys     []string // never changed in place
 	revision uint64
@@ -48,7 +47,7 @@ func (s *state) declare(rule store.Kind) {
 		k = &kind{rows: make(map[string]*row), keyed: make(map[string]rows)}
 		s.kinds[rule.Name] = k
 	}
-	k.Kind = retention.Join(k.Kind, rule)
+	k.Kind = stores.Join(k.Kind, rule)
 	k.limits = k.Limits
 	if limits, ok := s.cfg.Limits[rule.Name]; ok {
 		k.limits = limits
@@ -172,8 +171,8 @@ func (d dueRow) drop(now evidence.Instant) {
 type rows []*row
 
 // seek returns the place of the first row that is at a position or behind it.
-func (rs rows) seek(p places.Position) int {
-	compare := func(r *row, p places.Position) int { return r.Compare(p) }
+func (rs rows) seek(p stores.Position) int {
+	compare := func(r *row, p stores.Position) int { return r.Compare(p) }
 	i, _ := slices.BinarySearchFunc(rs, p, compare)
 	return i
 }
@@ -195,8 +194,8 @@ func (rs rows) without(r *row) rows {
 }
 
 // within yields the rows of a range, the oldest or the newest first.
-func (rs rows) within(in places.Range, oldest bool) iter.Seq[*row] {
-	from := rs.seek(places.Position{At: in.After.At, Seq: in.After.Seq + 1})
+func (rs rows) within(in stores.Range, oldest bool) iter.Seq[*row] {
+	from := rs.seek(stores.Position{At: in.After.At, Seq: in.After.Seq + 1})
 	part := rs[from:max(from, rs.seek(in.Before))]
 	if oldest {
 		return slices.Values(part)
@@ -213,11 +212,11 @@ func (rs rows) within(in places.Range, oldest bool) iter.Seq[*row] {
 // A search is a query on its way.
 type search struct {
 	store.Query
-	places.Range
+	stores.Range
 }
 
 func newSearch(q store.Query) (search, error) {
-	in, err := places.Of(q)
+	in, err := stores.RangeOf(q)
 	return search{q, in}, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -35,10 +35,10 @@ func TestASampleOfAListing(t *testing.T) {
 		}
 	}
 	for _, most := range []int{200, 500, 2000, items - 1, items, 2 * items} {
-		sample := &sampling.Sample{Most: most}
+		sample := &stores.Sample{Most: most}
 		var names []string
 		tenths := make([]int, 10)
-		for p, err := range st.List(sampling.Of(t.Context(), sample), "k", "s") {
+		for p, err := range st.List(stores.WithSample(t.Context(), sample), "k", "s") {
 			require.NoError(t, err)
 			names = append(names, p.Cell.Item+p.Cell.Name)
 			i, err := strconv.Atoi(p.Cell.Item)
@@ -51,7 +51,7 @@ func TestASampleOfAListing(t *testing.T) {
 		}
 		if most >= items {
 			assert.Len(t, names, 2*items)
-			assert.Equal(t, sampling.Sample{Most: most}, *sample)
+			assert.Equal(t, stores.Sample{Most: most}, *sample)
 			assert.Equal(t, 1., sample.Share())
 			continue
 		}

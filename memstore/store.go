@@ -12,8 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/retention"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -46,14 +45,14 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
-	retention.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
+	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	return c
 }
 
 func (c Config) validate() error {
 	c = c.withDefaults()
 	var found faults.List
-	retention.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
+	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	return found.Err()
 }
 
@@ -227,7 +226,7 @@ func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence
 		in := space{kind, scope}
 		var items []string
 		err := s.read(ctx, func(held *state) error {
-			items = held.items(in, sampling.Wanted(ctx))
+			items = held.items(in, stores.Wanted(ctx))
 			return nil
 		})
 		var parts []evidence.Part

@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/limits"
-	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -362,7 +362,7 @@ func (l *loading) kind(kind store.Kind) error {
 		return err
 	}
 	if found {
-		kind = retention.Join(kind, stored)
+		kind = stores.Join(kind, stored)
 	}
 	return keepDeclared(l.t, kind)
 }

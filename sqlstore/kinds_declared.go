@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -89,7 +89,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 			if err != nil {
 				return false, err
 			}
-			if all[i] = retention.Join(stored, kind); found && same(stored, all[i]) {
+			if all[i] = stores.Join(stored, kind); found && same(stored, all[i]) {
 				continue
 			}
 			changed = true

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/people"
-	"github.com/heedhq/heed/internal/places"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
 )
@@ -58,7 +58,7 @@ func (c *change) forgetPeople(names []string) error {
 
 // A bodyRow is a record in which a person may be named.
 type bodyRow struct {
-	places.Position
+	stores.Position
 	id   string
 	keys []string
 	body string
@@ -66,7 +66,7 @@ type bodyRow struct {
 
 // forgetIn takes people out of the records of a kind that have a key.
 func (c *change) forgetIn(kind store.Kind, key string, all []people.Person) error {
-	last := places.Position{At: -1}
+	last := stores.Position{At: -1}
 	for {
 		var page []bodyRow
 		args := []any{hashOf(kind.Name, key), int64(last.At), last.Seq}

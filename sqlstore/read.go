@@ -12,8 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/places"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -245,14 +244,14 @@ var finds = [3][2]*query{
 // A search is a query on its way, and the range of what is left of it.
 type search struct {
 	store.Query
-	places.Range
+	stores.Range
 	query       *query
 	key, others string
 	had         map[int64]bool // the numbers of the records that were found
 }
 
 func newSearch(q store.Query) (*search, error) {
-	left, err := places.Of(q)
+	left, err := stores.RangeOf(q)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +285,7 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 	rows := 0
 	err = db.read(ctx, func(t *tx) error {
 		return t.each(s.query, args, func(scan func(...any) error) error {
-			var p places.Position
+			var p stores.Position
 			var revision int64
 			var id, keys, body string
 			if err := scan(&p.Seq, &p.At, &id, &revision, &keys, &body); err != nil {
@@ -360,7 +359,7 @@ func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
 		err := s.db.read(ctx, func(t *tx) (err error) {
-			if sample := sampling.Wanted(ctx); sample != nil {
+			if sample := stores.Wanted(ctx); sample != nil {
 				parts, err = t.sample(kind, scope, sample)
 				if err != nil || sample.All > 0 {
 					return err

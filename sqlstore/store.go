@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/ids"
-	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
-	retention.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
+	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	c.Stale = cmp.Or(c.Stale, time.Second)
 	c.MaxCached = cmp.Or(c.MaxCached, 100_000)
 	c.Limits = maps.Clone(c.Limits)
@@ -62,7 +62,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	c = c.withDefaults()
 	var found faults.List
-	retention.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
+	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	found.Check(c.Stale > 0, "Stale", c.Stale, "must not be negative")
 	found.Check(c.MaxCached > 0, "MaxCached", c.MaxCached, "must not be negative")
 	return found.Err()

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/internal/spread"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -75,10 +75,10 @@ const (
 // loadSome reads what the items of a segment have shown, or a sample of them and the items that
 // this learner observed of late.
 func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant) (f found, err error) {
-	sample, list := &sampling.Sample{Most: l.sampleItems}, ctx
+	sample, list := &stores.Sample{Most: l.sampleItems}, ctx
 	switch l.cfg.Pooling.(type) {
 	case TwoLevel, Alone:
-		list = sampling.Of(ctx, sample)
+		list = stores.WithSample(ctx, sample)
 	}
 	first := !s.known()
 	if first {

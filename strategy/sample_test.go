@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -110,7 +110,7 @@ type asked struct {
 }
 
 func (s *asked) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	if sample := sampling.Wanted(ctx); sample != nil {
+	if sample := stores.Wanted(ctx); sample != nil {
 		s.most = append(s.most, sample.Most)
 	}
 	return s.Store.List(ctx, kind, scope)

@@ -48,10 +48,7 @@ var subjects = []subject{
 	},
 	{
 		"memstore",
-		[]string{
-			"cells", "engine", "history", "known", "records", "table", "timeline", "txn",
-			"txn_forget", "txn_taking",
-		},
+		[]string{"cells", "commit", "records", "state", "take"},
 		[]string{"memstore", "store/storetest", "internal/dump", engines},
 	},
 	{
@@ -65,12 +62,11 @@ var subjects = []subject{
 	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
 	{"internal/cells", nil, []string{"strategy"}},
 	{"internal/spread", nil, []string{"internal/spread", "strategy"}},
-	{"internal/sampling", nil, []string{"memstore", engines}},
 	{"internal/limits", nil, []string{"memstore", "evidence", "learning", engines}},
 	{"internal/ids", nil, []string{"internal/ids", "memstore", "strategy"}},
 	{"internal/memo", nil, []string{"internal/memo", "strategy"}},
 	{"internal/people", nil, []string{"internal/people", "memstore", "feedback", engines}},
-	{"internal/retention", nil, []string{"internal/retention", "memstore", engines}},
+	{"internal/stores", nil, []string{"internal/stores", "memstore", engines}},
 	{"internal/settings", nil, []string{"internal/settings", "learning", "strategy", "feedback"}},
 	{"internal/oppose", nil, []string{"internal/oppose", "feedback"}},
 	{"internal/text", nil, []string{"internal/text", "feedback", "learning"}},

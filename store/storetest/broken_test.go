@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -1754,7 +1754,7 @@ func samples(name string, tells bool, draw func(parts []evidence.Part, items int
 	return fault{name, func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
 			parts := collect(b.reference.List(ctx, kind, scope))
-			if sample := sampling.Wanted(ctx); sample != nil && len(parts) > 2*sample.Most {
+			if sample := stores.Wanted(ctx); sample != nil && len(parts) > 2*sample.Most {
 				all := len(parts) / 2
 				parts = draw(parts, sample.Most)
 				if tells {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/sampling"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -329,10 +329,10 @@ func listSample(f *fixture) {
 			seen(fmt.Sprint(i, "b"), cell(plain, name, "b"), 1))
 	}
 	f.add(added...)
-	listed := func(most int) (sampling.Sample, []string) {
-		sample := sampling.Sample{Most: most}
+	listed := func(most int) (stores.Sample, []string) {
+		sample := stores.Sample{Most: most}
 		var names []string
-		for _, part := range all(f, f.store.List(sampling.Of(ctx, &sample), plain, "scope")) {
+		for _, part := range all(f, f.store.List(stores.WithSample(ctx, &sample), plain, "scope")) {
 			names = append(names, part.Cell.Item+part.Cell.Name)
 		}
 		return sample, names

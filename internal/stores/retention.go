@@ -1,5 +1,6 @@
-// Package retention has the defaults and the rules of what a store keeps, and for how long. All stores share them.
-package retention
+// Package stores has what the stores of heed have in common: how long they keep what, how
+// declarations of a kind are joined, the order in which records are found, and samples of listings.
+package stores
 
 import (
 	"cmp"

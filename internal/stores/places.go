@@ -1,6 +1,4 @@
-// Package places has the order in which every store finds records, and the text that names a place
-// in it: see store.Query.After.
-package places
+package stores
 
 import (
 	"cmp"
@@ -48,8 +46,8 @@ func parse(place string) (p Position, err error) {
 // A Range has what lies between two positions, without the two.
 type Range struct{ After, Before Position }
 
-// Of returns the range of a query, or the fault of the query.
-func Of(q store.Query) (r Range, err error) {
+// RangeOf returns the range of a query, or the fault of the query.
+func RangeOf(q store.Query) (r Range, err error) {
 	if err := q.Validate(); err != nil {
 		return r, err
 	}

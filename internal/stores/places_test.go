@@ -1,4 +1,4 @@
-package places_test
+package stores_test
 
 import (
 	"testing"
@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/places"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
 func TestRanges(t *testing.T) {
 	at := time.UnixMicro(1000).UTC()
-	whole, err := places.Of(store.Query{Kind: "k"})
+	whole, err := stores.RangeOf(store.Query{Kind: "k"})
 	require.NoError(t, err)
-	within := func(r places.Range, p places.Position) bool {
+	within := func(r stores.Range, p stores.Position) bool {
 		return p.Compare(r.After) > 0 && p.Compare(r.Before) < 0
 	}
-	first, next := places.Position{At: 1000, Seq: 1}, places.Position{At: 1000, Seq: 2}
+	first, next := stores.Position{At: 1000, Seq: 1}, stores.Position{At: 1000, Seq: 2}
 	assert.True(t, within(whole, first))
 	for name, test := range map[string]struct {
 		q           store.Query
@@ -34,7 +34,7 @@ func TestRanges(t *testing.T) {
 		"after, no place": {store.Query{After: "x y"}, false, false},
 	} {
 		test.q.Kind = "k"
-		r, err := places.Of(test.q)
+		r, err := stores.RangeOf(test.q)
 		if name == "after, no place" {
 			require.ErrorAs(t, err, new(*heed.InputError))
 			continue

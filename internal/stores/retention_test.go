@@ -1,4 +1,4 @@
-package retention_test
+package stores_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/retention"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -26,20 +26,20 @@ func TestDefaults(t *testing.T) {
 		{kept{7, 2 * day, 3 * day}, kept{7, 2 * day, 3 * day}},
 	} {
 		got := test.set
-		retention.Defaults(&got.perCell, &got.history, &got.idsFor)
+		stores.Defaults(&got.perCell, &got.history, &got.idsFor)
 		assert.Equal(t, test.want, got)
 	}
 }
 
 func TestCheck(t *testing.T) {
 	var found faults.List
-	retention.Check(&found, -1, -day, -2*day, map[string]store.Limits{"note": {Most: -1}})
+	stores.Check(&found, -1, -day, -2*day, map[string]store.Limits{"note": {Most: -1}})
 	var fields []string
 	for fault := range heed.ConfigErrors(found.Err()) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "HistoryFor", "IDsFor", `Limits["note"].Most`}, fields)
 	found = faults.List{}
-	retention.Check(&found, 1, day, day, map[string]store.Limits{"note": {Most: 1}})
+	stores.Check(&found, 1, day, day, map[string]store.Limits{"note": {Most: 1}})
 	assert.NoError(t, found.Err())
 }
