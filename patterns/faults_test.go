@@ -47,7 +47,8 @@ func newShaky(t testing.TB) *shaky {
 	_, err = w.Promote(ctx, "promoted", by)
 	require.NoError(t, err)
 	for i := range 3 {
-		w.record(patterns.Outcome{ID: fmt.Sprint("strike-", i), Task: "struck", Criteria: []string{"c"}, Duration: time.Hour, Errors: 3})
+		w.record(patterns.Outcome{ID: fmt.Sprint("strike-", i), Task: "struck", Criteria: []string{"c"},
+			Duration: time.Hour, Errors: 3})
 	}
 	_, err = w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no"})
 	require.NoError(t, err)
@@ -122,15 +123,20 @@ var recorderCalls = map[string]call{
 		return s.Record(ctx, patterns.Outcome{ID: "strike-0", Task: "struck"})
 	}),
 	"Rate": answers(func(s *shaky) (patterns.Recorded, error) {
-		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: patterns.Harmful, Strength: 1})
+		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: patterns.Harmful,
+			Strength: 1})
 	}),
 	"Rate, a criterion": answers(func(s *shaky) (patterns.Recorded, error) {
-		return s.Rate(ctx, patterns.Rating{ID: "x", Criterion: "c", Class: patterns.Helpful, Strength: 0.5})
+		return s.Rate(ctx, patterns.Rating{ID: "x", Criterion: "c", Class: patterns.Helpful,
+			Strength: 0.5})
 	}),
 	"Define": answers(func(s *shaky) (patterns.Pattern, error) {
 		return s.Define(ctx, patterns.Pattern{ID: "new", Content: "c"})
 	}),
-	"Promote": answers(func(s *shaky) (patterns.Transition, error) { return s.Promote(ctx, "failing", by) }),
+	"Promote": answers(func(s *shaky) (patterns.Transition, error) {
+		return s.Promote(ctx, "failing",
+			by)
+	}),
 	"Deprecate": answers(func(s *shaky) (patterns.Transition, error) {
 		return s.Deprecate(ctx, "promoted", by)
 	}),
@@ -140,24 +146,40 @@ var recorderCalls = map[string]call{
 	"Reset, keeping the evidence": answers(func(s *shaky) (patterns.Transition, error) {
 		return s.Reset(ctx, patterns.Reset{Pattern: "promoted", By: by, KeepEvidence: true})
 	}),
-	"Reset, a criterion": does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Criterion: "c", By: by})) }),
-	"Reset, strikes":     does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "struck", By: by})) }),
-	"Sweep":              does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
-	"Standing":           answers(func(s *shaky) (patterns.Standing, error) { return s.Standing(ctx, "anti-inverted") }),
-	"Damaged":            answers(func(s *shaky) ([]store.Ref, error) { return s.Damaged(ctx) }),
+	"Reset, a criterion": does(func(s *shaky) error {
+		return reset(s.Reset(ctx,
+			patterns.Reset{Criterion: "c", By: by}))
+	}),
+	"Reset, strikes": does(func(s *shaky) error {
+		return reset(s.Reset(ctx,
+			patterns.Reset{Task: "struck", By: by}))
+	}),
+	"Sweep": does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
+	"Standing": answers(func(s *shaky) (patterns.Standing, error) {
+		return s.Standing(ctx,
+			"anti-inverted")
+	}),
+	"Damaged": answers(func(s *shaky) ([]store.Ref, error) { return s.Damaged(ctx) }),
 	"Standings": answers(func(s *shaky) ([]patterns.Standing, error) {
 		return s.Standings(ctx, patterns.PatternQuery{})
 	}),
 	"Rank": answers(func(s *shaky) ([]patterns.Standing, error) {
-		ranked, warnings, err := s.Rank(ctx, map[patterns.PatternID]float64{"failing": 1, "inverted": 1, "unknown": 1})
+		ranked, warnings, err := s.Rank(ctx, map[patterns.PatternID]float64{"failing": 1, "inverted": 1,
+			"unknown": 1})
 		return append(ranked, warnings...), err
 	}),
 	"Criteria": answers(func(s *shaky) ([]patterns.Criterion, error) { return s.Criteria(ctx) }),
 	"Criteria, by name": answers(func(s *shaky) ([]patterns.Criterion, error) {
 		return s.Criteria(ctx, "c", "d")
 	}),
-	"Strikes":        answers(func(s *shaky) (patterns.Strikes, error) { return s.Strikes(ctx, "struck") }),
-	"Plan":           answers(func(s *shaky) (patterns.Plan, error) { return s.Plan(ctx, "anything") }),
+	"Strikes": answers(func(s *shaky) (patterns.Strikes, error) {
+		return s.Strikes(ctx,
+			"struck")
+	}),
+	"Plan": answers(func(s *shaky) (patterns.Plan, error) {
+		return s.Plan(ctx,
+			"anything")
+	}),
 	"Entries, by id": answers(func(s *shaky) (patterns.Entry, error) { return s.entry("strike-1") }),
 	"Entries": answers(func(s *shaky) ([]patterns.Entry, error) {
 		return drain(s.Entries(ctx, patterns.HistoryQuery{About: "struck"}))
@@ -171,8 +193,11 @@ var recorderCalls = map[string]call{
 	"RecordError, again": answers(func(s *shaky) (string, error) {
 		return s.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "other"})
 	}),
-	"ResolveError":  does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
-	"Reset, errors": does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "t", By: by})) }),
+	"ResolveError": does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
+	"Reset, errors": does(func(s *shaky) error {
+		return reset(s.Reset(ctx, patterns.Reset{Task: "t",
+			By: by}))
+	}),
 	"RecordIn": answers(func(s *shaky) (*patterns.Recorded, error) {
 		var recorded *patterns.Recorded
 		err := s.step(func(tx *store.Tx) (err error) {
@@ -222,7 +247,9 @@ var functionCalls = map[string]call{
 		return err
 	}),
 	"Rebuild": does(func(s *shaky) error {
-		_, err := patterns.Rebuild(ctx, s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by.Actor, by.Reason)
+		_, err := patterns.Rebuild(ctx,
+			s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by.Actor,
+			by.Reason)
 		return err
 	}),
 }
@@ -264,7 +291,8 @@ func sweepFaults(t *testing.T, name string, call call) {
 			return false
 		}
 		runs++
-		require.ErrorIs(t, err, storetest.ErrFailed, "call %d, with its effect: %t, answered %v", at, effect, got)
+		require.ErrorIs(t, err, storetest.ErrFailed, "call %d, with its effect: %t, answered %v", at,
+			effect, got)
 		s.failing.Fail(0, false)
 		state := s.state()
 		if inSteps[name] == "" && !slices.Equal(state, before) {
@@ -344,7 +372,8 @@ func TestRivals(t *testing.T) {
 	quick := &rival{Store: sound}
 	w := newWorld(t, patterns.Config{Store: quick, Now: c.Now})
 	quick.times, quick.before = 2, func() { other.record(bad("p")) }
-	recorded := w.record(patterns.Outcome{ID: "mine", Task: "t", Strategy: "p", Duration: time.Hour, Errors: 3})
+	recorded := w.record(patterns.Outcome{ID: "mine", Task: "t", Strategy: "p", Duration: time.Hour,
+		Errors: 3})
 	assert.Zero(t, quick.times)
 	require.Len(t, recorded.Inversions, 1, "it is the third")
 	assert.Equal(t, "Failed 3/3 times (100% failure rate)", recorded.Inversions[0].Reason)
@@ -353,14 +382,17 @@ func TestRivals(t *testing.T) {
 	harmful := patterns.Rating{Pattern: "said", Class: patterns.Harmful}
 	quick.times, quick.before = 2, func() { other.feed(harmful, 0) }
 	fed := w.feed(harmful, 0)
-	require.Len(t, fed.Transitions, 1, "it is the third, though nothing of the pattern changes but its evidence")
+	require.Len(t, fed.Transitions, 1,
+		"it is the third, though nothing of the pattern changes but its evidence")
 	assert.Equal(t, patterns.Inverted, fed.Transitions[0].To)
 
 	quick.times, quick.before = 1, func() {
-		_, err := other.Record(ctx, patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Success: true})
+		_, err := other.Record(ctx, patterns.Outcome{ID: "twice", Task: "t", Strategy: "q",
+			Success: true})
 		require.NoError(t, err)
 	}
-	twice := w.record(patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Duration: time.Hour, Errors: 3})
+	twice := w.record(patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Duration: time.Hour,
+		Errors: 3})
 	assert.True(t, twice.Duplicate)
 	assert.Equal(t, patterns.Helpful, twice.Score.Class, "the score is that of the first")
 	assert.Equal(t, patterns.Observations{Successes: 1}, w.standing("q").Counts)

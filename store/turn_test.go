@@ -49,7 +49,8 @@ func TestStepsThatConflictTakeTurns(t *testing.T) {
 	}{
 		{"one store", []store.Store{one, one, one, one}, 1, 800 * time.Millisecond},
 		{"two stores", []store.Store{one, another, one, another}, 2, 400 * time.Millisecond},
-		{"values that can't be compared", []store.Store{list{Store: one}, list{Store: one}}, 2, 200 * time.Millisecond},
+		{"values that can't be compared", []store.Store{list{Store: one}, list{Store: one}}, 2,
+			200 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package measure prints how large the tree is beside its budgets, and fails if one is exceeded:
+// Package measure prints how large the tree is and its budgets, and fails if one is exceeded:
 //
 //	go run ./lab measure
 //
-// It reads the Go files below the current directory that are no tests. A row without a mark meets its
-// budget. A row marked "to go" is over the budget, but not larger than the last time somebody wrote
-// its size down; anything above that fails, so what was made smaller stays small.
+// It reads the Go files below the current directory that are no tests. A row without a mark meets
+// its budget. A row marked "to go" is over the budget, but not larger than the last time somebody
+// wrote its size down; anything above that fails, so what was made smaller stays small.
 package measure
 
 import (
@@ -67,7 +67,7 @@ func Run(_ context.Context, call *kit.Call) error {
 	return nil
 }
 
-// report prints the figures beside their budgets, and reports whether none exceeds its limit.
+// report prints the figures and their budgets, and reports whether none exceeds its limit.
 func report(to io.Writer, figures map[string]int) bool {
 	met := true
 	fmt.Fprintf(to, "%-34s %7s %7s\n", "", "has", "budget")

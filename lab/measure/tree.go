@@ -75,8 +75,9 @@ const (
 	longest = 60  // lines of a function
 )
 
-// unbreakable matches lines that may be as wide as they are.
-var unbreakable = regexp.MustCompile(`^//go:|https?://|^\s*(// )?\|`)
+// unbreakable matches lines that may be as wide as they are: directives, links, rows of tables, and
+// what is between backquotes, such as the tag of a field.
+var unbreakable = regexp.MustCompile("^//go:|https?://|^\\s*(// )?\\||`")
 
 // tooWide counts lines of more than 100 columns. A tab counts as two.
 func tooWide(text []byte) (n int) {
@@ -169,8 +170,8 @@ func importsOf(f *ast.File) map[string]string {
 	return all
 }
 
-// spec counts a constant, a variable or a type. The methods of an interface count, as the methods of
-// other types do.
+// spec counts a constant, a variable or a type. The methods of an interface count, as the methods
+// of other types do.
 func (p *pkg) spec(spec ast.Spec, imports map[string]string) {
 	switch spec := spec.(type) {
 	case *ast.ValueSpec:

@@ -26,8 +26,8 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// openKilled opens the agent whose processes are killed. Its clock stands still, so that two runs of
-// a call leave the same.
+// openKilled opens the agent whose processes are killed. Its clock stands still, so that two runs
+// of a call leave the same.
 func openKilled(st store.Store, now time.Time) (*loop.Agent, error) {
 	says := func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: "Look at the logs."}, nil

@@ -39,13 +39,15 @@ func TestStore(t *testing.T) {
 				New: func(o storetest.Options) (store.Store, error) {
 					var handle *sql.DB
 					handle, dialect = b.emptied(t)
-					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now, Limits: o.Limits})
+					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now,
+						Limits: o.Limits})
 					handles[st] = handle
 					return st, err
 				},
 				Reopen: func(before store.Store, o storetest.Options) (store.Store, error) {
 					handle := handles[before]
-					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now, Limits: o.Limits})
+					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now,
+						Limits: o.Limits})
 					handles[st] = handle
 					return st, err
 				},
@@ -70,7 +72,8 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 				var written []store.Record
 				for i := range n {
 					written = append(written, store.Record{
-						Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i)}, At: modelStart, Keys: []string{"all", fmt.Sprint("one=", i)}, Body: store.Of(i),
+						Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i)}, At: modelStart,
+						Keys: []string{"all", fmt.Sprint("one=", i)}, Body: store.Of(i),
 					})
 				}
 				_, err := before.Commit(ctx, store.Batch{Records: written})
@@ -96,7 +99,8 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 func TestAKindAsksForHistory(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
-			for _, test := range []struct{ perCell, declared, want int }{{0, 0, 100}, {0, 150, 150}, {0, 50, 100}, {10, 150, 10}} {
+			for _, test := range []struct{ perCell, declared, want int }{{0, 0, 100}, {0, 150, 150},
+				{0, 50, 100}, {10, 150, 10}} {
 				st := b.place(t).store(t, sqlstore.Config{HistoryPerCell: test.perCell})
 				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k", History: test.declared}))
 				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k"}), "which says nothing of it")
@@ -104,7 +108,8 @@ func TestAKindAsksForHistory(t *testing.T) {
 				batch := store.Batch{}
 				for i := range 200 {
 					batch.Observations = append(batch.Observations, evidence.Observation{
-						ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1, At: now.Add(time.Duration(i-300) * time.Millisecond),
+						ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1,
+						At: now.Add(time.Duration(i-300) * time.Millisecond),
 					})
 				}
 				_, err := st.Commit(ctx, batch)

@@ -102,7 +102,10 @@ func (c *crowd) together(attempts []*attempt, hook func(n int, statement string)
 		return nil
 	})
 	defer c.driver.set(nil)
-	all.Go(func() { _, _ = c.Commit(ctx, store.Batch{ID: fmt.Sprint("first", time.Now().UnixNano())}) })
+	all.Go(func() {
+		_, _ = c.Commit(ctx,
+			store.Batch{ID: fmt.Sprint("first", time.Now().UnixNano())})
+	})
 	synctest.Wait()
 	for _, a := range attempts {
 		all.Go(func() {
@@ -136,7 +139,8 @@ func TestWhoWaitsCommitsTogether(t *testing.T) {
 		for i, a := range all {
 			require.NoError(t, a.err)
 			require.Len(t, a.receipt[0].Parts, 1)
-			assert.EqualValues(t, i+2, a.receipt[0].Parts[0].Tally.N(), "the one that warmed it up is there before")
+			assert.EqualValues(t, i+2, a.receipt[0].Parts[0].Tally.N(),
+				"the one that warmed it up is there before")
 			assert.Equal(t, float64(i+2), a.receipt[0].Parts[0].Tally.Mass)
 		}
 		assert.EqualValues(t, 6, notedIn(t, c.Store))
@@ -147,7 +151,8 @@ func TestWhoWaitsCommitsTogether(t *testing.T) {
 func TestOneOfManyFails(t *testing.T) {
 	inCrowd(t, func(t *testing.T, c *crowd) {
 		all := attempts("1", "2", "3", "4", "5")
-		all[1].batches[0].Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "warm"}, Revision: 1 << 40}}
+		all[1].batches[0].Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "warm"},
+			Revision: 1 << 40}}
 		all[3].batches[0].Policies = map[string]evidence.Policy{arm.Kind: {HalfLife: time.Hour}}
 		c.together(all, nil)
 		require.ErrorIs(t, all[1].err, heed.ErrConflict)
@@ -324,7 +329,8 @@ func randomPlan(rng *rand.Rand) (p plan) {
 	}
 	for range rng.IntN(4) {
 		o := observe(some("o", 150), modelStart)
-		o.Cell.Item, o.Weight, o.Reward = some("item", 2), float64(1+rng.IntN(3))/4, float64(rng.IntN(3))/2
+		o.Cell.Item, o.Weight, o.Reward = some("item", 2), float64(1+rng.IntN(3))/4,
+			float64(rng.IntN(3))/2
 		p.batch.Observations = append(p.batch.Observations, o)
 	}
 	if rng.IntN(20) == 0 {
@@ -362,7 +368,8 @@ func answered(receipts []store.Receipt, err error) string {
 	}
 	var text strings.Builder
 	for _, r := range receipts {
-		fmt.Fprintln(&text, r.Duplicate, slices.Sorted(slices.Values(r.Duplicates)), r.Left, r.Revision > 0, r.Parts)
+		fmt.Fprintln(&text, r.Duplicate, slices.Sorted(slices.Values(r.Duplicates)), r.Left,
+			r.Revision > 0, r.Parts)
 	}
 	return text.String()
 }
@@ -415,7 +422,8 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 		c.driver, c.handle = hookedAt(t, at)
 		defer func() { require.NoError(t, c.handle.Close()) }()
 		var err error
-		c.Store, err = sqlstore.Open(ctx, c.handle, at.dialect, sqlstore.Config{NoCache: true, Now: func() time.Time { return modelStart }})
+		c.Store, err = sqlstore.Open(ctx, c.handle, at.dialect, sqlstore.Config{NoCache: true,
+			Now: func() time.Time { return modelStart }})
 		require.NoError(t, err)
 		require.NoError(t, c.Declare(ctx, store.Kind{Name: "note"}))
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -436,8 +444,10 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 				together++
 			}
 			left, fits := stateOf(t, c.Store), false
-			for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-				answers, memory := replay(t, append(slices.Clone(past), [][]plan{plans[order[0]], plans[order[1]], plans[order[2]]}))
+			for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1},
+				{2, 1, 0}} {
+				answers, memory := replay(t, append(slices.Clone(past), [][]plan{plans[order[0]],
+					plans[order[1]], plans[order[2]]}))
 				fits = memory == left
 				for k, i := range order {
 					fits = fits && answers[k] == answered(all[i].receipt, all[i].err)

@@ -25,9 +25,11 @@ func measures(lost float64, work, faults int64) card.Attempt {
 
 // sound is a line that passes.
 func sound() card.Line {
-	form := card.Form{Bars: []card.Bar{card.AtMost("lost", 0)}, Work: 100, Faults: 3, Budget: time.Minute}
+	form := card.Form{Bars: []card.Bar{card.AtMost("lost", 0)}, Work: 100, Faults: 3,
+		Budget: time.Minute}
 	return card.Line{
-		Name: "S0", Promise: "Nothing is lost.", Attack: "We try to lose it.", Short: form, Long: form, Run: measures(0, 100, 3),
+		Name: "S0", Promise: "Nothing is lost.", Attack: "We try to lose it.", Short: form, Long: form,
+		Run:      measures(0, 100, 3),
 		Controls: []card.Control{{Name: "forgets", Run: measures(1, 1, 0)}},
 	}
 }
@@ -48,28 +50,45 @@ func TestALineFails(t *testing.T) {
 		"no number":      {func(l *card.Line) { l.Run = measures(nan, 100, 3) }, "NaN lost, not ≤ 0"},
 		"its work floor": {func(l *card.Line) { l.Run = measures(0, 99, 3) }, "work 99, not 100"},
 		"too few faults": {func(l *card.Line) { l.Run = measures(0, 100, 2) }, "faults 2, not 3"},
-		"not measured":   {func(l *card.Line) { l.Short.Bars = append(l.Short.Bars, card.AtLeast("found", 1)) }, "found was not measured"},
-		"no bar":         {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
+		"not measured": {func(l *card.Line) {
+			l.Short.Bars = append(l.Short.Bars,
+				card.AtLeast("found", 1))
+		}, "found was not measured"},
+		"no bar": {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
 		"a bar without a control": {func(l *card.Line) {
 			l.Short.Bars = append(l.Short.Bars, card.AtMost("late", 0))
 			l.Run = func(context.Context, card.Settings) (card.Result, error) {
-				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3}, nil
+				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3},
+					nil
 			}
 		}, `no control missed the bar "late": nothing shows that it can be missed`},
-		"no control":      {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
-		"control passes":  {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) }, `control "forgets" passed: the line would not notice`},
-		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) }, `control "forgets": it did no work`},
+		"no control": {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
+		"control passes": {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) },
+			`control "forgets" passed: the line would not notice`},
+		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) },
+			`control "forgets": it did no work`},
 		"control misses another bar": {
-			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} }, `control "forgets" passed: the line would not notice`,
+			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} },
+			`control "forgets" passed: the line would not notice`,
 		},
 		"control has an error": {func(l *card.Line) {
-			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result,
+				error) {
+				return card.Result{}, errors.New("no disk")
+			}
 		}, `control "forgets": no disk`},
 		"an error": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+			l.Run = func(context.Context, card.Settings) (card.Result, error) {
+				return card.Result{},
+					errors.New("no disk")
+			}
 		}, "no disk"},
 		"it ends its goroutine": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result, error) { runtime.Goexit(); return card.Result{}, nil }
+			l.Run = func(context.Context, card.Settings) (card.Result,
+				error) {
+				runtime.Goexit()
+				return card.Result{}, nil
+			}
 		}, "it ended without a result"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +198,8 @@ func TestALineIsAlone(t *testing.T) {
 	}
 	alone := sound()
 	alone.Alone = true
-	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()), beside(alone)) {
+	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()),
+		beside(alone)) {
 		assert.Empty(t, o.Reasons)
 	}
 }
@@ -208,7 +228,8 @@ func TestTheReportStandsBetweenItsMarkers(t *testing.T) {
 	r := card.Report{
 		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./lab scorecard",
 		Outcomes: outcomes, Took: time.Minute,
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26",
+			Engines: []string{"SQLite 3"}},
 	}
 	assert.Equal(t,
 		`1 lines passed, 0 failed, 0 skipped, in 1m0s. Run with `+"`go run ./lab scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
@@ -234,9 +255,11 @@ A CPU, 2 cores, go1.26, SQLite 3.
 	require.NoError(t, card.Write(file, r))
 	assert.Equal(t, "# Scorecard\n\n"+r.Markdown()+"\n", read())
 
-	require.NoError(t, os.WriteFile(file, []byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
 	require.NoError(t, card.Write(file, r))
-	assert.Equal(t, "before\n<!-- scorecard -->\n\n"+r.Markdown()+"\n<!-- end of scorecard -->\nafter\n", read())
+	assert.Equal(t, "before\n<!-- scorecard -->\n\n"+r.Markdown()+
+		"\n<!-- end of scorecard -->\nafter\n", read())
 	r.Long = true
 	require.Error(t, card.Write(file, r), "it has no place for the long form")
 
@@ -246,8 +269,10 @@ A CPU, 2 cores, go1.26, SQLite 3.
 
 func TestTheLongFormIsRunLineByLine(t *testing.T) {
 	one := card.Report{
-		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), sound()), Long: true, Names: []string{"S0", "S1", "S2"},
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), sound()),
+		Long: true, Names: []string{"S0", "S1", "S2"},
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26",
+			Engines: []string{"SQLite 3"}},
 	}
 	one.Outcomes[0].Took = time.Second
 	two := one
@@ -255,7 +280,8 @@ func TestTheLongFormIsRunLineByLine(t *testing.T) {
 	two.Outcomes = slices.Clone(one.Outcomes)
 	two.Outcomes[0].Line.Name = "S2"
 	file := filepath.Join(t.TempDir(), "page.md")
-	require.NoError(t, os.WriteFile(file, []byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
 	for _, r := range []card.Report{one, two, two} {
 		require.NoError(t, card.Write(file, r))
 	}
