@@ -25,11 +25,14 @@ type mutant struct {
 	start, end    int // what is replaced, as offsets into the file
 	replacement   string
 	before, after string // the line, without and with the fault
+	run           string // a pattern of the tests that are run on it; "": all
 	reached       bool
 	killer        string // "" survives
 }
 
 func (m *mutant) change() string { return strings.TrimSpace(m.before + " → " + m.after) }
+
+func (m *mutant) classic() bool { return strings.HasPrefix(m.key, "classic: ") }
 
 func (m *mutant) verdict() string {
 	switch {
@@ -60,8 +63,9 @@ type finder struct {
 	posts     map[ast.Stmt]bool // what loops do after each turn: its opposite only loops without end
 }
 
-// find returns all mutants of the subjects, in the order in which samples take them.
-func find(root string, subjects []subject, seed int) ([]*mutant, error) {
+// find returns all mutants of the subjects, in the order in which samples take them, behind the
+// classics.
+func find(root string, subjects []subject, classics []classic, seed int) ([]*mutant, error) {
 	var all []*mutant
 	for _, s := range subjects {
 		files, err := filepath.Glob(filepath.Join(root, s.dir, "*.go"))
@@ -97,10 +101,21 @@ func find(root string, subjects []subject, seed int) ([]*mutant, error) {
 			}
 		}
 	}
-	return ordered(all, seed), nil
+	all = ordered(all, seed)
+	for i, c := range classics {
+		m, err := c.mutant(root)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Insert(all, i, m)
+	}
+	for i, m := range all {
+		m.id = i + 1
+	}
+	return all, nil
 }
 
-// ordered sorts mutants by the hashes of their keys, and numbers them.
+// ordered sorts mutants by the hashes of their keys.
 func ordered(all []*mutant, seed int) []*mutant {
 	times, hashes := map[string]int{}, map[*mutant]uint64{}
 	for _, m := range all {
@@ -111,9 +126,6 @@ func ordered(all []*mutant, seed int) []*mutant {
 		hashes[m] = binary.BigEndian.Uint64(sum[:])
 	}
 	slices.SortFunc(all, func(x, y *mutant) int { return cmp.Compare(hashes[x], hashes[y]) })
-	for i, m := range all {
-		m.id = i + 1
-	}
 	return all
 }
 

@@ -62,7 +62,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	start := time.Now()
-	all, err := find(root, subjects, *seed)
+	all, err := find(root, subjects, classics, *seed)
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,11 @@ func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant
 		if len(faulty) == 0 || try == 10 {
 			return nil, fmt.Errorf("%w:\n%s", err, out)
 		}
+		for _, m := range sample {
+			if faulty[m.id] && m.classic() {
+				return nil, fmt.Errorf("%s does not compile:\n%s", m.key, out)
+			}
+		}
 		sample = slices.DeleteFunc(sample, func(m *mutant) bool { return faulty[m.id] })
 	}
 }
@@ -186,7 +191,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 			dirs[m.subject.tests[round]] = append(dirs[m.subject.tests[round]], m)
 		}
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-			bin, err := b.suite(ctx, dir)
+			bin, err := b.suite(ctx, dir, sample)
 			if err != nil {
 				return err
 			}
@@ -204,7 +209,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 }
 
 // suite compiles the tests of a package, runs each alone without a mutant, and notes how long it takes and what it reaches.
-func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
+func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, error) {
 	if b.suites[dir] != nil {
 		return b.suites[dir], nil
 	}
@@ -217,7 +222,7 @@ func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 	if random := []string{"-rapid.seed=1", "-rapid.nofailfile"}; exec.CommandContext(ctx, bin.file, append(random, "-test.list=^$")...).Run() == nil {
 		bin.flags = random
 	}
-	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")).Output()
+	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+patternOf(dir, on)).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -233,6 +238,20 @@ func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
 		time.Now().Format(time.TimeOnly))
 	return bin, nil
+}
+
+// patternOf returns a pattern of the tests of a package that any of the mutants needs.
+func patternOf(dir string, mutants []*mutant) string {
+	var runs []string
+	for _, m := range mutants {
+		if slices.Contains(m.subject.tests, dir) && !slices.Contains(runs, m.run) {
+			runs = append(runs, m.run)
+		}
+	}
+	if slices.Contains(runs, "") {
+		return cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")
+	}
+	return strings.Join(runs, "|")
 }
 
 // trace runs a test without a mutant. Tests that fail are left out, and reported.
@@ -291,11 +310,17 @@ const (
 	late     = ", out of time"
 )
 
+// wants reports whether a test is run on the mutant.
+func (m *mutant) wants(t *test) bool {
+	wanted, err := regexp.MatchString(m.run, t.name)
+	return wanted && err == nil
+}
+
 // groups returns the tests that reach a mutant: those first that are quick and have killed many. A group is run by one process.
 func (m *mutant) groups(bin *suite) (groups [][]*test) {
 	costs := map[*test]time.Duration{}
 	for _, t := range bin.tests {
-		if t.reaches[m.id] {
+		if t.reaches[m.id] && m.wants(t) {
 			costs[t] = t.took / time.Duration(1+t.kills.Load())
 		}
 	}

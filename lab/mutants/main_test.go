@@ -59,7 +59,7 @@ func TestMutantsOfAProject(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	t.Setenv("GOWORK", "off")
-	all, err := find(root, []subject{{"sum", nil, []string{"sum"}}}, 1)
+	all, err := find(root, []subject{{"sum", nil, []string{"sum"}}}, nil, 1)
 	require.NoError(t, err)
 	b := &bench{out: io.Discard, workers: 2, root: root, dir: dir, overlay: filepath.Join(dir,
 		"overlay.json"), suites: map[string]*suite{}}
@@ -114,5 +114,15 @@ func TestTheListNeedsReasons(t *testing.T) {
 	require.NoError(t, read("# what this is\n\na b: x → y\n\tequivalent: as x is y\n"))
 	for _, text := range []string{"a b: x → y\n", "\taccepted: so\n", "a\n\tequivalent:\n", "a\n\tperhaps: so\n", "a\nb\n\taccepted: so\n"} {
 		require.Error(t, read(text), text)
+	}
+}
+
+// TestClassicsFit finds the text that each classic changes.
+func TestClassicsFit(t *testing.T) {
+	for _, c := range classics {
+		m, err := c.mutant("../..")
+		if assert.NoError(t, err) {
+			assert.NotNil(t, m.fn, c.name)
+		}
 	}
 }

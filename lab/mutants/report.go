@@ -85,7 +85,7 @@ func report(w io.Writer, sample, all []*mutant, listed map[string]reason, part b
 			100*float64(c.killed)/float64(max(1, c.mutants-c.equivalent)))
 	}
 	if part {
-		return true
+		return ok
 	}
 	stale(w, all, listed, here)
 	if 10*sum.killed < 9*(sum.mutants-sum.equivalent) {

@@ -9,7 +9,7 @@ type subject struct {
 
 const (
 	engines = "sqlstore/enginetest"
-	faults  = "lab/internal/databases" // disks that fail, and stores that agree
+	faults  = "lab/scorecard" // disks that fail
 )
 
 var subjects = []subject{

@@ -20,19 +20,18 @@ import (
 
 const otherForm = "fields in which a text changes the form of a prompt"
 
-func injection() []card.Line {
-	form := func(work int64, budget time.Duration) card.Form {
-		return card.Form{Bars: []card.Bar{card.AtMost(otherForm, 0)}, Work: work, Faults: work, Budget: budget}
-	}
-	return []card.Line{{
+func injectionLine() card.Line {
+	return card.Line{
 		Name:    "S10",
 		Promise: "No text in a field changes the form of a prompt. Its meaning stays: a sentence that asks for something still asks for it.",
 		Attack: "1,000 hostile texts in each of 10 fields: of decisions, predictions, extractions and plans. They carry line breaks, headings, fences, tags, chat " +
 			"markers, JSON and invisible characters. The long form joins them at random.",
-		Short: form(10_000, 10*time.Minute), Long: form(50_000, time.Hour),
+		Bars:     card.None(otherForm),
+		Short:    card.Form{Work: 10_000, Faults: 10_000, Budget: 10 * time.Minute},
+		Long:     card.Form{Work: 50_000, Faults: 50_000, Budget: time.Hour},
 		Run:      neutral(rendered),
 		Controls: []card.Control{{Name: "fmt.Sprintf with the templates of the design", Run: neutral(formatted)}},
-	}}
+	}
 }
 
 // A renderer makes the prompts that have a text in one of the fields.

@@ -19,49 +19,36 @@ type Line struct {
 	Name     string // "S6"; several lines may share a number: "S6 SQLite"
 	Promise  string // one plain sentence
 	Attack   string // how the line attacks it, in one or two sentences
+	Bars     []Bar  // what all values have to reach
 	Short    Form
 	Long     Form
-	Alone    bool // no other line runs beside it
-	LongOnly bool // the short run leaves it out, and says so
+	Alone    bool // no other line runs at the same time
 	Run      Attempt
 	Controls []Control // at least one
 }
 
-// A Form is what a short or a long run has to reach.
+// A Form is what a short or a long run has to do.
 type Form struct {
-	Bars   []Bar
 	Work   int64         // the least that has to be done, in the unit of the line
 	Faults int64         // the fewest faults that have to be injected
 	Budget time.Duration // of the attack and its controls, on a busy machine
 }
 
-// A Bar is the least or the most that a value may be.
+// A Bar is the most that a value may be.
 type Bar struct {
-	Name  string // of the value, with its unit: "outcomes lost"
-	Bound float64
-	Least bool
+	Name string // of the value, with its unit: "outcomes lost"
+	Most float64
 }
 
-// AtMost is a bar for a value that may not be above a bound.
-func AtMost(name string, most float64) Bar { return Bar{Name: name, Bound: most} }
-
-// AtLeast is a bar for a value that may not be below a bound.
-func AtLeast(name string, least float64) Bar { return Bar{Name: name, Bound: least, Least: true} }
-
-func (b Bar) String() string {
-	if b.Least {
-		return "≥ " + number(b.Bound) + " " + b.Name
+// None returns the bars of values that have to be 0.
+func None(names ...string) (bars []Bar) {
+	for _, name := range names {
+		bars = append(bars, Bar{Name: name})
 	}
-	return "≤ " + number(b.Bound) + " " + b.Name
+	return bars
 }
 
-// holds is false for NaN.
-func (b Bar) holds(value float64) bool {
-	if b.Least {
-		return value >= b.Bound
-	}
-	return value <= b.Bound
-}
+func (b Bar) String() string { return "≤ " + number(b.Most) }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
@@ -76,19 +63,10 @@ type Control struct {
 	Run    Attempt
 }
 
-// Brief makes the short attempt in a long run too. It suffices for most controls.
-func Brief(attempt Attempt) Attempt {
-	return func(ctx context.Context, s Settings) (Result, error) {
-		s.Long = false
-		return attempt(ctx, s)
-	}
-}
-
 // Settings are what a line is run with.
 type Settings struct {
 	Long bool
 	Seed uint64 // all randomness of the line comes from it
-	Root string // the directory of the source tree, for lines that run its tests
 	// Patience multiplies the budgets, for a machine that is busy with something else. 0 means 1.
 	Patience int
 	name     string
@@ -114,7 +92,7 @@ type Result struct {
 	Values map[string]float64 // by the names of the bars
 	Work   int64              // operations, rounds, inputs
 	Faults int64              // kills, failed calls, hostile inputs
-	Notes  []string           // for the report, and for whoever looks for the reason of a failure
+	Notes  []string           // what tells why a line failed
 }
 
 // Note adds a line to the notes, up to 20.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +24,10 @@ func measures(lost float64, work, faults int64) card.Attempt {
 
 // sound is a line that passes.
 func sound() card.Line {
-	form := card.Form{Bars: []card.Bar{card.AtMost("lost", 0)}, Work: 100, Faults: 3,
-		Budget: time.Minute}
+	form := card.Form{Work: 100, Faults: 3, Budget: time.Minute}
 	return card.Line{
-		Name: "S0", Promise: "Nothing is lost.", Attack: "We try to lose it.", Short: form, Long: form,
-		Run:      measures(0, 100, 3),
+		Name: "S0", Promise: "Nothing is lost.", Attack: "We try to lose it.", Bars: card.None("lost"),
+		Short: form, Long: form, Run: measures(0, 100, 3),
 		Controls: []card.Control{{Name: "forgets", Run: measures(1, 1, 0)}},
 	}
 }
@@ -50,45 +48,29 @@ func TestALineFails(t *testing.T) {
 		"no number":      {func(l *card.Line) { l.Run = measures(nan, 100, 3) }, "NaN lost, not ≤ 0"},
 		"its work floor": {func(l *card.Line) { l.Run = measures(0, 99, 3) }, "work 99, not 100"},
 		"too few faults": {func(l *card.Line) { l.Run = measures(0, 100, 2) }, "faults 2, not 3"},
-		"not measured": {func(l *card.Line) {
-			l.Short.Bars = append(l.Short.Bars,
-				card.AtLeast("found", 1))
-		}, "found was not measured"},
-		"no bar": {func(l *card.Line) { l.Short.Bars = nil }, "the line has no bar"},
+		"not measured": {func(l *card.Line) { l.Bars = append(l.Bars, card.None("found")...) },
+			"found was not measured"},
+		"no bar": {func(l *card.Line) { l.Bars = nil }, "the line has no bar"},
 		"a bar without a control": {func(l *card.Line) {
-			l.Short.Bars = append(l.Short.Bars, card.AtMost("late", 0))
+			l.Bars = append(l.Bars, card.None("late")...)
 			l.Run = func(context.Context, card.Settings) (card.Result, error) {
-				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3},
-					nil
+				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3}, nil
 			}
 		}, `no control missed the bar "late": nothing shows that it can be missed`},
-		"no control": {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
-		"control passes": {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) },
-			`control "forgets" passed: the line would not notice`},
-		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) },
-			`control "forgets": it did no work`},
+		"no control":      {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
+		"control passes":  {func(l *card.Line) { l.Controls[0].Run = measures(0, 1, 0) }, `control "forgets" passed: the line would not notice`},
+		"control is idle": {func(l *card.Line) { l.Controls[0].Run = measures(1, 0, 0) }, `control "forgets": it did no work`},
 		"control misses another bar": {
-			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} },
-			`control "forgets" passed: the line would not notice`,
+			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} }, `control "forgets" passed: the line would not notice`,
 		},
 		"control has an error": {func(l *card.Line) {
-			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result,
-				error) {
-				return card.Result{}, errors.New("no disk")
-			}
+			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
 		}, `control "forgets": no disk`},
 		"an error": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result, error) {
-				return card.Result{},
-					errors.New("no disk")
-			}
+			l.Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
 		}, "no disk"},
 		"it ends its goroutine": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result,
-				error) {
-				runtime.Goexit()
-				return card.Result{}, nil
-			}
+			l.Run = func(context.Context, card.Settings) (card.Result, error) { runtime.Goexit(); return card.Result{}, nil }
 		}, "it ended without a result"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,14 +115,12 @@ func TestALineIsSkipped(t *testing.T) {
 	line.Run = func(context.Context, card.Settings) (card.Result, error) {
 		return card.Result{}, card.Skip("no PostgreSQL here")
 	}
-	long := sound()
-	long.LongOnly = true
-	outcomes := run(t.Context(), line, long)
+	outcomes := run(t.Context(), line)
 	assert.Equal(t, card.Skipped, outcomes[0].State)
 	assert.Equal(t, []string{"no PostgreSQL here"}, outcomes[0].Reasons)
 	assert.Contains(t, outcomes[0].Text(), "SKIPPED")
-	assert.Equal(t, card.Skipped, outcomes[1].State)
-	assert.Contains(t, card.Report{Outcomes: outcomes}.Markdown(), "**SKIPPED**: no PostgreSQL here")
+	report := card.Report{Outcomes: outcomes, Lines: []card.Line{line}}
+	assert.Contains(t, report.Markdown(""), "**SKIPPED**: no PostgreSQL here")
 }
 
 func TestTheBudgetAndTheContext(t *testing.T) {
@@ -198,8 +178,7 @@ func TestALineIsAlone(t *testing.T) {
 	}
 	alone := sound()
 	alone.Alone = true
-	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()),
-		beside(alone)) {
+	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()), beside(alone)) {
 		assert.Empty(t, o.Reasons)
 	}
 }
@@ -222,74 +201,35 @@ func TestRandomnessComesFromTheSeed(t *testing.T) {
 	assert.NotEqual(t, draw("a", 1, 0), draw("a", 1, 1))
 }
 
-func TestTheReportStandsBetweenItsMarkers(t *testing.T) {
-	outcomes := run(t.Context(), sound())
-	outcomes[0].Took = 1200 * time.Millisecond
-	r := card.Report{
-		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Command: "go run ./lab scorecard",
-		Outcomes: outcomes, Took: time.Minute,
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26",
-			Engines: []string{"SQLite 3"}},
+// A report keeps the rows of other lines, and stands between the markers of its form.
+func TestTheReport(t *testing.T) {
+	lines := []card.Line{sound(), sound(), sound()}
+	lines[1].Name, lines[2].Name = "S1", "S2"
+	one := card.Report{
+		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), lines[0]),
+		Lines:   lines,
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
 	}
-	assert.Equal(t,
-		`1 lines passed, 0 failed, 0 skipped, in 1m0s. Run with `+"`go run ./lab scorecard`"+` and seed 7 at commit abc, on 22 November 2026, 18:00 UTC.
-
-A CPU, 2 cores, go1.26, SQLite 3.
-
-| line | measured | bar | | work | how the controls were caught | time |
-|---|---|---|---|---|---|---|
-| S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1.2s |
-
-| line | promise | attack | controls, which have to fail |
-|---|---|---|---|
-| S0 | Nothing is lost. | We try to lose it. | forgets |
-`, r.Markdown())
-
+	one.Outcomes[0].Took = time.Second
+	two := one
+	two.Machine.Commit, two.At = "def", one.At.Add(time.Hour)
+	two.Outcomes = run(t.Context(), lines[2])
+	two.Outcomes[0].Took = time.Second
 	file := filepath.Join(t.TempDir(), "page.md")
+	const page = "before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"
+	require.NoError(t, os.WriteFile(file, []byte(page), 0o600))
 	read := func() string {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		return string(text)
 	}
-	require.NoError(t, card.Write(file, r))
-	require.NoError(t, card.Write(file, r))
-	assert.Equal(t, "# Scorecard\n\n"+r.Markdown()+"\n", read())
-
-	require.NoError(t, os.WriteFile(file,
-		[]byte("before\n<!-- scorecard -->\nold\n<!-- end of scorecard -->\nafter\n"), 0o600))
-	require.NoError(t, card.Write(file, r))
-	assert.Equal(t, "before\n<!-- scorecard -->\n\n"+r.Markdown()+
-		"\n<!-- end of scorecard -->\nafter\n", read())
-	r.Long = true
-	require.Error(t, card.Write(file, r), "it has no place for the long form")
-
-	require.NoError(t, os.WriteFile(file, []byte("my diary"), 0o600))
-	require.Error(t, card.Write(file, r), "it is no report")
-}
-
-func TestTheLongFormIsRunLineByLine(t *testing.T) {
-	one := card.Report{
-		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), sound()),
-		Long: true, Names: []string{"S0", "S1", "S2"},
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26",
-			Engines: []string{"SQLite 3"}},
-	}
-	one.Outcomes[0].Took = time.Second
-	two := one
-	two.Machine.Commit, two.At = "def", one.At.Add(time.Hour)
-	two.Outcomes = slices.Clone(one.Outcomes)
-	two.Outcomes[0].Line.Name = "S2"
-	file := filepath.Join(t.TempDir(), "page.md")
-	require.NoError(t, os.WriteFile(file,
-		[]byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
 	for _, r := range []card.Report{one, two, two} {
 		require.NoError(t, card.Write(file, r))
 	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, `<!-- scorecard, long form -->
+	assert.Equal(t, `before
+<!-- scorecard -->
 
-Each row is the last run of a line in its long form, with the commit, the seed and the time.
+Each row is the last run of a line, with the commit, the seed and the time.
 
 A CPU, 2 cores, go1.26, SQLite 3.
 
@@ -300,19 +240,29 @@ Not run here: S1.
 | S0 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | abc, seed 7, 22 November 2026, 18:00 UTC |
 | S2 | 0 lost | ≤ 0 | PASS | 100 (3 faults) | 1 lost, not ≤ 0 | 1s | def, seed 7, 22 November 2026, 19:00 UTC |
 
-<!-- end of scorecard, long form -->
-`, string(text))
+| line | promise | attack | controls, which have to fail |
+|---|---|---|---|
+| S0 | Nothing is lost. | We try to lose it. | forgets |
+| S1 | Nothing is lost. | We try to lose it. | forgets |
+| S2 | Nothing is lost. | We try to lose it. | forgets |
+
+<!-- end of scorecard -->
+after
+`, read())
 
 	two.Machine.CPU = "Another CPU"
 	require.NoError(t, card.Write(file, two))
-	text, err = os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "Not run here: S0; S1.")
+	assert.Contains(t, read(), "Not run here: S0; S1.")
+	two.Long = true
+	require.Error(t, card.Write(file, two), "it has no place for the long form")
+	require.NoError(t, os.WriteFile(file,
+		[]byte("<!-- scorecard, long form -->\n<!-- end of scorecard, long form -->\n"), 0o600))
+	require.NoError(t, card.Write(file, two))
+	assert.NotContains(t, read(), "We try to lose it.")
 }
 
 func TestTheMachine(t *testing.T) {
-	m := card.ThisMachine(t.Context(), t.TempDir())
-	assert.Equal(t, "unknown", m.Commit)
+	m := card.ThisMachine(t.Context())
 	assert.NotEmpty(t, m.CPU)
 	assert.Positive(t, m.Cores)
 	assert.NotEmpty(t, m.Engines)

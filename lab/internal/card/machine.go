@@ -22,13 +22,14 @@ type Machine struct {
 // drivers are the modules whose versions a report names.
 var drivers = []string{"modernc.org/sqlite", "github.com/ncruces/go-sqlite3", "github.com/jackc/pgx/v5"}
 
-// ThisMachine looks at this machine and at the source tree in root.
-func ThisMachine(ctx context.Context, root string) Machine {
-	m := Machine{Commit: said(ctx, root, "git", "rev-parse", "--short=12", "HEAD"), CPU: cpu(), Cores: runtime.NumCPU()}
+// ThisMachine looks at this machine, and at the source tree in the current directory.
+func ThisMachine(ctx context.Context) Machine {
+	m := Machine{Commit: said(ctx, "git", "rev-parse", "--short=12", "HEAD"), CPU: cpu(),
+		Cores: runtime.NumCPU()}
 	m.Go = runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	if m.Commit == "" {
 		m.Commit = "unknown"
-	} else if said(ctx, root, "git", "status", "--porcelain", "--untracked-files=no") != "" {
+	} else if said(ctx, "git", "status", "--porcelain", "--untracked-files=no") != "" {
 		m.Commit += " and changes"
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -46,7 +47,7 @@ func ThisMachine(ctx context.Context, root string) Machine {
 func withPostgres(ctx context.Context, m Machine) Machine {
 	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	for _, program := range append(programs, "postgres") {
-		if version := said(ctx, ".", program, "--version"); version != "" {
+		if version := said(ctx, program, "--version"); version != "" {
 			m.Engines = append(m.Engines, version)
 			return m
 		}
@@ -56,10 +57,8 @@ func withPostgres(ctx context.Context, m Machine) Machine {
 }
 
 // said returns what a program prints, or "".
-func said(ctx context.Context, dir, name string, args ...string) string {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
+func said(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {
 		return ""
 	}

@@ -79,10 +79,6 @@ func Run(ctx context.Context, lines []Line, s Settings, parallel int, done func(
 func (l Line) run(ctx context.Context, s Settings) Outcome {
 	s.name = l.Name
 	o := Outcome{Line: l, Form: Pick(s, l.Short, l.Long), Seed: s.Seed, State: Pass}
-	if l.LongOnly && !s.Long {
-		o.State, o.Reasons = Skipped, []string{"only in the long run"}
-		return o
-	}
 	o.Form.Budget *= time.Duration(max(s.Patience, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget, &budgetError{o.Form.Budget, max(s.Patience, 1)})
@@ -114,10 +110,10 @@ func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []s
 	case err != nil:
 		return r, []string{reasonOf(ctx, err)}
 	}
-	if len(o.Form.Bars) == 0 {
+	if len(o.Line.Bars) == 0 {
 		reasons = append(reasons, "the line has no bar")
 	}
-	for _, bar := range o.Form.Bars {
+	for _, bar := range o.Line.Bars {
 		if missed := r.misses(bar); missed != "" {
 			reasons = append(reasons, missed)
 		}
@@ -155,8 +151,8 @@ func (r Result) misses(b Bar) string {
 	switch {
 	case !measured:
 		return b.Name + " was not measured"
-	case !b.holds(value):
-		return fmt.Sprintf("%s %s, not %s", number(value), b.Name, strings.TrimSuffix(b.String(), " "+b.Name))
+	case !(value <= b.Most): // NaN too
+		return fmt.Sprintf("%s %s, not %s", number(value), b.Name, b)
 	}
 	return ""
 }
@@ -187,7 +183,7 @@ func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 		}
 		o.Controls = append(o.Controls, caught)
 	}
-	for _, bar := range o.Form.Bars {
+	for _, bar := range o.Line.Bars {
 		if !seen[bar.Name] && len(reasons) == 0 {
 			reasons = append(reasons, fmt.Sprintf("no control missed the bar %q: nothing shows that it can be missed", bar.Name))
 		}
@@ -202,7 +198,7 @@ func (o *Outcome) try(ctx context.Context, c Control, s Settings, seen map[strin
 		return "", err
 	}
 	var all, names []string
-	for _, bar := range o.Form.Bars {
+	for _, bar := range o.Line.Bars {
 		if one := r.misses(bar); one != "" && r.has(bar) {
 			all, names = append(all, one), append(names, bar.Name)
 		}

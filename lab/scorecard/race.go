@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"cmp"
@@ -60,34 +60,32 @@ var counting = porcupine.Model{
 }
 
 func appliesLine(engine string) card.Line {
-	bars := []card.Bar{card.AtMost(illegalBar, 0)}
 	run := func(h habit, short, long int) card.Attempt {
-		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return at(ctx, engine, func(p place) (card.Result, error) {
-				r := race{
-					place: p, job: "apply", habit: h, model: counting, moves: card.Pick(s, short, long), rng: s.Rand(0),
-					next: func(rng *rand.Rand, done int) move {
-						m := move{Verb: "apply", Key: fmt.Sprint(done / 40), Event: rng.IntN(24)}
-						if rng.IntN(4) == 0 {
-							m.Verb = "read"
-						}
-						return m
-					},
-				}
-				return r.run(ctx)
-			})
-		}
+		return on(engine, func(ctx context.Context, s card.Settings, p place) (card.Result, error) {
+			r := race{place: p, job: "apply", habit: h, model: counting, moves: card.Pick(s, short, long),
+				rng: s.Rand(0), next: nextApply}
+			return r.run(ctx)
+		})
 	}
 	return card.Line{
 		Name:    "S5 " + engine,
 		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and each outcome counts once, also when processes are killed.",
 		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a time, and are killed now and then. Porcupine must " +
 			"find an order that explains all answers.",
-		Short:    card.Form{Bars: bars, Work: 1500, Faults: 4, Budget: 3 * time.Minute},
-		Long:     card.Form{Bars: bars, Work: 18_000, Faults: 40, Budget: 40 * time.Minute},
+		Bars:     card.None(illegalBar),
+		Short:    card.Form{Work: 1500, Faults: 4, Budget: 3 * time.Minute},
+		Long:     card.Form{Work: 18_000, Faults: 40, Budget: 40 * time.Minute},
 		Run:      run(sound, 2000, 20_000),
 		Controls: []card.Control{{Name: string(looking), Run: run(looking, 1200, 1200)}},
 	}
+}
+
+func nextApply(rng *rand.Rand, done int) move {
+	m := move{Verb: "apply", Key: fmt.Sprint(done / 40), Event: rng.IntN(24)}
+	if rng.IntN(4) == 0 {
+		m.Verb = "read"
+	}
+	return m
 }
 
 // applies are the moves of a process on cells.
@@ -170,23 +168,19 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return result, err
 	}
-	result.Faults = r.kills.Load()
-	explained(&result, r.model, r.history)
-	return result, nil
-}
-
-// explained counts the histories that no order explains.
-func explained(result *card.Result, model porcupine.Model, histories map[string][]porcupine.Operation) {
 	illegal := 0
-	for key, operations := range histories {
+	for key, operations := range r.history {
 		result.Work += int64(len(operations))
-		if verdict := porcupine.CheckOperationsTimeout(model, operations, time.Minute); verdict != porcupine.Ok {
+		if verdict := porcupine.CheckOperationsTimeout(r.model, operations,
+			time.Minute); verdict != porcupine.Ok {
 			illegal++
-			result.Note("%s: %s: %s", key, verdict, stuckAt(model, operations))
+			result.Note("%s: %s: %s", key, verdict, stuckAt(r.model, operations))
 		}
 	}
-	result.Note("%d histories, %d moves, %d kills", len(histories), result.Work, result.Faults)
+	result.Faults = r.kills.Load()
+	result.Note("%d histories, %d moves, %d kills", len(r.history), result.Work, result.Faults)
 	result.Values = map[string]float64{illegalBar: float64(illegal)}
+	return result, nil
 }
 
 // stuckAt describes the moves that no order explains after the longest one that explains others, the earliest first.

@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"context"
@@ -19,19 +19,19 @@ const (
 )
 
 func killedLine(engine string, short, long int) card.Line {
-	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0)}
 	run := func(h habit, short, long int) card.Attempt {
-		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return at(ctx, engine, func(p place) (card.Result, error) { return kills(ctx, s, p, h, card.Pick(s, short, long)) })
-		}
+		return on(engine, func(ctx context.Context, s card.Settings, p place) (card.Result, error) {
+			return kills(ctx, s, p, h, card.Pick(s, short, long))
+		})
 	}
 	return card.Line{
 		Name:    "S2 " + engine,
 		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to the next process again counts once.",
 		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one gets the last outcomes again. " +
 			"At the end every acknowledged outcome must be there once, with its record and its audit entry.",
-		Short: card.Form{Bars: bars, Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},
+		Bars:  card.None(lostBar, tornBar, sumsBar),
+		Short: card.Form{Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
+		Long:  card.Form{Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},
 		Run:   run(sound, short, long),
 		Controls: []card.Control{
 			{Name: string(ackFirst), Misses: []string{lostBar}, Run: run(ackFirst, 5, 5)},

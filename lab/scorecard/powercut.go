@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"context"
@@ -23,50 +23,52 @@ type powerCut struct {
 	habit   habit
 }
 
-func powerCutLine() card.Line {
-	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(corruptBar, 0)}
-	return card.Line{
-		Name:    "S1",
-		Promise: "On SQLite a power cut loses no acknowledged outcome.",
-		Attack: "A disk drops about half of the unsynced sectors, at a random operation. The database must then be sound and hold all acknowledged " +
-			"outcomes. Evidence, records and audit log must agree.",
-		Short: card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 4 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 5000, Faults: 5000, Budget: 60 * time.Minute},
-		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return powerCut{dialect: sqlstore.SQLite}.run(ctx, s, card.Pick(s, 500, 5000))
-		},
-		Controls: []card.Control{
-			{Name: "synchronous=NORMAL", Misses: []string{lostBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-				return powerCut{dialect: sqlstore.SQLiteRelaxed}.run(ctx, s, 20)
-			}},
-			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-				return powerCut{dialect: sqlstore.SQLite, deaf: true}.run(ctx, s, 30)
-			}},
-		},
+func (p powerCut) attempt(short, long int) card.Attempt {
+	return func(ctx context.Context, s card.Settings) (card.Result, error) {
+		return p.run(ctx, s, card.Pick(s, short, long))
 	}
 }
 
-func relaxedLine() card.Line {
-	bars := []card.Bar{card.AtMost(gapsBar, 0), card.AtMost(corruptBar, 0)}
-	run := func(cut powerCut, short, long int) card.Attempt {
-		cut.dialect = sqlstore.SQLiteRelaxed
-		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return cut.run(ctx, s, card.Pick(s, short, long))
+func powerCutLines() []card.Line {
+	noSync := func(d sqlstore.Dialect) card.Control {
+		return card.Control{
+			Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar},
+			Run: powerCut{dialect: d, deaf: true}.attempt(30, 30),
 		}
 	}
-	return card.Line{
+	full, relaxed := powerCut{dialect: sqlstore.SQLite}, powerCut{dialect: sqlstore.SQLiteRelaxed}
+	return []card.Line{{
+		Name:    "S1",
+		Promise: "On SQLite a power cut loses no acknowledged outcome.",
+		Attack: "A disk drops about half of the unsynced sectors, at a random operation. The " +
+			"database must then be sound and hold " +
+			"all acknowledged outcomes. Evidence, records and audit log must agree.",
+		Bars:  card.None(lostBar, corruptBar),
+		Short: card.Form{Work: 500, Faults: 500, Budget: 4 * time.Minute},
+		Long:  card.Form{Work: 5000, Faults: 5000, Budget: 60 * time.Minute},
+		Run:   full.attempt(500, 5000),
+		Controls: []card.Control{
+			{Name: "synchronous=NORMAL", Misses: []string{lostBar}, Run: relaxed.attempt(20, 20)},
+			noSync(sqlstore.SQLite),
+		},
+	}, {
 		Name:    "S1 SQLiteRelaxed",
 		Promise: "With SQLiteRelaxed a power cut takes the newest outcomes at most. All before them are there, each as a whole.",
-		Attack: "The disk of S1, with one writer. If an acknowledged outcome is there, all that were acknowledged before it must be there. Evidence, records and " +
-			"audit log must agree.",
-		Short: card.Form{Bars: bars, Work: 120, Faults: 120, Budget: 4 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 2000, Faults: 2000, Budget: 20 * time.Minute},
-		Run:   run(powerCut{}, 120, 2000),
+		Attack: "The disk of S1, with one writer. If an acknowledged outcome is there, all that " +
+			"were acknowledged before it must be " +
+			"there. Evidence, records and audit log must agree.",
+		Bars:  card.None(gapsBar, corruptBar),
+		Short: card.Form{Work: 120, Faults: 120, Budget: 4 * time.Minute},
+		Long:  card.Form{Work: 2000, Faults: 2000, Budget: 20 * time.Minute},
+		Run:   relaxed.attempt(120, 2000),
 		Controls: []card.Control{
-			{Name: string(forgetful), Misses: []string{gapsBar}, Run: run(powerCut{habit: forgetful}, 5, 5)},
-			{Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar}, Run: run(powerCut{deaf: true}, 30, 30)},
+			{
+				Name: string(forgetful), Misses: []string{gapsBar},
+				Run: powerCut{dialect: sqlstore.SQLiteRelaxed, habit: forgetful}.attempt(5, 5),
+			},
+			noSync(sqlstore.SQLiteRelaxed),
 		},
-	}
+	}}
 }
 
 // run cuts the power in the middle of writing, over and over.

@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"context"
@@ -26,7 +26,6 @@ const (
 )
 
 func stoppedLine() card.Line {
-	bars := []card.Bar{card.AtMost(lostBar, 0), card.AtMost(tornBar, 0), card.AtMost(sumsBar, 0), card.AtMost(unnamedBar, 0), card.AtMost(waitBar, 2)}
 	run := func(h habit) card.Attempt {
 		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return crashes(ctx, 1, h) }
 	}
@@ -36,8 +35,10 @@ func stoppedLine() card.Line {
 		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
 			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
 			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
-		Short: card.Form{Bars: bars, Work: 1000, Faults: 10, Budget: 4 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
+		Bars: append(card.None(lostBar, tornBar, sumsBar, unnamedBar), card.Bar{Name: waitBar,
+			Most: 2}),
+		Short: card.Form{Work: 1000, Faults: 10, Budget: 4 * time.Minute},
+		Long:  card.Form{Work: 10_000, Faults: 100, Budget: 30 * time.Minute},
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return crashes(ctx, card.Pick(s, 10, 100), sound)
 		},

@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"bytes"
@@ -36,14 +36,14 @@ const (
 	cut               // all operations from it on, as there is no power; what was not synced is torn
 )
 
-func faultsLine(name string, some func() []episode, stride, longStride int, harms, longHarms []harm) card.Line {
-	bars := []card.Bar{card.AtMost(halfBar, 0), card.AtMost(silentBar, 0), card.AtMost(stuckBar, 0)}
+func faultsLine() card.Line {
 	run := func(change func(episode) episode, only int) card.Attempt {
 		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			f := sweep{stride: card.Pick(s, stride, longStride), harms: card.Pick(s, harms, longHarms), rng: s.Rand(0), sparse: !s.Long}
-			all := some()
+			f := sweep{harms: card.Pick(s, []harm{once, cut}, []harm{once, twice, full, cut}),
+				rng: s.Rand(0), sparse: !s.Long}
+			all := storeEpisodes()
 			if only > 0 {
-				f.stride, f.harms, all = stride, []harm{once}, all[:only]
+				f.harms, all = []harm{once}, all[:only]
 			}
 			for _, e := range all {
 				if err := f.episode(ctx, change(e)); err != nil {
@@ -54,38 +54,44 @@ func faultsLine(name string, some func() []episode, stride, longStride int, harm
 			return f.result, nil
 		}
 	}
-	same := func(e episode) episode { return e }
-	swallows := func(e episode) episode {
-		do := e.call
-		e.call = func(ctx context.Context, st store.Store) error { _ = do(ctx, st); return nil }
-		return e
-	}
-	halves := func(e episode) episode {
-		do := e.call
-		e.call = func(ctx context.Context, st store.Store) error {
-			if err := do(ctx, st); err != nil {
-				return err
-			}
-			_, err := st.Commit(ctx, seen("the other half"))
-			return err
-		}
-		e.steps = false
-		return e
-	}
 	return card.Line{
-		Name:    "S4 " + name,
-		Promise: "A call may fail at any point. It then did all or nothing, says so, and can be made again.",
-		Attack: "Each operation on SQLite's file fails in turn, then the power is cut there. After a failure the tables must be as before the call or as " +
-			"after it, and the call made again must leave them as after it.",
-		Short: card.Form{Bars: bars, Work: int64(200 * len(harms)), Faults: 200, Budget: 6 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 1000, Faults: 500, Budget: 60 * time.Minute},
-		Run:   run(same, 0),
+		Name: "S4",
+		Promise: "A call of a store may fail at any point. It then did all or nothing, says so, " +
+			"and can be made again.",
+		Attack: "Each operation on SQLite's file fails in turn, then the power is cut there. After " +
+			"a failure the tables must be as " +
+			"before the call or as after it, and the call made again must leave them as after it.",
+		Bars:  card.None(halfBar, silentBar, stuckBar),
+		Short: card.Form{Work: 400, Faults: 200, Budget: 6 * time.Minute},
+		Long:  card.Form{Work: 1000, Faults: 500, Budget: 60 * time.Minute},
+		Run:   run(func(e episode) episode { return e }, 0),
 		Controls: []card.Control{
 			{Name: "an error is swallowed", Misses: []string{silentBar}, Run: run(swallows, 2)},
 			{Name: "two commits for one", Misses: []string{halfBar}, Run: run(halves, 2)},
 			{Name: "an error is kept, and returned for ever", Misses: []string{stuckBar}, Run: run(keeps, 2)},
 		},
 	}
+}
+
+// swallows is a call that drops its error.
+func swallows(e episode) episode {
+	do := e.call
+	e.call = func(ctx context.Context, st store.Store) error { _ = do(ctx, st); return nil }
+	return e
+}
+
+// halves is a call that commits a second time.
+func halves(e episode) episode {
+	do := e.call
+	e.call = func(ctx context.Context, st store.Store) error {
+		if err := do(ctx, st); err != nil {
+			return err
+		}
+		_, err := st.Commit(ctx, seen("the other half"))
+		return err
+	}
+	e.steps = false
+	return e
 }
 
 // keeps is a call that returns its first error for ever.
@@ -102,7 +108,6 @@ func keeps(e episode) episode {
 
 // A sweep has the disk fail at each operation of calls. Work counts calls, and faults those in which the disk failed.
 type sweep struct {
-	stride int
 	sparse bool // the power is cut at every third of them
 	harms  []harm
 	rng    *rand.Rand
@@ -135,9 +140,9 @@ func (f *sweep) episode(ctx context.Context, e episode) error {
 		return errors.New("the call changes nothing")
 	}
 	for _, h := range f.harms {
-		step := f.stride
+		step := 1
 		if h == cut && f.sparse {
-			step *= 3
+			step = 3
 		}
 		for n := 1; ; n += step {
 			hit, err := f.try(ctx, base.snapshot(f.rng), &e, h, n, before, after)
@@ -181,10 +186,6 @@ func (f *sweep) try(ctx context.Context, d *disk, e *episode, h harm, n int, bef
 	hit = d.disarm() >= n
 	if f.result.Work++; hit {
 		f.result.Faults++
-	}
-	if errors.Is(failure, errPartly) {
-		done()
-		return hit, nil
 	}
 	if h == cut {
 		done()
@@ -289,7 +290,7 @@ func contents(ctx context.Context, handle *sql.DB) (string, error) {
 // random are pseudonyms of forgotten people, and the ids of audit entries that have no better one.
 var random = regexp.MustCompile(`forgotten-[0-9a-zA-Z_-]+|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-func rowsOf(ctx context.Context, handle queryer, query string) (all []string, err error) {
+func rowsOf(ctx context.Context, handle *sql.DB, query string) (all []string, err error) {
 	rows, err := handle.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -372,13 +373,13 @@ func readings() map[string]reading {
 }
 
 func readsLine() card.Line {
-	bars := []card.Bar{card.AtMost(silentBar, 0)}
 	run := func(careless bool) card.Attempt {
 		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return readFaults(ctx, careless) }
 	}
-	form := card.Form{Bars: bars, Work: 500, Faults: 500, Budget: 4 * time.Minute}
+	form := card.Form{Work: 500, Faults: 500, Budget: 4 * time.Minute}
 	return card.Line{
-		Name: "S4 reads", Promise: "A read gets all, or an error.", Short: form, Long: form, Run: run(false),
+		Name: "S4 reads", Promise: "A read gets all, or an error.", Bars: card.None(silentBar),
+		Short: form, Long: form, Run: run(false),
 		Attack:   "Each operation on SQLite's file fails in turn in each way to read a store.",
 		Controls: []card.Control{{Name: "an error is swallowed", Run: run(true)}},
 	}

@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"context"
@@ -24,14 +24,14 @@ const (
 )
 
 func soakLine() card.Line {
-	bars := []card.Bar{card.AtMost(growthBar, 10), card.AtMost(leftBar, 0)}
 	return card.Line{
 		Name:    "S15",
 		Promise: "The memory of a long-running agent stays flat, and no goroutine is left behind.",
 		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and outcomes, has rules proposed and approved, and people forgotten. " +
 			"Simulated months go by, with retention of an hour. The live heap of the second half is compared with that of the second tenth.",
-		Short: card.Form{Bars: bars, Work: 100_000, Budget: 3 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 2_000_000, Budget: 60 * time.Minute},
+		Bars:  append(card.None(leftBar), card.Bar{Name: growthBar, Most: 10}),
+		Short: card.Form{Work: 100_000, Budget: 3 * time.Minute},
+		Long:  card.Form{Work: 2_000_000, Budget: 60 * time.Minute},
 		Alone: true, // others' memory would count
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
 			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000}, false)

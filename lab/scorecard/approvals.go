@@ -1,4 +1,4 @@
-package databases
+package scorecard
 
 import (
 	"context"
@@ -7,15 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/lab/internal/card"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -55,19 +52,19 @@ var gate = porcupine.Model{
 }
 
 func approvalsLine(engine string) card.Line {
-	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
 	run := func(h habit, short, long int) card.Attempt {
-		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return at(ctx, engine, func(p place) (card.Result, error) { return approvals(ctx, s, p, h, card.Pick(s, short, long)) })
-		}
+		return on(engine, func(ctx context.Context, s card.Settings, p place) (card.Result, error) {
+			return approvals(ctx, s, p, h, card.Pick(s, short, long))
+		})
 	}
 	return card.Line{
 		Name:    "S5 approvals, " + engine,
 		Promise: "Several processes decide about proposals at once. Each rule has its quorum, and each proposal one end, also when processes are killed.",
 		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
 			"that the gate allows, and each active rule must have two approvers of its very text.",
-		Short: card.Form{Bars: bars, Work: 600, Faults: 1, Budget: 3 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 5000, Faults: 8, Budget: 40 * time.Minute},
+		Bars:  card.None(illegalBar, aloneBar),
+		Short: card.Form{Work: 600, Faults: 1, Budget: 3 * time.Minute},
+		Long:  card.Form{Work: 5000, Faults: 8, Budget: 40 * time.Minute},
 		Run:   run(sound, 800, 6000),
 		Controls: []card.Control{
 			{Name: string(remember), Misses: []string{illegalBar}, Run: run(remember, 600, 600)},
@@ -144,78 +141,6 @@ func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules,
 		return fmt.Errorf("only %d rules were made", len(all))
 	}
 	return nil
-}
-
-func memoryApprovalsLine() card.Line {
-	bars := []card.Bar{card.AtMost(illegalBar, 0), card.AtMost(aloneBar, 0)}
-	run := func(h habit, workers, short, long int) card.Attempt {
-		return func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return memoryApprovals(ctx, s, h, card.Pick(s, workers, 64), card.Pick(s, short, long))
-		}
-	}
-	return card.Line{
-		Name:    "S5 approvals, memory",
-		Promise: "Many callers decide about proposals at once. Each rule has its quorum, and each proposal one end.",
-		Attack: "16 goroutines (64 in the long form) approve, reject and edit the same proposals by four services on one store in memory. Porcupine must find an order that the gate " +
-			"allows, and each active rule must have two approvers of its very text.",
-		Short: card.Form{Bars: bars, Work: 2000, Budget: 2 * time.Minute},
-		Long:  card.Form{Bars: bars, Work: 20_000, Budget: 20 * time.Minute},
-		Run:   run(sound, 16, 2000, 20_000),
-		Controls: []card.Control{
-			{Name: string(remember), Misses: []string{illegalBar}, Run: card.Brief(run(remember, 16, 600, 600))},
-			{Name: string(lonely), Misses: []string{aloneBar}, Run: card.Brief(run(lonely, 16, 60, 60))},
-		},
-	}
-}
-
-// memoryApprovals has goroutines decide about proposals, ten moves for each.
-func memoryApprovals(ctx context.Context, s card.Settings, h habit, workers, moves int) (result card.Result, err error) {
-	st, err := memstore.New(memstore.Config{})
-	if err != nil {
-		return result, err
-	}
-	rules, err := proposed(ctx, st, moves)
-	if err != nil {
-		return result, err
-	}
-	var services []func(move) (told, error) // several, as one may let its callers wait for each other
-	for range 4 {
-		one, err := decides(ctx, st, h)
-		if err != nil {
-			return result, err
-		}
-		services = append(services, one)
-	}
-	histories, began := make(map[string][]porcupine.Operation), time.Now()
-	var made atomic.Int64
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	errs := make([]error, workers)
-	for worker := range workers {
-		rng := s.Rand(worker)
-		all.Go(func() {
-			for errs[worker] == nil && ctx.Err() == nil {
-				n := int(made.Add(1) - 1)
-				if n >= moves {
-					return
-				}
-				op := porcupine.Operation{ClientId: worker, Call: time.Since(began).Nanoseconds()}
-				m := nextDecision(rng, n)
-				op.Input = m
-				op.Output, errs[worker] = services[worker%len(services)](m)
-				op.Return = time.Since(began).Nanoseconds()
-				mu.Lock()
-				histories[m.Key] = append(histories[m.Key], op)
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
-		return result, err
-	}
-	explained(&result, gate, histories)
-	return result, judgeRules(ctx, &result, rules, moves, h)
 }
 
 // decides are the moves of a process on proposals.
