@@ -21,9 +21,9 @@ type classic struct {
 
 var classics = []classic{
 	{
-		"records are written over any revision", "memstore/txn.go",
-		"w.Revision != store.Once && !t.current(w.row, w.Revision)",
-		"false && !t.current(w.row, w.Revision)",
+		"records are written over any revision", "memstore/commit.go",
+		"r.Revision != store.Once && !t.has(r.Ref, r.Revision)",
+		"false && !t.has(r.Ref, r.Revision)",
 		"memstore", "TestStoreAgreesWithAPlainOne|TestStoreKeepsTheContract",
 	},
 	{
@@ -70,10 +70,10 @@ var classics = []classic{
 		"TestConsumerCountsOnce",
 	},
 	{
-		"a commit that failed is taken for one that was stored", "strategy/credit.go",
-		"if err := l.apply(ctx, now, credits, end, dispositions); err != nil {",
-		"if err := l.apply(ctx, now, credits, end, dispositions); err == heed.ErrConflict {",
-		"strategy/attribution", "TestConsumerBacksOff",
+		"a commit that failed is taken for one that was stored", "strategy/outcome.go",
+		"\tif err != nil {\n\t\treturn nil, err\n\t}\n\tdid := make([]Disposition, len(outcomes))\n",
+		"_ = err\ndid := make([]Disposition, len(outcomes))\n", "strategy/attribution",
+		"TestConsumerBacksOff",
 	},
 	{
 		"a cache has no limit", "internal/memo/cache.go", "s.evict()", "", "internal/memo",

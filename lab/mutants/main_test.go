@@ -126,3 +126,17 @@ func TestClassicsFit(t *testing.T) {
 		}
 	}
 }
+
+// TestSubjectsFit finds the files of each subject.
+func TestSubjectsFit(t *testing.T) {
+	for _, s := range subjects {
+		found, err := find("../..", []subject{s}, nil, 1)
+		if assert.NoError(t, err) {
+			assert.NotEmpty(t, found, s.dir)
+		}
+		for _, dir := range s.tests {
+			tests, _ := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+			assert.NotEmpty(t, tests, dir)
+		}
+	}
+}
