@@ -10,8 +10,8 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy/attribution"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // An outcome from a stream is a statement about its answer: it ends the silence, counts for the arm
@@ -23,9 +23,9 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cfg)
-			reports := new(memstore.Stream)
+			reports := new(streamtest.Stream)
 			consumer, err := attribution.New(attribution.Config{
-				Answers: w.Agent, Stream: reports, DeadLetters: new(memstore.Stream),
+				Answers: w.Agent, Stream: reports, DeadLetters: new(streamtest.Stream),
 			})
 			require.NoError(t, err)
 			given := w.answer(loop.Event{

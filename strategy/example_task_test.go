@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // A parameter is learned along with its arm: here, how many passages to retrieve.
@@ -98,7 +99,7 @@ func Example_relay() {
 	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
 		panic(err)
 	}
-	topic := &memstore.Stream{} // in a host: a topic of its broker
+	topic := &streamtest.Stream{} // in a host: a topic of its broker
 	for range 2 {
 		sent, err := stream.Relay(ctx, st, topic)
 		fmt.Println(sent, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // A workshop is a learner over a store that fails when it is told to, with a life behind it.
@@ -41,11 +42,11 @@ type workshop struct {
 	judged  strategy.Choice   // with two, "" and "other"
 	expired strategy.Choice   // whose silence was counted
 	log     []stream.Event    // of another learner's life
-	stream  *memstore.Stream
+	stream  *streamtest.Stream
 }
 
 func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
-	w := &workshop{t: t, clock: &clock{}, stream: &memstore.Stream{}}
+	w := &workshop{t: t, clock: &clock{}, stream: &streamtest.Stream{}}
 	w.kept = newStore(t, w.clock.Now)
 	w.store = &storetest.Failing{Store: w.kept}
 	ids := byte(0)
@@ -160,7 +161,8 @@ func (w *workshop) judgeIn(people int) (string, error) {
 
 func (w *workshop) consumer(attempts int) *attribution.Consumer {
 	c, err := attribution.New(attribution.Config{
-		Learner: w.Learner, Stream: w.stream, DeadLetters: &memstore.Stream{}, Attempts: attempts, Backoff: 1,
+		Learner: w.Learner, Stream: w.stream, DeadLetters: &streamtest.Stream{}, Attempts: attempts,
+		Backoff: 1,
 	})
 	require.NoError(w.t, err)
 	return c
@@ -369,7 +371,7 @@ var fallibles = []fallible{
 	}},
 	{method: "Handle", call: func(w *workshop) (string, error) { return "", w.consumer(1).Handle(ctx, w.event()) }},
 	{method: "Run", call: func(w *workshop) (string, error) {
-		w.stream = &memstore.Stream{}
+		w.stream = &streamtest.Stream{}
 		require.NoError(w.t, w.stream.Publish(ctx, w.event()))
 		w.stream.Close()
 		return "", w.consumer(3).Run(ctx) // which tries again by itself

@@ -15,13 +15,13 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/strategy/injection"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // TestRoundTrips counts the calls of the store: a database answers each in a round trip.
@@ -94,7 +94,8 @@ func TestAnEventIsOneCommit(t *testing.T) {
 	}
 	e, err := a.Event("e", c.Now())
 	require.NoError(t, err)
-	consumer, err := attribution.New(attribution.Config{Learner: l, Stream: &memstore.Stream{}, DeadLetters: &memstore.Stream{}})
+	consumer, err := attribution.New(attribution.Config{Learner: l, Stream: &streamtest.Stream{},
+		DeadLetters: &streamtest.Stream{}})
 	require.NoError(t, err)
 	for _, commits := range []int{1, 0} { // the second time, all of it is known
 		st.Fail(0, false)

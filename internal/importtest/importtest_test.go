@@ -32,7 +32,8 @@ var table = map[string]row{
 	},
 	// For tests of adapters, in their modules.
 	"adapter/internal/adaptertest": {
-		nothing, silent, "feedback loop stream strategy strategy/attribution memstore",
+		nothing, silent,
+		"feedback loop stream strategy strategy/attribution memstore stream/streamtest",
 	},
 
 	"evidence": {library, shared, ". internal/..."},
@@ -55,7 +56,7 @@ var table = map[string]row{
 
 	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"memstore": {library, shared, ". evidence store stream internal/..."},
+	"memstore": {library, shared, ". evidence store internal/..."},
 	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {

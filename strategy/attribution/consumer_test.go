@@ -19,11 +19,11 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 func TestConsumerConfigFaults(t *testing.T) {
@@ -208,7 +208,7 @@ func TestConsumerPolicyConflict(t *testing.T) {
 func TestConsumerRedrive(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	stream := &memstore.Stream{}
+	stream := &streamtest.Stream{}
 	down := true
 	d.store.before = func(_ context.Context, b store.Batch) error {
 		second := func(o evidence.Observation) bool { return strings.HasSuffix(o.ID, "/1") }
@@ -499,7 +499,7 @@ func TestConsumerWaitsForEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
 		d.choose(t, 1)
-		stream := &memstore.Stream{}
+		stream := &streamtest.Stream{}
 		c := d.consumer(t, attribution.Config{Stream: stream, Workers: 4})
 		running, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // A consumer lets a learner learn from events that come at least once, in any process: each counts once.
@@ -20,7 +21,7 @@ func ExampleConsumer() {
 	if err != nil {
 		panic(err)
 	}
-	events, dead := &memstore.Stream{}, &memstore.Stream{} // in a host: topics of its broker
+	events, dead := &streamtest.Stream{}, &streamtest.Stream{} // in a host: topics of its broker
 	consumer, err := attribution.New(attribution.Config{Learner: learner, Stream: events, DeadLetters: dead})
 	if err != nil {
 		panic(err)
@@ -70,7 +71,8 @@ func ExampleHook() {
 		panic(err)
 	}
 	consumer, err := attribution.New(attribution.Config{
-		Learner: learner, Stream: &memstore.Stream{}, DeadLetters: &memstore.Stream{}, Hook: attribution.Hook{
+		Learner: learner, Stream: &streamtest.Stream{}, DeadLetters: &streamtest.Stream{},
+		Hook: attribution.Hook{
 			Outcome: func(_ context.Context, o strategy.Outcome) error {
 				if o.Value < -0.3 {
 					fmt.Println("novel:", o.Choice.Item, "in", o.Choice.Session)

@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 // patience is how long EachCounts waits for anything.
@@ -31,7 +32,7 @@ func EachCounts(
 		t.Fatal(err)
 	}
 	consumer, err := attribution.New(attribution.Config{
-		Learner: learner, Stream: source, DeadLetters: &memstore.Stream{}, Workers: 4,
+		Learner: learner, Stream: source, DeadLetters: &streamtest.Stream{}, Workers: 4,
 	})
 	if err != nil {
 		t.Fatal(err)
