@@ -143,7 +143,7 @@ func closesTheLoop(t *testing.T, c client) {
 
 	learned := c.resource(t, "learned")
 	assert.Contains(t, fmt.Sprint(learned["heuristics"]), "Renew it.")
-	assert.Contains(t, fmt.Sprint(learned["arms"]), "brief")
+	assert.Contains(t, fmt.Sprint(learned["segments"]), "brief")
 	assert.Empty(t, c.resource(t, "rules")["rules"])
 	assert.Empty(t, c.resource(t, "warnings")["warnings"])
 }
@@ -309,7 +309,7 @@ func TestPartsThatAreLeftOut(t *testing.T) {
 		_, err := c.do(t.Context(), tool, in)
 		assert.ErrorContains(t, err, "this agent does not do that", tool)
 	}
-	assert.Equal(t, arguments{"heuristics": []any{}, "arms": []any{}, "ways": []any{}}, c.resource(t, "learned"))
+	assert.Equal(t, arguments{"heuristics": []any{}, "segments": []any{}, "ways": []any{}}, c.resource(t, "learned"))
 	assert.Equal(t, arguments{"warnings": []any{}}, c.resource(t, "warnings"))
 	_, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "heed://rules"})
 	assert.ErrorContains(t, err, "without feedback")

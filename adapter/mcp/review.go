@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/prompt"
-	"github.com/heedhq/heed/store"
 )
 
 const (
@@ -99,28 +99,27 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	if canonical == p.Proposer || slices.Contains(p.Writers, canonical) {
 		return nil, errors.New("refused: who proposed or edited a rule does not decide about it")
 	}
-	conflicts, err := rules.Conflicts(ctx, p.Draft)
+	v := view.Of(s.agent, s.now)
+	report, err := v.Report(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := rules.Sources(ctx, id)
-	if err != nil {
-		return nil, err
+	about := asked{
+		Proposal: id, Person: person, Hash: report.Hash, Sources: digestOf(report.Sources),
+		Until: s.now().Add(patience).Unix(),
 	}
-	conflicts = slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == id })
-	why, err := s.proposedFor(ctx, &p)
-	if err != nil {
-		return nil, err
-	}
-	about := asked{Proposal: id, Person: person, Hash: p.Hash(), Sources: digestOf(sources), Until: s.now().Add(patience).Unix()}
-	for _, c := range conflicts {
-		if c.Kind == "contradiction" && !c.Pending && !c.Correction {
+	for _, c := range report.Now {
+		if c.Overridable() {
 			about.Against = append(about.Against, c.ID)
 		}
 	}
+	why, err := v.ProposedFor(ctx, report.Proposal)
+	if err != nil {
+		return nil, err
+	}
 	return &sdk.CallToolResult{
 		InputRequests: sdk.InputRequestMap{ruling: &sdk.ElicitParams{
-			Mode: "form", Message: describe(&p, why, conflicts, sources), RequestedSchema: schema(len(about.Against) > 0),
+			Mode: "form", Message: describe(&report, why), RequestedSchema: schema(len(about.Against) > 0),
 		}},
 		RequestState: s.sealed(about),
 	}, nil
@@ -136,33 +135,12 @@ func hasForms(session *sdk.ServerSession) bool {
 	return can.Form != nil || can.URL == nil
 }
 
-// proposedFor returns the reason that the proposer gave, or "" if heed proposed it.
-func (s *server) proposedFor(ctx context.Context, p *feedback.Proposal) (string, error) {
-	subject, action := p.ID, "feedback.propose"
-	if p.Was != nil { // an edit speaks of what it replaces
-		subject, action = p.Previous, "feedback.modify"
-	}
-	for e, err := range store.AuditEntries(ctx, s.agent.Store(), store.AuditQuery{Name: subject}) {
-		if err != nil {
-			return "", err
-		}
-		if e.Actor != "" && e.Subject == subject && e.Action == action {
-			return e.Reason, nil
-		}
-	}
-	return "", nil
-}
-
-// words writes a constant as words: "CREATE_RULE" is "create rule".
-func words[T ~string](constant T) string {
-	return strings.ToLower(strings.ReplaceAll(string(constant), "_", " "))
-}
-
 // describe says what the person is to decide about. All texts of others are in quotes.
-func describe(p *feedback.Proposal, why string, conflicts []feedback.Conflict, sources []feedback.Feedback) string {
-	quoted := func(text string) string { return prompt.Quote(text, mostRunes) }
+func describe(r *view.Report, why string) string {
+	p, quoted := r.Proposal, func(text string) string { return prompt.Quote(text, mostRunes) }
+	whole := func(text string) string { return prompt.Quote(text, 1100) }
 	var b strings.Builder
-	fmt.Fprintf(&b, "Is this rule to hold?\n\n%s\n\n", prompt.Quote(p.Text, 1000))
+	fmt.Fprintf(&b, "Is this rule to hold?\n\n%s\n\n", whole(p.Text))
 	switch {
 	case p.Proposer == "":
 		b.WriteString("heed proposes it.\n")
@@ -172,58 +150,31 @@ func describe(p *feedback.Proposal, why string, conflicts []feedback.Conflict, s
 		fmt.Fprintf(&b, "Proposed by %s.\n", quoted(p.Proposer))
 	}
 	if p.Change != "" {
-		fmt.Fprintf(&b, "Change of a rule: %s %s\n", words(p.Change), quoted(p.Of))
+		fmt.Fprintf(&b, "Change of a rule: %s %s\n", strings.ToLower(string(p.Change)), quoted(p.Of))
 	}
-	to := quoted(strings.Join(p.Agents, ", "))
-	if p.AllAgents {
-		to = "all agents"
-	}
-	fmt.Fprintf(&b, "Type: %s. Action: %s. For: %s.\n", words(p.Type), words(p.Action), to)
-	for _, id := range p.Supersedes {
-		fmt.Fprintf(&b, "It replaces the rule %s.\n", quoted(id))
-	}
-	describeCheck(&b, &p.Draft)
-	for i, source := range sources {
-		if i == mostShown {
-			fmt.Fprintf(&b, "And %d more corrections.\n", len(sources)-i)
-			break
+	for _, part := range view.Parts(&p.Draft, whole)[1:] {
+		if part.Value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", part.Name, part.Value)
 		}
+	}
+	for i := range r.Sources[:min(len(r.Sources), mostShown)] {
+		source := &r.Sources[i]
 		fmt.Fprintf(&b, "Correction by %s: %s\n", quoted(source.Reviewer), quoted(source.Summary))
 	}
-	for _, c := range conflicts {
+	if more := len(r.Sources) - mostShown; more > 0 {
+		fmt.Fprintf(&b, "And %d more corrections.\n", more)
+	}
+	for _, c := range r.Now {
 		of := "the rule"
 		if c.Pending {
 			of = "the proposal"
 		}
-		fmt.Fprintf(&b, "%s of %s %s: %s\n", words(c.Kind), of, quoted(c.ID), quoted(c.Explanation))
+		fmt.Fprintf(&b, "%s of %s %s: %s\n", c.Kind, of, quoted(c.ID), quoted(c.Explanation))
 	}
 	for _, a := range p.Approvals {
 		fmt.Fprintf(&b, "Approved by %s: %s\n", quoted(a.Actor), quoted(a.Reason))
 	}
 	return b.String()
-}
-
-// describeCheck says how a rule is enforced and where it stands, if the draft says so. An expression is shown as a whole.
-func describeCheck(b *strings.Builder, d *feedback.Draft) {
-	if d.Check != (feedback.Check{}) {
-		of := "answers"
-		if d.Check.Tool == "*" {
-			of = "calls of every tool"
-		} else if d.Check.Tool != "" {
-			of = "calls of the tool " + prompt.Quote(d.Check.Tool, 1100)
-		}
-		fmt.Fprintf(b, "It is checked, and can refuse %s.\n", of)
-		for _, part := range [...]struct{ does, text string }{
-			{"Forbids what matches", d.Check.Forbid}, {"Requires a match of", d.Check.Require},
-		} {
-			if part.text != "" {
-				fmt.Fprintf(b, "%s: %s\n", part.does, prompt.Quote(part.text, 1100))
-			}
-		}
-	}
-	if d.Place != "" {
-		fmt.Fprintf(b, "Place: %s\n", prompt.Quote(d.Place, 1100))
-	}
 }
 
 // digestOf names a list of corrections.

@@ -58,7 +58,7 @@ func TestReview(t *testing.T) {
 		assert.Contains(t, shown[1], `"Name the server in the first line."`)
 		assert.Contains(t, shown[1], `Approved by "bob": "It is so."`)
 		assert.Contains(t, shown[1], `Proposed by "ann": "Tickets were mixed up."`)
-		assert.Contains(t, shown[1], "Type: guideline. Action: create rule.")
+		assert.Contains(t, shown[1], "agents: \"loop\"")
 		assert.NotContains(t, shown[1], id, "a proposal is no duplicate of itself")
 
 		assert.Contains(t, fmt.Sprint(ann.resource(t, "rules")), "Name the server in the first line.")
@@ -246,7 +246,7 @@ func TestReviewShowsTheCheck(t *testing.T) {
 		return accepts("approve", "x", nil)(p)
 	})
 	bob.must(t, "review", arguments{"proposal": p.ID})
-	for _, part := range []string{"calls of every tool", "Forbids what matches: \"SECRETREGEX|.\"", "skills/deploy.md"} {
+	for _, part := range []string{"calls of all tools must not match \"SECRETREGEX|.\"", "skills/deploy.md"} {
 		assert.Contains(t, shown, part)
 	}
 }

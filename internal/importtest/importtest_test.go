@@ -79,6 +79,9 @@ var table = map[string]row{
 			"strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest " +
 			"adapter/scores",
 	},
+	"adapter/mcp": {
+		anything, shared, ". evidence feedback internal/view learning loop patterns prompt store",
+	},
 	"adapter/scores": {nothing, shared, ". evidence store loop internal/..."},
 	"examples/...":   {anything, silent, "..."},
 	"cmd/...":        {anything, silent, "..."},

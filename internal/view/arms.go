@@ -83,6 +83,9 @@ type Item struct {
 
 // Segments lists the segments that have outcomes, by their names.
 func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err error) {
+	if s.Strategy == nil {
+		return none[Segment](), nil
+	}
 	names, err := s.SegmentNames(ctx)
 	if err != nil {
 		return l, err

@@ -83,6 +83,9 @@ func (s *Source) needed() float64 {
 func (s *Source) Heuristics(ctx context.Context, domain string, p Page) (
 	l List[Heuristic], err error,
 ) {
+	if s.Learning == nil {
+		return none[Heuristic](), nil
+	}
 	var all []learning.Heuristic
 	for h, err := range s.Learning.Heuristics(ctx) {
 		if err != nil {

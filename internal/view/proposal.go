@@ -272,3 +272,18 @@ func CheckWords(c feedback.Check, show func(string) string) string {
 	}
 	return ""
 }
+
+// ProposedFor returns the reason that the proposer gave, or "" if heed made the proposal.
+func (s *Source) ProposedFor(ctx context.Context, p *feedback.Proposal) (string, error) {
+	subject, action := p.ID, "feedback.propose"
+	if p.Was != nil { // an edit speaks of what it replaces
+		subject, action = p.Previous, "feedback.modify"
+	}
+	all, err := s.history(ctx, subject)
+	for _, e := range slices.Backward(all) {
+		if e.Actor != "" && e.Action == action {
+			return e.Reason, err
+		}
+	}
+	return "", err
+}

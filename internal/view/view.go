@@ -56,6 +56,9 @@ type List[T any] struct {
 	Total int    `json:"-"`              // how many elements there are in all parts
 }
 
+// none is the list of a part that the agent does not have.
+func none[T any]() List[T] { return List[T]{Items: []T{}} }
+
 // listed returns the part of a list that a page selects. The list may be of names alone, of which
 // read reads those in the part.
 func listed[N, T any](

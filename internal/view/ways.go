@@ -55,6 +55,9 @@ func (q *WayQuery) selects(w *Way) bool {
 
 // Ways lists ways of working, by number those with the most outcomes first, and else by their ids.
 func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err error) {
+	if s.Patterns == nil {
+		return none[Way](), nil
+	}
 	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{State: q.State, Tag: q.Tag})
 	if err != nil {
 		return l, err
