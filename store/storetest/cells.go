@@ -73,18 +73,15 @@ func under(all ...observation) store.Batch {
 }
 
 func (f *fixture) add(all ...observation) store.Receipt {
-	f.Helper()
 	return f.commit(under(all...))
 }
 
 func (f *fixture) read(cells ...evidence.Cell) []evidence.Part {
-	f.Helper()
 	return f.snapshot(cells, nil).Parts
 }
 
 // tally reads one cell, which must have one part.
 func (f *fixture) tally(c evidence.Cell) evidence.Tally {
-	f.Helper()
 	parts := f.read(c)
 	if len(parts) != 1 || parts[0].Cell != c {
 		f.Fatalf("%v has the parts %+v, want one", c, parts)
@@ -94,18 +91,15 @@ func (f *fixture) tally(c evidence.Cell) evidence.Tally {
 
 // sums reads one cell, all its parts together.
 func (f *fixture) sums(c evidence.Cell) evidence.Sums {
-	f.Helper()
 	return evidence.Caps{}.Pool(f.read(c), evidence.InstantOf(f.time()))
 }
 
 func (f *fixture) history(c evidence.Cell) observations {
-	f.Helper()
 	return all(f, f.store.History(ctx, c))
 }
 
 // expect compares cells with what the observations add up to, one by one.
 func (f *fixture) expect(all observations, cells ...evidence.Cell) {
-	f.Helper()
 	now := evidence.InstantOf(f.time())
 	for _, c := range cells {
 		parts, want := f.read(c), naive(all, c, f.time())
@@ -115,7 +109,7 @@ func (f *fixture) expect(all observations, cells ...evidence.Cell) {
 			same = same && part.Cell == c && near(t.At(now), w.At(now)) &&
 				t.Positive == w.Positive && t.Negative == w.Negative && t.Neutral == w.Neutral
 		}
-		f.check(same, "%v has\n%+v\nwant, by channel and source,\n%+v", c, parts, want)
+		f.Check(same, "%v has\n%+v\nwant, by channel and source,\n%+v", c, parts, want)
 	}
 }
 

@@ -22,20 +22,20 @@ func readsBack(f *fixture) {
 	one := func(minutes time.Duration) evidence.Count {
 		return evidence.Count{N: 1, Last: evidence.InstantOf(start.Add(minutes * time.Minute))}
 	}
-	equal(f, "three observations", f.tally(plainCell), evidence.Tally{
+	f.Equal("three observations", f.tally(plainCell), evidence.Tally{
 		Mass: 6, Squares: 14, Reward: 3, RewardSquares: 1.875,
 		Positive: one(0), Negative: one(-1), Neutral: one(-2),
 	})
-	equal(f, "the parts of a cell without evidence", f.read(otherCell), nil)
+	f.Equal("the parts of a cell without evidence", f.read(otherCell), nil)
 }
 
 func weightZero(f *fixture) {
 	o := seen("zero", fadingCell, 1)
 	o.Weight = 0
 	f.add(o)
-	equal(f, "an observation of weight 0", f.read(fadingCell), nil)
+	f.Equal("an observation of weight 0", f.read(fadingCell), nil)
 	o.Weight = 1
-	equal(f, "the known ids", f.add(o).Duplicates, []string{"zero"})
+	f.Equal("the known ids", f.add(o).Duplicates, []string{"zero"})
 }
 
 // shares: what two sources cause together is as much evidence as what one causes alone, also after
@@ -47,21 +47,21 @@ func shares(f *fixture) {
 	f.add(ann)
 	f.add(bob)
 	one := evidence.Count{N: 1, Last: evidence.InstantOf(start)}
-	equal(f, "two shares", f.tally(plainCell), evidence.Tally{
+	f.Equal("two shares", f.tally(plainCell), evidence.Tally{
 		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5, Positive: one, Negative: one,
 	})
 	f.commit(store.Batch{Expunge: []string{"bob"}})
-	equal(f, "one share", f.tally(plainCell), evidence.Tally{
+	f.Equal("one share", f.tally(plainCell), evidence.Tally{
 		Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: one,
 	})
 }
 
 func idOnce(f *fixture) {
 	first, other := seen("once", plainCell, 1), seen("other", plainCell, 0)
-	equal(f, "the known ids at first", f.add(first).Duplicates, nil)
+	f.Equal("the known ids at first", f.add(first).Duplicates, nil)
 	again := dated(-time.Hour, first)
 	again.Reward = 0 // the store must not look at this
-	equal(f, "the known ids", f.add(again, other, other).Duplicates, []string{"once"})
+	f.Equal("the known ids", f.add(again, other, other).Duplicates, []string{"once"})
 	again.Cell = otherCell
 	f.add(again)
 	f.expect(observations{first, other}, plainCell, otherCell)
@@ -75,7 +75,7 @@ func idOnceConcurrently(f *fixture) {
 		_, err := f.store.Commit(ctx, under(seen(id, plainCell, 1)))
 		return err
 	})
-	equal(f, "the sum of ids from several callers", f.sums(plainCell).Mass, ids)
+	f.Equal("the sum of ids from several callers", f.sums(plainCell).Mass, ids)
 }
 
 func idOfSeveralCells(f *fixture) {
@@ -91,15 +91,15 @@ func batchOnce(f *fixture) {
 	batch := under(seen("batch", plainCell, 1), seen("second", plainCell, 1))
 	batch.ID, batch.Records = "batch", records{once(note("a", value{Text: "did"}))}
 	receipt := f.commit(batch)
-	f.check(!receipt.Duplicate && len(receipt.Duplicates) == 0, "the first receipt: %+v", receipt)
+	f.Check(!receipt.Duplicate && len(receipt.Duplicates) == 0, "the first receipt: %+v", receipt)
 	batch.Observations = append(batch.Observations, seen("third", plainCell, 1))
 	batch.Records = append(batch.Records, once(note("b", value{Text: "did"})))
-	f.check(f.commit(batch).Duplicate, "a batch whose id is known is no duplicate")
-	equal(f, "the sum of a batch that came twice", f.sums(plainCell).Mass, 2)
+	f.Check(f.commit(batch).Duplicate, "a batch whose id is known is no duplicate")
+	f.Equal("the sum of a batch that came twice", f.sums(plainCell).Mass, 2)
 	f.finds(by(notes), "a")
 	f.add(seen("spent", plainCell, 1))
 	spent := store.Batch{ID: "spent", Observations: observations{seen("fourth", plainCell, 1)}}
-	f.check(f.commit(spent).Duplicate, "a batch with the id of an observation is no duplicate")
+	f.Check(f.commit(spent).Duplicate, "a batch with the id of an observation is no duplicate")
 }
 
 func invalidInput(f *fixture) {
@@ -133,17 +133,16 @@ func invalidInput(f *fixture) {
 
 // invalid commits an observation that must be refused for a field.
 func (f *fixture) invalid(field string, spoil func(*observation)) {
-	f.Helper()
 	o := seen("id", plainCell, 1)
 	spoil(&o)
-	equal(f, "the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
+	f.Equal("the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
 }
 
 func futureRefused(f *fixture) {
 	f.invalid("At", func(o *observation) { o.At = start.Add(evidence.MaxSkew + time.Second) })
 	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
 	mass := f.sums(fadingCell).Mass
-	f.check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
+	f.Check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
 }
 
 func anyOrder(f *fixture) {
@@ -173,12 +172,12 @@ func clockBack(f *fixture) {
 	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 50 * 365 * 24 * time.Hour} {
 		f.setTime(-back)
 		mass := f.sums(fadingCell).Mass
-		f.check(mass >= 0 && mass <= 1, "with a clock %v back it counts %v", back, mass)
+		f.Check(mass >= 0 && mass <= 1, "with a clock %v back it counts %v", back, mass)
 		f.add(dated(-back, seen(fmt.Sprint(back), plainCell, 1)))
 	}
 	f.setTime(0)
-	equal(f, "a cell", f.read(fadingCell), before)
-	equal(f, "the known ids", f.add(seen("1", fadingCell, 1)).Duplicates, []string{"1"})
+	f.Equal("a cell", f.read(fadingCell), before)
+	f.Equal("the known ids", f.add(seen("1", fadingCell, 1)).Duplicates, []string{"1"})
 }
 
 func concurrentSums(f *fixture) {
@@ -193,7 +192,7 @@ func concurrentSums(f *fixture) {
 	})
 	for _, c := range []evidence.Cell{plainCell, otherCell} {
 		sums := f.sums(c)
-		equal(f, "mass and reward", [2]float64{sums.Mass, sums.Reward}, [2]float64{308, 154})
+		f.Equal("mass and reward", [2]float64{sums.Mass, sums.Reward}, [2]float64{308, 154})
 	}
 }
 
@@ -219,10 +218,10 @@ func cellsApart(f *fixture) {
 		f.add(o)
 	}
 	for i, c := range cells {
-		equal(f, fmt.Sprintf("the sum of cell %q", c), f.tally(c).Mass, float64(i+1))
+		f.Equal(fmt.Sprintf("the sum of cell %q", c), f.tally(c).Mass, float64(i+1))
 	}
 	for i, text := range lookalikes {
-		equal(f, "the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
+		f.Equal("the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
 	}
 }
 
@@ -236,12 +235,12 @@ func partsInOrder(f *fixture) {
 	f.add(seen("sibling", sibling, 1))
 	read := store.Snapshot{Parts: []evidence.Part{{Channel: "what was there"}}}
 	cells := []evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling}
-	f.must("Read", f.store.Read(ctx, &read, cells, nil))
+	f.Must("Read", f.store.Read(ctx, &read, cells, nil))
 	var got [][3]string
 	for _, p := range read.Parts {
 		got = append(got, [3]string{p.Cell.Name, p.Channel, p.Source})
 	}
-	equal(f, "the parts", got, [][3]string{
+	f.Equal("the parts", got, [][3]string{
 		{"", "what was there", ""}, {"m", "", ""},
 		{"n", "", ""}, {"n", "a", "x"}, {"n", "a", "y"}, {"n", "b", ""}, {"n", "b", "x"},
 		{"m", "", ""},
@@ -269,13 +268,13 @@ func partsInReceipt(f *fixture) {
 		}
 		for i, receipt := range f.commits(batches...) {
 			read := f.read(batches[i].PartsOf...)
-			equal(f, "the parts of a receipt", sorted(receipt.Parts), sorted(read))
+			f.Equal("the parts of a receipt", sorted(receipt.Parts), sorted(read))
 		}
 	}
-	equal(f, "the parts that no batch asked for", f.add(as("", "11")).Parts, nil)
+	f.Equal("the parts that no batch asked for", f.add(as("", "11")).Parts, nil)
 	one := under(as("ann", "12"), from("ann", seen("13", plainCell, 1)))
 	one.PartsOf = []evidence.Cell{plainCell}
-	equal(f, "the parts of one cell of two", f.commit(one).Parts, f.read(plainCell))
+	f.Equal("the parts of one cell of two", f.commit(one).Parts, f.read(plainCell))
 }
 
 func historyNewestFirst(f *fixture) {
@@ -291,8 +290,8 @@ func historyNewestFirst(f *fixture) {
 	f.commit(store.Batch{Retract: []string{"2"}})
 	precise.At = precise.At.UTC().Truncate(time.Microsecond)
 	want := observations{added[3], added[1], precise, added[0], added[4]}
-	equal(f, "the history", f.history(originCell), want)
-	equal(f, "the history of no evidence", f.history(cell(origin, "i", "none")), nil)
+	f.Equal("the history", f.history(originCell), want)
+	f.Equal("the history of no evidence", f.history(cell(origin, "i", "none")), nil)
 }
 
 func listInOrder(f *fixture) {
@@ -308,10 +307,10 @@ func listInOrder(f *fixture) {
 	var got []evidence.Cell
 	for _, part := range all(f, f.store.List(ctx, plain, "scope")) {
 		got = append(got, part.Cell)
-		equal(f, "the sum of a listed cell", part.Tally.Mass, 1)
+		f.Equal("the sum of a listed cell", part.Tally.Mass, 1)
 	}
-	equal(f, "the listed cells", got, want)
-	equal(f, "the parts of an empty scope", all(f, f.store.List(ctx, plain, "")), nil)
+	f.Equal("the listed cells", got, want)
+	f.Equal("the parts of an empty scope", all(f, f.store.List(ctx, plain, "")), nil)
 }
 
 // listSample asks as heed's own stores are asked if a sample would do. A store that does not know
@@ -338,7 +337,7 @@ func listSample(f *fixture) {
 		return sample, names
 	}
 	sample, names := listed(items)
-	f.check(sample.All == 0 && len(names) == 2*items,
+	f.Check(sample.All == 0 && len(names) == 2*items,
 		"a sample of all %d items has %d cells, and tells of %+v", items, len(names), sample)
 	sample, names = listed(most)
 	whole, given := sample.All == 0 && len(names) == 2*items, len(names)/2
@@ -355,11 +354,11 @@ func listSample(f *fixture) {
 			soon++
 		}
 	}
-	f.check(whole || given > most/5 && given < 2*most && sample.Given == given &&
+	f.Check(whole || given > most/5 && given < 2*most && sample.Given == given &&
 		sample.All >= items/3 && sample.All <= 3*items,
 		"a sample of about %d of %d items has %d, and tells of %+v", most, items, given, sample)
 	for _, n := range []int{small, soon} {
-		f.check(5*n >= given && 5*n <= 4*given,
+		f.Check(5*n >= given && 5*n <= 4*given,
 			"of %d items, %d have a name in the first half, and %d came in the first half",
 			given, small, soon)
 	}
@@ -372,6 +371,6 @@ func scopesInOrder(f *fixture) {
 	}
 	f.add(seen("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
 	f.commit(store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
-	equal(f, "the scopes", all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"})
-	equal(f, "the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
+	f.Equal("the scopes", all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"})
+	f.Equal("the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
 }

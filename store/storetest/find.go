@@ -50,11 +50,9 @@ func findOrder(f *fixture) {
 
 func findRewritten(f *fixture) {
 	rewrite := func(id string, after time.Duration, keys ...string) {
-		f.Helper()
 		f.write(over(f.get(notes, id).Revision, at(after, note(id, value{N: 1}, keys...))))
 	}
 	everywhere := func(oldest ...string) {
-		f.Helper()
 		f.both(by(notes), oldest...)
 		f.both(by(notes, "k=1"), oldest...)
 	}
@@ -138,7 +136,7 @@ func findInvalid(f *fixture) {
 		for _, err := range f.store.Find(ctx, q) {
 			faults = append(faults, faultOf(err))
 		}
-		equal(f, "the fields at fault, by round", faults, []string{field})
+		f.Equal("the fields at fault, by round", faults, []string{field})
 	}
 }
 
@@ -162,7 +160,6 @@ func findPages(f *fixture) {
 // pages reads records page by page, while others are added before and behind. The last record of a
 // page may change and go: its place stays one to go on from.
 func (f *fixture) pages(q store.Query) {
-	f.Helper()
 	f.after("pages of %+v", q)
 	f.write(repeat(40, func(i int) store.Record { // many are of one moment
 		return at(time.Duration(i/9*10)*time.Second, note(fmt.Sprint(i), value{}, "k"))
@@ -196,12 +193,11 @@ func (f *fixture) pages(q store.Query) {
 
 // onceEach checks that the records with the first numbers were met once, and others once at most.
 func (f *fixture) onceEach(seen map[string]int, n int) {
-	f.Helper()
 	for i := range n {
-		equal(f, fmt.Sprint("the times that record ", i, " was met"), seen[fmt.Sprint(i)], 1)
+		f.Equal(fmt.Sprint("the times that record ", i, " was met"), seen[fmt.Sprint(i)], 1)
 	}
 	for id, times := range seen {
-		f.check(times == 1, "record %q was met %d times", id, times)
+		f.Check(times == 1, "record %q was met %d times", id, times)
 	}
 }
 
@@ -226,14 +222,14 @@ func loopsAreFree(f *fixture) {
 		f.snapshot([]evidence.Cell{plainCell}, []store.Ref{ref(notes, "a")})
 		f.add(seen(fmt.Sprint("inside", rounds), plainCell, 1))
 		f.write(note(fmt.Sprint("inside", rounds), value{}, "k"))
-		equal(f, "the records found inside", len(f.find(store.Query{Kind: notes, Limit: 1})), 1)
+		f.Equal("the records found inside", len(f.find(store.Query{Kind: notes, Limit: 1})), 1)
 	}
 	firstRound(f.store.List(ctx, plain, "scope"), inside)
 	firstRound(f.store.Scopes(ctx, plain), inside)
 	firstRound(f.store.History(ctx, plainCell), inside)
 	firstRound(f.store.Find(ctx, by(notes)), inside)
 	firstRound(f.store.Find(ctx, store.Query{Kind: notes, Keys: []string{"k"}, Oldest: true}), inside)
-	equal(f, "the loops with something to show", rounds, 5)
+	f.Equal("the loops with something to show", rounds, 5)
 }
 
 // longLoop loops over more records than a store reads at a time, and changes others in between.
@@ -247,7 +243,7 @@ func longLoop(f *fixture) {
 		seen, rounds := make(map[string]int), 0
 		q := store.Query{Kind: notes, Keys: []string{"k"}, Oldest: oldest}
 		for r, err := range f.store.Find(ctx, q) {
-			f.must("Find", err)
+			f.Must("Find", err)
 			seen[r.ID]++
 			if rounds++; rounds%100 == 1 {
 				added := note(fmt.Sprint("added", rounds), value{}, "k")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/store"
 )
 
@@ -25,18 +25,16 @@ var (
 
 // A fixture is a store under test with its clock.
 type fixture struct {
-	tb
+	conformance.Checker
 	subject Subject
 	options Options
 	store   store.Store
 	since   atomic.Int64 // how far the clock is after the start
-	stage   string       // what was done last; failures begin with it
 }
 
 // newFixture makes a fresh store that is opened with limits.
-func newFixture(t tb, s Subject, limits map[string]store.Limits) *fixture {
-	t.Helper()
-	f := &fixture{tb: t, subject: s}
+func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fixture {
+	f := &fixture{Checker: conformance.Checker{TB: t}, subject: s}
 	f.options = Options{Now: f.time, Limits: limits}
 	f.store = f.opened(s.New(f.options))
 	return f
@@ -44,21 +42,18 @@ func newFixture(t tb, s Subject, limits map[string]store.Limits) *fixture {
 
 // opened returns a store that was just opened, after it has declared the suite's kinds.
 func (f *fixture) opened(st store.Store, err error) store.Store {
-	f.Helper()
-	f.must("open the store", err)
-	f.must("Declare", st.Declare(ctx, kinds...))
+	f.Must("open the store", err)
+	f.Must("Declare", st.Declare(ctx, kinds...))
 	return st
 }
 
 // fresh returns the fixture of another fresh store.
 func (f *fixture) fresh() *fixture {
-	f.Helper()
-	return newFixture(f.tb, f.subject, nil)
+	return newFixture(f.TB, f.subject, nil)
 }
 
 // handles returns the store and, if there can be one, another handle of it.
 func (f *fixture) handles() []store.Store {
-	f.Helper()
 	if f.subject.Another == nil {
 		return []store.Store{f.store}
 	}
@@ -72,43 +67,7 @@ func (f *fixture) setTime(after time.Duration) { f.since.Store(int64(after)) }
 
 // after names what was done last. The messages of later failures begin with it.
 func (f *fixture) after(format string, args ...any) {
-	f.stage = "after " + fmt.Sprintf(format, args...) + ": "
-}
-
-func (f *fixture) Errorf(format string, args ...any) {
-	f.Helper()
-	f.tb.Errorf("%s%s", f.stage, fmt.Sprintf(format, args...))
-}
-
-func (f *fixture) Fatalf(format string, args ...any) {
-	f.Helper()
-	f.tb.Fatalf("%s%s", f.stage, fmt.Sprintf(format, args...))
-}
-
-// must ends the rule if a call failed that had to succeed.
-func (f *fixture) must(call string, err error) {
-	f.Helper()
-	if err != nil {
-		f.Fatalf("%s: %v", call, err)
-	}
-}
-
-// check reports a failure unless ok holds.
-func (f *fixture) check(ok bool, format string, args ...any) {
-	f.Helper()
-	if !ok {
-		f.Errorf(format, args...)
-	}
-}
-
-// equal checks a value. An empty list is equal to nil.
-func equal[T any](f *fixture, what string, got, want T) {
-	f.Helper()
-	x, y := reflect.ValueOf(&got).Elem(), reflect.ValueOf(&want).Elem()
-	if x.Kind() == reflect.Slice && x.Len() == 0 && y.Len() == 0 {
-		return
-	}
-	f.check(reflect.DeepEqual(got, want), "%s: %+v, want %+v", what, got, want)
+	f.Prefix = "after " + fmt.Sprintf(format, args...) + ": "
 }
 
 // sameJSON compares values by their JSON, so that nil and empty are the same.
@@ -129,9 +88,8 @@ func repeat[T any](n int, value func(i int) T) []T {
 
 // all collects what a loop yields, which must end without an error.
 func all[T any](f *fixture, seq iter.Seq2[T, error]) (all []T) {
-	f.Helper()
 	for one, err := range seq {
-		f.must("a loop", err)
+		f.Must("a loop", err)
 		all = append(all, one)
 	}
 	return all
@@ -148,9 +106,8 @@ func faultOf(err error) string {
 
 // commits commits batches together.
 func (f *fixture) commits(batches ...store.Batch) []store.Receipt {
-	f.Helper()
 	receipts, err := f.store.Commit(ctx, batches...)
-	f.must("Commit", err)
+	f.Must("Commit", err)
 	if len(receipts) != len(batches) {
 		f.Fatalf("Commit of %d batches returns %d receipts", len(batches), len(receipts))
 	}
@@ -158,13 +115,11 @@ func (f *fixture) commits(batches ...store.Batch) []store.Receipt {
 }
 
 func (f *fixture) commit(b store.Batch) store.Receipt {
-	f.Helper()
 	return f.commits(b)[0]
 }
 
 // refused commits batches that must be refused, and returns the error.
 func (f *fixture) refused(batches ...store.Batch) error {
-	f.Helper()
 	_, err := f.store.Commit(ctx, batches...)
 	if err == nil {
 		f.Fatalf("Commit of %.200v: no error", batches)
@@ -174,32 +129,27 @@ func (f *fixture) refused(batches ...store.Batch) error {
 
 // refusedBy commits batches that must be refused with this error.
 func (f *fixture) refusedBy(want error, batches ...store.Batch) {
-	f.Helper()
 	err := f.refused(batches...)
-	f.check(errors.Is(err, want), "Commit: %v, want %v", err, want)
+	f.Check(errors.Is(err, want), "Commit: %v, want %v", err, want)
 }
 
 func (f *fixture) declare(kinds ...store.Kind) {
-	f.Helper()
-	f.must("Declare", f.store.Declare(ctx, kinds...))
+	f.Must("Declare", f.store.Declare(ctx, kinds...))
 }
 
 func (f *fixture) sweep(now time.Time) {
-	f.Helper()
-	f.must("Sweep", f.store.Sweep(ctx, now))
+	f.Must("Sweep", f.store.Sweep(ctx, now))
 }
 
 func (f *fixture) snapshot(
 	cells []evidence.Cell, refs []store.Ref, finds ...store.Query,
 ) (s store.Snapshot) {
-	f.Helper()
-	f.must("Read", f.store.Read(ctx, &s, cells, refs, finds...))
+	f.Must("Read", f.store.Read(ctx, &s, cells, refs, finds...))
 	return s
 }
 
 // parallel runs the function in many goroutines, and in each as often.
 func (f *fixture) parallel(callers, each int, do func(caller, i int) error) {
-	f.Helper()
 	var wait sync.WaitGroup
 	failures := make([]error, callers)
 	for caller := range callers {
@@ -210,12 +160,11 @@ func (f *fixture) parallel(callers, each int, do func(caller, i int) error) {
 		})
 	}
 	wait.Wait()
-	f.must("concurrent calls", errors.Join(failures...))
+	f.Must("concurrent calls", errors.Join(failures...))
 }
 
 // during calls do, and calls read again and again until do has returned.
 func (f *fixture) during(read func() error, do func()) {
-	f.Helper()
 	var done atomic.Bool
 	failure := make(chan error)
 	go func() {
@@ -227,7 +176,7 @@ func (f *fixture) during(read func() error, do func()) {
 	}()
 	defer func() {
 		done.Store(true)
-		f.must("concurrent reads", <-failure)
+		f.Must("concurrent reads", <-failure)
 	}()
 	do()
 }
@@ -312,7 +261,6 @@ func expect(id string, revision uint64) store.Precondition {
 
 // write commits records and returns the revision that they got.
 func (f *fixture) write(records ...store.Record) uint64 {
-	f.Helper()
 	revision := f.commit(store.Batch{Records: records}).Revision
 	if revision == 0 || revision == store.Once {
 		f.Fatalf("a receipt of a batch that writes has the revision %d", revision)
@@ -322,13 +270,11 @@ func (f *fixture) write(records ...store.Record) uint64 {
 
 // remove removes a record of any revision.
 func (f *fixture) remove(kind, id string) {
-	f.Helper()
 	f.commit(store.Batch{Records: records{removal(kind, id, f.get(kind, id).Revision)}})
 }
 
 // get reads one record.
 func (f *fixture) get(kind, id string) store.Record {
-	f.Helper()
 	found := f.snapshot(nil, []store.Ref{ref(kind, id)}).Records
 	if len(found) != 1 || found[0].Ref != ref(kind, id) {
 		f.Fatalf("Read of record %q of kind %q returns %+v", id, kind, found)
@@ -337,32 +283,29 @@ func (f *fixture) get(kind, id string) store.Record {
 }
 
 func (f *fixture) decode(r store.Record) value {
-	f.Helper()
 	v, err := store.Decode[value](r.Body)
-	f.must(fmt.Sprintf("decode record %q of kind %q", r.ID, r.Kind), err)
+	f.Must(fmt.Sprintf("decode record %q of kind %q", r.ID, r.Kind), err)
 	return v
 }
 
 // has checks that a record is there and has this value, and returns it.
 func (f *fixture) has(kind, id string, want value) store.Record {
-	f.Helper()
 	r := f.get(kind, id)
 	if r.Revision == 0 {
 		f.Errorf("record %q of kind %q is not there", id, kind)
 		return r
 	}
 	got := f.decode(r)
-	f.check(sameJSON(got, want), "record %q of kind %q: %+v, want %+v", id, kind, got, want)
+	f.Check(sameJSON(got, want), "record %q of kind %q: %+v, want %+v", id, kind, got, want)
 	return r
 }
 
 // gone checks that records are not there.
 func (f *fixture) gone(kind string, ids ...string) {
-	f.Helper()
 	found := f.ids(by(kind))
 	for _, id := range ids {
 		r := f.get(kind, id)
-		f.check(r.Revision == 0 && r.Body.IsZero() && !slices.Contains(found, id),
+		f.Check(r.Revision == 0 && r.Body.IsZero() && !slices.Contains(found, id),
 			"record %q of kind %q is there, with revision %d, or found", id, kind, r.Revision)
 	}
 }
@@ -372,7 +315,6 @@ func by(kind string, keys ...string) store.Query { return store.Query{Kind: kind
 
 // find returns what a query selects.
 func (f *fixture) find(q store.Query) records {
-	f.Helper()
 	return all(f, f.store.Find(ctx, q))
 }
 
@@ -385,19 +327,16 @@ func idsOf(found records) (ids []string) {
 
 // ids returns the ids that a query selects.
 func (f *fixture) ids(q store.Query) []string {
-	f.Helper()
 	return idsOf(f.find(q))
 }
 
 // finds checks which ids a query selects, in which order.
 func (f *fixture) finds(q store.Query, want ...string) {
-	f.Helper()
-	equal(f, fmt.Sprintf("Find of %+v", q), f.ids(q), want)
+	f.Equal(fmt.Sprintf("Find of %+v", q), f.ids(q), want)
 }
 
 // both checks what a query finds, oldest first, and the reverse.
 func (f *fixture) both(q store.Query, oldest ...string) {
-	f.Helper()
 	q.Oldest = true
 	f.finds(q, oldest...)
 	q.Oldest = false

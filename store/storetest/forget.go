@@ -13,7 +13,6 @@ import (
 )
 
 func (f *fixture) forget(names ...string) {
-	f.Helper()
 	f.after("forgetting %.20q", names)
 	f.commit(store.Batch{Forget: names})
 }
@@ -65,7 +64,7 @@ func forgetRecords(f *fixture) {
 	f.forget("ann")
 
 	name := f.decode(f.get(cases, "by")).By
-	f.check(name != "" && !strings.EqualFold(name, "ann"), "the pseudonym is %q", name)
+	f.Check(name != "" && !strings.EqualFold(name, "ann"), "the pseudonym is %q", name)
 	f.has(cases, "by", value{By: name, Text: "as ann says", N: 1<<62 + 1, X: 0.1})
 	f.has(cases, "of", value{By: "bob"})
 	f.has(cases, "lists", value{
@@ -73,10 +72,10 @@ func forgetRecords(f *fixture) {
 	})
 	var inside value
 	err := json.Unmarshal(f.decode(f.get(cases, "payload")).Payload, &inside)
-	f.check(err == nil && sameJSON(inside, value{By: name, Text: "ann", N: 7}),
+	f.Check(err == nil && sameJSON(inside, value{By: name, Text: "ann", N: 7}),
 		"a payload: %+v (error %v), want the pseudonym %q", inside, err, name)
 	bob := f.has(cases, "bob", f.decode(untouched))
-	equal(f, "the revision of somebody else's record", bob.Revision, untouched.Revision)
+	f.Equal("the revision of somebody else's record", bob.Revision, untouched.Revision)
 	f.has(notes, "text", value{Text: "ann"})
 
 	f.finds(by(cases, annKey))
@@ -85,9 +84,9 @@ func forgetRecords(f *fixture) {
 	f.both(by(cases, "k=1"), "by", "bob")
 	f.both(by(cases), "by", "of", "lists", "payload", "bob", "entry")
 	for _, r := range f.find(by(cases)) {
-		f.check(!slices.Contains(r.Keys, annKey), "record %q has the keys %q", r.ID, r.Keys)
+		f.Check(!slices.Contains(r.Keys, annKey), "record %q has the keys %q", r.ID, r.Keys)
 	}
-	equal(f, "the keys of what she caused", f.get(cases, "of").Keys, []string{bobKey, "k=2"})
+	f.Equal("the keys of what she caused", f.get(cases, "of").Keys, []string{bobKey, "k=2"})
 }
 
 // forgetCase forgets one of two people whose names differ in case alone.
@@ -106,22 +105,22 @@ func forgetCase(f *fixture) {
 	f.forget("ann")
 	for _, r := range others {
 		got := f.has(r.Kind, r.ID, f.decode(r))
-		f.check(got.Revision == revision && slices.Equal(got.Keys, r.Keys),
+		f.Check(got.Revision == revision && slices.Equal(got.Keys, r.Keys),
 			"record %q, of another person, has revision %d and the keys %q", r.ID, got.Revision, got.Keys)
 	}
 	got := f.has(cases, "both", value{By: "Ann", Sources: []string{"Ann"}})
-	equal(f, "the keys of a record of both", got.Keys, []string{annKey})
+	f.Equal("the keys of a record of both", got.Keys, []string{annKey})
 	f.gone(wholes, "gone")
 	f.forget("Ann", "ANN")
 	v := f.decode(f.get(cases, "both"))
-	f.check(v.By != "Ann" && v.By != "" && len(v.Sources) == 0, "a record names %+v", v)
+	f.Check(v.By != "Ann" && v.By != "" && len(v.Sources) == 0, "a record names %+v", v)
 	f.finds(by(cases, annKey), "payload")
 
 	long := strings.Repeat("Ⱥ", evidence.MaxText/2) // which is longer in lower case
 	f.write(record(cases, "long", value{By: long}, store.PersonKey(long)))
 	f.forget(long)
 	got = f.get(cases, "long")
-	f.check(f.decode(got).By != long && !slices.Contains(got.Keys, store.PersonKey(long)),
+	f.Check(f.decode(got).By != long && !slices.Contains(got.Keys, store.PersonKey(long)),
 		"a person with a long name is there")
 }
 
@@ -135,14 +134,14 @@ func forgetWhole(f *fixture) {
 		f.both(q, "bob")
 	}
 	again := f.write(record(wholes, "ann", value{}))
-	f.check(again > revision, "a record made again has revision %d after %d", again, revision)
+	f.Check(again > revision, "a record made again has revision %d after %d", again, revision)
 }
 
 func forgetSeveral(f *fixture) {
 	f.write(people()...)
 	f.forget("ann", "bob")
 	ann, bob := f.decode(f.get(cases, "by")).By, f.decode(f.get(cases, "bob")).By
-	f.check(ann != bob && ann != "" && bob != "", "the two are %q and %q", ann, bob)
+	f.Check(ann != bob && ann != "" && bob != "", "the two are %q and %q", ann, bob)
 	f.has(cases, "lists", value{Approvals: []approval{{bob, "ann"}, {ann, ""}}})
 	f.has(cases, "of", value{By: bob})
 	f.has(cases, "bob", value{By: bob, Text: "ann"})
@@ -151,7 +150,7 @@ func forgetSeveral(f *fixture) {
 	f.write(people()...)
 	f.forget("ann")
 	again := f.decode(f.get(cases, "by")).By
-	f.check(again != ann, "a pseudonym is not random: twice %q", again)
+	f.Check(again != ann, "a pseudonym is not random: twice %q", again)
 }
 
 func forgetRevisions(f *fixture) {
@@ -163,7 +162,7 @@ func forgetRevisions(f *fixture) {
 	f.forget("ann")
 	for id, revision := range before {
 		now := f.get(cases, id).Revision
-		f.check(now > revision, "record %q is changed, and its revision is %d", id, now)
+		f.Check(now > revision, "record %q is changed, and its revision is %d", id, now)
 		f.conflicts(over(revision, record(cases, id, value{By: "ann"})))
 	}
 	f.both(by(cases), "by", "of", "payload", "bob", "lists")

@@ -57,14 +57,13 @@ func stepsConcurrent(f *fixture) {
 		}
 		refs := []store.Ref{ref(notes, "counter0")} // with a record, no cache may answer
 		parts := f.snapshot([]evidence.Cell{plainCell}, refs).Parts
-		equal(f, "the number of observations", number(parts), callers*each)
+		f.Equal("the number of observations", number(parts), callers*each)
 	}
 }
 
 // race has callers commit a batch each at once, on each handle, and returns how many succeeded. The
 // others must conflict.
 func (f *fixture) race(handles []store.Store, callers int, batch func(caller int) store.Batch) int {
-	f.Helper()
 	var won atomic.Int64
 	f.parallel(callers, 1, func(caller, _ int) error {
 		_, err := handles[caller%len(handles)].Commit(ctx, batch(caller))
@@ -92,7 +91,7 @@ func oneWins(f *fixture) {
 				over(revision, note(id, value{N: int64(caller)})),
 			}}
 		})
-		equal(f, "the callers that won", won, 1)
+		f.Equal("the callers that won", won, 1)
 		f.finds(by(notes, "won="+id), fmt.Sprint(id, " of ", f.decode(f.get(notes, id)).N))
 	}
 }
@@ -109,7 +108,7 @@ func expectConcurrent(f *fixture) {
 				Records: records{over(revision, note(ids[caller], value{N: 1}))},
 			}
 		})
-		f.check(won <= 1, "two commits that rely on what the other writes were both made")
+		f.Check(won <= 1, "two commits that rely on what the other writes were both made")
 	}
 }
 
@@ -129,9 +128,9 @@ func addersConcurrent(f *fixture) {
 		}
 		return err
 	})
-	equal(f, "the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
-	equal(f, "the records of all callers", len(f.ids(by(notes, "shared"))), each)
-	equal(f, "the records that receipts call left", left.Load(), (callers-1)*each)
+	f.Equal("the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
+	f.Equal("the records of all callers", len(f.ids(by(notes, "shared"))), each)
+	f.Equal("the records that receipts call left", left.Load(), (callers-1)*each)
 }
 
 // readConsistent reads a record and a cell while steps change both.
@@ -149,7 +148,7 @@ func readConsistent(f *fixture) {
 		return err
 	}, func() {
 		for i := range 60 {
-			f.must("Do", count(f.store, "counter", fmt.Sprint(i)))
+			f.Must("Do", count(f.store, "counter", fmt.Sprint(i)))
 		}
 	})
 }
@@ -162,13 +161,13 @@ func handlesAgree(f *fixture) {
 		receipts, err := st.Commit(ctx, store.Batch{Records: records{
 			note(kept, value{N: 1}, key), removal(notes, gone, revision),
 		}})
-		f.must("Commit", err)
+		f.Must("Commit", err)
 		for _, f.store = range handles {
-			equal(f, "the revision", f.has(notes, kept, value{N: 1}).Revision, receipts[0].Revision)
+			f.Equal("the revision", f.has(notes, kept, value{N: 1}).Revision, receipts[0].Revision)
 			f.gone(notes, gone)
 			f.finds(by(notes, key), kept)
 			found := f.snapshot(nil, nil, by(notes, key)).Found
-			f.check(len(found) == 1 && len(found[0]) == 1, "Read finds %+v", found)
+			f.Check(len(found) == 1 && len(found[0]) == 1, "Read finds %+v", found)
 		}
 	}
 }
@@ -200,7 +199,7 @@ func contextDone(f *fixture) {
 		"History": errorOf(f.store.History(done, plainCell)),
 		"Sweep":   f.store.Sweep(done, time.Time{}),
 	} {
-		f.check(errors.Is(err, context.Canceled) && !errors.Is(err, heed.ErrOutcomeUnknown),
+		f.Check(errors.Is(err, context.Canceled) && !errors.Is(err, heed.ErrOutcomeUnknown),
 			"%s: %v, want %v", method, err, context.Canceled)
 	}
 	f.expect(observations{seen("1", plainCell, 1)}, plainCell)
@@ -211,7 +210,6 @@ func contextDone(f *fixture) {
 
 // open opens the store again.
 func (f *fixture) open() {
-	f.Helper()
 	f.store = f.opened(f.subject.Reopen(f.store, f.options))
 	f.after("opening again")
 }
@@ -237,10 +235,10 @@ func reopened(f *fixture) {
 	before := f.read(originCell, fadingCell)
 	for range 2 {
 		f.open()
-		equal(f, "the parts", f.read(originCell, fadingCell), before)
-		equal(f, "the history", f.history(originCell), observations{first})
+		f.Equal("the parts", f.read(originCell, fadingCell), before)
+		f.Equal("the history", f.history(originCell), observations{first})
 		got := f.has(notes, "full", full)
-		f.check(got.Revision == want.Revision && slices.Equal(got.Keys, want.Keys), "it is %+v", got)
+		f.Check(got.Revision == want.Revision && slices.Equal(got.Keys, want.Keys), "it is %+v", got)
 		f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full")
 		f.finds(store.Query{Kind: notes, After: place, Oldest: true}, "2", "1", "0", "full")
 		f.finds(by(notes, "full=1"), "full")
@@ -251,18 +249,17 @@ func reopened(f *fixture) {
 
 // goesOn goes on with a store that was opened again.
 func (f *fixture) goesOn(known store.Batch, gone uint64) {
-	f.Helper()
-	f.check(f.commit(known).Duplicate, "the batch is unknown")
+	f.Check(f.commit(known).Duplicate, "the batch is unknown")
 	first, second := known.Observations[0], known.Observations[1]
 	late := dated(-time.Hour, seen("late", fadingCell, 1))
 	ids := f.add(first, seen("3", fadingCell, 1), late).Duplicates
-	equal(f, "the known ids", slices.Sorted(slices.Values(ids)), []string{"1", "3"})
+	f.Equal("the known ids", slices.Sorted(slices.Values(ids)), []string{"1", "3"})
 	cells := []evidence.Cell{originCell, fadingCell}
 	f.expect(observations{first, second}, cells...)
 	other := store.Batch{Observations: observations{seen("4", fadingCell, 1)}}
 	f.refusedBy(heed.ErrConflict, other) // for its policy
 	again := f.write(note("gone", value{}))
-	f.check(again > gone, "a record has the revision %d, and had %d", again, gone)
+	f.Check(again > gone, "a record has the revision %d, and had %d", again, gone)
 	f.write(note("last", value{}, "k"))
 	f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full", "last")
 	f.commit(store.Batch{Retract: []string{"2"}, Forget: []string{"ann"}})

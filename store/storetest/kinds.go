@@ -52,7 +52,6 @@ func limitMost(f *fixture) {
 		f.write(late(notes, fmt.Sprint(i), 0))
 	}
 	swept := func(oldest ...string) {
-		f.Helper()
 		f.sweep(time.Time{})
 		f.both(by(few), oldest...)
 	}
@@ -111,7 +110,7 @@ func limitRefuse(f *fixture) {
 }
 
 func limitsWin(f *fixture) {
-	f = newFixture(f.tb, f.subject, map[string]store.Limits{
+	f = newFixture(f.TB, f.subject, map[string]store.Limits{
 		few: {Most: 1}, brief: {}, filled: {Most: 1, Refuse: true}, "suite.unheard": {For: time.Minute},
 	})
 	f.declare(kinds...)
@@ -145,9 +144,9 @@ func sweepClocks(f *fixture) {
 	for _, ahead := range []time.Duration{2 * time.Hour, 100 * 365 * 24 * time.Hour} {
 		f.sweep(start.Add(ahead))
 		f.has(brief, "r", value{})
-		equal(f, "the known ids", f.add(o).Duplicates, []string{"1"})
-		f.check(f.commit(batch).Duplicate, "a batch is unknown")
-		equal(f, "the history", f.history(plainCell), observations{o})
+		f.Equal("the known ids", f.add(o).Duplicates, []string{"1"})
+		f.Check(f.commit(batch).Duplicate, "a batch is unknown")
+		f.Equal("the history", f.history(plainCell), observations{o})
 	}
 	f.setTime(2 * time.Hour)
 	// The caller's clock is behind.
@@ -161,7 +160,6 @@ func sweepClocks(f *fixture) {
 
 // version reads the version of the kind of rare records.
 func (f *fixture) version() uint64 {
-	f.Helper()
 	found := f.snapshot(nil, []store.Ref{ref(notes, "none"), ref(rare, "")}).Records
 	if len(found) != 2 || found[1].Ref != ref(rare, "") || !found[1].Body.IsZero() {
 		f.Fatalf("Read of a version returns %+v", found)
@@ -171,15 +169,13 @@ func (f *fixture) version() uint64 {
 
 func versionRaised(f *fixture) {
 	raises := func(what string, do func()) {
-		f.Helper()
 		before := f.version()
 		do()
 		now := f.version()
-		f.check(now > before, "%s leaves the version at %d, which was %d", what, now, before)
-		equal(f, "a version that is read again", f.version(), now)
+		f.Check(now > before, "%s leaves the version at %d, which was %d", what, now, before)
+		f.Equal("a version that is read again", f.version(), now)
 	}
 	commits := func(what string, batches ...store.Batch) {
-		f.Helper()
 		raises(what, func() { f.commits(batches...) })
 	}
 	named := record(rare, "a", value{Of: "ann"}, store.PersonKey("ann"))
@@ -194,7 +190,7 @@ func versionRaised(f *fixture) {
 		_, err := f.store.Commit(ctx, store.Batch{Records: records{together}})
 		return err
 	})
-	f.check(f.version() >= before+8, "8 commits raise %d to %d", before, f.version())
+	f.Check(f.version() >= before+8, "8 commits raise %d to %d", before, f.version())
 	raises("a removal", func() { f.remove(rare, "a") })
 	f.add(seen("1", plainCell, 1))
 	commits("expunging", store.Batch{Expunge: []string{"ann"}})
@@ -242,8 +238,8 @@ func versionConsistent(f *fixture) {
 		for n := range int64(60) {
 			revision = f.write(over(revision, record(rare, "r", value{N: n}, "k")))
 			least, err := look()
-			f.must("Read", err)
-			f.check(least >= n, "the version of the number %d was read with %d", n, least)
+			f.Must("Read", err)
+			f.Check(least >= n, "the version of the number %d was read with %d", n, least)
 		}
 	})
 }
@@ -252,11 +248,11 @@ func versionDeclared(f *fixture) {
 	for _, kind := range []string{notes, "suite.unknown"} {
 		var read store.Snapshot
 		err := f.store.Read(ctx, &read, nil, []store.Ref{ref(rare, ""), ref(kind, "")})
-		f.check(faultOf(err) != "" && len(read.Records) == 0,
+		f.Check(faultOf(err) != "" && len(read.Records) == 0,
 			"the version of kind %q is %+v, and the error %v", kind, read.Records, err)
 	}
 	f.declare(store.Kind{Name: rare}) // which says nothing of a version
 	before := f.version()
 	f.write(record(rare, "a", value{}))
-	f.check(f.version() > before, "a later declaration takes the version away")
+	f.Check(f.version() > before, "a later declaration takes the version away")
 }

@@ -24,7 +24,7 @@ var full = value{
 
 func recordReadBack(f *fixture) {
 	text, err := json.Marshal(full)
-	f.must("Marshal", err)
+	f.Must("Marshal", err)
 	for id, body := range map[string]store.Body{
 		"of": store.Of(full), "pointer": store.Of(&full), "raw": store.Raw(text),
 		"spaced": store.Raw([]byte(" {\n\"text\" : \"x\" } ")), "null": store.Raw([]byte("null")),
@@ -40,10 +40,10 @@ func recordReadBack(f *fixture) {
 			f.Fatalf("Find yields %d records with limit 1, or one without a place", len(found))
 		}
 		for _, got := range append(found, f.get(notes, id)) {
-			f.check(reflect.DeepEqual(f.plainJSON(got.Body), f.plainJSON(body)),
+			f.Check(reflect.DeepEqual(f.plainJSON(got.Body), f.plainJSON(body)),
 				"the body of %q is another one", id)
 			got.Body, got.Place = store.Body{}, ""
-			equal(f, "all else of the record", got, want)
+			f.Equal("all else of the record", got, want)
 		}
 		f.remove(notes, id)
 		f.gone(notes, id)
@@ -52,12 +52,11 @@ func recordReadBack(f *fixture) {
 
 // plainJSON decodes a body, with numbers as they are written.
 func (f *fixture) plainJSON(b store.Body) (v any) {
-	f.Helper()
 	text, err := b.JSON()
-	f.must("JSON", err)
+	f.Must("JSON", err)
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	f.must("decode a body", d.Decode(&v))
+	f.Must("decode a body", d.Decode(&v))
 	return v
 }
 
@@ -69,22 +68,22 @@ func readInOrder(f *fixture) {
 		ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "a"), ref(notes, "b"),
 	}
 	cells := []evidence.Cell{otherCell, cell(plain, "i", "none"), plainCell}
-	f.must("Read", f.store.Read(ctx, &read, cells, refs))
+	f.Must("Read", f.store.Read(ctx, &read, cells, refs))
 	if len(read.Records) != 1+len(refs) || read.Records[0].Place != "already there" {
 		f.Fatalf("Read of %d records appends to one: %+v", len(refs), read.Records)
 	}
 	for i, n := range []int64{2, 0, 3, 1, 2} {
 		r := read.Records[1+i]
-		equal(f, "the ref of a record", r.Ref, refs[i])
-		f.check((r.Revision == 0) == (n == 0) && r.Body.IsZero() == (n == 0), "record %d is %+v", i, r)
+		f.Equal("the ref of a record", r.Ref, refs[i])
+		f.Check((r.Revision == 0) == (n == 0) && r.Body.IsZero() == (n == 0), "record %d is %+v", i, r)
 		if n > 0 {
-			equal(f, "the value of a record", f.decode(r).N, n)
+			f.Equal("the value of a record", f.decode(r).N, n)
 		}
 	}
-	f.check(len(read.Parts) == 2 && read.Parts[0].Cell == otherCell &&
+	f.Check(len(read.Parts) == 2 && read.Parts[0].Cell == otherCell &&
 		read.Parts[1].Cell == plainCell, "the parts: %+v", read.Parts)
 	empty := f.snapshot(nil, nil)
-	f.check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
+	f.Check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
 }
 
 // readFinds asks twice for queries, together with records and cells.
@@ -95,27 +94,26 @@ func readFinds(f *fixture) {
 	read := store.Snapshot{Found: []records{nil}}
 	cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(notes, "a")}
 	for range 2 {
-		f.must("Read", f.store.Read(ctx, &read, cells, refs, by(notes, "k"), by(notes, "none"),
+		f.Must("Read", f.store.Read(ctx, &read, cells, refs, by(notes, "k"), by(notes, "none"),
 			store.Query{Kind: notes, Oldest: true, Limit: 1}, by(notes, "l", "k"), by(cases)))
 	}
-	equal(f, "the records and parts", []int{len(read.Records), len(read.Parts)}, []int{2, 2})
+	f.Equal("the records and parts", []int{len(read.Records), len(read.Parts)}, []int{2, 2})
 	var got [][]string
 	for _, found := range read.Found {
 		got = append(got, idsOf(found))
 		for _, r := range found {
-			f.check(r.Revision > 0 && !r.Body.IsZero(), "a query finds %+v", r)
+			f.Check(r.Revision > 0 && !r.Body.IsZero(), "a query finds %+v", r)
 		}
 	}
-	equal(f, "the records found", got, [][]string{
+	f.Equal("the records found", got, [][]string{
 		nil, {"b", "a"}, nil, {"a"}, {"b"}, {"c"}, {"b", "a"}, nil, {"a"}, {"b"}, {"c"},
 	})
 	err := f.store.Read(ctx, &read, nil, nil, store.Query{})
-	f.check(faultOf(err) != "", "a query that is not valid: %v", err)
+	f.Check(faultOf(err) != "", "a query that is not valid: %v", err)
 }
 
 // conflicts commits records that must be refused because a revision is not current.
 func (f *fixture) conflicts(records ...store.Record) {
-	f.Helper()
 	f.refusedBy(heed.ErrConflict, store.Batch{Records: records})
 }
 
@@ -125,27 +123,27 @@ func revisionHolds(f *fixture) {
 	f.gone(notes, "r")
 	first := f.write(note("r", value{N: 1}))
 	second := f.write(over(first, note("r", value{N: 2})))
-	f.check(second > first, "revision %d follows %d", second, first)
+	f.Check(second > first, "revision %d follows %d", second, first)
 	for _, stale := range []uint64{0, first, second + 1} {
 		f.conflicts(over(stale, note("r", value{N: 3})))
 	}
 	f.conflicts(removal(notes, "r", first))
-	equal(f, "the revision", f.has(notes, "r", value{N: 2}).Revision, second)
+	f.Equal("the revision", f.has(notes, "r", value{N: 2}).Revision, second)
 	// Records of one batch get one revision, and each is compared with its own.
 	third := f.write(note("other", value{N: 4}), over(second, note("r", value{N: 5})))
-	equal(f, "the revision of one", f.has(notes, "other", value{N: 4}).Revision, third)
-	equal(f, "the revision of the other", f.has(notes, "r", value{N: 5}).Revision, third)
+	f.Equal("the revision of one", f.has(notes, "other", value{N: 4}).Revision, third)
+	f.Equal("the revision of the other", f.has(notes, "r", value{N: 5}).Revision, third)
 	f.remove(notes, "other")
 	f.gone(notes, "other")
 	f.has(notes, "r", value{N: 5})
-	equal(f, "the revision of a batch that writes nothing", f.commit(store.Batch{}).Revision, 0)
+	f.Equal("the revision of a batch that writes nothing", f.commit(store.Batch{}).Revision, 0)
 }
 
 func revisionNever(f *fixture) {
 	var last uint64
 	for i := range 5 {
 		revision := f.write(note("r", value{N: int64(i)}))
-		f.check(revision > last, "made again, a record has the revision %d after %d", revision, last)
+		f.Check(revision > last, "made again, a record has the revision %d after %d", revision, last)
 		last = f.write(over(revision, note("r", value{})))
 		f.remove(notes, "r")
 		f.gone(notes, "r")
@@ -199,13 +197,13 @@ func refusedLeavesNothing(f *fixture) {
 		for _, batches := range [][]store.Batch{{whole}, {bad, good}, {take, good, bad}} {
 			_ = f.refused(batches...)
 			f.expect(observations{known}, plainCell, otherCell)
-			equal(f, "the revision", f.has(notes, "there", value{N: 1}).Revision, revision)
+			f.Equal("the revision", f.has(notes, "there", value{N: 1}).Revision, revision)
 			f.has(cases, "of ann", value{By: "ann"})
 			f.gone(notes, "new", "once")
 		}
 	}
 	receipt := f.commit(good)
-	f.check(!receipt.Duplicate && len(receipt.Duplicates)+len(receipt.Left) == 0,
+	f.Check(!receipt.Duplicate && len(receipt.Duplicates)+len(receipt.Left) == 0,
 		"the batch or a part of it is known: %+v", receipt)
 	f.expect(append(observations{known}, good.Observations...), plainCell, otherCell)
 }
@@ -223,13 +221,13 @@ func knownFirst(f *fixture) {
 	} {
 		again.ID = "settle"
 		receipt := f.commit(again)
-		f.check(receipt.Duplicate && receipt.Revision == 0, "%+v again returns %+v", again, receipt)
+		f.Check(receipt.Duplicate && receipt.Revision == 0, "%+v again returns %+v", again, receipt)
 	}
 	receipts := f.commits(b, store.Batch{ID: "other", Records: records{note("other", value{N: 3})}})
-	f.check(receipts[0].Duplicate && !receipts[1].Duplicate && receipts[1].Revision > 0,
+	f.Check(receipts[0].Duplicate && !receipts[1].Duplicate && receipts[1].Revision > 0,
 		"a known batch and a new one return %+v", receipts)
 	f.has(notes, "other", value{N: 3})
-	equal(f, "the revision", f.has(notes, "r", value{N: 2}).Revision, revision)
+	f.Equal("the revision", f.has(notes, "r", value{N: 2}).Revision, revision)
 	f.expect(b.Observations, plainCell)
 }
 
@@ -241,7 +239,7 @@ func expectation(f *fixture) {
 	now := expect("seen", first)
 	for range 3 {
 		f.commits(store.Batch{}, expecting(now, expect("none", 0), now))
-		equal(f, "the revision", f.has(notes, "seen", value{N: 1}).Revision, first)
+		f.Equal("the revision", f.has(notes, "seen", value{N: 1}).Revision, first)
 		f.gone(notes, "none")
 		f.remove(notes, "new")
 	}
@@ -261,15 +259,15 @@ func writtenOnce(f *fixture) {
 	first := f.write(once(note("a", value{N: 1}, "k=1")))
 	left := []store.Ref{ref(notes, "a")}
 	receipt := f.commit(store.Batch{Records: records{once(note("a", value{N: 2}, "k=2"))}})
-	f.check(slices.Equal(receipt.Left, left) && receipt.Revision == 0, "the receipt: %+v", receipt)
+	f.Check(slices.Equal(receipt.Left, left) && receipt.Revision == 0, "the receipt: %+v", receipt)
 	batch := under(seen("1", plainCell, 1))
 	batch.Records = records{
 		once(note("a", value{N: 3})), once(note("b", value{N: 4})), note("c", value{N: 5}),
 	}
 	receipt = f.commit(batch)
-	f.check(slices.Equal(receipt.Left, left) && receipt.Revision > 0, "the receipt: %+v", receipt)
+	f.Check(slices.Equal(receipt.Left, left) && receipt.Revision > 0, "the receipt: %+v", receipt)
 	got := f.has(notes, "a", value{N: 1})
-	f.check(got.Revision == first && slices.Equal(got.Keys, []string{"k=1"}), "it is %+v", got)
+	f.Check(got.Revision == first && slices.Equal(got.Keys, []string{"k=1"}), "it is %+v", got)
 	f.finds(by(notes, "k=2"))
 	f.has(notes, "b", value{N: 4})
 	f.has(notes, "c", value{N: 5})
@@ -281,9 +279,9 @@ func writtenOnce(f *fixture) {
 	// After a removal, the record is new.
 	f.remove(notes, "a")
 	again := f.write(once(note("a", value{N: 8})))
-	f.check(again > last, "revision %d follows %d", again, last)
+	f.Check(again > last, "revision %d follows %d", again, last)
 	f.has(notes, "a", value{N: 8})
-	equal(f, "an observation with a record's id", f.add(seen("a", plainCell, 1)).Duplicates, nil)
+	f.Equal("an observation with a record's id", f.add(seen("a", plainCell, 1)).Duplicates, nil)
 }
 
 func batchesInOrder(f *fixture) {
@@ -306,17 +304,17 @@ func batchesInOrder(f *fixture) {
 		store.Batch{},
 	)
 	known := repeat(len(receipts), func(i int) bool { return receipts[i].Duplicate })
-	equal(f, "the batches that are known", known, []bool{false, false, true, true, false, false})
+	f.Equal("the batches that are known", known, []bool{false, false, true, true, false, false})
 	ids := slices.Sorted(slices.Values(receipts[4].Duplicates))
-	equal(f, "the ids that are known", ids, []string{"new", "old"})
+	f.Equal("the ids that are known", ids, []string{"new", "old"})
 	f.has(notes, "1", value{N: 1})
 	f.gone(notes, "2")
 	f.has(notes, "3", value{N: 3})
 	f.setTime(halfLife)
-	equal(f, "the sum of one", f.sums(fadingCell).Mass, 1)
-	equal(f, "the sum of the other", f.sums(plainCell).Mass, 1)
+	f.Equal("the sum of one", f.sums(fadingCell).Mass, 1)
+	f.Equal("the sum of the other", f.sums(plainCell).Mass, 1)
 	receipts, err := f.store.Commit(ctx)
-	f.check(err == nil && len(receipts) == 0, "Commit of no batch: %v, %v", receipts, err)
+	f.Check(err == nil && len(receipts) == 0, "Commit of no batch: %v, %v", receipts, err)
 }
 
 func invalidCommit(f *fixture) {
@@ -342,7 +340,7 @@ func invalidCommit(f *fixture) {
 		"ID":                       {{ID: "\x00"}},
 	} {
 		err := f.refused(batches...)
-		f.check(faultOf(err) == field, "a fault of %s is refused with %q", field, err)
+		f.Check(faultOf(err) == field, "a fault of %s is refused with %q", field, err)
 		f.gone(notes, "good")
 	}
 }
@@ -362,7 +360,7 @@ func tooLarge(f *fixture) {
 	} {
 		var size *heed.SizeError
 		err := f.refused(batch)
-		f.check(errors.As(err, &size) && size.Size == size.Most+1, "too many %s: %v", what, err)
+		f.Check(errors.As(err, &size) && size.Size == size.Most+1, "too many %s: %v", what, err)
 	}
 	// A store that keeps values as they are need not know how long they are as JSON.
 	whole := value{Text: strings.Repeat("x", store.MaxBody)}
@@ -370,20 +368,20 @@ func tooLarge(f *fixture) {
 		f.has(notes, "large", whole)
 		f.remove(notes, "large")
 	} else {
-		f.check(errors.As(err, new(*heed.SizeError)), "a large value: %v", err)
+		f.Check(errors.As(err, new(*heed.SizeError)), "a large value: %v", err)
 		f.gone(notes, "large")
 	}
 	f.commit(large(textOf(store.MaxBody)))
 	got, err := f.get(notes, "large").Body.JSON()
 	want, _ := textOf(store.MaxBody).JSON() // which is there already
-	f.check(err == nil && bytes.Equal(got, want), "%d of %d bytes: %v", len(got), len(want), err)
+	f.Check(err == nil && bytes.Equal(got, want), "%d of %d bytes: %v", len(got), len(want), err)
 }
 
 func declared(f *fixture) {
 	stranger := record("suite.undeclared", "r", value{})
 	for _, r := range []store.Record{stranger, once(stranger)} {
 		err := f.refused(store.Batch{Records: records{note("r", value{}), r}})
-		f.check(faultOf(err) != "", "an undeclared kind: %v, want an InputError", err)
+		f.Check(faultOf(err) != "", "an undeclared kind: %v, want an InputError", err)
 	}
 	f.gone(notes, "r")
 	f.write(note("a", value{N: 1}))
@@ -399,7 +397,7 @@ func declared(f *fixture) {
 		{Name: "k", Limits: store.Limits{Most: -1}}, {Name: "k", Caused: []string{"a..b"}},
 	} {
 		err := f.store.Declare(ctx, store.Kind{Name: "suite.never"}, wrong)
-		f.check(faultOf(err) != "", "kind %+v: %v, want an InputError", wrong, err)
+		f.Check(faultOf(err) != "", "kind %+v: %v, want an InputError", wrong, err)
 	}
 	// Paths of several declarations add up.
 	f.declare(store.Kind{Name: late, Caused: []string{"of"}})
@@ -407,7 +405,7 @@ func declared(f *fixture) {
 	f.write(record(late, "named", value{Of: "ann", By: "ann"}, store.PersonKey("ann")))
 	f.commit(store.Batch{Forget: []string{"ann"}})
 	v := f.decode(f.get(late, "named"))
-	f.check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
+	f.Check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
 }
 
 func timesKept(f *fixture) {
@@ -421,7 +419,7 @@ func timesKept(f *fixture) {
 		f.write(store.Record{Ref: ref(notes, id), At: at, Body: store.Of(value{})})
 		got, want := f.get(notes, id).At, at.UTC().Truncate(time.Microsecond)
 		// The epoch may be the microsecond after it.
-		f.check(got == want || want.Unix() == 0 && got.Sub(want).Abs() <= time.Microsecond,
+		f.Check(got == want || want.Unix() == 0 && got.Sub(want).Abs() <= time.Microsecond,
 			"a record of %v is of %v, want %v", at, got, want)
 	}
 	f.finds(by(notes), "6", "2", "1", "0", "5", "4", "3")
@@ -479,15 +477,15 @@ func copied(f *fixture) {
 	f.write(record(kind.Name, "r", value{Of: "ann"}, store.PersonKey("ann")))
 	for range 2 {
 		r := f.has(notes, "r", value{N: 1})
-		equal(f, "the keys", r.Keys, []string{"k=1", "k=2"})
+		f.Equal("the keys", r.Keys, []string{"k=1", "k=2"})
 		r.Keys[0] = "spoilt"
 		for _, r := range f.find(by(notes)) {
 			r.Keys[1] = "spoilt"
 		}
 		f.finds(by(notes, "k=1", "k=2"), "r")
 	}
-	equal(f, "the history", f.history(plainCell), observations{seen("1", plainCell, 1)})
+	f.Equal("the history", f.history(plainCell), observations{seen("1", plainCell, 1)})
 	f.add(seen("2", plainCell, 1))
 	f.commit(store.Batch{Forget: []string{"ann"}})
-	equal(f, "the person forgotten", f.decode(f.get(kind.Name, "r")).Of, "")
+	f.Equal("the person forgotten", f.decode(f.get(kind.Name, "r")).Of, "")
 }

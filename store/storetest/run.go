@@ -63,13 +63,11 @@ func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
 	}
 	for _, r := range judged {
 		all = append(all, conformance.Rule[Subject]{
-			Name: r.name, Check: func(t tb, s Subject) { r.check(newFixture(t, s, nil)) },
+			Name: r.name, Check: func(t conformance.TB, s Subject) { r.check(newFixture(t, s, nil)) },
 		})
 	}
 	return all
 }
-
-type tb = conformance.TB
 
 // A rule is a sentence of the contract, and its check with a fixture that has a fresh store.
 type rule struct {

@@ -23,7 +23,7 @@ func policyKept(f *fixture) {
 		batch := under(seen("2", fadingCell, 1))
 		batch.Policies = map[string]evidence.Policy{fading: other}
 		err, want := f.refused(batch), policies[fading].Conflict(fading, other)
-		f.check(errors.As(err, new(*heed.SettingsError)) && errors.Is(err, heed.ErrConflict) &&
+		f.Check(errors.As(err, new(*heed.SettingsError)) && errors.Is(err, heed.ErrConflict) &&
 			strings.HasSuffix(": "+err.Error(), ": "+want.Error()),
 			"another policy is refused with %q, want the SettingsError %q", err, want)
 	}
@@ -37,7 +37,7 @@ func policyKept(f *fixture) {
 		Observations: observations{seen("2", fadingCell, 1)},
 	})
 	f.setTime(10 * halfLife)
-	equal(f, "the sum", f.sums(fadingCell).Mass, 1)
+	f.Equal("the sum", f.sums(fadingCell).Mass, 1)
 	// So does taking back all of its evidence.
 	retract := under(from("ann", seen("3", fadingCell, 1)))
 	retract.Retract = []string{"2"}
@@ -45,7 +45,7 @@ func policyKept(f *fixture) {
 	f.commit(store.Batch{
 		Expunge: []string{"ann"}, Observations: observations{seen("4", fadingCell, 1)},
 	})
-	equal(f, "the sum", f.sums(fadingCell).Mass, 1)
+	f.Equal("the sum", f.sums(fadingCell).Mass, 1)
 }
 
 func rebuildCounts(f *fixture) {
@@ -100,16 +100,14 @@ func restartForward(f *fixture) {
 func (f *fixture) takesBack(
 	all observations, taken func(observation) bool, batches ...store.Batch,
 ) {
-	f.Helper()
 	f = f.fresh()
 	f.add(all...)
 	kept := slices.DeleteFunc(slices.Clone(all), taken)
 	check := func() {
-		f.Helper()
 		cells := store.CellsOf(all...)
 		f.expect(kept, cells...)
 		for _, c := range cells {
-			f.check(!slices.ContainsFunc(f.history(c), taken), "the history: %+v", f.history(c))
+			f.Check(!slices.ContainsFunc(f.history(c), taken), "the history: %+v", f.history(c))
 		}
 	}
 	for _, b := range batches {
@@ -171,7 +169,7 @@ func retractForgotten(f *fixture) {
 	if err == nil {
 		all = all[1:]
 	}
-	f.check(err == nil || errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound),
+	f.Check(err == nil || errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound),
 		"Commit: %v, want success, ErrForgotten or ErrNotFound", err)
 	f.expect(all, plainCell)
 }
@@ -194,8 +192,8 @@ func retractUncounted(f *fixture) {
 		f.sweep(time.Time{})
 		before := f.read(originCell)
 		f.commit(store.Batch{Retract: []string{"ann0"}})
-		equal(f, "the ids kept", f.commit(store.Batch{Withdraw: []string{"ann1"}}).Kept, nil)
-		equal(f, "the parts", f.read(originCell), before)
+		f.Equal("the ids kept", f.commit(store.Batch{Withdraw: []string{"ann1"}}).Kept, nil)
+		f.Equal("the parts", f.read(originCell), before)
 	}
 }
 
@@ -215,13 +213,13 @@ func withdraws(f *fixture) {
 	if len(kept) > 0 && kept[0] == "ann0" {
 		kept, want = kept[1:], append(want, many[0])
 	}
-	equal(f, "the ids kept, ann0 apart", kept, []string{"unknown"})
+	f.Equal("the ids kept, ann0 apart", kept, []string{"unknown"})
 	f.has(notes, "r", value{})
 	f.expect(want, plainCell, otherCell)
 	// What was withdrawn is delivered again.
 	f.add(seen("alone", otherCell, 1))
 	f.expect(want, plainCell, otherCell)
-	equal(f, "the ids kept", f.commit(store.Batch{Withdraw: []string{"alone"}}).Kept, nil)
+	f.Equal("the ids kept", f.commit(store.Batch{Withdraw: []string{"alone"}}).Kept, nil)
 }
 
 func expungeNeverSeen(f *fixture) {

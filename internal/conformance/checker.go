@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+)
+
+// A Checker is a TB with the verbs of checks, which fixtures embed. Its messages begin with the
+// line of the rule and with Prefix.
+type Checker struct {
+	TB
+	Prefix string
+}
+
+// ruleLine returns the line of the rule that is running: the nearest caller outside of methods and
+// of files that are named fixture.go.
+func ruleLine() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		file := filepath.Base(frame.File)
+		verb := strings.Contains(frame.Function, ".(*") || file == "fixture.go" || file == "checker.go"
+		if !verb || !more {
+			return fmt.Sprintf("%s:%d", file, frame.Line)
+		}
+	}
+}
+
+// Errorf reports a failure.
+func (c *Checker) Errorf(format string, args ...any) {
+	c.Helper()
+	c.TB.Errorf("%s: %s%s", ruleLine(), c.Prefix, fmt.Sprintf(format, args...))
+}
+
+// Fatalf reports a failure and ends the check.
+func (c *Checker) Fatalf(format string, args ...any) {
+	c.Helper()
+	c.TB.Fatalf("%s: %s%s", ruleLine(), c.Prefix, fmt.Sprintf(format, args...))
+}
+
+// Must ends the check if a call failed that had to succeed.
+func (c *Checker) Must(call string, err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatalf("%s: %v", call, err)
+	}
+}
+
+// Check reports a failure unless ok holds.
+func (c *Checker) Check(ok bool, format string, args ...any) {
+	c.Helper()
+	if !ok {
+		c.Errorf(format, args...)
+	}
+}
+
+// Equal reports a failure unless two values are equal. An empty list is equal to nil, and a number
+// to a constant of another type.
+func (c *Checker) Equal(what string, got, want any) {
+	c.Helper()
+	x, y := reflect.ValueOf(got), reflect.ValueOf(want)
+	switch {
+	case x.Kind() == reflect.Slice && x.Len() == 0 && (!y.IsValid() || y.Len() == 0):
+		return
+	case x.IsValid() && y.CanInt() && (x.CanInt() || x.CanUint() || x.CanFloat()):
+		want = y.Convert(x.Type()).Interface()
+	}
+	c.Check(reflect.DeepEqual(got, want), "%s: %+v, want %+v", what, got, want)
+}
