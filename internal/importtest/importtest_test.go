@@ -65,8 +65,8 @@ var table = map[string]row{
 			"feedback patterns memstore sqlstore internal/...",
 	},
 	"loop/looptest": {
-		nothing, silent, ". answer store learning decision decision/llmtest strategy feedback " +
-			"patterns memstore loop internal/...",
+		nothing, silent, ". answer store store/storetest learning decision decision/llmtest " +
+			"strategy feedback patterns memstore loop internal/...",
 	},
 	"web": {
 		nothing, shared,

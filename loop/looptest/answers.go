@@ -2,6 +2,7 @@ package looptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,73 +14,39 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// wantSaid checks what a person saw.
-func (f *fixture) wantSaid(h heard, want string) {
-	f.Helper()
-	if strings.TrimSpace(h.Text) != want {
-		f.Errorf("the answer to %q is %q and not %q", h.turn.Text, h.Text, want)
-	}
-	if f.streaming && strings.TrimSpace(h.pieces) != want {
-		f.Errorf("the pieces of the answer to %q are %q and not %q", h.turn.Text, h.pieces, want)
-	}
-}
-
-func keptOnce(f *fixture) {
-	pieces := []string{"Look at ", "the logs:\n\n", "- `db-1`\n- é", "\nin this order."}
-	f.model.will(says(pieces...))
-	want := strings.Join(pieces, "")
-	h := f.ask(plainText)
-	f.wantSaid(h, want)
-	f.wantAnswers(1, "after one turn")
-	for _, trace := range f.traces() {
-		if trace.Path != decision.Model || trace.Response != want {
-			f.Errorf("heed has the answer %q, by path %q, where the model said %q", trace.Response, trace.Path, want)
+// saying has the model say something, of which the person must see a text, and heed have it.
+func saying(want string, say script) func(*fixture) {
+	return func(f *fixture) {
+		f.model.will(say)
+		h := f.ask(plainText)
+		f.wantSaid(h, want)
+		f.wantTrace(h)
+		f.wantAnswers(1)
+		for _, trace := range f.traces() {
+			f.Equal("the path of the answer", trace.Path, decision.Model)
 		}
-	}
-}
-
-func reaction(f *fixture) {
-	for i, text := range []string{plainText, trustedText, plainText} {
-		h := f.ask(text)
-		f.praise(h, 1)
-		if account := f.account(h); account.Worth != 1 || !account.Known {
-			f.Errorf("the praised answer to %q is worth %v", text, account.Worth)
-		}
-		f.wantAnswers(i+1, "after as many turns")
-		f.clock.advance(time.Second)
 	}
 }
 
 func earnsNothing(f *fixture) {
 	for _, text := range []string{plainText, trustedText} {
-		before := standing(f, f.agent, trustedID).Confidence
+		before := f.trust(trustedID)
 		h := f.ask(text)
 		f.pass(0)
-		f.wantNothingSaid(h, "after a turn")
-		if after := standing(f, f.agent, trustedID).Confidence; after != before {
-			f.Errorf("the turn %q moved the trust in a heuristic from %v to %v", text, before, after)
-		}
+		f.wantNothingSaid(h)
+		f.Equal("the trust in a heuristic", f.trust(trustedID), before)
 	}
-	if n := f.outcomes(); n != 0 {
-		f.Errorf("the arm was told of %d outcomes, and nobody said anything", n)
-	}
+	f.wantOutcomes(0)
 }
 
 func shortCircuit(f *fixture) {
 	h := f.ask(trustedText)
 	f.wantSaid(h, trustedAction)
-	if n := len(f.model.requests()); n != 0 {
-		f.Errorf("the model was called %d times, though a heuristic had answered", n)
-	}
-	if account := f.account(h); account.Heuristic != trustedID {
-		f.Errorf("heed has an answer of the heuristic %q and not of %q", account.Heuristic, trustedID)
-	}
-	f.wantAnswers(1, "after one turn")
+	f.Equal("the requests that the model got", len(f.model.requests()), 0)
+	f.Equal("the heuristic that answered", f.account(h).Heuristic, trustedID)
+	f.wantAnswers(1)
 	// Once people complain, the model is asked again.
-	for range 9 {
-		if standing(f, f.agent, trustedID).Confidence < 0.5 {
-			break
-		}
+	for i := 0; i < 9 && f.trust(trustedID) >= 0.5; i++ {
 		f.clock.advance(time.Minute)
 		f.praise(f.ask(trustedText), -1)
 	}
@@ -91,25 +58,25 @@ func shortCircuit(f *fixture) {
 // creditOnce compares the adapter with an agent that is used without one.
 func creditOnce(f *fixture) {
 	control, err := loop.New(background, config(nil, f.clock))
-	f.must("loop.New", err)
-	value := 1.
-	for range 2 {
+	f.Must("loop.New", err)
+	for _, value := range []float64{1, -1} {
 		h := f.ask(trustedText)
 		f.praise(h, value)
-		_, err := control.Prepare(background, loop.Event{ID: h.turn.ID, Text: h.turn.Text, Session: h.turn.Session, Person: h.turn.Person})
-		f.must("Prepare", err)
-		f.must("React", control.React(background, h.turn.ID, loop.Reaction{Person: h.turn.Person, Value: value}))
-		value = -1
-		f.clock.advance(time.Second)
+		t := h.turn
+		event := loop.Event{ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person}
+		_, err := control.Prepare(background, event)
+		f.Must("Prepare", err)
+		said := loop.Reaction{Person: t.Person, Value: value}
+		f.Must("React", control.React(background, t.ID, said))
 	}
-	got, want := standing(f, f.agent, trustedID), standing(f, control, trustedID)
-	if got.Confidence != want.Confidence || got.Fires != want.Fires || got.Successes != want.Successes || got.Failures != want.Failures {
-		f.Errorf("a heuristic has the confidence %v after %d answers, and should have %v after %d", got.Confidence, got.Fires, want.Confidence, want.Fires)
+	record := func(s learning.Standing) string {
+		return fmt.Sprint(s.Confidence, s.Fires, s.Successes, s.Failures)
 	}
+	f.Equal("trust, answers, successes and failures of a heuristic",
+		record(f.standing(f.agent, trustedID)), record(f.standing(control, trustedID)))
 	f.praise(f.ask(plainText), 1)
-	if n := f.outcomes(); n != 1 {
-		f.Errorf("the arm was told of %d outcomes of one praised answer", n)
-	}
+	f.wantOutcomes(1)
+	f.wantAnswers(3)
 }
 
 func deliveredAgain(f *fixture) {
@@ -117,76 +84,81 @@ func deliveredAgain(f *fixture) {
 		first := f.ask(text)
 		f.model.will(says("Something else."))
 		second := f.again(first.turn)
-		if second.ID != first.ID || second.Text != first.Text {
-			f.Errorf("the turn %q was delivered again, and has the answer %q %q after %q %q", text, second.ID, second.Text, first.ID, first.Text)
-		}
+		f.Equal("the answer to a turn that is delivered again", second.Said, first.Said)
 		f.wantSaid(second, strings.TrimSpace(first.Text))
-		if n := len(f.model.requests()); n != 0 {
-			f.Errorf("the turn %q was delivered again, and the model was called again", text)
-		}
-		f.wantAnswers(i+1, "after as many turns, each delivered twice")
+		f.Equal("the requests that the model got", len(f.model.requests()), 0)
+		f.wantAnswers(i + 1)
 		f.praise(second, 1)
 	}
-	if n := f.outcomes(); n != 1 {
-		f.Errorf("the arm was told of %d outcomes of one praised answer", n)
+	f.wantOutcomes(1)
+}
+
+// deliveredTwice has one turn delivered twice at once. A framework may run one after the other, and
+// may refuse one. The model says something else each time, and both deliveries get the same answer.
+func deliveredTwice(f *fixture) {
+	met := meet(f.patience() / 10)
+	var calls atomic.Int64
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		n := calls.Add(1)
+		met()
+		return says(fmt.Sprintf("Look at the log %d.", n))(ctx, r, emit)
+	})
+	turn := f.turn(plainText)
+	ended := f.pair(turn, turn)
+	for _, h := range ended {
+		if h.err == nil {
+			f.wantTrace(h)
+			f.praise(h, 1)
+		}
 	}
+	f.wantAnswers(1)
+	f.wantOutcomes(1)
 }
 
 // sameText asks the same in one conversation and in another one.
 func sameText(f *fixture) {
-	ids := make(map[string]string)
+	ids := make(map[string]bool)
 	for i, t := range []Turn{
-		f.next("s1", ann, plainText), f.next("s1", ann, plainText), f.next("s2", bob, plainText), f.next("", "", plainText),
-		f.next("s1", ann, trustedText), f.next("s2", bob, trustedText),
+		f.turn(plainText), f.turn(plainText), f.next("s2", bob, plainText), f.next("", "", plainText),
+		f.turn(trustedText), f.next("s2", bob, trustedText),
 	} {
-		h := f.again(t)
-		if other, is := ids[h.ID]; is {
-			f.Errorf("the messages %s and %s share the answer %q", other, t.ID, h.ID)
-		}
-		ids[h.ID] = t.ID
-		f.wantAnswers(i+1, "after as many messages with the same text")
+		ids[f.again(t).ID] = true
+		f.Equal("the ids of answers to messages with the same text", len(ids), i+1)
+		f.wantAnswers(i + 1)
 	}
 }
 
+// whoAsks has two people speak in turn in one session, and one of them in two others.
 func whoAsks(f *fixture) {
-	for _, t := range []Turn{f.next("s1", ann, plainText), f.next("s2", bob, plainText), f.next("s3", bob, trustedText)} {
+	for _, t := range []Turn{
+		f.turn(plainText), f.next("s1", bob, trustedText), f.next("s1", bob, plainText),
+		f.turn(trustedText), f.turn(plainText), f.next("s2", bob, plainText),
+		f.next("s3", bob, trustedText),
+	} {
 		h := f.again(t)
+		f.wantTrace(h)
 		account := f.account(h)
-		if c := account.Choice; account.Heuristic == "" && (c == nil || c.Session != t.Session) {
+		if account.Heuristic != "" { // which only this person can take back, in this session
+			f.wantBait(h)
+		} else if account.Choice == nil || account.Choice.Session != t.Session {
 			f.Errorf("heed does not know that the turn %s belongs to the session %q", t.ID, t.Session)
-		}
-		for _, trace := range f.traces() {
-			if trace.EventID == h.ID && (trace.Source != t.Person || trace.Text != t.Text) {
-				f.Errorf("heed has %q of %q where %q said %q", trace.Text, trace.Source, t.Person, t.Text)
-			}
-		}
-		// Only somebody in this session says something of this answer.
-		f.clock.advance(time.Second)
-		_, err := f.agent.Hear(background, learning.Message{Session: t.Session, Person: t.Person, Text: bait})
-		f.must("Hear", err)
-		if account.Heuristic != "" && f.account(h).Worth != -1 {
-			f.Errorf("%s said %q in the session %s, and the answer there still stands", t.Person, bait, t.Session)
 		}
 	}
 }
 
 func takesBack(f *fixture) {
-	before := f.ask(trustedText)
-	f.clock.advance(time.Second)
-	first := f.ask(trustedText)
-	f.clock.advance(time.Second)
+	before, last := f.ask(trustedText), f.ask(trustedText)
 	f.model.will(says("It is undone."))
-	second := f.ask(bait)
-	if account := f.account(first); account.Worth != -1 {
-		f.Errorf("a person said %q, and the answer before it still stands", bait)
-	}
-	f.wantNothingSaid(second, "after a person took back the answer before it")
-	f.wantNothingSaid(before, "after a person took back one later answer")
+	bait := f.ask(bait)
+	f.Equal("the worth of the answer that was taken back", f.account(last).Worth, -1)
+	f.wantNothingSaid(bait)
+	f.wantNothingSaid(before)
 }
 
 const annAsks, bobAsks = "How high is the tower?", "Where do the trains go?"
 
-// asked returns which of two texts a request ends with, as the earlier one of a session may be in it, too.
+// asked returns which of two texts a request ends with, because the earlier one of a session may be
+// in it, too.
 func asked(r Request) string {
 	for _, line := range slices.Backward(r) {
 		for _, text := range []string{annAsks, bobAsks} {
@@ -198,15 +170,14 @@ func asked(r Request) string {
 	return ""
 }
 
-// meet returns a function that waits until it was called twice, at most so long, and reports whether it was.
+// meet returns a function that waits until it is called by another goroutine, at most so long, and
+// reports whether it was.
 func meet(wait time.Duration) func() bool {
-	var came atomic.Int64
-	met := make(chan struct{})
+	met := make(chan bool)
 	return func() bool {
-		if came.Add(1) == 2 {
-			close(met)
-		}
 		select {
+		case met <- true:
+			return true
 		case <-met:
 			return true
 		case <-time.After(wait):
@@ -215,51 +186,34 @@ func meet(wait time.Duration) func() bool {
 	}
 }
 
-// atOnce runs two turns at once: of two sessions, of one person in two sessions, and of two people in one session. A framework may
-// run those of one session one after the other.
-func atOnce(f *fixture) {
-	f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s2", bob, bobAsks))
-	each(f.tb, f.subject, f.streaming, func(f *fixture) {
-		f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s2", ann, bobAsks))
-	})
-	each(f.tb, f.subject, f.streaming, func(f *fixture) {
-		f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s1", bob, bobAsks))
-	})
-}
-
-func (f *fixture) turnsAtOnce(one, other Turn) {
-	f.Helper()
+// atOnce runs a turn of ann's and one of this session and person at once. A framework may run turns
+// of one session one after the other.
+func atOnce(session, person string) func(*fixture) {
 	answers := map[string]string{annAsks: "As high as a tree.", bobAsks: "To the sea."}
-	alone := one.Session != other.Session // one after the other is a fault
-	wait := f.patience() / 10
-	if alone {
-		wait = f.patience() / 2
-	}
-	met := meet(wait)
-	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		if !met() && alone {
-			return errAlone
+	return func(f *fixture) {
+		wait := f.patience() / 10
+		if session != "s1" {
+			wait = f.patience() / 2
 		}
-		answer := answers[asked(r)]
-		if answer == "" {
-			return errUnknown
+		met := meet(wait)
+		f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+			answer := answers[asked(r)]
+			switch {
+			case !met() && session != "s1":
+				return errors.New("the other turn did not reach the model while this one waited there")
+			case answer == "":
+				return errors.New("the request has the text of neither turn")
+			}
+			return says(answer[:6], answer[6:])(ctx, r, emit)
+		})
+		ended := f.pair(f.turn(annAsks), f.next(session, person, bobAsks))
+		for i, h := range ended {
+			f.Must("the turn "+h.turn.Text, h.err)
+			f.wantSaid(h, answers[h.turn.Text])
+			f.wantTrace(h)
+			f.praise(h, float64(1-2*i)) // one is praised, and one blamed
 		}
-		return says(answer[:6], answer[6:])(ctx, r, emit)
-	})
-	began := []<-chan heard{f.start(background, one), f.start(background, other)}
-	ended := []heard{f.end(began[0]), f.end(began[1])}
-	for _, h := range ended {
-		if h.err != nil {
-			f.Fatalf("the turn %q failed beside another one: %v", h.turn.Text, h.err)
-		}
-		f.wantSaid(h, answers[h.turn.Text])
-		f.wantTrace(h)
-	}
-	f.wantAnswers(2, "after two turns at once")
-	f.praise(ended[0], 1)
-	f.praise(ended[1], -1)
-	if a, b := f.account(ended[0]).Worth, f.account(ended[1]).Worth; a != 1 || b != -1 {
-		f.Errorf("two answers were praised and blamed, and are worth %v and %v", a, b)
+		f.wantAnswers(2)
 	}
 }
 
@@ -271,93 +225,239 @@ func toolsAtOnce(f *fixture) {
 			return says("It does not work.")(ctx, r, emit)
 		}
 		met()
-		emit(Piece{Calls: []Call{{ID: "call-1", Tool: deploy, Input: `{"host":"db-1"}`}}})
+		emit(Piece{Calls: []Call{{ID: "call-1", Tool: deploy, Input: databaseHost}}})
 		return nil
 	})
-	one, other := f.start(background, f.next("s1", ann, annAsks)), f.start(background, f.next("s2", bob, bobAsks))
-	ended := []heard{f.end(one), f.end(other)}
+	ended := f.pair(f.turn(annAsks), f.next("s2", bob, bobAsks))
 	tasks := make(map[string]int)
 	for _, failure := range f.toolErrors() {
 		tasks[failure.Task]++
 	}
-	if len(tasks) != 2 {
-		f.Errorf("a tool failed in two turns at once, and heed has its errors for %v", tasks)
-	}
-	for _, h := range ended {
-		if h.err == nil && tasks[h.ID] != 1 {
-			f.Errorf("a tool failed once for the answer %q, and heed has %d errors for it", h.ID, tasks[h.ID])
-		}
-	}
-}
-
-// wantTrace checks that heed has the turn as it was.
-func (f *fixture) wantTrace(h heard) {
-	f.Helper()
-	for _, trace := range f.traces() {
-		if trace.EventID != h.ID {
-			continue
-		}
-		if trace.Text != h.turn.Text || trace.Source != h.turn.Person || trace.Response != strings.TrimSpace(h.Text) {
-			f.Errorf("heed has %q of %q, answered by %q, where %q said %q and saw %q",
-				trace.Text, trace.Source, trace.Response, h.turn.Person, h.turn.Text, h.Text)
-		}
-		return
-	}
-	f.Errorf("heed has no answer %q", h.ID)
-}
-
-const thought = "The user must never read this."
-
-// thoughts has the model think in parts of their own, and in tags within its text.
-func thoughts(f *fixture) {
-	const want = "Look at the logs."
-	for i, pieces := range [][]Piece{
-		{{Thought: thought}, {Text: "Look at "}, {Thought: thought}, {Text: "the logs."}},
-		{{Text: "<thi"}, {Text: "nk>" + thought[:9]}, {Text: thought[9:] + "</thi"}, {Text: "nk>Look at "}, {Text: "the logs."}},
-	} {
-		f.model.will(func(_ context.Context, _ Request, emit func(Piece) bool) error {
-			for _, p := range pieces {
-				if !emit(p) {
-					break
-				}
-			}
-			return nil
-		})
-		f.wantSaid(f.ask(plainText), want)
-		for _, trace := range f.traces() {
-			if trace.Response != want {
-				f.Errorf("heed has the answer %q, and the model said %q beside its thoughts", trace.Response, want)
-			}
-		}
-		f.wantAnswers(i+1, "after as many turns with thoughts")
-		f.clock.advance(time.Second)
-	}
-}
-
-// deliveredTwice has one turn delivered twice at once. A framework may run one after the other, and may refuse one. The model says
-// something else each time, and the person who is told second is told the same.
-func deliveredTwice(f *fixture) {
-	met := meet(f.patience() / 10)
-	var calls atomic.Int64
-	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		n := calls.Add(1)
-		met()
-		return says(fmt.Sprintf("Look at the log %d.", n))(ctx, r, emit)
-	})
-	turn := f.next("s1", ann, plainText)
-	began := []<-chan heard{f.start(background, turn), f.start(background, turn)}
-	ended := []heard{f.end(began[0]), f.end(began[1])}
+	f.Check(len(tasks) == 2, "a tool failed in two turns, and heed has its errors for %v", tasks)
 	for _, h := range ended {
 		if h.err == nil {
-			f.wantTrace(h)
-			f.praise(h, 1)
+			f.Equal("the errors of a tool for one answer", tasks[h.ID], 1)
 		}
 	}
-	if ended[0].err != nil && ended[1].err != nil {
-		f.Errorf("a turn was delivered twice at once, and has no answer: %v", ended[0].err)
+}
+
+// toolWorks has a tool give twice what would take an answer back if a person said it.
+func toolWorks(f *fixture) {
+	first := f.ask(trustedText)
+	f.tools[lookUp] = func(context.Context) (string, error) { return bait, nil }
+	f.model.will(calls(lookUp, databaseHost, 2, "It is up."))
+	h := f.ask(plainText)
+	f.wantSaid(h, "It is up.")
+	f.wantTrace(h)
+	f.wantAnswers(2)
+	f.Equal("the runs of a tool that was called twice", f.runs.Load(), 2)
+	requests := f.model.requests()
+	f.Check(len(requests) > 0 && requests[len(requests)-1].count(bait) == 2,
+		"the model was not told twice what the tool gave twice")
+	f.Equal("the errors of tools", len(f.toolErrors()), 0)
+	f.wantOutcomes(0)
+	f.wantNothingSaid(first)
+	f.wantNothingSaid(h)
+	f.wantBait(h)
+}
+
+// wantBait checks that the suite's bait is one: that heed believes it if a person says it.
+func (f *fixture) wantBait(h heard) {
+	t := h.turn
+	said := learning.Message{Session: t.Session, Person: t.Person, Text: bait}
+	_, err := f.agent.Hear(background, said)
+	f.Must("Hear", err)
+	f.Equal("the worth of an answer that a person took back", f.account(h).Worth, -1)
+}
+
+// toolFails has a tool fail twice in the same way. A framework may end the turn after the first
+// error.
+func toolFails(f *fixture) {
+	f.model.will(calls(deploy, databaseHost, 2, "It does not work."))
+	h := f.run(background, f.turn(plainText))
+	f.Check(f.runs.Load() > 0, "the tool that the model called was not run")
+	failures := f.toolErrors()
+	f.Equal("the errors of a tool", len(failures), int(f.runs.Load()))
+	for _, failure := range failures {
+		f.Check(failure.Tool == deploy && (h.err != nil || failure.Task == h.ID),
+			"heed has an error of the tool %q for the answer %q", failure.Tool, failure.Task)
 	}
-	f.wantAnswers(1, "after a turn that was delivered twice at once")
-	if n := f.outcomes(); n != 1 {
-		f.Errorf("the arm was told of %d outcomes of one praised answer", n)
+	if h.err != nil {
+		f.wantAnswers(0)
+		return
 	}
+	f.wantSaid(h, "It does not work.")
+	f.wantAnswers(1)
+	f.wantNothingSaid(h)
+}
+
+// wantNoneKept checks that nothing is left of a turn that came to nothing, now and when silence
+// would count.
+func (f *fixture) wantNoneKept(h heard) {
+	f.Equal("the id of an answer that the host is given", h.ID, "")
+	f.wantAnswers(0)
+	f.pass(time.Hour)
+	for _, r := range f.outcomes() {
+		f.Check(r.Value <= 0, "the arm was told of an outcome of %v (%s)", r.Value, r.Channel)
+	}
+}
+
+// wantWhole has the same turn delivered again, now that nothing is in its way.
+func (f *fixture) wantWhole(t Turn) {
+	f.model.will(says("Look at ", "the logs."))
+	h := f.again(t)
+	f.wantSaid(h, "Look at the logs.")
+	f.wantAnswers(1)
+	f.praise(h, 1)
+}
+
+// wantFailure runs a turn that must fail and leave nothing, and has it delivered again.
+func (f *fixture) wantFailure(ctx context.Context) {
+	h := f.run(ctx, f.turn(plainText))
+	f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+	f.wantNoneKept(h)
+	f.wantWhole(h.turn)
+}
+
+// failing has the model fail after some text.
+func failing(texts ...string) func(*fixture) {
+	return func(f *fixture) {
+		f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+			_ = says(texts...)(ctx, r, emit) // which has no error
+			return errors.New("the model is overloaded")
+		})
+		f.wantFailure(background)
+		outcomes := f.outcomes()
+		f.Check(len(outcomes) == 2 && min(outcomes[0].Value, outcomes[1].Value) == -1,
+			"the model failed once and was praised once, and the arm was told of %v", outcomes)
+		f.Equal("the errors of tools", len(f.toolErrors()), 0)
+	}
+}
+
+// saysNothing has the model say nothing but blanks, and then only think. A framework may take that
+// for an empty answer.
+func saysNothing(f *fixture) {
+	turn := f.turn(plainText)
+	for _, say := range []Piece{{Text: " \n"}, {Thought: thought}} {
+		f.model.will(emits(say))
+		h := f.run(background, turn)
+		f.Check((h.err != nil || strings.TrimSpace(h.Text) == "") && strings.TrimSpace(h.pieces) == "",
+			"the model said nothing, and the answer is %q, streamed as %q", h.Text, h.pieces)
+		f.wantNoneKept(h)
+	}
+	f.wantWhole(turn)
+}
+
+func endedBefore(f *fixture) {
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	f.wantFailure(ctx)
+}
+
+// awaitEnd waits for the end of a context within a turn.
+func (f *fixture) awaitEnd(ctx context.Context, of string) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(f.patience() / 2):
+		f.Errorf("the context of the turn ended, and the context of its %s did not", of)
+	}
+	return context.Canceled
+}
+
+func endsInModel(f *fixture) {
+	ctx, cancel := context.WithCancel(background)
+	f.model.will(func(ctx context.Context, _ Request, emit func(Piece) bool) error {
+		emit(Piece{Text: "Look at"})
+		cancel()
+		return f.awaitEnd(ctx, "model")
+	})
+	f.wantFailure(ctx)
+}
+
+func endsInTool(f *fixture) {
+	ctx, cancel := context.WithCancel(background)
+	f.tools[lookUp] = func(ctx context.Context) (string, error) {
+		cancel()
+		return "", f.awaitEnd(ctx, "tool")
+	}
+	f.model.will(calls(lookUp, databaseHost, 1, "It is up."))
+	f.wantFailure(ctx)
+}
+
+// endsWithAnswer ends the context when the model has said all. The person has the answer then, and
+// it may be kept.
+func endsWithAnswer(f *fixture) {
+	ctx, cancel := context.WithCancel(background)
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		defer cancel()
+		return says("Look at ", "the logs.")(ctx, r, emit)
+	})
+	h := f.run(ctx, f.turn(plainText))
+	if h.err != nil {
+		f.wantNoneKept(h)
+		return
+	}
+	f.praise(h, 1)
+	f.wantAnswers(1)
+}
+
+func modelPanics(f *fixture) {
+	f.model.will(func(_ context.Context, _ Request, emit func(Piece) bool) error {
+		emit(Piece{Text: "Look at"})
+		panic("the model's client has a bug") //nolint:forbidigo // that is what the suite checks
+	})
+	f.wantFailure(background)
+}
+
+// toolPanics has a tool panic, of which a framework may make an error.
+func toolPanics(f *fixture) {
+	whole := f.tools[lookUp]
+	f.tools[lookUp] = func(context.Context) (string, error) {
+		panic("the tool has a bug") //nolint:forbidigo // that is what the suite checks
+	}
+	f.model.will(calls(lookUp, databaseHost, 1, "It is up."))
+	h := f.run(background, f.turn(plainText))
+	n := len(f.toolErrors())
+	f.Check(n == 1 || n == 0 && h.err != nil, "heed counts %d errors of a tool that panicked once", n)
+	if h.err == nil {
+		f.wantAnswers(1)
+		f.wantNothingSaid(h)
+		return
+	}
+	f.wantNoneKept(h)
+	f.tools[lookUp] = whole
+	f.wantWhole(h.turn)
+}
+
+// receiverPanics has the receiver of a stream panic when it is shown the answer to a text.
+func receiverPanics(text string) func(*fixture) {
+	return func(f *fixture) {
+		if !f.streaming {
+			return
+		}
+		turn := f.turn(text)
+		turn.Stream = func(string) {
+			panic("the receiver has a bug") //nolint:forbidigo // that is what the suite checks
+		}
+		h := f.run(background, turn)
+		f.Check(h.err != nil, "the receiver of the stream panicked, and the turn has no error")
+		if text != trustedText { // the answer of a heuristic was kept before it was shown
+			f.wantNoneKept(h)
+		}
+		turn.Stream = nil
+		f.again(turn)
+		f.wantAnswers(1)
+	}
+}
+
+// notKept has the store fail when the model was asked. A framework may have shown the answer by
+// then.
+func notKept(f *fixture) {
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		f.store.Fail(1, false)
+		return says("Look at the logs.")(ctx, r, emit)
+	})
+	h := f.run(background, f.turn(plainText))
+	f.wantNoneKept(h)
+	f.wantWhole(h.turn)
 }

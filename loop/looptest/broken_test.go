@@ -17,398 +17,125 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
+// hear has heed hear a text as the person's of the turn.
+func (v *talk) hear(text string) error {
+	_, err := v.agent.Hear(v.ctx, learning.Message{
+		Session: v.turn.Session, Person: v.turn.Person, Text: text,
+	})
+	return err
+}
+
 // unasked is a fault that asks no rules.
-func unasked(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) {
-	return nil, nil
+func unasked(*talk, result) (violations, error) { return nil, nil }
+
+// input is a fault that asks rules about changed arguments.
+func input(change func(string) string) fault {
+	return fault{before: func(v *talk, r result) (violations, error) {
+		r.Input = change(r.Input)
+		return v.asks(r)
+	}}
+}
+
+// event is a fault that prepares another event.
+func event(change func(*loop.Event)) fault {
+	return fault{event: func(_ *bot, e *loop.Event) { change(e) }}
+}
+
+// first is a fault that changes the lines of the system and of the person in the first request.
+func first(change func(v *talk, system, person *line)) fault {
+	return fault{lines: func(v *talk, lines []line) []line {
+		change(v, &lines[0], &lines[len(lines)-1])
+		return lines
+	}}
+}
+
+// locked runs a turn while no other runs.
+func locked(v *talk) (said, error) {
+	v.lock <- struct{}{}
+	defer func() { <-v.lock }()
+	return v.contained()
 }
 
 // broken are adapters with one fault each, by the rule that must find it.
 var broken = map[string]map[string]fault{
 	"an answer of the model is kept once, as it was said": {
-		"tells of each piece under a name of its own": {piece: func(b *bot, ctx context.Context, p *loop.Plan, said *looptest.Piece) {
-			q := *p
-			q.Event.ID += said.Text
-			_, _ = b.agent.Answered(ctx, q, loop.Reply{Text: said.Text})
+		"tells of each piece under a name of its own": {piece: func(v *talk, p *piece) {
+			plan := v.plan
+			plan.Event.ID += p.Text
+			_, _ = v.agent.Answered(v.ctx, plan, reply{Text: p.Text})
 		}},
-		"tells of the first piece": {piece: func(b *bot, ctx context.Context, p *loop.Plan, said *looptest.Piece) {
-			_, _ = b.agent.Answered(ctx, *p, loop.Reply{Text: said.Text})
+		"tells of the first piece": {piece: func(v *talk, p *piece) {
+			_, _ = v.answered(reply{Text: p.Text})
 		}},
-		"adds to the answer": {said: func(_ *bot, _ context.Context, _ looptest.Turn, said *looptest.Said) { said.Text += " (by heed)" }},
+		"adds to the answer": {said: func(_ *talk, s *said) { s.Text += " (by heed)" }},
 	},
-	"an answer has an id that takes a reaction": {
-		"has no id": {said: func(_ *bot, _ context.Context, _ looptest.Turn, said *looptest.Said) { said.ID = "" }},
-		"has no id where a heuristic answers": {ready: func(_ *bot, _ context.Context, t looptest.Turn, p *loop.Plan) (looptest.Said, error) {
-			return looptest.Said{Text: p.Text}, nil
+	"an answer has an id that takes a reaction, which counts once": {
+		"has no id": {said: func(_ *talk, s *said) { s.ID = "" }},
+		"has no id where a heuristic answers": {ready: func(v *talk) (said, error) {
+			return said{Text: v.plan.Text}, nil
 		}},
-		"has decision's id": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			answer, err := b.agent.Answered(ctx, p, r)
-			answer.ID = answer.Result.ResponseID
-			return answer, err
+		"has decision's id": {answered: func(v *talk, r reply) (answer, error) {
+			a, err := v.answered(r)
+			a.ID = a.Result.ResponseID
+			return a, err
 		}},
-		"does not tell what the model said": {answered: func(_ *bot, _ context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			return loop.Answer{ID: p.Event.ID, Text: r.Text}, r.Err
+		"does not tell what the model said": {answered: func(v *talk, r reply) (answer, error) {
+			return answer{ID: v.plan.Event.ID, Text: r.Text}, r.Err
+		}},
+		"prepares twice": {turn: func(v *talk) (said, error) {
+			event := v.event()
+			event.ID = ""
+			if _, err := v.agent.Prepare(v.ctx, event); err != nil {
+				return said{}, err
+			}
+			return v.contained()
 		}},
 	},
 	"an answer earns nothing by itself": {
-		"praises": {said: func(b *bot, ctx context.Context, t looptest.Turn, said *looptest.Said) {
-			_ = b.agent.React(ctx, said.ID, loop.Reaction{Person: t.Person, Value: 1})
+		"praises": {said: func(v *talk, s *said) {
+			_ = v.agent.React(v.ctx, s.ID, loop.Reaction{Person: v.turn.Person, Value: 1})
 		}},
-		"takes the end of a turn for a success": {said: func(b *bot, ctx context.Context, _ looptest.Turn, said *looptest.Said) {
+		"takes the end of a turn for a success": {said: func(v *talk, s *said) {
 			yes := true
-			_ = b.agent.Outcome(ctx, said.ID, loop.Outcome{Success: &yes})
+			_ = v.agent.Outcome(v.ctx, s.ID, loop.Outcome{Success: &yes})
 		}},
 	},
 	"a trusted heuristic answers and no model is called": {
-		"asks the model in any case": {ready: func(b *bot, ctx context.Context, t looptest.Turn, p *loop.Plan) (looptest.Said, error) {
-			said, err := b.ask(ctx, p, []looptest.Line{{Role: looptest.User, Text: t.Text}}, t.Stream)
-			return looptest.Said{ID: t.ID, Text: said.Text}, err
+		"asks the model in any case": {ready: func(v *talk) (said, error) {
+			p, err := v.ask([]line{{Role: looptest.User, Text: v.turn.Text}})
+			return said{ID: v.turn.ID, Text: p.Text}, err
 		}},
-		"remembers what heuristics answered": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-			if said, is := b.plans.Load(t.Text); is {
-				t.ID = said.(looptest.Said).ID
+		"remembers what heuristics answered": {turn: func(v *talk) (said, error) {
+			if before, is := v.plans.Load(v.turn.Text); is {
+				v.turn.ID = before.(said).ID
 			}
-			said, err := b.contained(ctx, t)
-			b.plans.Store(t.Text, said)
-			return said, err
+			s, err := v.contained()
+			v.plans.Store(v.turn.Text, s)
+			return s, err
 		}},
-		"streams nothing where a heuristic answers": {ready: func(_ *bot, _ context.Context, t looptest.Turn, p *loop.Plan) (looptest.Said, error) {
-			return looptest.Said{ID: p.Event.ID, Text: p.Text}, nil
-		}},
-	},
-	"credit is given once": {
-		"prepares twice": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-			_, err := b.agent.Prepare(ctx, loop.Event{Text: t.Text, Session: t.Session, Person: t.Person})
-			if err != nil {
-				return looptest.Said{}, err
-			}
-			return b.contained(ctx, t)
+		"streams nothing where a heuristic answers": {ready: func(v *talk) (said, error) {
+			return said{ID: v.plan.Event.ID, Text: v.plan.Text}, nil
 		}},
 	},
 	"a turn that is delivered again has the same answer": {
-		"makes an id for each delivery": {event: func(_ *bot, e *loop.Event) { e.ID = "" }},
+		"makes an id for each delivery": event(func(e *loop.Event) { e.ID = "" }),
 	},
 	"a turn that is delivered twice at once has one answer": {
-		"makes an id for each delivery": {event: func(_ *bot, e *loop.Event) { e.ID = "" }},
-		"says what the model said": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			answer, err := b.agent.Answered(ctx, p, r)
-			answer.Text = r.Text
-			return answer, errors.Join(r.Err, err)
+		"makes an id for each delivery": event(func(e *loop.Event) { e.ID = "" }),
+		"says what the model said": {answered: func(v *talk, r reply) (answer, error) {
+			a, err := v.answered(r)
+			a.Text = r.Text
+			return a, err
 		}},
 	},
 	"each message has an answer of its own": {
-		"takes the session for the id": {event: func(_ *bot, e *loop.Event) { e.ID = e.Session }},
-		"takes the text for the id":    {event: func(_ *bot, e *loop.Event) { e.ID = e.Text }},
+		"takes the session for the id": event(func(e *loop.Event) { e.ID = e.Session }),
+		"takes the text for the id":    event(func(e *loop.Event) { e.ID = e.Text }),
 	},
-	"person and session reach heed": {
-		"drops the person":  {event: func(_ *bot, e *loop.Event) { e.Person = "" }},
-		"drops the session": {event: func(_ *bot, e *loop.Event) { e.Session = "" }},
-		"swaps them":        {event: func(_ *bot, e *loop.Event) { e.Person, e.Session = e.Session, e.Person }},
-	},
-	"a person's words take an answer back": {
-		"hears the words again after the answer": {said: func(b *bot, ctx context.Context, t looptest.Turn, _ *looptest.Said) {
-			_, _ = b.agent.Hear(ctx, learning.Message{Session: t.Session, Person: t.Person, Text: t.Text})
-		}},
-	},
-	"what heed adds reaches the model once": {
-		"adds to each request": {request: func(_ *bot, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-			return append([]looptest.Line{{Role: looptest.System, Text: p.System}}, lines...)
-		}},
-		"adds it to the user's text, too": {lines: func(_ *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-			lines[len(lines)-1].Text = p.System + lines[len(lines)-1].Text
-			return lines
-		}},
-		"adds nothing": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			lines[0].Text = b.script.System
-			return lines
-		}},
-		"leaves the heuristics out": {lines: func(_ *bot, t looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			lines[len(lines)-1].Text = t.Text
-			return lines
-		}},
-		"forgets it after a tool": {request: func(b *bot, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			if lines[len(lines)-1].Role == looptest.ToolRole {
-				lines[0].Text = b.script.System
-			}
-			return lines
-		}},
-	},
-	"the record of an answer says what the prompt had": {
-		"makes the plan anew": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			answer, err := b.agent.Answered(ctx, loop.Plan{Event: p.Event}, r)
-			return answer, errors.Join(r.Err, err)
-		}},
-	},
-	"the user's text reaches the model once and unchanged": {
-		"sends text and prompt": {lines: func(_ *bot, t looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			return append(lines, looptest.Line{Role: looptest.User, Text: t.Text})
-		}},
-		"writes it small": {event: func(_ *bot, e *loop.Event) { e.Text = strings.ToLower(e.Text) }},
-		"trims it":        {event: func(_ *bot, e *loop.Event) { e.Text = strings.Join(strings.Fields(e.Text), " ") }},
-		"sends it as the system's": {lines: func(_ *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			lines[len(lines)-1].Role = looptest.System
-			return lines
-		}},
-	},
-	"the host's system prompt reaches the model once": {
-		"puts heed's in its place": {lines: func(_ *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-			lines[0].Text = p.System
-			return lines
-		}},
-	},
-	"only rules in force reach the model": {
-		"adds corrections": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			records, _, _ := b.agent.Feedback().List(context.Background(), feedback.Listing{})
-			for _, r := range records {
-				lines[0].Text += "\n" + r.Summary
-			}
-			return lines
-		}},
-		"adds rules of others": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			rules, _ := b.agent.Feedback().Rules().List(context.Background(), feedback.RuleQuery{})
-			for _, r := range rules {
-				lines[0].Text += "\n" + r.Text
-			}
-			return lines
-		}},
-		"adds all proposals": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			proposals, _, _ := b.agent.Feedback().Rules().Proposals(context.Background(), feedback.ProposalQuery{}, 0)
-			for _, p := range proposals {
-				lines[0].Text += "\n" + p.Text
-			}
-			return lines
-		}},
-		"keeps those of the first turn": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
-			if b.kept == nil {
-				b.kept = lines[0]
-			}
-			lines[0] = b.kept.(looptest.Line)
-			return lines
-		}},
-	},
-	"an echo of what heed added is no evidence": {
-		"hears the answer": {said: func(b *bot, ctx context.Context, t looptest.Turn, said *looptest.Said) {
-			_, _ = b.agent.Hear(ctx, learning.Message{Session: t.Session, Person: t.Person, Text: said.Text})
-		}},
-		"hears the system prompt": {lines: func(b *bot, t looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-			for _, note := range p.Notes {
-				_, _ = b.agent.Hear(context.Background(), learning.Message{Session: t.Session, Text: note.Text})
-			}
-			return lines
-		}},
-		"takes the prompt for the text": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			p.Event.Text = p.System + p.Prompt
-			answer, err := b.agent.Answered(ctx, p, r)
-			return answer, errors.Join(r.Err, err)
-		}},
-		"takes an answer that has a rule for praise": {said: func(b *bot, ctx context.Context, t looptest.Turn, said *looptest.Said) {
-			if account, err := b.agent.Explain(ctx, said.ID); err == nil && len(account.Rules) > 0 {
-				_ = b.agent.React(ctx, said.ID, loop.Reaction{Value: 0.5})
-			}
-		}},
-		"takes the answer for a correction": {said: func(b *bot, ctx context.Context, _ looptest.Turn, said *looptest.Said) {
-			_, _ = b.agent.Correct(ctx, said.ID, loop.Correction{Reviewer: "model", Text: said.Text})
-		}},
-	},
-	"a tool's output is nobody's words": {
-		"hears the tool": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			_, err := b.agent.Hear(ctx, learning.Message{Session: p.Event.Session, Person: p.Event.Person, Text: r.Text})
-			return err
-		}},
-	},
-	"a call of a tool that works counts for nothing": {
-		"tells of each reply of the model": {replied: func(b *bot, ctx context.Context, p *loop.Plan, said looptest.Piece) {
-			_, _ = b.agent.Answered(ctx, *p, loop.Reply{Text: said.Text})
-		}},
-		"takes each result for an error": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			r.Err = errors.Join(r.Err, errors.New(r.Text))
-			return told(b.agent.Tool(ctx, p.Event.ID, r))
-		}},
-		"calls a tool twice": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			_, err := b.call(ctx, p, looptest.Call{Tool: r.Name})
-			return err
-		}},
-	},
-	"each error of a tool counts once": {
-		"does not tell of tools": {tool: func(*bot, context.Context, *loop.Plan, loop.ToolResult) error { return nil }},
-		"tells twice": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			again := r
-			again.ID += " again"
-			return errors.Join(told(b.agent.Tool(ctx, p.Event.ID, r)), told(b.agent.Tool(ctx, p.Event.ID, again)))
-		}},
-		"tells without ids": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			r.ID = ""
-			return told(b.agent.Tool(ctx, p.Event.ID, r))
-		}},
-		"tells of another task": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			return told(b.agent.Tool(ctx, p.Event.Session, r))
-		}},
-	},
-	"a model that fails gives no answer": {
-		"takes the error for the answer": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			if r.Err != nil {
-				r.Text, r.Err = "Sorry: "+r.Err.Error(), nil
-			}
-			return b.agent.Answered(ctx, p, r)
-		}},
-		"does not tell of the error": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			if r.Err != nil {
-				return loop.Answer{}, r.Err
-			}
-			return b.agent.Answered(ctx, p, r)
-		}},
-		"drops the error": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			return b.agent.Answered(ctx, p, r)
-		}},
-	},
-	"a model that breaks off gives no answer": {
-		"keeps what there was": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			if r.Text != "" {
-				r.Err = nil
-			}
-			answer, err := b.agent.Answered(ctx, p, r)
-			return answer, errors.Join(r.Err, err)
-		}},
-	},
-	"a model that says nothing gives no answer": {
-		"says the thoughts": {piece: func(_ *bot, _ context.Context, _ *loop.Plan, said *looptest.Piece) {
-			if said.Text == "" {
-				said.Text = said.Thought
-			}
-		}},
-		"gives an id": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			answer, err := b.agent.Answered(ctx, p, r)
-			return answer, errors.Join(r.Err, err)
-		}},
-		"finds words of its own": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			if strings.TrimSpace(r.Text) == "" {
-				r.Text = "I do not know."
-			}
-			return b.agent.Answered(ctx, p, r)
-		}},
-	},
-	"a context that ends leaves no answer behind": {
-		"gives tools another context": {toolContext: context.WithoutCancel},
-		"gives the model another context": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-			said, err := b.contained(context.WithoutCancel(ctx), t)
-			return said, errors.Join(err, ctx.Err())
-		}},
-		"keeps what there was": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			if ctx.Err() != nil {
-				_, _ = b.agent.Answered(context.WithoutCancel(ctx), p, loop.Reply{Text: r.Text + "…"})
-				return loop.Answer{}, ctx.Err()
-			}
-			answer, err := b.agent.Answered(ctx, p, r)
-			return answer, errors.Join(r.Err, err)
-		}},
-		"drops the error": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-			said, err := b.contained(ctx, t)
-			if errors.Is(err, context.Canceled) {
-				err = nil
-			}
-			return said, err
-		}},
-	},
-	"a panic is an error and leaves no answer behind": {
-		"lets it out": {turn: (*bot).run},
-		"hides it": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-			defer func() { _ = recover() }()
-			return b.run(ctx, t)
-		}},
-		"keeps an answer": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-			defer func() {
-				if value := recover(); value != nil {
-					p, _ := b.agent.Prepare(ctx, loop.Event{ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person})
-					_, _ = b.agent.Answered(ctx, p, loop.Reply{Text: "Something went wrong."})
-					err = fmt.Errorf("panic: %v", value)
-				}
-			}()
-			return b.run(ctx, t)
-		}},
-		"stays locked": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-			b.lock <- struct{}{}
-			said, err = b.contained(ctx, t)
-			if err == nil || !strings.Contains(err.Error(), "panic") {
-				<-b.lock
-			}
-			return said, err
-		}},
-	},
-	"an answer that can't be kept has no id": {
-		"gives its id": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			_, _ = b.agent.Answered(ctx, p, r)
-			return loop.Answer{ID: p.Event.ID, Text: r.Text}, r.Err
-		}},
-	},
-	"turns at once are kept apart": {
-		"keeps plans by session": {
-			lines: func(b *bot, t looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-				b.plans.Store(t.Session, *p)
-				return lines
-			},
-			answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-				kept, _ := b.plans.Load(p.Event.Session)
-				answer, err := b.agent.Answered(ctx, kept.(loop.Plan), r)
-				return answer, errors.Join(r.Err, err)
-			},
-		},
-		"has one plan for all": {
-			lines: func(b *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				b.kept = *p
-				return lines
-			},
-			answered: func(b *bot, ctx context.Context, _ loop.Plan, r loop.Reply) (loop.Answer, error) {
-				b.mu.Lock()
-				p := b.kept.(loop.Plan)
-				b.mu.Unlock()
-				answer, err := b.agent.Answered(ctx, p, r)
-				return answer, errors.Join(r.Err, err)
-			},
-		},
-		"runs one after the other": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-			b.lock <- struct{}{}
-			defer func() { <-b.lock }()
-			return b.contained(ctx, t)
-		}},
-	},
-	"tools of turns at once are kept apart": {
-		"has one event for all": {
-			lines: func(b *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				b.kept = p.Event.ID
-				return lines
-			},
-			tool: func(b *bot, ctx context.Context, _ *loop.Plan, r loop.ToolResult) error {
-				b.mu.Lock()
-				id := b.kept.(string)
-				b.mu.Unlock()
-				return told(b.agent.Tool(ctx, id, r))
-			},
-		},
-	},
-	"thoughts reach neither the user nor heed": {
-		"shows what the model said": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-			answer, err := b.agent.Answered(ctx, p, r)
-			answer.Text = r.Text
-			return answer, err
-		}},
-		"takes them for text": {piece: func(_ *bot, _ context.Context, _ *loop.Plan, said *looptest.Piece) {
-			said.Text = said.Thought + said.Text
-		}},
-		"tells heed of them": {
-			piece: func(b *bot, _ context.Context, _ *loop.Plan, said *looptest.Piece) { b.kept = said.Thought },
-			answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
-				_, err := b.agent.Answered(ctx, p, loop.Reply{Text: fmt.Sprint(b.kept, r.Text)})
-				return loop.Answer{ID: p.Event.ID, Text: r.Text}, err
-			},
-		},
-	},
-	"the end of an answer reaches who follows the stream": {
-		"does not end the stream": {end: func(*bot, func()) {}},
-	},
-	"people of one session are told apart": {
+	"person and session of each turn reach heed": {
+		"drops the person":  event(func(e *loop.Event) { e.Person = "" }),
+		"drops the session": event(func(e *loop.Event) { e.Session = "" }),
+		"swaps them":        event(func(e *loop.Event) { e.Person, e.Session = e.Session, e.Person }),
 		"names who opened the session": {event: func(b *bot, e *loop.Event) {
 			opener, _ := b.plans.LoadOrStore(e.Session, e.Person)
 			e.Person = opener.(string)
@@ -419,55 +146,320 @@ var broken = map[string]map[string]fault{
 			}
 		}},
 	},
+	"a person's words take an answer back": {
+		"hears the words again after the answer": {said: func(v *talk, _ *said) {
+			_ = v.hear(v.turn.Text)
+		}},
+	},
+	"what heed and the host add reaches the model once, and is on record": {
+		"adds to each request": {request: func(v *talk, lines []line) []line {
+			return append([]line{{Role: looptest.System, Text: v.plan.System}}, lines...)
+		}},
+		"adds it to the user's text, too": first(func(v *talk, _, person *line) {
+			person.Text = v.plan.System + person.Text
+		}),
+		"adds nothing": first(func(v *talk, system, _ *line) {
+			system.Text = v.script.System
+		}),
+		"leaves the heuristics out": first(func(v *talk, _, person *line) {
+			person.Text = v.turn.Text
+		}),
+		"puts heed's in the place of the host's": first(func(v *talk, system, _ *line) {
+			system.Text = v.plan.System
+		}),
+		"forgets it after a tool": {request: func(v *talk, lines []line) []line {
+			if lines[len(lines)-1].Role == looptest.ToolRole {
+				lines[0].Text = v.script.System
+			}
+			return lines
+		}},
+		"makes the plan anew": {answered: func(v *talk, r reply) (answer, error) {
+			v.plan = loop.Plan{Event: v.plan.Event}
+			return v.answered(r)
+		}},
+	},
+	"the user's text reaches the model once and unchanged": {
+		"sends text and prompt": {lines: func(v *talk, lines []line) []line {
+			return append(lines, line{Role: looptest.User, Text: v.turn.Text})
+		}},
+		"writes it small": event(func(e *loop.Event) { e.Text = strings.ToLower(e.Text) }),
+		"trims it": event(func(e *loop.Event) {
+			e.Text = strings.Join(strings.Fields(e.Text), " ")
+		}),
+		"sends it as the system's": first(func(_ *talk, _, person *line) {
+			person.Role = looptest.System
+		}),
+	},
+	"only rules in force reach the model": {
+		"adds corrections": first(func(v *talk, system, _ *line) {
+			records, _, _ := v.agent.Feedback().List(v.ctx, feedback.Listing{})
+			for _, r := range records {
+				system.Text += "\n" + r.Summary
+			}
+		}),
+		"adds rules of others": first(func(v *talk, system, _ *line) {
+			rules, _ := v.agent.Feedback().Rules().List(v.ctx, feedback.RuleQuery{})
+			for _, r := range rules {
+				system.Text += "\n" + r.Text
+			}
+		}),
+		"adds all proposals": first(func(v *talk, system, _ *line) {
+			all, _, _ := v.agent.Feedback().Rules().Proposals(v.ctx, feedback.ProposalQuery{}, 0)
+			for _, p := range all {
+				system.Text += "\n" + p.Text
+			}
+		}),
+		"keeps those of the first turn": first(func(v *talk, system, _ *line) {
+			if v.kept == nil {
+				v.kept = *system
+			}
+			*system = v.kept.(line)
+		}),
+	},
+	"an echo of what heed added is no evidence": {
+		"hears the answer": {said: func(v *talk, s *said) { _ = v.hear(s.Text) }},
+		"hears the system prompt": first(func(v *talk, _, _ *line) {
+			v.turn.Person = ""
+			for _, note := range v.plan.Notes {
+				_ = v.hear(note.Text)
+			}
+		}),
+		"takes the prompt for the text": {answered: func(v *talk, r reply) (answer, error) {
+			v.plan.Event.Text = v.plan.System + v.plan.Prompt
+			return v.answered(r)
+		}},
+		"takes an answer that has a rule for praise": {said: func(v *talk, s *said) {
+			if account, err := v.agent.Explain(v.ctx, s.ID); err == nil && len(account.Rules) > 0 {
+				_ = v.agent.React(v.ctx, s.ID, loop.Reaction{Value: 0.5})
+			}
+		}},
+		"takes the answer for a correction": {said: func(v *talk, s *said) {
+			_, _ = v.agent.Correct(v.ctx, s.ID, loop.Correction{Reviewer: "model", Text: s.Text})
+		}},
+	},
+	"what a tool gives is neither words nor evidence": {
+		"hears the tool": {tool: func(v *talk, r result) error { return v.hear(r.Text) }},
+		"tells of each reply of the model": {replied: func(v *talk, p piece) {
+			_, _ = v.answered(reply{Text: p.Text})
+		}},
+		"takes each result for an error": {tool: func(v *talk, r result) error {
+			r.Err = errors.Join(r.Err, errors.New(r.Text))
+			return v.tool(r)
+		}},
+		"calls a tool twice": {tool: func(v *talk, r result) error {
+			_, err := v.call(looptest.Call{Tool: r.Name})
+			return err
+		}},
+	},
+	"each error of a tool counts once": {
+		"does not tell of tools": {tool: func(*talk, result) error { return nil }},
+		"tells twice": {tool: func(v *talk, r result) error {
+			again := r
+			again.ID += " again"
+			return errors.Join(v.tool(r), v.tool(again))
+		}},
+		"tells without ids": {tool: func(v *talk, r result) error {
+			r.ID = ""
+			return v.tool(r)
+		}},
+		"tells of another task": {tool: func(v *talk, r result) error {
+			return told(v.agent.Tool(v.ctx, v.plan.Event.Session, r))
+		}},
+	},
+	"a model that fails gives no answer": {
+		"takes the error for the answer": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r = reply{Text: "Sorry: " + r.Err.Error()}
+			}
+			return v.answered(r)
+		}},
+		"does not tell of the error": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				return answer{}, r.Err
+			}
+			return v.answered(r)
+		}},
+		"drops the error": {answered: func(v *talk, r reply) (answer, error) {
+			return v.agent.Answered(v.ctx, v.plan, r)
+		}},
+	},
+	"a model that breaks off gives no answer": {
+		"keeps what there was": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Text != "" {
+				r.Err = nil
+			}
+			return v.answered(r)
+		}},
+	},
+	"a model that says nothing gives no answer": {
+		"says the thoughts": {piece: func(_ *talk, p *piece) {
+			if p.Text == "" {
+				p.Text = p.Thought
+			}
+		}},
+		"gives an id": {answered: (*talk).answered},
+		"finds words of its own": {answered: func(v *talk, r reply) (answer, error) {
+			if strings.TrimSpace(r.Text) == "" {
+				r.Text = "I do not know."
+			}
+			return v.agent.Answered(v.ctx, v.plan, r)
+		}},
+	},
+	"a context that ends leaves no answer behind": {
+		"gives tools another context": {toolContext: context.WithoutCancel},
+		"gives the model another context": {turn: func(v *talk) (said, error) {
+			ctx := v.ctx
+			v.ctx = context.WithoutCancel(ctx)
+			s, err := v.contained()
+			return s, errors.Join(err, ctx.Err())
+		}},
+		"keeps what there was": {answered: func(v *talk, r reply) (answer, error) {
+			if v.ctx.Err() == nil {
+				return v.answered(r)
+			}
+			ctx := context.WithoutCancel(v.ctx)
+			_, _ = v.agent.Answered(ctx, v.plan, reply{Text: r.Text + "…"})
+			return answer{}, v.ctx.Err()
+		}},
+		"drops the error": {turn: func(v *talk) (said, error) {
+			s, err := v.contained()
+			if errors.Is(err, context.Canceled) {
+				err = nil
+			}
+			return s, err
+		}},
+	},
+	"a panic is an error and leaves no answer behind": {
+		"lets it out": {turn: (*talk).run},
+		"hides it": {turn: func(v *talk) (s said, err error) {
+			defer func() { _ = recover() }()
+			return v.run()
+		}},
+		"keeps an answer": {turn: func(v *talk) (s said, err error) {
+			defer func() {
+				if value := recover(); value != nil {
+					v.plan, _ = v.agent.Prepare(v.ctx, v.event())
+					_, _ = v.answered(reply{Text: "Something went wrong."})
+					err = fmt.Errorf("panic: %v", value)
+				}
+			}()
+			return v.run()
+		}},
+		"stays locked": {turn: func(v *talk) (said, error) {
+			v.lock <- struct{}{}
+			s, err := v.contained()
+			if err == nil || !strings.Contains(err.Error(), "panic") {
+				<-v.lock
+			}
+			return s, err
+		}},
+	},
+	"an answer that can't be kept has no id": {
+		"gives its id": {answered: func(v *talk, r reply) (answer, error) {
+			_, _ = v.answered(r)
+			return answer{ID: v.plan.Event.ID, Text: r.Text}, r.Err
+		}},
+	},
+	"turns at once are kept apart": {
+		"keeps plans by session": {
+			lines: func(v *talk, lines []line) []line {
+				v.plans.Store(v.turn.Session, v.plan)
+				return lines
+			},
+			answered: func(v *talk, r reply) (answer, error) {
+				kept, _ := v.plans.Load(v.plan.Event.Session)
+				v.plan = kept.(loop.Plan)
+				return v.answered(r)
+			},
+		},
+		"has one plan for all": {
+			lines: func(v *talk, lines []line) []line {
+				v.plans.Store("all", v.plan)
+				return lines
+			},
+			answered: func(v *talk, r reply) (answer, error) {
+				kept, _ := v.plans.Load("all")
+				v.plan = kept.(loop.Plan)
+				return v.answered(r)
+			},
+		},
+		"runs one after the other": {turn: locked},
+	},
+	"tools of turns at once are kept apart": {
+		"has one event for all": {
+			lines: func(v *talk, lines []line) []line {
+				v.plans.Store("all", v.plan.Event.ID)
+				return lines
+			},
+			tool: func(v *talk, r result) error {
+				id, _ := v.plans.Load("all")
+				return told(v.agent.Tool(v.ctx, id.(string), r))
+			},
+		},
+	},
+	"thoughts reach neither the user nor heed": {
+		"shows what the model said": {answered: func(v *talk, r reply) (answer, error) {
+			a, err := v.answered(r)
+			a.Text = r.Text
+			return a, err
+		}},
+		"takes them for text": {piece: func(_ *talk, p *piece) { p.Text = p.Thought + p.Text }},
+		"tells heed of them": {
+			piece: func(v *talk, p *piece) { v.kept = p.Thought },
+			answered: func(v *talk, r reply) (answer, error) {
+				_, err := v.answered(reply{Text: fmt.Sprint(v.kept, r.Text)})
+				return answer{ID: v.plan.Event.ID, Text: r.Text}, err
+			},
+		},
+	},
+	"the end of an answer reaches who follows the stream": {
+		"does not end the stream": {end: func(func()) {}},
+	},
 	"the model of an arm answers": {
-		"has one model": {model: func(b *bot, _ *loop.Plan) *looptest.Model { return b.script.Model }},
-		"keeps the first arm's": {model: func(b *bot, p *loop.Plan) *looptest.Model {
-			first, _ := b.plans.LoadOrStore("first", p.Arm.ModelName)
-			if named := b.script.Models[first.(string)]; named != nil {
+		"has one model": {model: func(v *talk) *looptest.Model { return v.script.Model }},
+		"keeps the first arm's": {model: func(v *talk) *looptest.Model {
+			name, _ := v.plans.LoadOrStore("first", v.plan.Arm.ModelName)
+			if named := v.script.Models[name.(string)]; named != nil {
 				return named
 			}
-			return b.script.Model
+			return v.script.Model
 		}},
-		"takes every model for it": {model: func(b *bot, _ *loop.Plan) *looptest.Model {
-			for _, m := range b.script.Models {
+		"takes every model for it": {model: func(v *talk) *looptest.Model {
+			for _, m := range v.script.Models {
 				return m
 			}
-			return b.script.Model
+			return v.script.Model
 		}},
 	},
 	"a model can call no tools but those of its arm": {
-		"has all tools": {tools: func(*bot, *loop.Plan) []string { return nil }},
-		"has none":      {tools: func(*bot, *loop.Plan) []string { return []string{} }},
+		"has all tools": {tools: func(*talk) []string { return nil }},
+		"has none":      {tools: func(*talk) []string { return []string{} }},
 	},
 	"a call of a tool that breaks a rule is not made": {
-		"does not ask": {before: unasked},
-		"asks without the arguments": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
-			r.Input = ""
-			return b.agent.Tool(ctx, id, r)
-		}},
-		"compares the arguments as they are written": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
-			if strings.Contains(r.Input, "db-1") || strings.Contains(r.Input, "a > b") {
-				return b.agent.Tool(ctx, id, r)
-			}
-			return nil, nil
-		}},
-		"escapes the arguments twice": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
-			r.Input = strings.NewReplacer("-", `\\u002d`, ">", `\\u003e`).Replace(r.Input)
-			return b.agent.Tool(ctx, id, r)
-		}},
-		"refuses all": {before: func(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) {
-			return []feedback.Violation{{}}, nil
-		}},
-		"asks nothing about a turn without words": {
-			turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-				if t.Text != "" {
-					return b.contained(ctx, t)
+		"does not ask":               {before: unasked},
+		"asks without the arguments": input(func(string) string { return "" }),
+		"compares the arguments as they are written": {
+			before: func(v *talk, r result) (violations, error) {
+				if strings.Contains(r.Input, "db-1") || strings.Contains(r.Input, "a > b") {
+					return v.asks(r)
 				}
-				careless := &bot{agent: b.agent, script: b.script, fault: fault{before: unasked}}
-				text, err := careless.converse(ctx, &loop.Plan{Event: loop.Event{ID: t.ID}}, nil, t.Stream)
-				return looptest.Said{Text: text}, err
+				return nil, nil
 			},
 		},
+		"escapes the arguments twice": input(
+			strings.NewReplacer("-", `\\u002d`, ">", `\\u003e`).Replace),
+		"refuses all": {before: func(*talk, result) (violations, error) {
+			return violations{{}}, nil
+		}},
+		"asks nothing about a turn without words": {turn: func(v *talk) (said, error) {
+			if v.turn.Text != "" {
+				return v.contained()
+			}
+			v.bot = &bot{agent: v.agent, script: v.script, fault: fault{before: unasked}}
+			v.plan.Event.ID = v.turn.ID
+			text, err := v.converse(nil)
+			return said{Text: text}, err
+		}},
 	},
 }
 

@@ -22,12 +22,9 @@ package looptest
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/loop"
 )
@@ -46,6 +43,8 @@ type Subject struct {
 	Models, Tools bool
 	// Enforce says that a call of a tool that breaks a rule is not made. The suite checks that, if it is set.
 	Enforce bool
+
+	arms []loop.Arm // of a rule, in place of the suite's
 }
 
 // A Script is what the framework's agent is made of.
@@ -92,88 +91,81 @@ func Run(t *testing.T, s Subject) { conformance.Run(t, rules, s) }
 // Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
 func Check(s Subject) error { return conformance.Check(rules, s) }
 
-type tb = conformance.TB
+const thought = "The user must never read this."
 
 // rules is the suite.
 var rules = []conformance.Rule[Subject]{
-	both("an answer of the model is kept once, as it was said", keptOnce),
-	both("an answer has an id that takes a reaction", reaction),
+	both("an answer of the model is kept once, as it was said", saying(
+		"Look at the logs:\n\n- `db-1`\n- é\nin this order.",
+		says("Look at ", "the logs:\n\n", "- `db-1`\n- é", "\nin this order."))),
 	both("an answer earns nothing by itself", earnsNothing),
 	both("a trusted heuristic answers and no model is called", shortCircuit),
-	both("credit is given once", creditOnce),
+	both("an answer has an id that takes a reaction, which counts once", creditOnce),
 	both("a turn that is delivered again has the same answer", deliveredAgain),
 	both("a turn that is delivered twice at once has one answer", deliveredTwice),
 	both("each message has an answer of its own", sameText),
-	both("person and session reach heed", whoAsks),
+	both("person and session of each turn reach heed", whoAsks),
 	both("a person's words take an answer back", takesBack),
-	both("what heed adds reaches the model once", addedOnce),
-	both("the record of an answer says what the prompt had", onRecord),
+	both("what heed and the host add reaches the model once, and is on record", addedOnce),
 	both("the user's text reaches the model once and unchanged", userText),
-	both("the host's system prompt reaches the model once", hostSystem),
 	both("only rules in force reach the model", onlyApproved),
 	both("an echo of what heed added is no evidence", echo),
-	both("a tool's output is nobody's words", toolOutput),
-	both("a call of a tool that works counts for nothing", toolWorks),
+	both("what a tool gives is neither words nor evidence", toolWorks),
 	both("each error of a tool counts once", toolFails),
-	both("a model that fails gives no answer", modelFails),
-	both("a model that breaks off gives no answer", modelBreaksOff),
+	both("a model that fails gives no answer", failing()),
+	both("a model that breaks off gives no answer", failing("Look at")),
 	both("a model that says nothing gives no answer", saysNothing),
-	both("a context that ends leaves no answer behind", contextEnds),
-	both("a panic is an error and leaves no answer behind", panics),
+	both("a context that ends leaves no answer behind",
+		endedBefore, endsInModel, endsInTool, endsWithAnswer),
+	both("a panic is an error and leaves no answer behind",
+		modelPanics, toolPanics, receiverPanics(plainText), receiverPanics(trustedText)),
 	both("an answer that can't be kept has no id", notKept),
-	both("turns at once are kept apart", atOnce),
+	both("turns at once are kept apart",
+		atOnce("s2", bob), atOnce("s2", ann), atOnce("s1", bob)),
 	both("tools of turns at once are kept apart", toolsAtOnce),
-	both("thoughts reach neither the user nor heed", thoughts),
-	both("the end of an answer reaches who follows the stream", streamEnds),
-	both("people of one session are told apart", groupChat),
-	armed("the model of an arm answers", (*Subject).hasModels, []loop.Arm{{ID: "short", System: armPrompt}, {ID: second, ModelName: second}}, armModels),
-	armed("a model can call no tools but those of its arm", (*Subject).hasTools, []loop.Arm{{ID: "careful", Tools: []string{lookUp}}}, armTools),
-	armed("a call of a tool that breaks a rule is not made", (*Subject).enforces, []loop.Arm{{ID: "short", System: armPrompt}}, enforced),
+	both("thoughts reach neither the user nor heed",
+		saying("Look at the logs.", emits(Piece{Thought: thought}, Piece{Text: "Look at "},
+			Piece{Thought: thought}, Piece{Text: "the logs."})),
+		saying("Look at the logs.",
+			says("<thi", "nk>"+thought[:9], thought[9:]+"</thi", "nk>Look at ", "the logs."))),
+	both("the end of an answer reaches who follows the stream", // also if it could begin a tag
+		saying("The sign for less is <", says("The sign for less is ", "<")),
+		saying("It is written <th", says("It is written ", "<th"))),
+	armed("the model of an arm answers", func(s Subject) bool { return s.Models }, armModels,
+		loop.Arm{ID: "short", System: armPrompt}, loop.Arm{ID: second, ModelName: second}),
+	armed("a model can call no tools but those of its arm", func(s Subject) bool { return s.Tools },
+		armTools, loop.Arm{ID: "careful", Tools: []string{lookUp}}),
+	armed("a call of a tool that breaks a rule is not made",
+		func(s Subject) bool { return s.Enforce }, enforced, loop.Arm{ID: "short", System: armPrompt}),
 }
 
-func (s *Subject) hasModels() bool { return s.Models }
-func (s *Subject) hasTools() bool  { return s.Tools }
-func (s *Subject) enforces() bool  { return s.Enforce }
-
-// armed checks a rule with arms of its own, for a subject that has what the rule is about.
-func armed(name string, has func(*Subject) bool, arms []loop.Arm, check func(*fixture)) conformance.Rule[Subject] {
-	rule := both(name, check)
-	checked := rule.Check
-	rule.Check = func(t tb, s Subject) {
-		t.Helper()
-		if !has(&s) {
-			return
-		}
-		configure := s.Configure
-		s.Configure = func(c *loop.Config, script Script) {
-			if configure != nil {
-				configure(c, script)
-			}
-			c.Arms, c.Models = slices.Clone(arms), maps.Clone(c.Models)
-			if c.Models == nil {
-				c.Models = make(map[string]decision.LLM)
-			}
-			c.Models[second] = asLLM(script.Models[second])
-		}
-		checked(t, s)
-	}
-	return rule
-}
-
-// both checks a rule with a framework that gives answers as a whole, and with one that streams.
-func both(name string, check func(*fixture)) conformance.Rule[Subject] {
-	return conformance.Rule[Subject]{Name: name, Check: func(t tb, s Subject) {
-		t.Helper()
-		for _, streaming := range []bool{false, true} {
-			each(t, s, streaming, check)
+// both makes a rule of checks. Each has its own fixture, once of a framework that gives answers as
+// a whole, and once of one that streams.
+func both(name string, checks ...func(*fixture)) conformance.Rule[Subject] {
+	return conformance.Rule[Subject]{Name: name, Check: func(t conformance.TB, s Subject) {
+		for _, check := range checks {
+			judge(t, s, "", check)
+			judge(t, s, "streaming: ", check)
 		}
 	}}
 }
 
-// each runs a check with a fixture of its own.
-func each(t tb, s Subject, streaming bool, check func(*fixture)) {
-	t.Helper()
-	f := newFixture(t, s, streaming)
-	defer f.close()
+// armed makes a rule with its own arms, for subjects that have what the rule is about.
+func armed(
+	name string, has func(Subject) bool, check func(*fixture), arms ...loop.Arm,
+) conformance.Rule[Subject] {
+	rule := both(name, check)
+	checked := rule.Check
+	rule.Check = func(t conformance.TB, s Subject) {
+		if s.arms = arms; has(s) {
+			checked(t, s)
+		}
+	}
+	return rule
+}
+
+func judge(t conformance.TB, s Subject, mode string, check func(*fixture)) {
+	f := newFixture(t, s, mode)
+	defer f.driver.Close()
 	check(f)
 }

@@ -14,210 +14,243 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// A bot is an agent of a small framework, with an adapter over the loop by [loop.Agent.Prepare] and [loop.Agent.Answered]. It
-// keeps the conversation of each session, calls tools, and streams.
+type (
+	said       = looptest.Said
+	line       = looptest.Line
+	piece      = looptest.Piece
+	result     = loop.ToolResult
+	reply      = loop.Reply
+	answer     = loop.Answer
+	violations = []feedback.Violation
+)
+
+// A bot is an agent of a small framework, with an adapter over the loop by [loop.Agent.Prepare] and
+// [loop.Agent.Answered]. It keeps the conversation of each session, calls tools, and streams.
 type bot struct {
 	agent  *loop.Agent
 	script looptest.Script
-	fault
+	fault  fault
 
 	mu       sync.Mutex
-	sessions map[string][]looptest.Line
+	sessions map[string][]line
 	kept     any           // what a fault keeps between turns
 	lock     chan struct{} // of faults
-	plans    sync.Map      // likewise
+	plans    sync.Map      // of faults, too
+}
+
+// A talk is one turn of a bot.
+type talk struct {
+	*bot
+	ctx  context.Context
+	turn looptest.Turn
+	plan loop.Plan
 }
 
 // A fault replaces what the adapter does at one place. nil leaves it as it is.
 type fault struct {
-	turn        func(*bot, context.Context, looptest.Turn) (looptest.Said, error)
+	turn        func(*talk) (said, error)
 	event       func(*bot, *loop.Event)
-	ready       func(*bot, context.Context, looptest.Turn, *loop.Plan) (looptest.Said, error)
-	lines       func(*bot, looptest.Turn, *loop.Plan, []looptest.Line) []looptest.Line // the first request
-	request     func(*bot, *loop.Plan, []looptest.Line) []looptest.Line                // each one
-	piece       func(*bot, context.Context, *loop.Plan, *looptest.Piece)
-	replied     func(*bot, context.Context, *loop.Plan, looptest.Piece)                            // of each call of the model
-	tool        func(*bot, context.Context, *loop.Plan, loop.ToolResult) error                     // each result
-	before      func(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) // each call
+	ready       func(*talk) (said, error)
+	lines       func(*talk, []line) []line // the first request
+	request     func(*talk, []line) []line // each one
+	piece       func(*talk, *piece)
+	replied     func(*talk, piece)                      // of each call of the model
+	tool        func(*talk, result) error               // each result
+	before      func(*talk, result) (violations, error) // each call
 	toolContext func(context.Context) context.Context
-	answered    func(*bot, context.Context, loop.Plan, loop.Reply) (loop.Answer, error)
-	said        func(*bot, context.Context, looptest.Turn, *looptest.Said) // in the end
-	model       func(*bot, *loop.Plan) *looptest.Model
-	tools       func(*bot, *loop.Plan) []string
-	end         func(*bot, func()) // of a stream
+	answered    func(*talk, reply) (answer, error)
+	said        func(*talk, *said) // in the end
+	model       func(*talk) *looptest.Model
+	tools       func(*talk) []string
+	end         func(func()) // of a stream
 }
 
 func newBot(f fault) looptest.Subject {
-	return looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-		b := &bot{agent: agent, script: s, fault: f, sessions: make(map[string][]looptest.Line), lock: make(chan struct{}, 1)}
-		turn := (*bot).contained
-		if f.turn != nil {
-			turn = f.turn
-		}
-		return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) { return turn(b, ctx, t) }}, nil
-	}}
+	return looptest.Subject{
+		Models: true, Tools: true, Enforce: true,
+		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+			b := &bot{
+				agent: agent, script: s, fault: f,
+				sessions: make(map[string][]line), lock: make(chan struct{}, 1),
+			}
+			turn := (*talk).contained
+			if f.turn != nil {
+				turn = f.turn
+			}
+			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (said, error) {
+				return turn(&talk{bot: b, ctx: ctx, turn: t})
+			}}, nil
+		},
+	}
 }
 
 // contained runs a turn, and makes an error of a panic.
-func (b *bot) contained(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
+func (v *talk) contained() (s said, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
+			s, err = said{}, fmt.Errorf("panic: %v", value)
 		}
 	}()
-	return b.run(ctx, t)
+	return v.run()
 }
 
-func (b *bot) run(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-	event := loop.Event{ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person}
-	if b.event != nil {
-		b.event(b, &event)
+func (v *talk) event() loop.Event {
+	t := v.turn
+	return loop.Event{ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person}
+}
+
+func (v *talk) run() (s said, err error) {
+	event := v.event()
+	if v.fault.event != nil {
+		v.fault.event(v.bot, &event)
 	}
-	plan, err := b.agent.Prepare(ctx, event)
-	if err != nil {
-		return looptest.Said{}, err
+	if v.plan, err = v.agent.Prepare(v.ctx, event); err != nil {
+		return said{}, err
 	}
-	if plan.Ready {
-		said, err = b.short(ctx, t, &plan)
+	if v.plan.Ready {
+		s, err = v.short()
 	} else {
-		said, err = b.long(ctx, t, plan)
+		s, err = v.long()
 	}
 	if err != nil {
-		return looptest.Said{}, err
+		return said{}, err
 	}
-	if b.said != nil {
-		b.said(b, ctx, t, &said)
+	if v.fault.said != nil {
+		v.fault.said(v, &s)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sessions[t.Session] = append(b.sessions[t.Session],
-		looptest.Line{Role: looptest.User, Text: t.Text}, looptest.Line{Role: looptest.Assistant, Text: said.Text})
-	return said, nil
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sessions[v.turn.Session] = append(v.sessions[v.turn.Session],
+		line{Role: looptest.User, Text: v.turn.Text}, line{Role: looptest.Assistant, Text: s.Text})
+	return s, nil
 }
 
 // short ends a turn that needs no model.
-func (b *bot) short(ctx context.Context, t looptest.Turn, plan *loop.Plan) (looptest.Said, error) {
-	if b.ready != nil {
-		return b.ready(b, ctx, t, plan)
+func (v *talk) short() (said, error) {
+	if v.fault.ready != nil {
+		return v.fault.ready(v)
 	}
-	if t.Stream != nil {
-		t.Stream(plan.Text)
+	if v.turn.Stream != nil {
+		v.turn.Stream(v.plan.Text)
 	}
-	return looptest.Said{ID: plan.Event.ID, Text: plan.Text}, nil
+	return said{ID: v.plan.Event.ID, Text: v.plan.Text}, nil
 }
 
 // long has the model answer.
-func (b *bot) long(ctx context.Context, t looptest.Turn, plan loop.Plan) (looptest.Said, error) {
-	lines := []looptest.Line{{Role: looptest.System, Text: b.script.System + "\n\n" + plan.System}}
-	b.mu.Lock()
-	lines = append(lines, b.sessions[t.Session]...)
-	b.mu.Unlock()
-	lines = append(lines, looptest.Line{Role: looptest.User, Text: plan.Prompt})
-	if b.lines != nil {
-		lines = b.lines(b, t, &plan, lines)
+func (v *talk) long() (said, error) {
+	lines := []line{{Role: looptest.System, Text: v.script.System + "\n\n" + v.plan.System}}
+	v.mu.Lock()
+	lines = append(lines, v.sessions[v.turn.Session]...)
+	v.mu.Unlock()
+	lines = append(lines, line{Role: looptest.User, Text: v.plan.Prompt})
+	if v.fault.lines != nil {
+		lines = v.fault.lines(v, lines)
 	}
-	text, err := b.converse(ctx, &plan, lines, t.Stream)
-	reply := loop.Reply{Text: text, Err: err}
-	var answer loop.Answer
-	if b.answered != nil {
-		answer, err = b.answered(b, ctx, plan, reply)
-	} else {
-		answer, err = b.agent.Answered(ctx, plan, reply)
-		err = errors.Join(reply.Err, err)
-		if err == nil && answer.Text == "" {
-			err = errors.New(string(answer.Result.Reason))
-		}
+	text, err := v.converse(lines)
+	r, a := reply{Text: text, Err: err}, answer{}
+	if v.fault.answered != nil {
+		a, err = v.fault.answered(v, r)
+	} else if a, err = v.answered(r); err == nil && a.Text == "" {
+		err = errors.New(string(a.Result.Reason))
 	}
-	return looptest.Said{ID: answer.ID, Text: answer.Text}, err
+	return said{ID: a.ID, Text: a.Text}, err
+}
+
+// answered tells heed what the model said.
+func (v *talk) answered(r reply) (answer, error) {
+	a, err := v.agent.Answered(v.ctx, v.plan, r)
+	return a, errors.Join(r.Err, err)
 }
 
 // converse asks the model until it calls no tool.
-func (b *bot) converse(ctx context.Context, plan *loop.Plan, lines []looptest.Line, stream func(string)) (string, error) {
+func (v *talk) converse(lines []line) (string, error) {
 	for {
-		if b.request != nil {
-			lines = b.request(b, plan, lines)
+		if v.fault.request != nil {
+			lines = v.fault.request(v, lines)
 		}
-		said, err := b.ask(ctx, plan, lines, stream)
-		if b.replied != nil {
-			b.replied(b, ctx, plan, said)
+		p, err := v.ask(lines)
+		if v.fault.replied != nil {
+			v.fault.replied(v, p)
 		}
-		if err != nil || len(said.Calls) == 0 {
-			return said.Text, err
+		if err != nil || len(p.Calls) == 0 {
+			return p.Text, err
 		}
-		for _, call := range said.Calls {
-			inner := ctx
-			if b.toolContext != nil {
-				inner = b.toolContext(ctx)
+		for _, call := range p.Calls {
+			text, err := v.call(call)
+			r := result{ID: call.ID, Name: call.Tool, Text: text, Err: err, Task: v.plan.Event.Task}
+			told := v.tool
+			if v.fault.tool != nil {
+				told = func(r result) error { return v.fault.tool(v, r) }
 			}
-			text, err := b.call(inner, plan, call)
-			r := loop.ToolResult{ID: call.ID, Name: call.Tool, Text: text, Err: err, Task: plan.Event.Task}
-			if b.tool != nil {
-				err = b.tool(b, ctx, plan, r)
-			} else {
-				err = told(b.agent.Tool(ctx, plan.Event.ID, r))
-			}
-			if err != nil {
+			if err := told(r); err != nil {
 				return "", err
 			}
-			if r.Err != nil {
-				text = "error: " + r.Err.Error()
+			if err != nil {
+				text = "error: " + err.Error()
 			}
-			lines = append(lines, looptest.Line{Role: looptest.ToolRole, Text: text})
+			lines = append(lines, line{Role: looptest.ToolRole, Text: text})
 		}
 	}
 }
 
+// tool tells heed what a tool gave.
+func (v *talk) tool(r result) error { return told(v.agent.Tool(v.ctx, v.plan.Event.ID, r)) }
+
 // ask asks the model once. If the model breaks off, it returns what there is with the error.
-func (b *bot) ask(ctx context.Context, plan *loop.Plan, lines []looptest.Line, stream func(string)) (said looptest.Piece, err error) {
-	if stream == nil {
-		said, err = b.modelOf(plan).Generate(ctx, lines)
-		if b.piece != nil {
-			b.piece(b, ctx, plan, &said)
+func (v *talk) ask(lines []line) (all piece, err error) {
+	changed := func(p piece) piece {
+		if v.fault.piece != nil {
+			v.fault.piece(v, &p)
 		}
-		return said, err
+		return p
 	}
-	write, end := loop.Spoken(stream)
-	for piece, err := range b.modelOf(plan).Stream(ctx, lines) {
+	if v.turn.Stream == nil {
+		all, err = v.model().Generate(v.ctx, lines)
+		return changed(all), err
+	}
+	write, end := loop.Spoken(v.turn.Stream)
+	for p, err := range v.model().Stream(v.ctx, lines) {
 		if err != nil {
-			return said, err
+			return all, err
 		}
-		if b.piece != nil {
-			b.piece(b, ctx, plan, &piece)
-		}
-		write(piece.Text)
-		said.Text += piece.Text
-		said.Calls = append(said.Calls, piece.Calls...)
+		p = changed(p)
+		write(p.Text)
+		all.Text += p.Text
+		all.Calls = append(all.Calls, p.Calls...)
 	}
-	if b.end != nil {
-		b.end(b, end)
+	if v.fault.end != nil {
+		v.fault.end(end)
 	} else {
 		end()
 	}
-	return said, nil
+	return all, nil
 }
 
-// modelOf returns the model of a plan's arm.
-func (b *bot) modelOf(plan *loop.Plan) *looptest.Model {
-	if b.model != nil {
-		return b.model(b, plan)
+// model returns the model of a plan's arm.
+func (v *talk) model() *looptest.Model {
+	if v.fault.model != nil {
+		return v.fault.model(v)
 	}
-	if named := b.script.Models[plan.Arm.ModelName]; named != nil {
+	if named := v.script.Models[v.plan.Arm.ModelName]; named != nil {
 		return named
 	}
-	return b.script.Model
+	return v.script.Model
 }
 
 // call calls a tool.
-func (b *bot) call(ctx context.Context, plan *loop.Plan, call looptest.Call) (string, error) {
-	allowed := plan.Arm.Tools
-	if b.tools != nil {
-		allowed = b.tools(b, plan)
+func (v *talk) call(call looptest.Call) (string, error) {
+	ctx, allowed := v.ctx, v.plan.Arm.Tools
+	if v.fault.toolContext != nil {
+		ctx = v.fault.toolContext(ctx)
 	}
-	for _, tool := range b.script.Tools {
+	if v.fault.tools != nil {
+		allowed = v.fault.tools(v)
+	}
+	for _, tool := range v.script.Tools {
 		if tool.Name != call.Tool || allowed != nil && !slices.Contains(allowed, call.Tool) {
 			continue
 		}
-		if refused, err := b.refuses(ctx, plan, call); refused || err != nil {
+		if refused, err := v.refuses(call); refused || err != nil {
 			return "The call is not made.", err
 		}
 		return tool.Run(ctx, call.Input)
@@ -225,15 +258,16 @@ func (b *bot) call(ctx context.Context, plan *loop.Plan, call looptest.Call) (st
 	return "", errors.New("there is no such tool")
 }
 
+// asks asks heed whether a call may be made.
+func (v *talk) asks(r result) (violations, error) { return v.agent.Tool(v.ctx, v.plan.Event.ID, r) }
+
 // refuses reports whether a call breaks a rule.
-func (b *bot) refuses(ctx context.Context, plan *loop.Plan, call looptest.Call) (bool, error) {
-	ask := b.before
-	if ask == nil {
-		ask = func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
-			return b.agent.Tool(ctx, id, r)
-		}
+func (v *talk) refuses(call looptest.Call) (bool, error) {
+	ask := (*talk).asks
+	if v.fault.before != nil {
+		ask = v.fault.before
 	}
-	broken, err := ask(b, ctx, plan.Event.ID, loop.ToolResult{ID: call.ID, Name: call.Tool, Input: call.Input, Before: true})
+	broken, err := ask(v, result{ID: call.ID, Name: call.Tool, Input: call.Input, Before: true})
 	return len(broken) > 0, err
 }
 
@@ -252,38 +286,40 @@ func TestAnswer(t *testing.T) {
 			b = &bot{script: s}
 			mine := b
 			c.System = s.System
-			c.Model = decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-				if r.JSON {
-					return decision.LLMResponse{}, errors.New("nobody asks for predictions here")
-				}
-				turn := ctx.Value(turnKey{}).(looptest.Turn)
-				text, err := mine.converse(ctx, &loop.Plan{Event: loop.Event{ID: turn.ID}}, []looptest.Line{
-					{Role: looptest.System, Text: r.System}, {Role: looptest.User, Text: r.Prompt},
-				}, nil)
-				return decision.LLMResponse{Text: text}, err
-			})
+			c.Model = decision.LLMFunc(
+				func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+					if r.JSON {
+						return decision.LLMResponse{}, errors.New("predictions are not asked for here")
+					}
+					turn := ctx.Value(turnKey{}).(looptest.Turn)
+					v := &talk{bot: mine, ctx: ctx, plan: loop.Plan{Event: loop.Event{ID: turn.ID}}}
+					text, err := v.converse([]line{
+						{Role: looptest.System, Text: r.System}, {Role: looptest.User, Text: r.Prompt},
+					})
+					return decision.LLMResponse{Text: text}, err
+				})
 		},
 		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 			b.agent = agent
-			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
-				answer, err := agent.Answer(context.WithValue(ctx, turnKey{}, t), loop.Event{
-					ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person, OnChunk: func(_ context.Context, piece string, _ bool) {
-						if t.Stream != nil {
-							t.Stream(piece)
-						}
-					},
-				})
-				if err == nil && answer.Text == "" {
-					err = errors.Join(answer.Result.Err, errors.New(string(answer.Result.Reason)))
+			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (said, error) {
+				event := (&talk{turn: t}).event()
+				event.OnChunk = func(_ context.Context, piece string, _ bool) {
+					if t.Stream != nil {
+						t.Stream(piece)
+					}
+				}
+				a, err := agent.Answer(context.WithValue(ctx, turnKey{}, t), event)
+				if err == nil && a.Text == "" {
+					err = errors.Join(a.Result.Err, errors.New(string(a.Result.Reason)))
 				}
 				if err != nil {
-					return looptest.Said{}, err
+					return said{}, err
 				}
-				return looptest.Said{ID: answer.ID, Text: answer.Text}, nil
+				return said{ID: a.ID, Text: a.Text}, nil
 			}}, nil
 		},
 	})
 }
 
 // told is the error of a call of Tool.
-func told(_ []feedback.Violation, err error) error { return err }
+func told(_ violations, err error) error { return err }

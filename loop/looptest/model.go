@@ -2,13 +2,14 @@ package looptest
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/host"
 )
 
 // The roles of [Line].
@@ -69,18 +70,16 @@ func (m *Model) Generate(ctx context.Context, r Request) (Piece, error) {
 func (m *Model) Stream(ctx context.Context, r Request) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		m.mu.Lock()
-		m.sent = append(m.sent, append(Request(nil), r...))
+		m.sent = append(m.sent, slices.Clone(r))
 		say := m.script
 		m.mu.Unlock()
-		if err := ctx.Err(); err != nil {
-			yield(Piece{}, err)
-			return
+		err, more := ctx.Err(), true
+		if err == nil {
+			err = say(ctx, r, func(p Piece) bool {
+				more = more && yield(p, nil)
+				return more
+			})
 		}
-		more := true
-		err := say(ctx, r, func(p Piece) bool {
-			more = more && yield(p, nil)
-			return more
-		})
 		if err != nil && more {
 			yield(Piece{}, err)
 		}
@@ -106,58 +105,43 @@ func (m *Model) will(s script) {
 func (m *Model) requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]Request(nil), m.sent...)
+	return slices.Clone(m.sent)
 }
 
-// says is the script of a model that says texts, each in a piece.
-func says(texts ...string) script {
+// emits is the script of a model that says pieces.
+func emits(pieces ...Piece) script {
 	return func(_ context.Context, _ Request, emit func(Piece) bool) error {
-		for _, text := range texts {
-			if !emit(Piece{Text: text}) {
-				return nil
+		for _, piece := range pieces {
+			if !emit(piece) {
+				break
 			}
 		}
 		return nil
 	}
 }
 
-var errModel = errors.New("the model is overloaded")
-
-// fails is the script of a model that says texts and then fails.
-func fails(texts ...string) script {
-	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		_ = says(texts...)(ctx, r, emit) // which has no error
-		return errModel
+// says is the script of a model that says texts, each in a piece.
+func says(texts ...string) script {
+	var pieces []Piece
+	for _, text := range texts {
+		pieces = append(pieces, Piece{Text: text})
 	}
+	return emits(pieces...)
 }
 
-// calls is the script of a model that calls a tool as often, one call after the other, and then says a text.
-func calls(tool string, times int, text string) script {
-	return callsWith(`{"host":"db-1"}`, tool, times, text)
-}
+const databaseHost = `{"host":"db-1"}` // what the model gives to tools
 
-// callsWith is calls with another input.
-func callsWith(input, tool string, times int, text string) script {
-	var mu sync.Mutex
-	made := 0
+// calls is the script of a model that calls a tool as often, one call after the other, and then
+// says a text.
+func calls(tool, input string, times int64, text string) script {
+	var made atomic.Int64
 	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		mu.Lock()
-		made++
-		now := made
-		mu.Unlock()
-		if now > times {
+		n := made.Add(1)
+		if n > times {
 			return says(text)(ctx, r, emit)
 		}
-		emit(Piece{Calls: []Call{{ID: "call-" + string(rune('0'+now)), Tool: tool, Input: input}}})
+		emit(Piece{Calls: []Call{{ID: fmt.Sprint("call-", n), Tool: tool, Input: input}}})
 		return nil
-	}
-}
-
-// panicking is the script of a model that says a text and then panics.
-func panicking(text string) script {
-	return func(_ context.Context, _ Request, emit func(Piece) bool) error {
-		emit(Piece{Text: text})
-		panic("the model's client has a bug") //nolint:forbidigo // that is what the suite checks
 	}
 }
 
@@ -168,6 +152,3 @@ func (r Request) count(text string) (n int) {
 	}
 	return n
 }
-
-// guarded calls f and returns its panic as an error.
-func guarded(f func() error) error { return host.Call("the driver", f) }

@@ -1,127 +1,88 @@
 package looptest
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
-// propose has a person propose a rule for some agents, or for all, and returns its id.
-func (f *fixture) propose(text string, agents ...string) string {
-	f.Helper()
-	return f.draft(feedback.Draft{Text: text, Agents: agents, AllAgents: len(agents) == 0})
-}
-
-// draft has a person propose a rule, and returns its id.
-func (f *fixture) draft(d feedback.Draft) string {
-	f.Helper()
-	proposal, err := f.agent.Feedback().Rules().Propose(background, feedback.Submission{Draft: d, Actor: "proposer", Reason: "the suite needs it"})
-	f.must("Propose", err)
+// propose has a person propose a rule, and returns its id.
+func (f *fixture) propose(d feedback.Draft) string {
+	proposal, err := f.agent.Feedback().Rules().Propose(background, feedback.Submission{
+		Draft: d, Actor: "proposer", Reason: "the suite needs it",
+	})
+	f.Must("Propose", err)
 	return proposal.ID
 }
 
-// approve has people approve a rule, and returns its id.
-func (f *fixture) approve(text string, agents ...string) string {
-	f.Helper()
-	id := f.propose(text, agents...)
-	f.enact(id)
+// forAll returns the draft of a rule for all agents.
+func forAll(text string) feedback.Draft { return feedback.Draft{Text: text, AllAgents: true} }
+
+// approve has people propose a rule and approve it, and returns its id.
+func (f *fixture) approve(d feedback.Draft) string {
+	id := f.propose(d)
+	for _, lead := range []string{"lead-1", "lead-2", "lead-3"} {
+		if f.review(id, feedback.Approved, lead).Status != feedback.StatePending {
+			break
+		}
+	}
 	return id
 }
 
-// enact has people approve a proposal.
-func (f *fixture) enact(id string) {
-	f.Helper()
+func (f *fixture) review(id string, decision feedback.Decision, lead string) feedback.Proposal {
 	rules := f.agent.Feedback().Rules()
-	for _, lead := range []string{"lead-1", "lead-2", "lead-3"} {
-		proposal, err := rules.Proposal(background, id)
-		f.must("Proposal", err)
-		if proposal.Status != feedback.StatePending {
-			break
+	proposal, err := rules.Proposal(background, id)
+	f.Must("Proposal", err)
+	proposal, err = rules.Review(background, feedback.Review{
+		Proposal: id, Decision: decision, Actor: lead, Reason: "so it is", Hash: proposal.Hash(),
+	})
+	f.Must("Review", err)
+	return proposal
+}
+
+// wantInRequests checks that each request has each text once.
+func (f *fixture) wantInRequests(texts ...string) {
+	for i, r := range f.model.requests() {
+		for _, text := range texts {
+			f.Equal(fmt.Sprintf("how often request %d has the text %q", i+1, text), r.count(text), 1)
 		}
-		_, err = rules.Review(background, feedback.Review{
-			Proposal: id, Decision: feedback.Approved, Actor: lead, Reason: "it is right",
-			Hash: proposal.Hash(),
-		})
-		f.must("Review", err)
 	}
 }
 
-// addedOnce looks at every request: the first one of a turn, the one after a tool, and those of a second turn in the session.
+// addedOnce looks at every request: the first one of a turn, the one after a tool, and the requests
+// of a second turn in the session.
 func addedOnce(f *fixture) {
-	f.approve(ruleText)
+	rule := f.approve(forAll(ruleText))
 	for range 2 {
-		f.model.will(calls(lookUp, 1, "Done."))
-		h := f.ask(shopText)
-		requests := f.model.requests()
-		if len(requests) != 2 {
-			f.Errorf("the model was called %d times and not twice in a turn with one call of a tool", len(requests))
-		}
-		for i, r := range requests {
-			for _, text := range []string{ruleText, noteText, armPrompt, shownAction} {
-				if n := r.count(text); n != 1 {
-					f.Errorf("the request %d of the turn %s has the text %q, which heed adds, %d times", i+1, h.turn.ID, text, n)
-				}
-			}
-		}
-		f.clock.advance(time.Second)
-	}
-}
-
-func onRecord(f *fixture) {
-	rule := f.approve(ruleText)
-	h := f.ask(shopText)
-	account := f.account(h)
-	if len(account.Rules) != 1 || account.Rules[0].ID != rule {
-		f.Errorf("the prompt had the rule %s, and heed has %d rules on record", rule, len(account.Rules))
-	}
-	if len(account.Notes) != 1 || account.Notes[0] != noteID {
-		f.Errorf("the prompt had the note %s, and heed has %v on record", noteID, account.Notes)
-	}
-	if account.Choice == nil || account.Choice.Arm != "short" {
-		f.Errorf("an arm was chosen, and heed has none on record")
-	}
-	if len(account.Shown) != 1 || account.Shown[0] != shownID {
-		f.Errorf("the prompt had the heuristic %s, and heed has %v on record", shownID, account.Shown)
+		f.model.will(calls(lookUp, databaseHost, 1, "Done."))
+		account := f.account(f.ask(shopText))
+		f.Equal("the requests of a turn with one call of a tool", len(f.model.requests()), 2)
+		f.wantInRequests(ruleText, noteText, armPrompt, shownAction, hostPrompt)
+		f.Check(len(account.Rules) == 1 && account.Rules[0].ID == rule,
+			"the prompt had the rule %s, and heed has on record %+v", rule, account.Rules)
+		f.Equal("the notes on record", account.Notes, []string{noteID})
+		f.Equal("the heuristics on record", account.Shown, []string{shownID})
+		f.Check(account.Choice != nil && account.Choice.Arm == "short", "the arm is not on record")
 	}
 }
 
 func userText(f *fixture) {
-	const first, second = `Is "é < ü" right, and 2 * 3?`, "  And  what of\tit? "
-	for _, text := range []string{shopText, plainText, first} {
-		f.model.will(calls(lookUp, 1, "Done."))
-		h := f.ask(text)
-		f.wantTrace(h)
-		for i, r := range f.model.requests() {
-			if n := r.count(text); n != 1 {
-				f.Errorf("the request %d of the turn %q has its text %d times", i+1, text, n)
-			}
+	for _, text := range []string{shopText, plainText, `Is "é < ü" right, and 2 * 3?`} {
+		f.model.will(calls(lookUp, databaseHost, 1, "Done."))
+		f.wantTrace(f.ask(text))
+		f.wantInRequests(text, hostPrompt)
+		for _, r := range f.model.requests() {
 			for _, line := range r {
-				if line.Role != User && (Request{line}).count(text) > 0 {
-					f.Errorf("the request %d of the turn %q has its text as the %s's", i+1, text, line.Role)
-				}
+				f.Check(line.Role == User || (Request{line}).count(text) == 0,
+					"a request has the text of the person as the %s's", line.Role)
 			}
 		}
-		f.clock.advance(time.Second)
 	}
-	f.wantTrace(f.ask(second))
+	f.wantTrace(f.ask("  And  what of\tit? "))
 }
 
-func hostSystem(f *fixture) {
-	for _, text := range []string{shopText, plainText} {
-		f.model.will(calls(lookUp, 1, "Done."))
-		f.ask(text)
-		for i, r := range f.model.requests() {
-			if n := r.count(hostPrompt); n != 1 {
-				f.Errorf("the request %d of the turn %q has the host's system prompt %d times", i+1, text, n)
-			}
-		}
-		f.clock.advance(time.Second)
-	}
-}
-
-// onlyApproved looks at two turns, as rules come and go while an agent runs.
+// onlyApproved looks at two turns, because rules come and go while an agent runs.
 func onlyApproved(f *fixture) {
 	const (
 		refused   = "Greet everybody in Latin."
@@ -130,75 +91,110 @@ func onlyApproved(f *fixture) {
 		corrected = "Mention the bank holiday on Monday."
 		later     = "Give numbers with their units."
 	)
-	rules := f.agent.Feedback().Rules()
-	approved := f.approve(ruleText)
-	_, err := rules.Review(background, feedback.Review{
-		Proposal: f.propose(refused), Decision: feedback.Rejected, Actor: "lead-1",
-		Reason: "it is wrong",
-	})
-	f.must("Review", err)
-	f.propose(waiting)
-	f.approve(others, "another agent")
-	var last heard
-	check := func(in, out string) {
-		f.Helper()
+	approved := f.approve(forAll(ruleText))
+	f.review(f.propose(forAll(refused)), feedback.Rejected, "lead-1")
+	f.propose(forAll(waiting))
+	f.approve(feedback.Draft{Text: others, Agents: []string{"another agent"}})
+	turn := func(in, out string) heard {
 		f.model.will(says("Look at the logs."))
-		last = f.ask(plainText)
+		h := f.ask(plainText)
+		f.wantInRequests(in)
 		for _, r := range f.model.requests() {
-			if r.count(in) == 0 {
-				f.Errorf("the model was not told the rule %q, which people approved", in)
-			}
 			for _, text := range []string{refused, waiting, others, corrected, out} {
-				if r.count(text) > 0 {
-					f.Errorf("the model was told the rule %q, which is not in force", text)
-				}
+				f.Check(r.count(text) == 0, "the model was told %q, which is not in force", text)
 			}
 		}
-		f.clock.advance(time.Second)
+		return h
 	}
-	check(ruleText, later)
-	_, err = f.agent.Correct(background, last.ID, loop.Correction{Reviewer: "kim", Text: corrected})
-	f.must("Correct", err)
-	_, err = rules.Move(background, feedback.Order{ID: approved, Actor: "lead-1", Reason: "it is outdated"}, feedback.StateRetired)
-	f.must("Move", err)
-	f.approve(later)
-	check(later, ruleText)
+	h := turn(ruleText, later)
+	_, err := f.agent.Correct(background, h.ID, loop.Correction{Reviewer: "kim", Text: corrected})
+	f.Must("Correct", err)
+	outdated := feedback.Order{ID: approved, Actor: "lead-1", Reason: "it is outdated"}
+	_, err = f.agent.Feedback().Rules().Move(background, outdated, feedback.StateRetired)
+	f.Must("Move", err)
+	f.approve(forAll(later))
+	turn(later, ruleText)
 }
 
-// echo has the model say what heed added to its prompt: a note whose text would take an answer back if a person said it, a rule,
-// and a heuristic.
+// echo has the model say what heed added to its prompt: a note whose text would take an answer back
+// if a person said it, a rule, and a heuristic.
 func echo(f *fixture) {
-	f.approve(ruleText)
-	first := f.ask(trustedText)
-	before := standing(f, f.agent, shownID).Confidence
-	echoes := []heard{first}
+	f.approve(forAll(ruleText))
+	echoes := []heard{f.ask(trustedText)}
+	before := f.trust(shownID)
 	for _, say := range []struct{ text, echo string }{
-		{baitText, bait}, {shopText, ruleText}, {shopText, shownAction}, {plainText, "Look at the logs."},
+		{baitText, bait}, {shopText, ruleText}, {shopText, shownAction},
+		{plainText, "Look at the logs."},
 	} {
-		f.clock.advance(time.Second)
 		f.model.will(says(say.echo))
 		h := f.ask(say.text)
 		f.wantTrace(h)
 		echoes = append(echoes, h)
 		for _, h := range echoes {
-			f.wantNothingSaid(h, "after the model said "+say.echo)
+			f.wantNothingSaid(h)
 		}
 	}
-	if after := standing(f, f.agent, shownID).Confidence; after != before {
-		f.Errorf("the trust in a heuristic went from %v to %v when the model repeated it", before, after)
-	}
-	if n := f.outcomes(); n != 0 {
-		f.Errorf("the arm was told of %d outcomes when the model repeated what heed added", n)
-	}
+	f.Equal("the trust in a heuristic that the model repeats", f.trust(shownID), before)
+	f.wantOutcomes(0)
 	f.wantBait(echoes[len(echoes)-1])
 }
 
-// wantBait checks that the suite's bait is one: that heed would have believed it if a person had said it.
-func (f *fixture) wantBait(h heard) {
-	f.Helper()
-	_, err := f.agent.Hear(background, learning.Message{Session: h.turn.Session, Person: h.turn.Person, Text: bait})
-	f.must("Hear", err)
-	if f.account(h).Worth != -1 {
-		f.Errorf("heed does not know that the answer to %q was given to %s in the session %s", h.turn.Text, h.turn.Person, h.turn.Session)
+// armModels asks in session after session until both arms were chosen, because an arm stays for its
+// session. Each turn is answered by the arm's model alone.
+func armModels(f *fixture) {
+	chosen := make(map[string]int)
+	for i := 0; min(chosen["short"], chosen[second]) < 2; i++ {
+		if i == 30 {
+			f.Fatalf("of two arms, %v were chosen in %d turns", chosen, i)
+		}
+		f.model.will(says("Look at ", "the logs."))
+		f.second.will(says("Ask ", "the operator."))
+		h := f.again(f.next(fmt.Sprint("s", i/2), ann, plainText))
+		choice := f.account(h).Choice
+		if choice == nil {
+			f.Fatalf("an arm was chosen, and heed has none on record")
+		}
+		calls, want := []int{1, 0}, "Look at the logs."
+		if chosen[string(choice.Arm)]++; choice.Arm == second {
+			calls, want = []int{0, 1}, "Ask the operator."
+		}
+		asked := []int{len(f.model.requests()), len(f.second.requests())}
+		f.Equal("the calls of both models", asked, calls)
+		f.wantSaid(h, want)
 	}
+}
+
+// armTools has the model call a tool that its arm has, and one that it has not. The framework may
+// end the turn then.
+func armTools(f *fixture) {
+	f.model.will(calls(lookUp, databaseHost, 1, "It is up."))
+	f.wantSaid(f.ask(plainText), "It is up.")
+	f.Equal("the runs of a tool of the arm", f.runs.Load(), 1)
+	f.model.will(calls(deploy, databaseHost, 1, "It can't be done."))
+	h := f.run(background, f.turn(plainText))
+	f.Equal("the runs of tools that the arm has", f.runs.Load(), 1)
+	if h.err == nil {
+		f.wantSaid(h, "It can't be done.")
+	}
+}
+
+// enforced has the model call a tool against a rule, with arguments in several spellings, and then
+// as the rule allows. The framework may end a turn in which a call is refused, or which has no
+// words.
+func enforced(f *fixture) {
+	rule := forAll("Leave that alone.")
+	rule.Check = feedback.Check{Tool: lookUp, Forbid: "db-1|a > b"}
+	f.approve(rule)
+	for _, text := range []string{plainText, ""} {
+		for _, input := range []string{
+			databaseHost, `{"host":"db\u002d1"}`, `{"host":"a > b"}`, `{"host":"a \u003e b"}`,
+		} {
+			f.model.will(calls(lookUp, input, 1, "It is up."))
+			f.run(background, f.turn(text))
+			f.Equal("the calls with "+input+" that break a rule", f.runs.Swap(0), 0)
+		}
+	}
+	f.model.will(calls(lookUp, `{"host":"web-1"}`, 1, "It is up."))
+	f.wantSaid(f.ask(plainText), "It is up.")
+	f.Equal("the calls that break no rule", f.runs.Load(), 1)
 }

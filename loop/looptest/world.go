@@ -47,9 +47,14 @@ func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 	if cfg.Seed == nil {
 		cfg.Seed = rand.NewPCG(1, 2)
 	}
-	count(&cfg.NewID, "event")
-	count(&cfg.Decision.NewID, "answer")
-	count(&cfg.Feedback.NewID, "proposal")
+	for what, newID := range map[string]*func() string{
+		"event": &cfg.NewID, "answer": &cfg.Decision.NewID, "proposal": &cfg.Feedback.NewID,
+	} {
+		if *newID == nil {
+			var n atomic.Int64
+			*newID = func() string { return fmt.Sprintf("%s-%d", what, n.Add(1)) }
+		}
+	}
 	if len(says) > 0 {
 		replaceModels(&cfg, w.Model)
 	} else if cfg.Model == nil && len(cfg.Fallbacks)+len(cfg.Models) == 0 {
@@ -61,14 +66,6 @@ func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 		t.Fatalf("looptest: %v", err)
 	}
 	return w.agent, w
-}
-
-// count has ids count, if the host makes none.
-func count(newID *func() string, what string) {
-	if *newID == nil {
-		var n atomic.Int64
-		*newID = func() string { return fmt.Sprintf("%s-%d", what, n.Add(1)) }
-	}
 }
 
 // replaceModels puts a model in the place of all others.
