@@ -205,7 +205,7 @@ type Credit struct {
 }
 
 // Forgotten reports whether the source was forgotten since. The observation is gone then.
-func (c *Credit) Forgotten() bool { return c.Named && c.Source == "" }
+func (c Credit) Forgotten() bool { return c.Named && c.Source == "" }
 
 // Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The
 // caller may change what it points to after [Answer.OwnFires].
