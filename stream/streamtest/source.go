@@ -11,7 +11,6 @@
 package streamtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,37 +72,39 @@ func lacks(h Harness, rule string) string {
 // Check runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
 func Check(newHarness NewHarness) error { return conformance.Check(rules, newHarness) }
 
-type tb = conformance.TB
-
 // rules is the suite.
 var rules = []conformance.Rule[NewHarness]{
-	{Name: "what is published is delivered as it was", Check: deliversAsItWas},
-	{Name: "what is acknowledged is not delivered again", Check: ackedIsGone},
-	{Name: "to acknowledge again changes nothing", Check: ackTwice},
-	{Name: "what is rejected is delivered again", Check: rejectedComesAgain},
-	{Name: "what is rejected waits for its delay", Check: rejectedWaits},
-	{Name: "what is in hand is held back from others", Check: heldBack},
-	{Name: "receivers share the work", Check: receiversShare},
-	{Name: "a receiver waits for what comes", Check: receiverWaits},
-	{Name: "a context that is done ends the wait", Check: contextDone},
-	{Name: "what is delivered is a copy", Check: delivered},
-	{Name: ruleCrash, Check: crashed},
-	{Name: ruleEnd, Check: ended},
+	rule("what is published is delivered as it was", deliversAsItWas),
+	rule("what is acknowledged is not delivered again", ackedIsGone),
+	rule("to acknowledge again changes nothing", ackTwice),
+	rule("what is rejected is delivered again", rejectedComesAgain),
+	rule("what is rejected waits for its delay", rejectedWaits),
+	rule("what is in hand is held back from others", heldBack),
+	rule("receivers share the work", receiversShare),
+	rule("a receiver waits for what comes", receiverWaits),
+	rule("a context that is done ends the wait", contextDone),
+	rule("what is delivered is a copy", delivered),
+	rule(ruleCrash, crashed),
+	rule(ruleEnd, ended),
+}
+
+// rule makes a rule whose check has a source of its own.
+func rule(name string, check func(*fixture)) conformance.Rule[NewHarness] {
+	return conformance.Rule[NewHarness]{
+		Name: name, Check: func(t conformance.TB, newHarness NewHarness) {
+			f := &fixture{Checker: conformance.Checker{TB: t}}
+			var err error
+			f.Harness, err = newHarness()
+			f.Must("make the source", err)
+			check(f)
+		},
+	}
 }
 
 // A fixture is a source under test.
 type fixture struct {
-	tb
+	conformance.Checker
 	Harness
-}
-
-func newFixture(t tb, newHarness NewHarness) *fixture {
-	t.Helper()
-	h, err := newHarness()
-	if err != nil {
-		t.Fatalf("the source can't be made: %v", err)
-	}
-	return &fixture{t, h}
 }
 
 var background = context.Background()
@@ -121,63 +122,45 @@ func event(id string) stream.Event {
 }
 
 func (f *fixture) publish(ids ...string) {
-	f.Helper()
 	for _, id := range ids {
-		if err := f.Sink.Publish(background, event(id)); err != nil {
-			f.Fatalf("Publish: %v", err)
-		}
+		f.Must("Publish", f.Sink.Publish(background, event(id)))
 	}
 }
 
 // receive returns the next delivery, which must come.
 func (f *fixture) receive() stream.Delivery {
-	f.Helper()
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
 	d, err := f.Source.Receive(ctx)
-	if err != nil {
-		f.Fatalf("Receive: %v", err)
-	}
+	f.Must("Receive", err)
 	return d
 }
 
 // expectNothing fails if something is delivered.
 func (f *fixture) expectNothing(when string) {
-	f.Helper()
 	ctx, cancel := context.WithTimeout(background, moment)
 	defer cancel()
-	if d, err := f.Source.Receive(ctx); err == nil {
-		f.Errorf("%s, %q is delivered", when, d.Event().ID)
-	} else if !errors.Is(err, context.DeadlineExceeded) {
-		f.Errorf("%s, Receive gives %v, want that its time is over", when, err)
-	}
+	d, err := f.Source.Receive(ctx)
+	f.Check(errors.Is(err, context.DeadlineExceeded),
+		"%s, Receive returns %v and the error %v, want that its time is over", when, d, err)
 }
 
 func (f *fixture) ack(d stream.Delivery) {
-	f.Helper()
-	if err := d.Ack(background); err != nil {
-		f.Fatalf("Ack: %v", err)
-	}
+	f.Must("Ack", d.Ack(background))
 }
 
 func (f *fixture) reject(d stream.Delivery, delay time.Duration) {
-	f.Helper()
-	if err := d.Reject(background, delay); err != nil {
-		f.Fatalf("Reject: %v", err)
-	}
+	f.Must("Reject", d.Reject(background, delay))
 }
 
-func deliversAsItWas(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func deliversAsItWas(f *fixture) {
 	f.publish("1")
-	want, got := event("1"), f.receive().Event()
-	if got.ID != want.ID || got.Topic != want.Topic || !got.At.Equal(want.At) || !bytes.Equal(got.Payload, want.Payload) {
-		t.Errorf("delivered %+v, want %+v", got, want)
-	}
+	got := f.receive().Event()
+	got.At = got.At.UTC()
+	f.Equal("the event", got, event("1"))
 }
 
-func ackedIsGone(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func ackedIsGone(f *fixture) {
 	f.publish("1", "2")
 	seen := make(map[string]bool)
 	for range 2 {
@@ -185,14 +168,11 @@ func ackedIsGone(t tb, newHarness NewHarness) {
 		seen[d.Event().ID] = true
 		f.ack(d)
 	}
-	if len(seen) != 2 {
-		t.Errorf("of two events, two deliveries were of one: %v", seen)
-	}
+	f.Equal("the events that were delivered", seen, map[string]bool{"1": true, "2": true})
 	f.expectNothing("after all is acknowledged")
 }
 
-func ackTwice(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func ackTwice(f *fixture) {
 	f.publish("1")
 	d := f.receive()
 	f.ack(d)
@@ -200,40 +180,33 @@ func ackTwice(t tb, newHarness NewHarness) {
 	f.expectNothing("after it was acknowledged twice")
 }
 
-func rejectedComesAgain(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func rejectedComesAgain(f *fixture) {
 	f.publish("1")
 	for range 3 {
 		f.reject(f.receive(), 0)
 	}
 	d := f.receive()
-	if got, want := d.Event(), event("1"); got.ID != want.ID || !bytes.Equal(got.Payload, want.Payload) {
-		t.Errorf("after it was rejected, %+v is delivered", got)
-	}
+	f.Equal("the id after it was rejected", d.Event().ID, "1")
+	f.Equal("the payload after it was rejected", d.Event().Payload, event("1").Payload)
 	f.ack(d)
 	f.expectNothing("after it was acknowledged at last")
 }
 
-func rejectedWaits(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func rejectedWaits(f *fixture) {
 	f.publish("1")
 	f.reject(f.receive(), 6*moment)
 	f.expectNothing("before the delay is over")
-	if id := f.receive().Event().ID; id != "1" {
-		t.Errorf("after the delay %q is delivered", id)
-	}
+	f.Equal("the id after the delay", f.receive().Event().ID, "1")
 }
 
-func heldBack(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func heldBack(f *fixture) {
 	f.publish("1")
 	d := f.receive()
 	f.expectNothing("while it is in hand")
 	f.ack(d)
 }
 
-func receiversShare(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func receiversShare(f *fixture) {
 	const events, receivers = 200, 4
 	for i := range events {
 		f.publish(fmt.Sprint(i))
@@ -267,19 +240,13 @@ func receiversShare(t tb, newHarness NewHarness) {
 		})
 	}
 	wait.Wait()
-	twice := 0
-	for _, n := range seen {
-		if n > 1 {
-			twice++
-		}
-	}
-	if len(seen) != events || twice > 0 {
-		t.Errorf("of %d events %d receivers got %d, and %d more than once", events, receivers, len(seen), twice)
+	f.Equal("the events that came", len(seen), events)
+	for id, n := range seen {
+		f.Check(n == 1, "event %q came %d times", id, n)
 	}
 }
 
-func receiverWaits(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func receiverWaits(f *fixture) {
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
 	got := make(chan string, 1)
@@ -293,45 +260,32 @@ func receiverWaits(t tb, newHarness NewHarness) {
 	}()
 	time.Sleep(moment)
 	f.publish("late")
-	if id := <-got; id != "late" {
-		t.Errorf("who waited got %q", id)
-	}
+	f.Equal("the id that a waiting receiver got", <-got, "late")
 }
 
-func contextDone(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func contextDone(f *fixture) {
 	f.expectNothing("of an empty source")
 	f.publish("1")
 	done, cancel := context.WithCancel(background)
 	cancel()
-	if _, err := f.Source.Receive(done); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that is done, Receive gives %v", err)
-	}
-	if id := f.receive().Event().ID; id != "1" {
-		t.Errorf("afterwards %q is delivered", id)
-	}
+	_, err := f.Source.Receive(done)
+	f.Check(errors.Is(err, context.Canceled), "Receive: %v, want %v", err, context.Canceled)
+	f.Equal("the id afterwards", f.receive().Event().ID, "1")
 }
 
-func delivered(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func delivered(f *fixture) {
 	published := event("1")
-	if err := f.Sink.Publish(background, published); err != nil {
-		t.Fatalf("Publish: %v", err)
-	}
+	f.Must("Publish", f.Sink.Publish(background, published))
 	published.Payload[0] = 'X'
 	d := f.receive()
-	if payload := d.Event().Payload; !bytes.Equal(payload, event("1").Payload) {
-		t.Errorf("what was changed after it was published is delivered so: %q", payload)
-	}
+	f.Equal("a payload that its publisher changed", d.Event().Payload, event("1").Payload)
 	d.Event().Payload[0] = 'Y'
 	f.reject(d, 0)
-	if payload := f.receive().Event().Payload; !bytes.Equal(payload, event("1").Payload) {
-		t.Errorf("what one receiver changed, the next sees: %q", payload)
-	}
+	again := f.receive().Event().Payload
+	f.Equal("a payload that another receiver changed", again, event("1").Payload)
 }
 
-func crashed(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func crashed(f *fixture) {
 	if f.Reopen == nil {
 		return
 	}
@@ -339,20 +293,15 @@ func crashed(t tb, newHarness NewHarness) {
 	f.ack(f.receive())
 	inHand := f.receive().Event().ID
 	source, err := f.Reopen()
-	if err != nil {
-		t.Fatalf("Reopen: %v", err)
-	}
+	f.Must("Reopen", err)
 	f.Source = source
 	d := f.receive()
-	if id := d.Event().ID; id != inHand {
-		t.Errorf("%q was in hand, and %q is delivered", inHand, id)
-	}
+	f.Equal("the id of what was in hand", d.Event().ID, inHand)
 	f.ack(d)
 	f.expectNothing("after all is acknowledged")
 }
 
-func ended(t tb, newHarness NewHarness) {
-	f := newFixture(t, newHarness)
+func ended(f *fixture) {
 	if f.Close == nil {
 		return
 	}
@@ -364,7 +313,6 @@ func ended(t tb, newHarness NewHarness) {
 	f.ack(f.receive())
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
-	if _, err := f.Source.Receive(ctx); !errors.Is(err, stream.ErrClosed) {
-		t.Errorf("when all is acknowledged, a closed source gives %v", err)
-	}
+	_, err := f.Source.Receive(ctx)
+	f.Check(errors.Is(err, stream.ErrClosed), "Receive of a closed source: %v", err)
 }
