@@ -250,7 +250,8 @@ type found struct {
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms; set by load
 	first   bool          // whether nothing was known of the segment before
-	sampled bool          // whether the items are a sample of those that there are
+	sampled bool          // whether the items are a sample
+	all     int           // how many items there are, if they are a sample
 	model   Model         // where it was asked for
 	drifted bool          // whether the model has
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/stores"
 )
 
 // A Distribution is what a learner believes in one segment, by the store at that moment.
@@ -21,10 +22,15 @@ type Distribution struct {
 	Arms       []ArmReport       `json:"arms"`
 	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
 	Parameters []ParameterReport `json:"parameters,omitempty"`
-	Items      int               `json:"items"`              // that have outcomes
-	Sessions   uint64            `json:"sessions,omitempty"` // of all items, each item's counted for itself; 0 unless the pooling is a [Specializer]
-	Outcomes   uint64            `json:"outcomes"`           // that count
-	Updated    time.Time         `json:"updated"`            // when the last of them came about
+	Items      int               `json:"items"` // that have outcomes
+	// Sampled is how many items were read, of a segment with more than 4,000: a random sample, where
+	// the store can draw one and the pooling learns from each only how items spread. Items, Outcomes
+	// and the outcomes of arms are then estimates, Specialized and Standings are of the sample, and
+	// Updated is the last outcome in it. 0: all items were read.
+	Sampled  int       `json:"sampled,omitempty"`
+	Sessions uint64    `json:"sessions,omitempty"` // of all items, each item's counted for itself; 0 unless the pooling is a [Specializer]
+	Outcomes uint64    `json:"outcomes"`           // that count
+	Updated  time.Time `json:"updated"`            // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
 	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of
@@ -115,6 +121,9 @@ func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, er
 		return d, err
 	}
 	d = Distribution{Category: q.Category, Context: q.Context, Items: len(f.items), Updated: f.last.Time(), Standings: make([]Standing, len(f.items))}
+	if f.sampled {
+		d.Sampled, d.Items = len(f.items), f.all
+	}
 	d.Arms, d.Leading = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
 	beliefs := make([]Belief, len(l.cfg.Arms))
 	for i, item := range f.items {
@@ -131,6 +140,12 @@ func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, er
 		}
 		d.Outcomes += s.Outcomes
 		d.Standings[i] = s
+	}
+	if f.sampled {
+		d.Outcomes = 0
+		for _, n := range f.samples {
+			d.Outcomes += n
+		}
 	}
 	if err := l.countSessions(ctx, &f, &d); err != nil {
 		return d, err
@@ -156,6 +171,10 @@ func (l *Learner) countSessions(ctx context.Context, f *found, d *Distribution) 
 	return nil
 }
 
+// surveyItems is how many items of a segment a report reads. Of more, it reads a sample if the store
+// can draw one.
+const surveyItems = 4000
+
 // survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if
 // that is nothing.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
@@ -163,8 +182,19 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 		return f, err
 	}
 	now := evidence.InstantOf(l.cfg.Now())
-	if f, err = l.loadItems(ctx, space{l.kinds, cells.Scope(q.Category, q.Context)}, now); err != nil {
+	sample, list := &stores.Sample{Most: surveyItems}, ctx
+	switch l.cfg.Pooling.(type) {
+	case TwoLevel, Alone:
+		list = stores.WithSample(ctx, sample)
+	}
+	f, err = l.loadItems(list, space{l.kinds, cells.Scope(q.Category, q.Context)}, now)
+	if err != nil {
 		return f, err
+	}
+	if f.sampled, f.all = sample.All > 0, sample.All; f.sampled {
+		for i := range f.samples {
+			f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
+		}
 	}
 	if len(f.items) == 0 {
 		return f, heed.ErrNotFound
@@ -236,9 +266,9 @@ func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
 	if err != nil {
 		return ItemReport{}, err
 	}
-	i, ok := slices.BinarySearch(f.names, q.Item)
-	if !ok {
-		return ItemReport{}, heed.ErrNotFound
+	i, err := l.surveyed(ctx, &f, q.Item)
+	if err != nil {
+		return ItemReport{}, err
 	}
 	r = ItemReport{Category: q.Category, Context: q.Context, Item: q.Item, Independence: f.model.Independence(f.items[i])}
 	r.Segment, _ = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
@@ -252,6 +282,31 @@ func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
 		r.Sessions, r.SpecializesAt = countOf(sessions), pooling.SpecializeAt()
 	}
 	return r, nil
+}
+
+// surveyed returns the place of an item, which it reads if the others are a sample without it. An
+// item without outcomes is [heed.ErrNotFound].
+func (l *Learner) surveyed(ctx context.Context, f *found, item string) (int, error) {
+	if i, ok := slices.BinarySearch(f.names, item); ok {
+		return i, nil
+	}
+	if !f.sampled {
+		return 0, heed.ErrNotFound
+	}
+	var cells []evidence.Cell
+	for _, arm := range l.cfg.Arms {
+		cells = append(cells, f.space.arm(item, arm.ID))
+	}
+	if err := l.reread(ctx, f, cells); err != nil {
+		return 0, err
+	}
+	i := f.at(item)
+	for _, n := range f.counts[i] {
+		if n > 0 {
+			return i, nil
+		}
+	}
+	return 0, heed.ErrNotFound
 }
 
 // Status says how a learner is doing.

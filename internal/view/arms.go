@@ -32,15 +32,17 @@ type Arm struct {
 // without outcomes. If the segment has only one item, as in a host without items, they have the
 // beliefs about that item.
 type Segment struct {
-	Category    string         `json:"category"`
-	Context     string         `json:"context"`
-	Leading     strategy.ArmID `json:"leading"` // the arm with the greatest mean
-	Best        float64        `json:"best"`    // the probability that it is the best
-	Arms        []Arm          `json:"arms"`
-	Items       int            `json:"items"`
-	Specialized int            `json:"specialized"`
-	Outcomes    uint64         `json:"outcomes"`
-	Updated     time.Time      `json:"updated"`
+	Category string         `json:"category"`
+	Context  string         `json:"context"`
+	Leading  strategy.ArmID `json:"leading"` // the arm with the greatest mean
+	Best     float64        `json:"best"`    // the probability that it is the best
+	Arms     []Arm          `json:"arms"`
+	Items    int            `json:"items"`
+	// Sampled is how many items were read, if that is not all: the counts are then estimates.
+	Sampled     int       `json:"sampled,omitempty"`
+	Specialized int       `json:"specialized"`
+	Outcomes    uint64    `json:"outcomes"`
+	Updated     time.Time `json:"updated"`
 }
 
 // Lead returns the leading arm.
@@ -138,7 +140,10 @@ func (s *Source) Segment(ctx context.Context, category, context string, choices 
 func (s *Source) segmentOf(ctx context.Context, d *strategy.Distribution) (Segment, error) {
 	one := Segment{
 		Category: d.Category, Context: d.Context, Leading: d.Leading, Items: d.Items,
-		Specialized: len(d.Specialized), Outcomes: d.Outcomes, Updated: d.Updated,
+		Sampled: d.Sampled, Specialized: len(d.Specialized), Outcomes: d.Outcomes, Updated: d.Updated,
+	}
+	if d.Sampled > 0 {
+		one.Specialized = one.Specialized * d.Items / d.Sampled
 	}
 	arms := d.Arms
 	if len(d.Standings) == 1 {

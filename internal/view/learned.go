@@ -144,14 +144,14 @@ type Moved struct {
 
 // mostChoices is how many choices of a learner are read on each side of the moment, and mostItems
 // how many items of a segment if the learner keeps no records of choices.
-const mostChoices, mostItems = 1000, 50
+const mostChoices, mostItems = 500, 50
 
 type segmentKey struct{ category, context string }
 
 // Learned returns the segments with reports since a moment, those with the most first, and the time
 // of the newest report. An arm has moved if its rewards since then and before differ by more than
 // chance explains: at least ten of each, and a Welch statistic of 2.6 or more. It compares the
-// latest 1,000 choices of either side.
+// latest 500 choices of either side.
 func (s *Source) Learned(ctx context.Context, since time.Time) (
 	all []Learned, last time.Time, err error,
 ) {
