@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/heedhq/heed/lab/agent"
@@ -27,26 +26,23 @@ import (
 	"github.com/heedhq/heed/lab/measure"
 	"github.com/heedhq/heed/lab/mutants"
 	"github.com/heedhq/heed/lab/poison"
-	"github.com/heedhq/heed/lab/regret"
-	"github.com/heedhq/heed/lab/routing"
 	"github.com/heedhq/heed/lab/scorecard"
 )
 
-var programs = []kit.Program{
-	{Name: "scorecard", About: "attacks heed's promises of reliability", Run: scorecard.Run},
-	{Name: "board", About: "plays heed against other routers under trouble", Run: board.Run},
-	{Name: "regret", About: "measures what learning costs in worlds whose truth is known",
-		Run: regret.Run},
-	{Name: "routing", About: "replays recorded answers of models", Run: routing.Run},
-	{Name: "honest", About: "measures whether intervals and estimates hold", Run: honest.Run},
-	{Name: "lives", About: "measures how soon learned confidences are right", Run: lives.Run},
-	{Name: "poison", About: "measures what false accounts do", Run: poison.Run},
-	{Name: "agent", About: "runs an assistant with all packages in a simulated world",
-		Run: agent.Run},
-	{Name: "load", About: "measures the API of package web under load", Run: load.Run},
-	{Name: "mutants", About: "tests the tests with faults in the code", Run: mutants.Run},
-	{Name: "measure", About: "prints how large the library is", Run: measure.Run},
-	{Name: "compare", About: "compares two outputs of benchmarks", Run: compare.Run},
+var programs = []struct {
+	name, about string
+	run         func(ctx context.Context, call *kit.Call) error
+}{
+	{"scorecard", "attacks heed's promises of reliability", scorecard.Run},
+	{"board", "plays heed against other routers, and its settings against each other", board.Run},
+	{"honest", "measures whether intervals and estimates hold", honest.Run},
+	{"lives", "measures how soon learned confidences are right", lives.Run},
+	{"poison", "measures what false accounts do", poison.Run},
+	{"agent", "runs an assistant with all packages in a simulated world", agent.Run},
+	{"load", "measures the API of package web under load", load.Run},
+	{"mutants", "tests the tests with faults in the code", mutants.Run},
+	{"measure", "prints how large the library is", measure.Run},
+	{"compare", "compares two outputs of benchmarks", compare.Run},
 }
 
 func main() {
@@ -67,19 +63,21 @@ func run(ctx context.Context, args []string, out, help io.Writer, progress func(
 	of int)) error {
 	if len(args) == 0 {
 		for _, p := range programs {
-			fmt.Fprintf(out, "%-10s %s\n", p.Name, p.About)
+			fmt.Fprintf(out, "%-10s %s\n", p.name, p.about)
 		}
 		return nil
 	}
-	i := slices.IndexFunc(programs, func(p kit.Program) bool { return p.Name == args[0] })
-	if i < 0 {
-		return fmt.Errorf("there is no program %q: go run ./lab lists them%.0w", args[0], kit.ErrUsage)
+	for _, p := range programs {
+		if p.name != args[0] {
+			continue
+		}
+		call := kit.NewCall(args[0], out, args[1:]...)
+		call.SetOutput(help)
+		call.Progress = progress
+		if err := p.run(ctx, call); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		return nil
 	}
-	call := kit.NewCall(args[0], out, args[1:]...)
-	call.SetOutput(help)
-	call.Progress = progress
-	if err := programs[i].Run(ctx, call); err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
-	}
-	return nil
+	return fmt.Errorf("there is no program %q: go run ./lab lists them%.0w", args[0], kit.ErrUsage)
 }

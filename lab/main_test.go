@@ -19,7 +19,7 @@ func TestList(t *testing.T) {
 	require.NoError(t, run(context.Background(), nil, &out, io.Discard, nil))
 	assert.Equal(t, len(programs), strings.Count(out.String(), "\n"))
 	for _, p := range programs {
-		assert.Contains(t, out.String(), p.Name)
+		assert.Contains(t, out.String(), p.name)
 	}
 }
 
@@ -27,13 +27,13 @@ func TestList(t *testing.T) {
 func TestEachProgramReadsItsFlags(t *testing.T) {
 	for _, p := range programs {
 		var help bytes.Buffer
-		err := run(context.Background(), []string{p.Name, "-help"}, io.Discard, &help, nil)
-		require.ErrorIs(t, err, flag.ErrHelp, p.Name)
-		assert.Equal(t, 0, kit.ExitCode(err), p.Name)
-		assert.Contains(t, help.String(), "-long", p.Name)
-		err = run(context.Background(), []string{p.Name, "-nonsense"}, io.Discard, io.Discard, nil)
-		require.ErrorContains(t, err, "flag provided but not defined", p.Name)
-		assert.Equal(t, 2, kit.ExitCode(err), p.Name)
+		err := run(context.Background(), []string{p.name, "-help"}, io.Discard, &help, nil)
+		require.ErrorIs(t, err, flag.ErrHelp, p.name)
+		assert.Equal(t, 0, kit.ExitCode(err), p.name)
+		assert.Contains(t, help.String(), "-long", p.name)
+		err = run(context.Background(), []string{p.name, "-nonsense"}, io.Discard, io.Discard, nil)
+		require.ErrorContains(t, err, "flag provided but not defined", p.name)
+		assert.Equal(t, 2, kit.ExitCode(err), p.name)
 	}
 	err := run(context.Background(), []string{"nonsense"}, io.Discard, io.Discard, nil)
 	assert.Equal(t, 2, kit.ExitCode(err))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func watch(t *testing.T, trouble string) (*witness, *trial, played) {
 		if tr.name != trouble {
 			continue
 		}
-		world := worlds()[0]
+		world := routerWorlds()[0]
 		drawn := world.trial(&tr, 1000, 3, 7)
 		p, err := drawn.play(policy{"witness", rule, func(_ *trial, _ func() time.Time, state []byte) (router, error) {
 			w.begun++
@@ -133,7 +134,7 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 // TestRunsAreTheSame for all policies and troubles, and others with another number.
 func TestRunsAreTheSame(t *testing.T) {
 	tr := troubles()
-	for _, w := range worlds() {
+	for _, w := range routerWorlds() {
 		a, again, other := w.trial(&tr[0], 100, 3, 7), w.trial(&tr[0], 100, 3, 7), w.trial(&tr[0], 100, 4, 7)
 		assert.Equal(t, a, again)
 		assert.NotEqual(t, a.requests, other.requests)
@@ -152,14 +153,15 @@ func TestRunsAreTheSame(t *testing.T) {
 
 // Nobody beats the oracle, which loses nothing.
 func TestYardsticks(t *testing.T) {
-	s := study{requests: 200, runs: 2, seed: 7, worlds: worlds(), troubles: troubles(), policies: yardsticks}
+	s := study{requests: 200, runs: 2, seed: 7, worlds: routerWorlds(), troubles: troubles(),
+		policies: yardsticks}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
 	for _, c := range cells {
-		if c.Policy == "oracle" {
-			assert.Zero(t, c.Regret.Mean)
+		if c.policy == "oracle" {
+			assert.Zero(t, c.regret.Mean)
 		} else {
-			assert.Positive(t, c.Regret.Mean)
+			assert.Positive(t, c.regret.Mean)
 		}
 	}
 }
@@ -173,7 +175,7 @@ func write(t *testing.T, text string) string {
 }
 
 func TestATableIsAWorld(t *testing.T) {
-	w, err := readTable(write(t, recorded), 0.1)
+	w, err := readTable(write(t, recorded), "", 0.1)
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1}, w.costs)
 	tr := troubles()
@@ -195,13 +197,13 @@ func TestATableIsAWorld(t *testing.T) {
 		"":                             "the first line must name",
 		"item,question,a\n":            "the first line must name",
 		"item,question,a,b\n":          "has no tasks",
-		"item,question,a,b\nx,1,1,2\n": `table.csv:2: column 4 (b): "2" is not 0 or 1`,
+		"item,question,a,b\nx,1,1,2\n": `table.csv: line 2, column 4 (b): "2" is not 0 or 1`,
 		"item,question,a,b\nx,1,1\n":   "wrong number of fields",
 	} {
-		_, err := readTable(write(t, text), 0.1)
+		_, err := readTable(write(t, text), "", 0.1)
 		require.ErrorContains(t, err, fault)
 	}
-	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"), 0.1)
+	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"), "", 0.1)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -220,7 +222,8 @@ func TestCommand(t *testing.T) {
 	assert.Equal(t, lines, strings.Count(string(drawn), `fill="none"`), "as many as can be told apart")
 	assert.NotContains(t, string(drawn), "oracle")
 
-	for _, args := range [][]string{{"-runs", "0"}, {"-requests", "59"}, {"-price", "-1"}, {"-world", "none"}, {"-under", "none"}, {"more"}} {
+	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-price", "-1"}, {"-world",
+		"none"}, {"-under", "none"}, {"more"}, {"forms"}, {"context", "-topics", "0"}} {
 		assert.ErrorIs(t, Run(context.Background(), kit.NewCall("board", io.Discard, args...)),
 			kit.ErrUsage)
 	}
@@ -232,7 +235,11 @@ func TestCommand(t *testing.T) {
 // TestWhereHeedIsNotTheBest is said of policies that had less regret than the first, beyond the interval, and of no others.
 func TestWhereHeedIsNotTheBest(t *testing.T) {
 	one := func(world, name string, kind kind, regret, less, ci float64) *cell {
-		return &cell{World: world, Trouble: "plain", Policy: name, Heed: kind == heeds, Learns: kind != yardstick, Regret: mean{regret, 1}, Less: mean{less, ci}}
+		return &cell{
+			world: world, trouble: "plain", policy: name, kind: kind, regret: kit.Estimate{Mean: regret,
+				Half: 1},
+			more: kit.Estimate{Mean: -less, Half: ci},
+		}
 	}
 	var out bytes.Buffer
 	require.NoError(t, notBest(&out, []*cell{
@@ -245,7 +252,54 @@ Where heed is not the best.
 In 2 of 3, another policy that learns had less regret than heed's default, beyond the interval:
   a, plain: UCB1 had 10.0 ±2.00 less than heed (20.0); heed, other had 2.00 less than UCB1
   c, plain: UCB1 had 5.00 ±1.00 less than heed (20.0)
-In 1 of 3, one arm for all requests had. Nobody knows before which one:
+In 1 of 3, one arm for all requests had, which is known only afterwards:
   b, plain: always arm 1 had 2.00 ±1.00 less than heed (20.0)
 `, out.String())
+}
+
+// Forms of questions become the vectors of a recorded world.
+func TestFormsAreRead(t *testing.T) {
+	data := write(t, "item,question,a,b\nx,1,0,1\nx,2,0,1\ny,1,1,0\n")
+	w, err := readTable(data, write(t,
+		"item,question,flag,long\ny,1,1,1000\nx,1,0,10\nx,2,0.5,100\nz,1,0,1\n"), 0)
+	require.NoError(t, err)
+	tr := troubles()
+	trial := w.trial(&tr[0], 3, 1, 7)
+	require.Len(t, trial.before, 3)
+	for i, flag := range []float64{0, 0.5, 1} {
+		assert.InDelta(t, flag, trial.before[i][0], 0)
+	}
+	assert.Equal(t, []float32{1, 0, 0, 0}, trial.before[0][1:], "the least")
+	assert.Equal(t, []float32{0, 0, 0, 1}, trial.before[2][1:], "the most")
+	for text, fault := range map[string]string{
+		"item,question\n":                    "the first line must name",
+		"item,question,flag\nx,1,-1\n":       `"-1" is no number from 0 to 1e9`,
+		"item,question,flag\nx,1,1\nx,2,1\n": "has no form of the question 1 of y",
+	} {
+		_, err := readTable(data, write(t, text), 0)
+		require.ErrorContains(t, err, fault)
+	}
+}
+
+// Each other set is played, and its tables have its policies.
+func TestSets(t *testing.T) {
+	data, forms := "item,question,a,b\n", "item,question,long\n"
+	for i := range 12 {
+		data += fmt.Sprintf("x,%d,0,1\n", i)
+		forms += fmt.Sprintf("x,%d,%d\n", i, 10*i)
+	}
+	data, forms = write(t, data), write(t, forms)
+	for name, texts := range map[string][]string{
+		"context": {"arms differ by topic", "not at all", "true topic", "linear Thompson"},
+		"cells":   {"100 cells", "cells, copy"}, "forms": {"subject and form"},
+		"pooling": {"200 items, s=100", "10 arms", "drift", "sharpness 3", "UCB1 by item"},
+	} {
+		var out bytes.Buffer
+		call := kit.NewCall("board", &out, name, "-runs", "2", "-requests", "60", "-data", data,
+			"-forms", forms)
+		require.NoError(t, Run(context.Background(), call))
+		for _, text := range append(texts, "oracle", "1.00 ±0.00") {
+			assert.Contains(t, out.String(), text)
+		}
+	}
 }

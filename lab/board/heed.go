@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/memstore"
@@ -20,37 +22,17 @@ const sweepEvery = 100
 // An option changes how heed is set up.
 type option struct {
 	cfg     strategy.Config
-	cells   bool // requests without an item get the cell of their vector
-	priced  bool // the value is that of a [money.Reward]
-	frugal  bool // a [money.Frugal] chooses
-	history bool // the store keeps the single outcomes
+	item    naming // nil: a request's own
+	priced  bool   // a [money.Reward] makes the value
+	frugal  bool   // a [money.Frugal] chooses
+	history bool   // the store keeps the single outcomes
 }
 
-// ofHeed returns heed's policies: first the learner with its defaults.
-func ofHeed(w *world) []policy {
-	all := []policy{
-		heeding("heed", option{}),
-		heeding("heed, cells", option{cells: true}),
-		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}}),
-		heeding("heed, half-life", option{cfg: strategy.Config{HalfLife: 500 * time.Minute}}),
-		heeding("heed, change test", option{cfg: strategy.Config{Change: strategy.ChangeTest{FalseAlarms: 0.001}}, history: true}),
-		heeding("heed, Guarded", option{cfg: strategy.Config{Guarded: true}}),
-	}
-	if w.price > 0 {
-		all = append(all, heeding("heed, money.Reward", option{priced: true}), heeding("heed, Frugal", option{frugal: true}))
-	}
-	return all
-}
+// A naming makes the function that returns a request's item.
+type naming func(t *trial, st *memstore.Store, now func() time.Time) (func(r *request) (string,
+	error), error)
 
-// A learner is heed in one process.
-type learner struct {
-	store   *memstore.Store
-	learner *strategy.Learner
-	part    *partition.Partition // nil: items are those of the requests
-	pick    func(ctx context.Context, q strategy.Query) (strategy.Choice, error)
-	seen    int
-}
-
+// heeding is heed in a process.
 func heeding(name string, o option) policy {
 	return policy{name, heeds, func(t *trial, now func() time.Time, state []byte) (router, error) {
 		ctx := context.Background()
@@ -61,9 +43,10 @@ func heeding(name string, o option) policy {
 		if err != nil {
 			return nil, err
 		}
-		l := &learner{store: st}
+		l := &learner{store: st, item: func(r *request) (string, error) { return r.item, nil }}
 		cfg := o.cfg
-		cfg.Store, cfg.Now, cfg.Unrecorded, cfg.Seed = st, now, true, rand.NewPCG(t.seed+1, uint64(now().Unix()))
+		cfg.Store, cfg.Now, cfg.Unrecorded = st, now, true
+		cfg.Seed = rand.NewPCG(t.seed+1, uint64(now().Unix()))
 		cfg.Cache.Size = 100 // no request has a session
 		if cfg.HalfLife == 0 {
 			cfg.Refresh = 24 * time.Hour // no other process writes at the same time
@@ -90,27 +73,149 @@ func heeding(name string, o option) policy {
 			}
 			l.pick = frugal.Select
 		}
-		if o.cells {
-			l.part, err = partition.New(ctx, partition.Config{Store: st, Now: now, Seed: rand.NewPCG(t.seed+2, 0)})
+		if o.item != nil {
+			l.item, err = o.item(t, st, now)
 		}
 		return l, err
 	}}
 }
 
-func (l *learner) choose(r *request) (int, any, error) {
-	ctx, item := context.Background(), r.item
-	if l.part != nil && item == "" {
-		if l.seen++; l.seen%sweepEvery == 0 {
-			if err := l.part.Sweep(ctx, r.at); err != nil {
-				return 0, nil, err
+// named names each request by a function that needs nothing else.
+func named(item func(r *request) string) naming {
+	return func(*trial, *memstore.Store, func() time.Time) (func(*request) (string, error), error) {
+		return func(r *request) (string, error) { return item(r), nil }, nil
+	}
+}
+
+// online gives requests without an item the cell of their vector. The partition begins without
+// cells, and is swept after every hundred requests.
+func online(t *trial, st *memstore.Store, now func() time.Time) (func(*request) (string, error),
+	error) {
+	ctx, seen := context.Background(), 0
+	part, err := partition.New(ctx, partition.Config{Store: st, Now: now, Seed: rand.NewPCG(t.seed+2,
+		0)})
+	return func(r *request) (string, error) {
+		if r.item != "" {
+			return r.item, nil
+		}
+		if seen++; seen%sweepEvery == 0 {
+			if err := part.Sweep(ctx, r.at); err != nil {
+				return "", err
 			}
 		}
-		var err error
-		if item, err = l.part.Of(r.vector); err != nil {
-			return 0, nil, err
+		return part.Of(r.vector)
+	}, err
+}
+
+// cells names requests by cells of the vectors that were seen before, which stay as they are: this
+// many, or as many as is the default. If both, the cell is added to the request's item.
+func cells(clusters int, both bool) naming {
+	return func(t *trial, _ *memstore.Store, _ func() time.Time) (func(*request) (string, error),
+		error) {
+		ctx := context.Background()
+		cfg := partition.Config{Clusters: clusters, Frozen: true, Seed: rand.NewPCG(t.seed+2, 0)}
+		part, err := partition.New(ctx, cfg)
+		if err == nil {
+			err = part.FitVectors(ctx, t.before)
 		}
+		return func(r *request) (string, error) {
+			cell, err := part.Of(r.vector)
+			if both {
+				cell = strings.Join([]string{r.item, cell}, " ")
+			}
+			return cell, err
+		}, err
 	}
-	choice, err := l.pick(ctx, strategy.Query{Item: item})
+}
+
+// routers are heed's policies: first the learner with its defaults.
+func routers(w *world) []policy {
+	all := []policy{
+		heeding("heed", option{}),
+		heeding("heed, cells", option{item: online}),
+		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}}),
+		heeding("heed, half-life", option{cfg: strategy.Config{HalfLife: 500 * time.Minute}}),
+		heeding("heed, change test", option{cfg: changing, history: true}),
+		heeding("heed, Guarded", option{cfg: strategy.Config{Guarded: true}}),
+	}
+	if w.price > 0 {
+		all = append(all, heeding("heed, money.Reward", option{priced: true}),
+			heeding("heed, Frugal", option{frugal: true}))
+	}
+	all = append(all, ofTables()...)
+	return append(all, linear("LinUCB, α=0.25", 0.25, false), linear("LinUCB, α=1", 1, false))
+}
+
+var changing = strategy.Config{Change: strategy.ChangeTest{FalseAlarms: 0.001}}
+
+var (
+	noItem    = heeding("no item", option{item: named(func(*request) string { return "" })})
+	trueTopic = heeding("true topic", option{item: named(func(r *request) string { return r.topic })})
+)
+
+// contexts are policies that know more or less of what a request is about.
+func contexts(*world) []policy {
+	return []policy{
+		noItem, trueTopic, heeding("cells", option{item: cells(0, false)}), heeding("cells, online",
+			option{item: online}),
+		linear("linear Thompson, v=0.25", 0.25, true),
+	}
+}
+
+// numbersOfCells have other numbers of cells and other poolings.
+func numbersOfCells(*world) []policy {
+	all := []policy{noItem}
+	for _, k := range []int{8, 15, 30, 45, 60, 100} {
+		all = append(all, heeding(fmt.Sprint(k, " cells"), option{item: cells(k, false)}))
+	}
+	return append(all,
+		heeding("cells, alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}, item: cells(0,
+			false)}),
+		heeding("cells, copy", option{cfg: strategy.Config{Pooling: strategy.Copy{}}, item: cells(0,
+			false)}))
+}
+
+// forms take the subject of a recorded question, its form, both or nothing for the item.
+func forms(*world) []policy {
+	return []policy{
+		heeding("subject", option{}), noItem, heeding("form", option{item: cells(0, false)}),
+		heeding("subject and form", option{item: cells(0, true)}),
+	}
+}
+
+// poolings are ways of sharing what is learned, and of forgetting.
+func poolings(*world) []policy {
+	pooled := func(name string, p strategy.Pooling) policy {
+		return heeding(name, option{cfg: strategy.Config{Pooling: p}})
+	}
+	half := strategy.Config{HalfLife: 6900 * time.Minute}
+	both := changing
+	both.HalfLife = half.HalfLife
+	bonus := strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1}}
+	return append([]policy{
+		heeding("heed", option{}), pooled("copy", strategy.Copy{}), pooled("alone", strategy.Alone{}),
+		pooled("sharpness 1", strategy.TwoLevel{Sharpness: 1}), pooled("sharpness 3",
+			strategy.TwoLevel{Sharpness: 3}),
+		heeding("alone, bonus", option{cfg: bonus}), heeding("change test", option{cfg: changing,
+			history: true}),
+		heeding("half-life", option{cfg: half}), heeding("both", option{cfg: both, history: true}),
+	}, ofTables()...)
+}
+
+// A learner is heed in one process.
+type learner struct {
+	store   *memstore.Store
+	learner *strategy.Learner
+	item    func(r *request) (string, error)
+	pick    func(ctx context.Context, q strategy.Query) (strategy.Choice, error)
+}
+
+func (l *learner) choose(r *request) (int, any, error) {
+	item, err := l.item(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	choice, err := l.pick(context.Background(), strategy.Query{Item: item})
 	if err != nil {
 		return 0, nil, err
 	}

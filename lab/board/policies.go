@@ -13,12 +13,13 @@ func (f fixed) choose(r *request) (int, any, error) { return f(r), nil, nil }
 func (f fixed) learn(*outcome) error                { return nil }
 func (f fixed) save() ([]byte, error)               { return nil, nil }
 
-// draws returns what a process draws from: others than the process before it.
+// draws returns what a process draws from: other numbers than the process before it.
 func draws(t *trial, now func() time.Time) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, uint64(now().Unix())))
 }
 
-// yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm always; and chance.
+// yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm
+// always; and chance.
 func yardsticks(w *world) []policy {
 	all := []policy{
 		{"oracle", yardstick, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
@@ -33,16 +34,11 @@ func yardsticks(w *world) []policy {
 		}},
 	}
 	for arm := range w.costs {
-		all = append(all, policy{fmt.Sprint("always arm ", arm+1), yardstick, func(*trial, func() time.Time, []byte) (router, error) {
+		name := fmt.Sprint("always arm ", arm+1)
+		all = append(all, policy{name, yardstick, func(*trial, func() time.Time, []byte) (router,
+			error) {
 			return fixed(func(*request) int { return arm }), nil
 		}})
 	}
 	return all
-}
-
-// policies returns all that play in a world. Those of heed come first, and its default first of all.
-func policies(w *world) []policy {
-	all := append(ofHeed(w), ofTables()...)
-	all = append(all, ofLinUCB(0.25), ofLinUCB(1))
-	return append(all, yardsticks(w)...)
 }

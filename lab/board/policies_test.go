@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,65 +13,74 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/strategy"
 )
 
 // easy is a world with a good arm and a bad one.
 func easy(price float64) world {
-	return world{"easy", price, []float64{0, 1}, func(rng *rand.Rand, requests int) []request {
+	return world{"easy", price, []float64{0, 1}, func(rng *rand.Rand, requests int) ([]request,
+		[][]float32) {
 		all := make([]request, requests)
 		for i := range all {
-			all[i].item, all[i].rates, all[i].vector = "task", []float64{0.1, 0.9}, direction(rng)
+			all[i].item, all[i].rates, all[i].vector = "task", []float64{0.1, 0.9}, direction(rng,
+				numbers)
 		}
-		return all
+		return all, nil
 	}}
 }
 
 // Each has less than two thirds of the regret of chance, although its process restarts nine times.
 func TestPoliciesLearn(t *testing.T) {
-	s := study{requests: 160, runs: 1, seed: 7, worlds: []world{easy(0.1)}, troubles: troubles()[6:7], policies: policies}
+	s := study{requests: 160, runs: 1, seed: 7, worlds: []world{easy(0.1)}, troubles: troubles()[6:7],
+		policies: func(w *world) []policy { return append(routers(w), yardsticks(w)...) }}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
 	require.Len(t, cells, 20)
-	assert.Equal(t, "heed", cells[0].Policy)
-	assert.Equal(t, "by chance", cells[17].Policy)
-	chance := cells[17].Regret.Mean
+	assert.Equal(t, "heed", cells[0].policy)
+	assert.Equal(t, "by chance", cells[17].policy)
+	chance := cells[17].regret.Mean
 	assert.InDelta(t, 51, chance, 10)
 	for _, c := range cells[:16] {
-		assert.Less(t, c.Regret.Mean, chance*2/3, c.Policy)
-		assert.Positive(t, c.State.Mean)
+		assert.Less(t, c.regret.Mean, chance*2/3, c.policy)
+		assert.Positive(t, c.state.Mean)
 	}
+}
+
+func heedsOwn(w *world) []policy {
+	return slices.DeleteFunc(routers(w), func(p policy) bool { return p.kind != heeds })
 }
 
 // heed's policies fail under no trouble, and an outcome that comes again changes nothing.
 func TestHeedUnderTroubles(t *testing.T) {
-	all, regrets := troubles(), make(map[string]mean)
-	s := study{requests: 60, runs: 1, seed: 7, worlds: worlds()[1:2], troubles: []trouble{all[0], all[3], all[7]}, policies: ofHeed}
+	all, regrets := troubles(), make(map[string]kit.Estimate)
+	s := study{requests: 60, runs: 1, seed: 7, worlds: routerWorlds()[1:2],
+		troubles: []trouble{all[0], all[3], all[7]}, policies: heedsOwn}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
 	for _, c := range cells {
-		regrets[c.Policy+", "+c.Trouble] = c.Regret
+		regrets[c.policy+", "+c.trouble] = c.regret
 	}
-	for _, p := range ofHeed(&s.worlds[0]) {
+	for _, p := range heedsOwn(&s.worlds[0]) {
 		assert.Equal(t, regrets[p.name+", plain"], regrets[p.name+", repeated"], p.name)
 	}
 }
 
 // TestLinUCBRestarts as if nothing had been: it draws nothing.
 func TestLinUCBRestarts(t *testing.T) {
-	w, all := worlds()[1], troubles()
-	through, err := w.trial(&all[0], 100, 0, 7).play(ofLinUCB(1))
+	w, all := routerWorlds()[1], troubles()
+	through, err := w.trial(&all[0], 100, 0, 7).play(linear("LinUCB", 1, false))
 	require.NoError(t, err)
-	again, err := w.trial(&all[6], 100, 0, 7).play(ofLinUCB(1))
+	again, err := w.trial(&all[6], 100, 0, 7).play(linear("LinUCB", 1, false))
 	require.NoError(t, err)
 	assert.Equal(t, through, again)
 }
 
 // TestCellsAreMade of vectors, and used, where requests have no item.
 func TestCellsAreMade(t *testing.T) {
-	w, all := worlds()[2], troubles()
+	w, all := routerWorlds()[2], troubles()
 	trial := w.trial(&all[0], sweepEvery+20, 0, 7)
-	made, err := ofHeed(&w)[1].begin(trial, func() time.Time { return trial.requests[0].at }, nil)
+	made, err := routers(&w)[1].begin(trial, func() time.Time { return trial.requests[0].at }, nil)
 	require.NoError(t, err)
 	items := make(map[string]bool)
 	for i := range trial.requests {
@@ -112,17 +122,18 @@ func TestFormulas(t *testing.T) {
 // The inverse and the sum are those of the textbook, and the bound is the formula's.
 func TestLinUCBIsARidge(t *testing.T) {
 	w := easy(0)
-	trial := &trial{world: &w}
-	made, err := ofLinUCB(1).begin(trial, func() time.Time { return beginning }, nil)
+	trial := &trial{world: &w, requests: []request{{vector: make([]float32, numbers)}}}
+	const features = 1 + numbers + hashed
+	made, err := linear("LinUCB", 1, false).begin(trial, func() time.Time { return beginning }, nil)
 	require.NoError(t, err)
-	l := made.(*linucb)
+	l := made.(*linearRouter)
 	rng := rand.New(rand.NewPCG(1, 2))
 	gram, sum := mat.NewSymDense(features, nil), mat.NewVecDense(features, nil)
 	for i := range features {
 		gram.SetSym(i, i, 1)
 	}
 	for i := range 30 {
-		r := &request{item: fmt.Sprint(i % 3), vector: direction(rng)}
+		r := &request{item: fmt.Sprint(i % 3), vector: direction(rng, numbers)}
 		reward := rng.Float64()
 		require.NoError(t, l.learn(&outcome{request: r, arm: 1, reward: reward}))
 		l.look(r)
@@ -147,7 +158,7 @@ func TestLinUCBIsARidge(t *testing.T) {
 	mean.Mul(&inverse, sum)
 	chosen := make([]int, 2)
 	for i := range 200 {
-		r := &request{item: fmt.Sprint(i % 5), vector: direction(rng)}
+		r := &request{item: fmt.Sprint(i % 5), vector: direction(rng, numbers)}
 		arm, _, err := l.choose(r)
 		require.NoError(t, err)
 		known := mat.Dot(l.x, mean.ColView(0)) + math.Sqrt(mat.Inner(l.x, &inverse, l.x))
@@ -157,4 +168,38 @@ func TestLinUCBIsARidge(t *testing.T) {
 	}
 	assert.Positive(t, chosen[0])
 	assert.Positive(t, chosen[1])
+}
+
+// With six topics, cells of vectors lose at most four fifths of what is lost without the context,
+// and a linear learner where arms differ linearly less than three fifths. Where arms do not differ,
+// cells lose about the same.
+func TestContextHelps(t *testing.T) {
+	worlds := contextWorlds(6, 0.5)
+	s := study{requests: 600, runs: 3, seed: 7, worlds: append(worlds[:1:1], worlds[2:]...),
+		troubles: troubles()[:1], policies: contexts}
+	cells, err := s.play(context.Background(), silent)
+	require.NoError(t, err)
+	ratios := make(map[string]float64)
+	for _, c := range cells {
+		ratios[c.world+": "+c.policy] = c.ratio.Mean
+	}
+	t.Log(ratios)
+	assert.Less(t, ratios["arms differ by topic: cells"], 0.8)
+	assert.Less(t, ratios["linearly: linear Thompson, v=0.25"], 0.6)
+	assert.Less(t, ratios["not at all: cells"], 1.6)
+}
+
+// The test for changes follows a world whose arms change places, and costs next to nothing in one
+// that stays.
+func TestChangesAreFollowed(t *testing.T) {
+	four := poolingWorlds()[3]
+	two := func(w *world) []policy { return []policy{poolings(w)[0], poolings(w)[6]} }
+	all := troubles()
+	s := study{requests: 3000, runs: 2, seed: 7, worlds: []world{four}, troubles: []trouble{all[0],
+		all[5]}, policies: two}
+	cells, err := s.play(context.Background(), silent)
+	require.NoError(t, err)
+	require.Equal(t, "change test", cells[1].policy)
+	assert.Less(t, cells[1].ratio.Mean, 1.1)
+	assert.Less(t, cells[3].ratio.Mean, 0.3, "under %s", cells[3].trouble)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/heedhq/heed/lab/internal/kit"
 )
@@ -22,53 +21,65 @@ func blocks(cells []*cell, same func(a, b *cell) bool) (parts [][]*cell) {
 	return parts
 }
 
-func sameWorld(a, b *cell) bool   { return a.World == b.World }
-func sameTrouble(a, b *cell) bool { return a.World == b.World && a.Trouble == b.Trouble }
+func sameWorld(a, b *cell) bool   { return a.world == b.world }
+func sameTrouble(a, b *cell) bool { return a.world == b.world && a.trouble == b.trouble }
 
-// report writes a table of regrets for each world, then quality, cost and memory under its first trouble, and then where heed is
-// not the best.
-func (s *study) report(w io.Writer, cells []*cell) error {
-	fmt.Fprintf(w, "%d requests a run, %d runs, seed %d. ± is half of a 95 %% interval of the mean.\n", s.requests, s.runs, s.seed)
+// report writes a table for each world: of regrets under all troubles, and of the rest under the
+// first.
+func (s *study) report(call *kit.Call, cells []*cell) error {
+	fmt.Fprintf(call.Out, "`%s`: %d requests a run, %d runs, seed %d. ± is half of a 95 %% interval of the mean.\n",
+		call.Command(), s.requests, s.runs, s.seed)
 	for _, world := range blocks(cells, sameWorld) {
-		if err := reportWorld(w, blocks(world, sameTrouble)); err != nil {
+		if err := reportWorld(call.Out, blocks(world, sameTrouble)); err != nil {
 			return err
 		}
 	}
-	if s.runs < 2 {
-		_, err := fmt.Fprintln(w, "\nOne run has no intervals, and does not say which policy is better.")
+	switch {
+	case s.runs < 2:
+		_, err := fmt.Fprintln(call.Out,
+			"\nOne run has no intervals, and does not say which policy is better.")
 		return err
+	case s.ranks:
+		return notBest(call.Out, cells)
 	}
-	return notBest(w, cells)
+	return nil
 }
 
 func reportWorld(w io.Writer, under [][]*cell) error {
-	fmt.Fprintf(w, "\n%s: regret to the best arm of each request\n", under[0][0].World)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	first := under[0][0]
+	fmt.Fprintf(w, "\n%s: regret to the best arm of each request\n", first.world)
+	table := kit.NewTable(w)
 	fmt.Fprint(table, "\t")
 	for _, cells := range under {
-		fmt.Fprintf(table, "%s\t", cells[0].Trouble)
+		fmt.Fprintf(table, "%s\t", cells[0].trouble)
 	}
-	fmt.Fprintf(table, "quality (%s)\tcost\tkB at the half\tand the end\t\n", under[0][0].Trouble)
+	fmt.Fprintf(table, "more than %s\tratio\tquality (%s)\tcost\tkB at the half\tand the end\t\n",
+		first.policy, first.trouble)
 	for i, c := range under[0] {
-		fmt.Fprintf(table, "%s\t", c.Policy)
+		fmt.Fprintf(table, "%s\t", c.policy)
 		for _, cells := range under {
-			fmt.Fprintf(table, "%s ±%s\t", number(cells[i].Regret.Mean), number(cells[i].Regret.CI95))
+			fmt.Fprintf(table, "%s\t", cells[i].regret)
 		}
-		fmt.Fprintf(table, "%.3f ±%.3f\t%.3f ±%.3f\t%s\t%s\t\n", c.Quality.Mean, c.Quality.CI95, c.Cost.Mean, c.Cost.CI95, number(c.Half.Mean/1000), number(c.State.Mean/1000))
+		fmt.Fprintf(table, "%s\t%s\t%.3f ±%.3f\t%.3f ±%.3f\t%s\t%s\t\n", c.more, c.ratio,
+			c.quality.Mean, c.quality.Half,
+			c.cost.Mean, c.cost.Half, kit.Number(c.half.Mean/1000), kit.Number(c.state.Mean/1000))
 	}
 	return table.Flush()
 }
 
-// notBest says where another policy had less regret than heed's default, beyond the interval: one that learns, and one arm for all requests, which is known
-// only afterwards.
+// notBest says where another policy had less regret than heed's default, beyond the interval: one
+// that learns, and one arm for all requests, which is known only afterwards.
 func notBest(w io.Writer, cells []*cell) error {
 	var rules, arms []string
 	all := blocks(cells, sameTrouble)
 	for _, block := range all {
-		if line := lessThan(block, func(c *cell) bool { return c.Learns && !c.Heed }); line != "" {
+		if line := lessThan(block, func(c *cell) bool { return c.kind == rule }); line != "" {
 			rules = append(rules, line)
 		}
-		if line := lessThan(block, func(c *cell) bool { return !c.Learns && c.Policy != "oracle" }); line != "" {
+		if line := lessThan(block, func(c *cell) bool {
+			return c.kind == yardstick &&
+				c.policy != "oracle"
+		}); line != "" {
 			arms = append(arms, line)
 		}
 	}
@@ -76,7 +87,7 @@ func notBest(w io.Writer, cells []*cell) error {
 Where heed is not the best.
 In %d of %d, another policy that learns had less regret than heed's default, beyond the interval:
 %s
-In %d of %d, one arm for all requests had. Nobody knows before which one:
+In %d of %d, one arm for all requests had, which is known only afterwards:
 %s
 `, len(rules), len(all), list(rules), len(arms), len(all), list(arms))
 	return err
@@ -89,24 +100,28 @@ func list(found []string) string {
 	return strings.Join(found, "\n")
 }
 
-// lessThan compares heed's default, which is the first, with the best of some others. It returns "" if that did not have less regret beyond the interval.
+// lessThan compares heed's default, which is the first, with the best of some others. It returns ""
+// if that did not have less regret beyond the interval.
 func lessThan(block []*cell, among func(c *cell) bool) string {
 	own, other := block[0], (*cell)(nil)
 	for _, c := range block {
-		if c.Heed && c.Regret.Mean < own.Regret.Mean {
+		if c.kind == heeds && c.regret.Mean < own.regret.Mean {
 			own = c
 		}
-		if among(c) && (other == nil || c.Regret.Mean < other.Regret.Mean) {
+		if among(c) && (other == nil || c.regret.Mean < other.regret.Mean) {
 			other = c
 		}
 	}
-	if other == nil || other.Less.Mean <= other.Less.CI95 {
+	if other == nil || -other.more.Mean <= other.more.Half {
 		return ""
 	}
-	line := fmt.Sprintf("  %s, %s: %s had %s ±%s less than %s (%s)", other.World, other.Trouble, other.Policy,
-		number(other.Less.Mean), number(other.Less.CI95), block[0].Policy, number(block[0].Regret.Mean))
-	if own != block[0] && own.Regret.Mean < other.Regret.Mean {
-		line += fmt.Sprintf("; %s had %s less than %s", own.Policy, number(other.Regret.Mean-own.Regret.Mean), other.Policy)
+	less := kit.Estimate{Mean: -other.more.Mean, Half: other.more.Half}
+	line := fmt.Sprintf("  %s, %s: %s had %s less than %s (%s)", other.world, other.trouble,
+		other.policy, less,
+		block[0].policy, kit.Number(block[0].regret.Mean))
+	if own != block[0] && own.regret.Mean < other.regret.Mean {
+		line += fmt.Sprintf("; %s had %s less than %s", own.policy,
+			kit.Number(other.regret.Mean-own.regret.Mean), other.policy)
 	}
 	return line
 }
@@ -114,18 +129,23 @@ func lessThan(block []*cell, among func(c *cell) bool) string {
 // lines is how many policies a picture has: as many as a chart has colours.
 const lines = 8
 
-// picture draws the regret so far in the first world under the first trouble: of heed's default, and of the policies with the least regret at the end.
-// The oracle's is always 0.
+// picture draws the regret so far in the first world under the first trouble: of the first policy,
+// and of those with the least regret at the end. The oracle's is always 0.
 func (s *study) picture(cells []*cell) *kit.Chart {
 	block := blocks(cells, sameTrouble)[0]
-	c := &kit.Chart{Title: fmt.Sprintf("Regret: %s, %s, mean of %d runs", block[0].World,
-		block[0].Trouble, s.runs), Label: "requests", End: s.requests}
+	c := &kit.Chart{
+		Title: fmt.Sprintf("Regret: %s, %s, mean of %d runs", block[0].world, block[0].trouble, s.runs),
+		Label: "requests", End: s.requests,
+	}
 	best := slices.Clone(block[1:])
-	best = slices.DeleteFunc(best, func(c *cell) bool { return c.Policy == "oracle" })
-	slices.SortStableFunc(best, func(a, b *cell) int { return cmp.Compare(a.Regret.Mean, b.Regret.Mean) })
-	for _, policy := range append(block[:1:1], best[:min(lines-1, len(best))]...) {
-		line := kit.Line{Name: policy.Policy, Values: make([]float64, points+1)}
-		for _, run := range policy.runs {
+	best = slices.DeleteFunc(best, func(c *cell) bool { return c.policy == "oracle" })
+	slices.SortStableFunc(best, func(a, b *cell) int {
+		return cmp.Compare(a.regret.Mean,
+			b.regret.Mean)
+	})
+	for _, one := range append(block[:1:1], best[:min(lines-1, len(best))]...) {
+		line := kit.Line{Name: one.policy, Values: make([]float64, points+1)}
+		for _, run := range one.runs {
 			for i, x := range run.regret {
 				line.Values[i] += x / float64(s.runs)
 			}
@@ -133,16 +153,4 @@ func (s *study) picture(cells []*cell) *kit.Chart {
 		c.Lines = append(c.Lines, line)
 	}
 	return c
-}
-
-// number writes three digits, or all before the point.
-func number(x float64) string {
-	switch {
-	case x >= 100 || x <= -100:
-		return fmt.Sprintf("%.0f", x)
-	case x >= 10 || x <= -10:
-		return fmt.Sprintf("%.1f", x)
-	default:
-		return fmt.Sprintf("%.2f", x)
-	}
 }

@@ -6,50 +6,31 @@ import (
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
-// A study is what the policies came to in some worlds under some troubles.
+// A study is what policies come to in some worlds under some troubles.
 type study struct {
-	requests int
-	runs     int
-	seed     uint64
-	worlds   []world
-	troubles []trouble
-	policies func(w *world) []policy
-}
-
-// A mean has half the width of its 95 % confidence interval.
-type mean struct {
-	Mean float64
-	CI95 float64
-}
-
-func meanOf(runs []played, what func(p *played) float64) (m mean) {
-	values := make([]float64, len(runs))
-	for i := range runs {
-		values[i] = what(&runs[i])
-	}
-	m.Mean, m.CI95 = kit.Mean(values)
-	return m
+	requests, runs int
+	seed           uint64
+	ranks          bool // heed's default is ranked among the others
+	worlds         []world
+	troubles       []trouble
+	policies       func(w *world) []policy
 }
 
 // A cell is what one policy came to in one world under one trouble.
 type cell struct {
-	World   string
-	Trouble string
-	Policy  string
-	Heed    bool
-	Learns  bool
-	Regret  mean
-	Quality mean // the rate of right answers
-	Cost    mean // of a request
-	State   mean // bytes at the end
-	Half    mean // bytes at the half
-	// Less is how much less regret it had than heed's default, in the same runs.
-	Less mean
+	world, trouble, policy string
+	kind                   kind
+	regret                 kit.Estimate
+	quality                kit.Estimate // the rate of right answers
+	cost                   kit.Estimate // of a request
+	half, state            kit.Estimate // bytes at the half, and at the end
+	// the regret, less the first policy's in the same runs, and over it
+	more, ratio kit.Estimate
 
 	runs []played
 }
 
-// regret is that of the whole run.
+// regret is the whole run's.
 func regret(p *played) float64 { return p.regret[points] }
 
 // play lets every policy play in the same runs. The cells are in the order of worlds, troubles and policies.
@@ -57,15 +38,15 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 	type job struct{ world, trouble, run, first int }
 	var jobs []job
 	var cells []*cell
-	for i := range s.worlds {
-		for j := range s.troubles {
+	for i, w := range s.worlds {
+		for j, t := range s.troubles {
 			for run := range s.runs {
 				jobs = append(jobs, job{i, j, run, len(cells)})
 			}
 			for _, p := range s.policies(&s.worlds[i]) {
-				cells = append(cells, &cell{
-					World: s.worlds[i].name, Trouble: s.troubles[j].name, Policy: p.name, Heed: p.kind == heeds, Learns: p.kind != yardstick, runs: make([]played, s.runs),
-				})
+				c := &cell{world: w.name, trouble: t.name, policy: p.name, kind: p.kind}
+				c.runs = make([]played, s.runs)
+				cells = append(cells, c)
 			}
 		}
 	}
@@ -88,25 +69,26 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 	if err != nil {
 		return nil, err
 	}
-	var first *cell
-	for _, c := range cells {
-		if first == nil || first.World != c.World || first.Trouble != c.Trouble {
-			first = c
+	for _, block := range blocks(cells, sameTrouble) {
+		for _, c := range block {
+			c.summarize(block[0])
 		}
-		c.summarize(first)
 	}
 	return cells, nil
 }
 
+// summarize compares runs in pairs. The interval of the ratio is the delta method's.
 func (c *cell) summarize(first *cell) {
-	c.Regret = meanOf(c.runs, regret)
-	c.Quality = meanOf(c.runs, func(p *played) float64 { return p.quality })
-	c.Cost = meanOf(c.runs, func(p *played) float64 { return p.cost })
-	c.State = meanOf(c.runs, func(p *played) float64 { return p.state })
-	c.Half = meanOf(c.runs, func(p *played) float64 { return p.half })
-	less := make([]float64, len(c.runs))
-	for i := range less {
-		less[i] = regret(&first.runs[i]) - regret(&c.runs[i])
+	c.regret = kit.MeanOf(c.runs, regret)
+	c.quality = kit.MeanOf(c.runs, func(p *played) float64 { return p.quality })
+	c.cost = kit.MeanOf(c.runs, func(p *played) float64 { return p.cost })
+	c.state = kit.MeanOf(c.runs, func(p *played) float64 { return p.state })
+	c.half = kit.MeanOf(c.runs, func(p *played) float64 { return p.half })
+	more, rest := make([]float64, len(c.runs)), make([]float64, len(c.runs))
+	ratio := c.regret.Mean / first.regret.Mean
+	for i := range c.runs {
+		own, other := regret(&c.runs[i]), regret(&first.runs[i])
+		more[i], rest[i] = own-other, (own-ratio*other)/first.regret.Mean
 	}
-	c.Less.Mean, c.Less.CI95 = kit.Mean(less)
+	c.more, c.ratio = kit.Mean(more), kit.Estimate{Mean: ratio, Half: kit.Mean(rest).Half}
 }

@@ -35,7 +35,8 @@ func troubles() []trouble {
 	}
 }
 
-// late delivers each outcome after 100 further requests in the mean, exponentially distributed. So they come out of order.
+// late delivers each outcome after 100 further requests in the mean, exponentially distributed. So
+// they come out of order.
 func late(rng *rand.Rand, requests []request) {
 	for i := range requests {
 		requests[i].arrives = []int{i + int(rng.ExpFloat64()*100)}
@@ -63,7 +64,8 @@ func repeated(rng *rand.Rand, requests []request) {
 	}
 }
 
-// poisoned lets three accounts write a fifth of the outcomes. They say that the arm with the lowest rate was right, and that all others were wrong.
+// poisoned lets three accounts write a fifth of the outcomes. They say that the arm with the lowest
+// rate was right, and that all others were wrong.
 func poisoned(rng *rand.Rand, requests []request) {
 	for i := range requests {
 		if rng.Float64() < 0.2 {
@@ -92,13 +94,14 @@ type trial struct {
 	world    *world
 	trouble  *trouble
 	requests []request
-	seed     uint64 // of a policy's own draws
+	before   [][]float32 // vectors that are seen before the first request
+	seed     uint64      // of a policy's own draws
 }
 
 // trial draws a run. Under every trouble the same run has the same requests.
 func (w *world) trial(t *trouble, requests, run int, seed uint64) *trial {
 	rng := rand.New(rand.NewPCG(seed, uint64(run)))
-	all := w.draw(rng, requests)
+	all, before := w.draw(rng, requests)
 	for i := range all {
 		r := &all[i]
 		u := rng.Float64()
@@ -113,7 +116,7 @@ func (w *world) trial(t *trouble, requests, run int, seed uint64) *trial {
 	}
 	own := rng.Uint64()
 	t.apply(rng, all)
-	return &trial{w, t, all, own}
+	return &trial{w, t, all, before, own}
 }
 
 // best returns the arm with the greatest expected reward, and that reward.

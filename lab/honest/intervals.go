@@ -3,7 +3,6 @@ package honest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -12,10 +11,10 @@ import (
 
 // intervals counts how many true rates lie in the 90 % intervals that a learner reports of its items, by how alike the items are and
 // how many there are. The arms are chosen uniformly, or by the learner.
-func intervals(ctx context.Context, s setting, out io.Writer) error {
+func intervals(ctx context.Context, call *kit.Call, seed uint64) error {
 	strengths, sizes := []float64{2, 3, 10, 30, 62, 100, 300}, []int{5, 20, 50, 200}
 	type cell struct{ held, asked int }
-	table := newTable(out)
+	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "choices\tstrength\t5 items\t20 items\t50 items\t200 items\t")
 	done := 0
 	for _, by := range []string{"uniform", "Thompson"} {
@@ -23,11 +22,10 @@ func intervals(ctx context.Context, s setting, out io.Writer) error {
 		for _, strength := range strengths {
 			fmt.Fprintf(table, "%s\t%v\t", by, strength)
 			for _, items := range sizes {
-				held := make([]cell, s.runs(120, 2))
-				err := kit.Parallel(ctx, len(held), func(int, int) {}, func(run int) (err error) {
-					seed := uint64(run)<<32 | uint64(items)
-					held[run].held, held[run].asked, err = holds(items, strength, by == "uniform", rand.New(rand.NewPCG(s.seed, seed)))
-					return err
+				held, err := play(ctx, call.Pick(2, 120), func(n uint64) (c cell, err error) {
+					rng := rand.New(rand.NewPCG(seed, n<<32|uint64(items)))
+					c.held, c.asked, err = holds(items, strength, by == "uniform", rng)
+					return c, err
 				})
 				if err != nil {
 					return err
@@ -41,7 +39,7 @@ func intervals(ctx context.Context, s setting, out io.Writer) error {
 				all.asked += sum.asked
 				fmt.Fprintf(table, "%.1f %%\t", 100*float64(sum.held)/float64(sum.asked))
 				done++
-				s.progress(done, 2*len(strengths)*len(sizes))
+				call.Progress(done, 2*len(strengths)*len(sizes))
 			}
 			fmt.Fprintln(table)
 		}

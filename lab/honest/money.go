@@ -3,7 +3,6 @@ package honest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -24,15 +23,13 @@ var markets = []market{
 
 // saved counts how many intervals hold of what a learner's choices saved against always using each arm, and of the reward that they gained. Its
 // reward takes the cost off, so that it leaves dear arms. Logs have 1,000 choices.
-func saved(ctx context.Context, s setting, out io.Writer) error {
-	rounds := s.runs(1000, 200)
-	table := newTable(out)
+func saved(ctx context.Context, call *kit.Call, seed uint64) error {
+	rounds := call.Pick(200, 1000)
+	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "rates\tcosts\talways\tsaved a choice\tholds\twidth\tgained\tholds\twidth\t")
 	for n, m := range markets {
-		logs := make([][]money.Charge, s.runs(200, 4))
-		err := kit.Parallel(ctx, len(logs), func(int, int) {}, func(run int) (err error) {
-			logs[run], err = m.log(rounds, rand.New(rand.NewPCG(s.seed, uint64(run))))
-			return err
+		logs, err := play(ctx, call.Pick(4, 200), func(n uint64) ([]money.Charge, error) {
+			return m.log(rounds, rand.New(rand.NewPCG(seed, n)))
 		})
 		if err != nil {
 			return err
@@ -46,7 +43,7 @@ func saved(ctx context.Context, s setting, out io.Writer) error {
 			fmt.Fprintf(table, "%v\t%v\t%d\t%.2f\t%.1f %%\t%.2f\t%+.2f\t%.1f %%\t%.2f\t\n", m.rates, m.costs, arm,
 				sum.saved/all, 100*sum.savedHeld/all, sum.savedWidth/all, sum.gained/all, 100*sum.gainedHeld/all, sum.gainedWidth/all)
 		}
-		s.progress(n+1, len(markets))
+		call.Progress(n+1, len(markets))
 	}
 	return table.Flush()
 }

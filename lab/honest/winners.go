@@ -3,7 +3,6 @@ package honest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -27,20 +26,16 @@ const (
 
 // winners compares, under the same stop, how many outcomes it takes to find the best arm if all are tried equally often, and by package
 // best's allocation. It counts how often the winner was not the best.
-func winners(ctx context.Context, s setting, out io.Writer) error {
-	table := newTable(out)
+func winners(ctx context.Context, call *kit.Call, seed uint64) error {
+	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "rates\tequal shares\twrong\ttop-two\twrong\tratio\ttop-two's loss of the equal shares'\t")
-	worlds, ratios := races, 0.
-	if s.quick {
-		worlds = worlds[:2]
-	}
+	worlds, ratios := races[:call.Pick(2, len(races))], 0.
 	for n, rates := range worlds {
-		runs := make([][2]race, s.runs(1000, 4))
-		err := kit.Parallel(ctx, len(runs), func(int, int) {}, func(run int) error {
-			for way := range 2 {
-				runs[run][way] = runRace(rates, way == 1, rand.New(rand.NewPCG(s.seed, uint64(2*run+way))))
+		runs, err := play(ctx, call.Pick(4, 1000), func(n uint64) (both [2]race, _ error) {
+			for way := range both {
+				both[way] = runRace(rates, way == 1, rand.New(rand.NewPCG(seed, 2*n+uint64(way))))
 			}
-			return nil
+			return both, nil
 		})
 		if err != nil {
 			return err
@@ -59,12 +54,12 @@ func winners(ctx context.Context, s setting, out io.Writer) error {
 		ratio := sum[1].samples / sum[0].samples
 		ratios += ratio / float64(len(worlds))
 		fmt.Fprintf(table, "%v\t%.0f\t%.1f %%\t%.0f\t%.1f %%\t%.2f\t%.0f %%\t\n", rates, sum[0].samples, wrong[0], sum[1].samples, wrong[1], ratio, 100*sum[1].loss/sum[0].loss)
-		s.progress(n+1, len(worlds))
+		call.Progress(n+1, len(worlds))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "mean ratio %.2f\n", ratios)
+	_, err := fmt.Fprintf(call.Out, "mean ratio %.2f\n", ratios)
 	return err
 }
 

@@ -12,20 +12,25 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// TestGuardedHoldsThreeFalseAccounts among 200 honest outcomes below 5 % of the choices; without limits they win, and nobody else does.
+// TestGuardedHoldsThreeFalseAccounts among 200 honest outcomes below 5 % of the choices. Without
+// limits they win.
 func TestGuardedHoldsThreeFalseAccounts(t *testing.T) {
-	s := study{
-		runs: 10, seed: 2026, honest: []int{200}, rates: worlds[0],
-		settings: []setting{{"no limits", strategy.Config{}}, {"Guarded", strategy.Config{Guarded: true}}}, attacks: []attack{{}, {3, 10}},
-	}
-	results, err := s.play(context.Background(), func(int, int) {})
+	s := study{runs: 10, seed: 2026, honest: []int{200}, rates: worlds[0], attacks: []attack{{}, {3,
+		10}}}
+	each, err := s.play(context.Background(), func(int, int) {})
 	require.NoError(t, err)
-	free, guarded := results[0], results[1]
-	assert.Less(t, guarded.Worst[1].Mean, 0.05)
-	assert.Greater(t, free.Worst[1].Mean, 0.8)
-	assert.Less(t, free.Worst[0].Mean, 0.03)
-	assert.Less(t, guarded.Worst[0].Mean, 0.03)
-	assert.Less(t, guarded.Lost, 2*free.Lost)
+	worst := func(runs []played, attack int) float64 {
+		return kit.MeanOf(runs, func(p *played) float64 { return p.worst[0][attack] }).Mean
+	}
+	lost := func(runs []played) float64 {
+		return kit.MeanOf(runs, func(p *played) float64 { return p.lost[0] }).Mean
+	}
+	free, guarded := each[0], each[len(each)-1]
+	assert.Less(t, worst(guarded, 1), 0.05)
+	assert.Greater(t, worst(free, 1), 0.8)
+	assert.Less(t, worst(free, 0), 0.03)
+	assert.Less(t, worst(guarded, 0), 0.03)
+	assert.Less(t, lost(guarded), 2*lost(free))
 }
 
 // Each attack is taken back before the next one.
@@ -55,7 +60,7 @@ func TestReport(t *testing.T) {
 	worlds = [][]float64{{0.9, 0.1}}
 	var out bytes.Buffer
 	require.NoError(t, Run(context.Background(), kit.NewCall("poison", &out, "-runs", "1")))
-	for _, setting := range settings() {
+	for _, setting := range settings {
 		assert.Contains(t, out.String(), setting.name)
 	}
 	for _, args := range [][]string{{"more"}, {"-runs", "0"}} {

@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,13 +11,6 @@ import (
 
 // ErrUsage marks errors in how a program was called.
 var ErrUsage = errors.New("see -help")
-
-// A Program is run by its name: go run ./lab NAME.
-type Program struct {
-	Name  string
-	About string // one line for the list
-	Run   func(ctx context.Context, call *Call) error
-}
 
 // A Call is how a program was called. The embedded flag set takes the program's own flags, which
 // have to be declared before [Call.Parse].

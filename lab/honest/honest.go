@@ -1,17 +1,15 @@
-// Package honest measures whether heed knows how much it knows: whether its intervals hold, whether
-// the confidence of outcomes helps, and whether estimates from a learner's own log hold.
+// Package honest measures whether heed knows how much it knows: whether its intervals hold, of
+// rates and of what was saved, and how often a race ends with a wrong winner.
 //
-//	go run ./lab honest [-long] [-seed S] intervals | confidence | offpolicy | winners | money
+//	go run ./lab honest intervals | winners | money [-long] [-seed S]
 //
 // In its long form a study takes minutes.
 package honest
 
 import (
 	"context"
-	"io"
 	"math/rand/v2"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -20,24 +18,9 @@ import (
 )
 
 // A study plays and writes its table.
-type study func(ctx context.Context, s setting, out io.Writer) error
+type study func(ctx context.Context, call *kit.Call, seed uint64) error
 
-// A setting is how a study is played.
-type setting struct {
-	quick    bool
-	seed     uint64
-	progress func(done, of int)
-}
-
-// runs returns how many runs are played.
-func (s setting) runs(full, quick int) int {
-	if s.quick {
-		return quick
-	}
-	return full
-}
-
-var studies = map[string]study{"intervals": intervals, "confidence": confidence, "offpolicy": offPolicy, "winners": winners, "money": saved}
+var studies = map[string]study{"intervals": intervals, "winners": winners, "money": saved}
 
 // Run runs the study that the call names.
 func Run(ctx context.Context, call *kit.Call) error {
@@ -46,10 +29,18 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	if len(call.Names) != 1 || studies[call.Names[0]] == nil {
-		return call.Usage("name one study: intervals, confidence, offpolicy, winners or money")
+		return call.Usage("name one study: intervals, winners or money")
 	}
-	s := setting{quick: !call.Long, seed: *seed, progress: call.Progress}
-	return studies[call.Names[0]](ctx, s, call.Out)
+	return studies[call.Names[0]](ctx, call, *seed)
+}
+
+// play makes runs with a number each, on all processors.
+func play[T any](ctx context.Context, runs int, run func(n uint64) (T, error)) ([]T, error) {
+	all := make([]T, runs)
+	return all, kit.Parallel(ctx, runs, func(int, int) {}, func(n int) (err error) {
+		all[n], err = run(uint64(n))
+		return err
+	})
 }
 
 // newLearner returns a learner over arms 0 to n-1, with a store of its own.
@@ -91,8 +82,4 @@ func toss(rate float64, rng *rand.Rand) float64 {
 		return 1
 	}
 	return 0
-}
-
-func newTable(out io.Writer) *tabwriter.Writer {
-	return tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 }

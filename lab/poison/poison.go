@@ -1,8 +1,16 @@
+// Package poison measures what false accounts do to a learner: how often it chooses the worst arm after they
+// have praised it, with and without limits on sources, and what the limits cost if all accounts are honest.
+//
+//	go run ./lab poison [-long] [-runs N] [-seed S]
+//
+// Honest accounts try what the learner chooses and say how it went. Then false accounts say of the worst arm
+// that it went well. They choose the arm by themselves, so that nothing but the limits stands in their way.
 package poison
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -21,80 +29,72 @@ type setting struct {
 	cfg  strategy.Config
 }
 
-func settings() []setting {
-	return []setting{
-		{"no limits", strategy.Config{}},
-		{"SourceMass 1", strategy.Config{Caps: evidence.Caps{SourceMass: 1}}},
-		{"SourceMass 1, SourceShare 0.05", strategy.Config{Caps: evidence.Caps{SourceMass: 1, SourceShare: 0.05}}},
-		{"Guarded", strategy.Config{Guarded: true}},
-	}
+var settings = []setting{
+	{"no limits", strategy.Config{}},
+	{"SourceMass 1", strategy.Config{Caps: evidence.Caps{SourceMass: 1}}},
+	{"SourceMass 1, SourceShare 0.05", strategy.Config{Caps: evidence.Caps{SourceMass: 1, SourceShare: 0.05}}},
+	{"Guarded", strategy.Config{Guarded: true}},
 }
 
 // An attack is a number of false accounts, each with a number of outcomes.
 type attack struct{ accounts, outcomes int }
 
-func (a attack) String() string {
-	switch {
-	case a.accounts == 0:
-		return "nobody lies"
-	case a.accounts == 1:
-		return fmt.Sprintf("1 account, %d outcomes", a.outcomes)
-	}
-	return fmt.Sprintf("%d accounts, %d outcomes each", a.accounts, a.outcomes)
-}
+func (a attack) String() string { return fmt.Sprintf("%d × %d praise", a.accounts, a.outcomes) }
 
-func attacks() []attack { return []attack{{}, {1, 50}, {3, 20}, {10, 20}} }
+var attacks = []attack{{}, {1, 50}, {3, 20}, {10, 20}}
 
 // honestAccounts say how it went: one in ten says three of ten outcomes.
 const honestAccounts = 100
 
+// Run runs the study: 10 runs of 200 honest outcomes, and in the long form 100 of 1,000.
+func Run(ctx context.Context, call *kit.Call) error {
+	runs := call.Count("runs", 10, 100, "how often each is done")
+	seed := call.Uint64("seed", 2026, "the seed of the worlds and choices")
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	fmt.Fprintf(call.Out, "`%s`: share of the choices that go to the worst arm while accounts praise it.\n", call.Command())
+	for i, rates := range worlds {
+		s := study{runs: *runs, seed: *seed, honest: []int{200, 1000}[:call.Pick(1, 2)], rates: rates, attacks: attacks}
+		each, err := s.play(ctx, func(done, of int) { call.Progress(i*of+done, len(worlds)*of) })
+		if err != nil {
+			return err
+		}
+		if err := s.report(call.Out, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type study struct {
-	runs     int
-	seed     uint64
-	honest   []int
-	rates    []float64
-	settings []setting
-	attacks  []attack
-}
-
-// A result is what one setting came to after a number of honest outcomes.
-type result struct {
-	Setting string
-	Honest  int
-	Lost    float64 // by then, against the best arm, in good outcomes
-	LostCI  float64 // half the width of the 95 % confidence interval
-	Worst   []share // for each attack
-}
-
-// A share is the part of the choices that go to the worst arm.
-type share struct {
-	Attack string
-	Mean   float64
-	CI95   float64
-}
-
-// Worst returns the share of choices that go to the worst arm of the first world after 200 honest
-// outcomes, while one false account praises it and while three do, as the report has them.
-func Worst(ctx context.Context, guarded bool, runs int, seed uint64) (one, three float64,
-	err error) {
-	s := study{
-		runs: runs, seed: seed, honest: []int{200}, rates: worlds[0],
-		settings: []setting{{"", strategy.Config{Guarded: guarded}}}, attacks: attacks()[1:3],
-	}
-	results, err := s.play(ctx, func(int, int) {})
-	if err != nil {
-		return 0, 0, err
-	}
-	return results[0].Worst[0].Mean, results[0].Worst[1].Mean, nil
+	runs    int
+	seed    uint64
+	honest  []int // after how many honest outcomes an attack is tried
+	rates   []float64
+	attacks []attack
 }
 
 // A played run is what came of it after each number of honest outcomes.
 type played struct {
-	lost  []float64
-	worst [][]float64 // by attack
+	lost  []float64   // by then, against the best arm, in good outcomes
+	worst [][]float64 // the worst arm's share of the choices, by attack
 }
 
-// run lets one learner live through the honest outcomes, and looks at each attack in between.
+// play returns the runs of each setting.
+func (s *study) play(ctx context.Context, progress func(done, of int)) ([][]played, error) {
+	all := make([][]played, len(settings))
+	for i := range all {
+		all[i] = make([]played, s.runs)
+	}
+	return all, kit.Parallel(ctx, len(settings)*s.runs, progress, func(job int) (err error) {
+		i, run := job%len(settings), job/len(settings)
+		all[i][run], err = s.run(ctx, settings[i].cfg, s.seed+uint64(run))
+		return err
+	})
+}
+
+// run lets one learner live through the honest outcomes, and tries each attack in between.
 func (s *study) run(ctx context.Context, cfg strategy.Config, seed uint64) (p played, err error) {
 	w, err := newWorld(ctx, s.rates, cfg, seed)
 	if err != nil {
@@ -120,38 +120,26 @@ func (s *study) run(ctx context.Context, cfg strategy.Config, seed uint64) (p pl
 	return p, nil
 }
 
-func (s *study) play(ctx context.Context, progress func(done, of int)) (results []result, err error) {
-	all := make([][]played, len(s.settings))
-	for i := range all {
-		all[i] = make([]played, s.runs)
-	}
-	err = kit.Parallel(ctx, len(s.settings)*s.runs, progress, func(job int) (err error) {
-		i, run := job%len(s.settings), job/len(s.settings)
-		all[i][run], err = s.run(ctx, s.settings[i].cfg, s.seed+uint64(run))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	of := func(runs []played, what func(played) float64) (mean, ci95 float64) {
-		values := make([]float64, len(runs))
-		for i, p := range runs {
-			values[i] = what(p)
+// report writes a table for each number of honest outcomes.
+func (s *study) report(w io.Writer, each [][]played) error {
+	fmt.Fprintf(w, "\nThe arms' rates are %v; %d runs, ± half of a 95 %% interval.\n", s.rates, s.runs)
+	table := kit.NewTable(w)
+	for h, honest := range s.honest {
+		fmt.Fprintf(table, "\nafter %d honest outcomes\tlost by then\t", honest)
+		for _, a := range s.attacks {
+			fmt.Fprintf(table, "%s\t", a)
 		}
-		return kit.Mean(values)
-	}
-	for h, n := range s.honest {
-		for i, setting := range s.settings {
-			r := result{Setting: setting.name, Honest: n}
-			r.Lost, r.LostCI = of(all[i], func(p played) float64 { return p.lost[h] })
-			for a, attack := range s.attacks {
-				mean, ci := of(all[i], func(p played) float64 { return p.worst[h][a] })
-				r.Worst = append(r.Worst, share{attack.String(), mean, ci})
+		fmt.Fprintln(table)
+		for i, runs := range each {
+			fmt.Fprintf(table, "%s\t%s\t", settings[i].name, kit.MeanOf(runs, func(p *played) float64 { return p.lost[h] }))
+			for a := range s.attacks {
+				share := kit.MeanOf(runs, func(p *played) float64 { return p.worst[h][a] })
+				fmt.Fprintf(table, "%s\t", share.Percent())
 			}
-			results = append(results, r)
+			fmt.Fprintln(table)
 		}
 	}
-	return results, nil
+	return table.Flush()
 }
 
 // A world is a learner with its accounts.

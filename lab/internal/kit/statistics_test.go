@@ -36,9 +36,9 @@ func TestParallel(t *testing.T) {
 }
 
 func TestMean(t *testing.T) {
-	mean, ci95 := kit.Mean([]float64{1, 2, 3})
-	assert.InDelta(t, 2, mean, 1e-12)
-	assert.InDelta(t, 1.1316, ci95, 1e-4) // 1.96·1/√3
-	mean, ci95 = kit.Mean([]float64{7})
-	assert.Equal(t, [2]float64{7, 0}, [2]float64{mean, ci95})
+	e := kit.Mean([]float64{1, 2, 3})
+	assert.InDelta(t, 2, e.Mean, 1e-12)
+	assert.InDelta(t, 1.1316, e.Half, 1e-4) // 1.96·1/√3
+	assert.Equal(t, "2.00 ±1.13", e.String())
+	assert.Equal(t, kit.Estimate{Mean: 7}, kit.Mean([]float64{7}))
 }

@@ -1,0 +1,137 @@
+// Package board plays online routers against each other, on recorded answers and in worlds whose
+// truth is known.
+//
+// For each request a policy chooses an arm, which stands for a model. It learns from the outcome of
+// that arm alone: right or wrong, and what it cost. Outcomes come late, never, repeatedly, or from
+// liars. The arms change, and processes restart with nothing but the state that they saved. All
+// policies have the same requests and the same luck.
+//
+//	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
+//	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N] [-noise X] [-svg FILE]
+//
+// A set is what plays where:
+//
+//	routers   heed and classic rules under every trouble; this is the default
+//	context   what it is worth to know what a request is about, by vectors near topics
+//	cells     how many cells a partition of such vectors should have
+//	forms     the subject and the form of recorded questions; needs -data and -forms
+//	pooling   heed's poolings and ways of forgetting
+//
+// The tables have the regret, in rewards: a right answer, and the price that was saved, over all
+// that can be earned. They have what it is more than the first policy's, and its ratio to that; the
+// quality, the cost and the size of the saved state. After routers comes a list of where heed is
+// not the best.
+//
+// -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
+// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others nothing.
+// -forms is one with the item, the question's id, and numbers about its text. -svg draws the regret
+// in the first world under the first trouble that is played.
+package board
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/heedhq/heed/lab/internal/kit"
+)
+
+// A set is what plays where.
+type set struct {
+	name           string
+	runs, requests [2]int // in the short form and in the long one
+	policies       func(w *world) []policy
+	worlds         func(o *order) ([]world, error)
+	troubles       []string // nil: all
+}
+
+// An order says how worlds are made.
+type order struct {
+	data, forms  string
+	price, noise float64
+	topics       int
+}
+
+var sets = []set{
+	{"routers", [2]int{1, 20}, [2]int{100, 2000}, routers, func(o *order) ([]world, error) {
+		if o.data == "" {
+			return routerWorlds(), nil
+		}
+		recorded, err := readTable(o.data, "", o.price)
+		return append(routerWorlds(), recorded), err
+	}, nil},
+	{"context", [2]int{2, 1000}, [2]int{1000, 3000}, contexts, near, []string{"plain"}},
+	{"cells", [2]int{2, 12}, [2]int{1000, 3000}, numbersOfCells, near, []string{"plain"}},
+	{"forms", [2]int{1, 20}, [2]int{1000, 14_000}, forms, func(o *order) ([]world, error) {
+		recorded, err := readTable(o.data, o.forms, o.price)
+		return []world{recorded}, err
+	}, []string{"plain"}},
+	{"pooling", [2]int{1, 100}, [2]int{1000, 6000}, poolings, func(*order) ([]world, error) {
+		return poolingWorlds(), nil
+	}, []string{"plain", "drift"}},
+}
+
+func near(o *order) ([]world, error) { return contextWorlds(o.topics, o.noise), nil }
+
+// Run plays a set.
+func Run(ctx context.Context, call *kit.Call) error {
+	var o order
+	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
+	call.StringVar(&o.forms, "forms", "", "the `file` with the forms of its questions")
+	call.Float64Var(&o.price, "price", 0.10, "what the last arm of the table costs, in right answers")
+	call.IntVar(&o.topics, "topics", 30, "how many topics requests with vectors have")
+	call.Float64Var(&o.noise, "noise", 0.5,
+		"how far requests lie from their topics, which have length 1")
+	runs := call.Int("runs", 0, "how many runs to average over; 0: those of the set")
+	requests := call.Int("requests", 0, "how many requests a run has; 0: those of the set")
+	seed := call.Uint64("seed", 2026, "the seed of the runs")
+	only := call.String("world", "", "play in this world only")
+	under := call.String("under", "", "play under this trouble only")
+	svg := call.String("svg", "", "draw the regret into this `file`")
+	if err := call.ParseNames(); err != nil {
+		return err
+	}
+	name := cmp.Or(append(call.Names, "routers")...)
+	i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
+	if i < 0 || len(call.Names) > 1 {
+		return call.Usage("name one set: routers, context, cells, forms or pooling")
+	}
+	of := sets[i]
+	s := study{
+		runs: cmp.Or(*runs, call.Pick(of.runs[0], of.runs[1])), seed: *seed, ranks: name == "routers",
+		requests: cmp.Or(*requests, call.Pick(of.requests[0], of.requests[1])),
+		policies: func(w *world) []policy { return append(of.policies(w), yardsticks(w)...) },
+	}
+	switch {
+	case s.runs < 1 || s.requests < points:
+		return call.Usage("-runs %d must be at least 1, and -requests %d at least %d", s.runs,
+			s.requests, points)
+	case !(o.price >= 0 && o.price <= 100 && o.noise >= 0 && o.noise <= 100) || o.topics < 1:
+		return call.Usage("-price %v and -noise %v must be in [0, 100], and -topics %d at least 1",
+			o.price, o.noise, o.topics)
+	case name == "forms" && (o.data == "" || o.forms == ""):
+		return call.Usage("the set forms needs -data and -forms")
+	}
+	worlds, err := of.worlds(&o)
+	if err != nil {
+		return err
+	}
+	s.worlds = slices.DeleteFunc(worlds, func(w world) bool { return *only != "" && w.name != *only })
+	s.troubles = slices.DeleteFunc(troubles(), func(t trouble) bool {
+		return *under != "" && t.name != *under || of.troubles != nil && !slices.Contains(of.troubles,
+			t.name)
+	})
+	if len(s.worlds) == 0 || len(s.troubles) == 0 {
+		return call.Usage("there is no world %q or no trouble %q in %s", *only, *under, name)
+	}
+	played, err := s.play(ctx, call.Progress)
+	if err != nil {
+		return err
+	}
+	if *svg != "" {
+		if err := s.picture(played).WriteFile(*svg); err != nil {
+			return err
+		}
+	}
+	return s.report(call, played)
+}
