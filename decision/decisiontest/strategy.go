@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -39,18 +38,18 @@ func CheckStrategy(newStrategy NewStrategy) error {
 	return conformance.Check(strategyRules, newStrategy)
 }
 
-type tb = conformance.TB
+type checker = conformance.Checker
 
 var strategyRules = []conformance.Rule[NewStrategy]{
-	{Name: "a result is whole", Check: resultWhole},
-	{Name: "no candidates and no model are a decision", Check: nothingGiven},
-	{Name: "a request stays as it is", Check: requestStays},
-	{Name: "a request that is not valid is refused", Check: requestRefused},
-	{Name: "a context that is done gives its error", Check: doneRefused},
-	{Name: "a failing model is a path", Check: modelFails},
-	{Name: "thoughts are in no answer", Check: modelThinks},
-	{Name: "a model that hangs is left when the context is done", Check: modelHangs},
-	{Name: "decisions are concurrent", Check: decidesConcurrently},
+	conformance.Checked("a result is whole", resultWhole),
+	conformance.Checked("no candidates and no model are a decision", nothingGiven),
+	conformance.Checked("a request stays as it is", requestStays),
+	conformance.Checked("a request that is not valid is refused", requestRefused),
+	conformance.Checked("a context that is done gives its error", doneRefused),
+	conformance.Checked("a failing model is a path", modelFails),
+	conformance.Checked("thoughts are in no answer", modelThinks),
+	conformance.Checked("a model that hangs is left when the context is done", modelHangs),
+	conformance.Checked("decisions are concurrent", decidesConcurrently),
 }
 
 // talks answers everything.
@@ -61,12 +60,9 @@ var talks = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (dec
 	return decision.LLMResponse{Text: "Open a window.", Model: "talks"}, nil
 })
 
-func newStrategyOf(t tb, newStrategy NewStrategy, llm decision.LLM) decision.Strategy {
-	t.Helper()
+func newStrategyOf(t *checker, newStrategy NewStrategy, llm decision.LLM) decision.Strategy {
 	s, err := newStrategy(llm)
-	if err != nil {
-		t.Fatalf("new: %v", err)
-	}
+	t.Must("new", err)
 	return s
 }
 
@@ -95,8 +91,7 @@ func requests() []decision.Request {
 }
 
 // wantWhole checks the fields of a result against their contract.
-func wantWhole(t tb, r decision.Request, res decision.Result) {
-	t.Helper()
+func wantWhole(t *checker, r decision.Request, res decision.Result) {
 	ids := []string{""}
 	for _, c := range r.Candidates {
 		ids = append(ids, c.HeuristicID)
@@ -120,15 +115,12 @@ func wantWhole(t tb, r decision.Request, res decision.Result) {
 		}), "what was shown is not compared"},
 		{!math.IsNaN(res.Threshold), "the threshold must be a number"},
 	} {
-		if !rule.kept {
-			t.Errorf("%s: %+v", rule.says, res)
-		}
+		t.Check(rule.kept, "%s: %+v", rule.says, res)
 	}
 }
 
 // decideAll has a strategy decide about all requests, and checks each result.
-func decideAll(t tb, s decision.Strategy, check func(decision.Result)) {
-	t.Helper()
+func decideAll(t *checker, s decision.Strategy, check func(decision.Result)) {
 	for _, r := range requests() {
 		res, err := s.Decide(context.Background(), r)
 		if err != nil {
@@ -140,38 +132,31 @@ func decideAll(t tb, s decision.Strategy, check func(decision.Result)) {
 	}
 }
 
-func resultWhole(t tb, newStrategy NewStrategy) {
+func resultWhole(t *checker, newStrategy NewStrategy) {
 	seen := make(map[string]bool)
 	decideAll(t, newStrategyOf(t, newStrategy, talks), func(res decision.Result) {
-		if res.ResponseID != "" && seen[res.ResponseID] {
-			t.Errorf("two answers have the id %q", res.ResponseID)
-		}
+		t.Check(res.ResponseID == "" || !seen[res.ResponseID], "two ids are %q", res.ResponseID)
 		seen[res.ResponseID] = true
 	})
 }
 
-func nothingGiven(t tb, newStrategy NewStrategy) {
+func nothingGiven(t *checker, newStrategy NewStrategy) {
 	decideAll(t, newStrategyOf(t, newStrategy, nil), func(res decision.Result) {
-		if res.Path == decision.Model {
-			t.Errorf("there is no model that could have said %q", res.Text)
-		}
+		t.Check(res.Path != decision.Model, "no model could have said %q", res.Text)
 	})
 }
 
-func requestStays(t tb, newStrategy NewStrategy) {
+func requestStays(t *checker, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, talks)
 	before := requests()
 	for i, r := range requests() {
-		if _, err := s.Decide(context.Background(), r); err != nil {
-			t.Errorf("decide: %v", err)
-		}
-		if !reflect.DeepEqual(r, before[i]) {
-			t.Errorf("it is %+v, and was %+v", r, before[i])
-		}
+		_, err := s.Decide(context.Background(), r)
+		t.Check(err == nil, "decide: %v", err)
+		t.Equal("the request", r, before[i])
 	}
 }
 
-func requestRefused(t tb, newStrategy NewStrategy) {
+func requestRefused(t *checker, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, talks)
 	for _, r := range []decision.Request{
 		{Urgency: 1.5},
@@ -182,25 +167,22 @@ func requestRefused(t tb, newStrategy NewStrategy) {
 		{Candidates: []decision.Candidate{{HeuristicID: "h", Confidence: 1.1}}},
 		{Candidates: []decision.Candidate{{Confidence: 0.5}}},
 	} {
-		var fault *heed.InputError
-		if _, err := s.Decide(context.Background(), r); !errors.As(err, &fault) {
-			t.Errorf("error is %v, want a *heed.InputError for %+v", err, r)
-		}
+		_, err := s.Decide(context.Background(), r)
+		t.Check(errors.As(err, new(*heed.InputError)), "%v, want an InputError for %+v", err, r)
 	}
 }
 
-func doneRefused(t tb, newStrategy NewStrategy) {
+func doneRefused(t *checker, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, talks)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, r := range requests() {
-		if _, err := s.Decide(done, r); !errors.Is(err, context.Canceled) {
-			t.Errorf("error is %v, want %v", err, context.Canceled)
-		}
+		_, err := s.Decide(done, r)
+		t.Check(errors.Is(err, context.Canceled), "error is %v, want %v", err, context.Canceled)
 	}
 }
 
-func modelFails(t tb, newStrategy NewStrategy) {
+func modelFails(t *checker, newStrategy NewStrategy) {
 	for name, llm := range map[string]decision.LLMFunc{
 		"an error": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 			return decision.LLMResponse{Text: "not this"}, errors.New("out of order")
@@ -213,34 +195,28 @@ func modelFails(t tb, newStrategy NewStrategy) {
 		},
 	} {
 		decideAll(t, newStrategyOf(t, newStrategy, llm), func(res decision.Result) {
-			if res.Path == decision.Model {
-				t.Errorf("%s was taken for the answer %q", name, res.Text)
-			}
+			t.Check(res.Path != decision.Model, "%s was taken for the answer %q", name, res.Text)
 		})
 	}
 }
 
-func modelThinks(t tb, newStrategy NewStrategy) {
+func modelThinks(t *checker, newStrategy NewStrategy) {
 	text := "<think>SECRET</think>Open a window."
 	thinks := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: text}, nil
 	})
 	check := func(res decision.Result) {
-		if strings.Contains(res.Text, "SECRET") {
-			t.Errorf("the answer is %q", res.Text)
-		}
+		t.Check(!strings.Contains(res.Text, "SECRET"), "the answer is %q", res.Text)
 	}
 	decideAll(t, newStrategyOf(t, newStrategy, thinks), check)
 	text = "<think>SECRET"
 	decideAll(t, newStrategyOf(t, newStrategy, thinks), func(res decision.Result) {
 		check(res)
-		if res.Path == decision.Model {
-			t.Errorf("thoughts alone were taken for the answer %q", res.Text)
-		}
+		t.Check(res.Path != decision.Model, "thoughts alone are the answer %q", res.Text)
 	})
 }
 
-func modelHangs(t tb, newStrategy NewStrategy) {
+func modelHangs(t *checker, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
 		<-ctx.Done()
 		return decision.LLMResponse{}, ctx.Err()
@@ -259,7 +235,7 @@ func modelHangs(t tb, newStrategy NewStrategy) {
 	}
 }
 
-func decidesConcurrently(t tb, newStrategy NewStrategy) {
+func decidesConcurrently(t *checker, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, talks)
 	var all sync.WaitGroup
 	for range 8 {

@@ -24,31 +24,28 @@ func Run(t *testing.T, newAdapter NewAdapter) { conformance.Run(t, rules, newAda
 // Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
 func Check(newAdapter NewAdapter) error { return conformance.Check(rules, newAdapter) }
 
-type tb = conformance.TB
+type checker = conformance.Checker
 
 var rules = []conformance.Rule[NewAdapter]{
-	{Name: "a request arrives whole", Check: requestArrives},
-	{Name: "an answer comes back whole", Check: answerComesBack},
-	{Name: "any text passes in both directions", Check: anyText},
-	{Name: "a long text passes in both directions", Check: longText},
-	{Name: "a provider's failure is an error", Check: failureIsError},
-	{Name: "a context that is done asks nobody", Check: doneAsksNobody},
-	{Name: "a call ends when its context does", Check: callEnds},
-	{Name: "calls are concurrent and not mixed up", Check: concurrentCalls},
+	conformance.Checked("a request arrives whole", requestArrives),
+	conformance.Checked("an answer comes back whole", answerComesBack),
+	conformance.Checked("any text passes in both directions", anyText),
+	conformance.Checked("a long text passes in both directions", longText),
+	conformance.Checked("a provider's failure is an error", failureIsError),
+	conformance.Checked("a context that is done asks nobody", doneAsksNobody),
+	conformance.Checked("a call ends when its context does", callEnds),
+	conformance.Checked("calls are concurrent and not mixed up", concurrentCalls),
 }
 
 var ctx = context.Background()
 
-func open(t tb, newAdapter NewAdapter, provider decision.LLM) decision.LLM {
-	t.Helper()
+func open(t *checker, newAdapter NewAdapter, provider decision.LLM) decision.LLM {
 	adapter, err := newAdapter(provider)
-	if err != nil {
-		t.Fatalf("new: %v", err)
-	}
+	t.Must("new", err)
 	return adapter
 }
 
-func requestArrives(t tb, newAdapter NewAdapter) {
+func requestArrives(t *checker, newAdapter NewAdapter) {
 	var model Model
 	adapter := open(t, newAdapter, &model)
 	warm := 0.25
@@ -56,9 +53,8 @@ func requestArrives(t tb, newAdapter NewAdapter) {
 		{System: "Be brief.", Prompt: "How are you?", MaxTokens: 100, Temperature: &warm},
 		{Prompt: "Nothing else.", MaxTokens: 7, JSON: true},
 	} {
-		if _, err := adapter.Generate(ctx, want); err != nil {
-			t.Fatalf("generate: %v", err)
-		}
+		_, err := adapter.Generate(ctx, want)
+		t.Must("generate", err)
 		all := model.Requests()
 		if got := all[len(all)-1]; !reflect.DeepEqual(got, want) {
 			t.Errorf("the provider got %+v with a temperature of %v, want %+v with %v", got, value(got.Temperature), want, value(want.Temperature))
@@ -74,14 +70,12 @@ func value(x *float64) any {
 	return *x
 }
 
-func answerComesBack(t tb, newAdapter NewAdapter) {
+func answerComesBack(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, &Model{Name: "one-of-many", Answers: []Step{{Text: " Fine. \n", InputTokens: 12, OutputTokens: 3}}})
 	got, err := adapter.Generate(ctx, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
 	want := decision.LLMResponse{Text: " Fine. \n", Model: "one-of-many", InputTokens: 12, OutputTokens: 3}
 	got.Text, want.Text = strings.TrimSpace(got.Text), strings.TrimSpace(want.Text)
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
+	t.Check(err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
 }
 
 // echoes answers with the prompt.
@@ -89,15 +83,12 @@ var echoes = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (de
 	return decision.LLMResponse{Text: r.Prompt, Model: r.System}, nil
 })
 
-func wantEcho(t tb, adapter decision.LLM, text string) {
-	t.Helper()
+func wantEcho(t *checker, adapter decision.LLM, text string) {
 	got, err := adapter.Generate(ctx, decision.LLMRequest{System: "s", Prompt: text, MaxTokens: 100})
-	if err != nil || got.Text != text {
-		t.Errorf("got %.100q, %v, want %.100q", got.Text, err, text)
-	}
+	t.Check(err == nil && got.Text == text, "got %.100q, %v, want %.100q", got.Text, err, text)
 }
 
-func anyText(t tb, newAdapter NewAdapter) {
+func anyText(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, echoes)
 	for _, text := range []string{
 		"one\ntwo\r\n\tthree", `"quoted" \ and {"json": [1]}`, "<b>&amp;</b> ${x} %s {{y}}", "Grüße 你好 שלום 👩‍🚀", "```\ncode\n```",
@@ -106,32 +97,27 @@ func anyText(t tb, newAdapter NewAdapter) {
 	}
 }
 
-func longText(t tb, newAdapter NewAdapter) {
+func longText(t *checker, newAdapter NewAdapter) {
 	wantEcho(t, open(t, newAdapter, echoes), strings.Repeat("a long text; ", 5000)+"end")
 }
 
-func failureIsError(t tb, newAdapter NewAdapter) {
+func failureIsError(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, &Model{Answers: []Step{{Err: errors.New("out of order")}}})
 	got, err := adapter.Generate(ctx, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
-	if err == nil {
-		t.Errorf("got %+v and no error", got)
-	}
+	t.Check(err != nil, "got %+v and no error", got)
 }
 
-func doneAsksNobody(t tb, newAdapter NewAdapter) {
+func doneAsksNobody(t *checker, newAdapter NewAdapter) {
 	var model Model
 	adapter := open(t, newAdapter, &model)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := adapter.Generate(done, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want %v", err, context.Canceled)
-	}
-	if n := len(model.Requests()); n != 0 {
-		t.Errorf("the provider was asked %d times", n)
-	}
+	_, err := adapter.Generate(done, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
+	t.Check(errors.Is(err, context.Canceled), "error is %v, want %v", err, context.Canceled)
+	t.Equal("how often the provider was asked", len(model.Requests()), 0)
 }
 
-func callEnds(t tb, newAdapter NewAdapter) {
+func callEnds(t *checker, newAdapter NewAdapter) {
 	release := make(chan struct{})
 	defer close(release)
 	adapter := open(t, newAdapter, &Model{Answers: []Step{{Deaf: release}}})
@@ -144,15 +130,13 @@ func callEnds(t tb, newAdapter NewAdapter) {
 	}()
 	select {
 	case err := <-over:
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error is %v, want %v", err, context.DeadlineExceeded)
-		}
+		t.Check(errors.Is(err, context.DeadlineExceeded), "error: %v, want that its time is over", err)
 	case <-time.After(5 * time.Second):
 		t.Errorf("it has not returned 5 s after its context was done")
 	}
 }
 
-func concurrentCalls(t tb, newAdapter NewAdapter) {
+func concurrentCalls(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, echoes)
 	var all sync.WaitGroup
 	for i := range 16 {

@@ -71,3 +71,8 @@ func (c *Checker) Equal(what string, got, want any) {
 	}
 	c.Check(reflect.DeepEqual(got, want), "%s: %+v, want %+v", what, got, want)
 }
+
+// Checked makes a rule whose check reports by a Checker.
+func Checked[S any](name string, check func(*Checker, S)) Rule[S] {
+	return Rule[S]{Name: name, Check: func(t TB, subject S) { check(&Checker{TB: t}, subject) }}
+}

@@ -1,3 +1,10 @@
+// Package learningtest is the contract of [learning.Strategy] in executable form. Run it from the
+// tests of your own:
+//
+//	func TestStrategy(t *testing.T) { learningtest.RunStrategy(t, mystrategy.New()) }
+//
+// It needs nothing but the standard library. Later versions of the suite may test more of what the
+// contract says.
 package learningtest
 
 import (
@@ -25,21 +32,21 @@ func CheckStrategy(strategy learning.Strategy) error {
 	return conformance.Check(strategyRules, strategy)
 }
 
-type tb = conformance.TB
+type checker = conformance.Checker
 
 var strategyRules = []conformance.Rule[learning.Strategy]{
-	{Name: "signals can be counted", Check: countable},
-	{Name: "praise is no complaint, and a complaint no praise", Check: pointsRight},
-	{Name: "a judgement that is not valid is an error", Check: invalidJudgement},
-	{Name: "an undo speaks of what was shown, in its order, once", Check: undoInOrder},
-	{Name: "without answers nothing is undone", Check: undoWithoutAnswers},
-	{Name: "a text that undoes something is recognised", Check: recognised},
-	{Name: "a command without words takes something back", Check: commanded},
-	{Name: "the same request has the same answer", Check: sameAnswer},
-	{Name: "requests stay as they are", Check: leavesRequests},
-	{Name: "a caller may change what is returned", Check: answersApart},
-	{Name: "the configuration names the strategy", Check: namesItself},
-	{Name: "windows are not negative", Check: windowsPositive},
+	conformance.Checked("signals can be counted", countable),
+	conformance.Checked("praise is no complaint, and a complaint no praise", pointsRight),
+	conformance.Checked("a judgement that is not valid is an error", invalidJudgement),
+	conformance.Checked("an undo speaks of what was shown, in its order, once", undoInOrder),
+	conformance.Checked("without answers nothing is undone", undoWithoutAnswers),
+	conformance.Checked("a text that undoes something is recognised", recognised),
+	conformance.Checked("a command without words takes something back", commanded),
+	conformance.Checked("the same request has the same answer", sameAnswer),
+	conformance.Checked("requests stay as they are", leavesRequests),
+	conformance.Checked("a caller may change what is returned", answersApart),
+	conformance.Checked("the configuration names the strategy", namesItself),
+	conformance.Checked("windows are not negative", windowsPositive),
 }
 
 var (
@@ -130,40 +137,33 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 	return all
 }
 
-func countable(t tb, s learning.Strategy) {
+func countable(t *checker, s learning.Strategy) {
 	for question, signals := range answers(s) {
 		for _, signal := range signals {
-			if err := signal.Validate(); err != nil {
-				t.Errorf("%.200s: %+v: %v", question, signal, err)
-			}
-			if !strings.Contains(question, "HeuristicID:"+signal.HeuristicID) || signal.HeuristicID == "" {
-				t.Errorf("%.200s: the signal is about %q", question, signal.HeuristicID)
-			}
-			if signal.EventID != "" && !strings.Contains(question, "EventID:"+signal.EventID) {
-				t.Errorf("%.200s: the signal is about the event %q", question, signal.EventID)
-			}
+			about := signal.HeuristicID != "" &&
+				strings.Contains(question, "HeuristicID:"+signal.HeuristicID) &&
+				(signal.EventID == "" || strings.Contains(question, "EventID:"+signal.EventID))
+			err := signal.Validate()
+			t.Check(err == nil && about, "%.200s: the signal %+v, %v", question, signal, err)
 		}
 	}
 }
 
-func pointsRight(t tb, s learning.Strategy) {
+func pointsRight(t *checker, s learning.Strategy) {
 	check := func(said []learning.Judgement, never learning.SignalType) {
 		for _, f := range said {
 			f.HeuristicID, f.EventID = "h1", "e1"
 			signal, err := s.InterpretJudgement(f)
-			if err != nil || signal.Type == never {
-				t.Errorf("%+v became %s: %v", f, signal.Type, err)
-			}
-			if signal.HeuristicID != "h1" || signal.EventID != "e1" {
-				t.Errorf("%+v is about %q and %q", f, signal.HeuristicID, signal.EventID)
-			}
+			t.Check(err == nil && signal.Type != never, "%+v became %s: %v", f, signal.Type, err)
+			t.Check(signal.HeuristicID == "h1" && signal.EventID == "e1",
+				"%+v is about %q and %q", f, signal.HeuristicID, signal.EventID)
 		}
 	}
 	check(praise, learning.Negative)
 	check(blame, learning.Positive)
 }
 
-func invalidJudgement(t tb, s learning.Strategy) {
+func invalidJudgement(t *checker, s learning.Strategy) {
 	for what, f := range map[string]learning.Judgement{
 		"no such scale":           {Scale: "stars", Score: 1},
 		"a score of 0":            {Scale: learning.UserScale},
@@ -178,19 +178,16 @@ func invalidJudgement(t tb, s learning.Strategy) {
 		if f.EventID = "e1"; what == "an answer without event" {
 			f.EventID = ""
 		}
-		if signal, err := s.InterpretJudgement(f); err == nil {
-			t.Errorf("%s: no error, and %+v", what, signal)
-		}
+		signal, err := s.InterpretJudgement(f)
+		t.Check(err != nil, "%s: no error, and %+v", what, signal)
 	}
 }
 
-func undoInOrder(t tb, s learning.Strategy) {
+func undoInOrder(t *checker, s learning.Strategy) {
 	answers := shown()
 	for _, text := range texts {
 		signals, err := s.InterpretUndo(text, slices.Clone(answers))
-		if err != nil {
-			t.Errorf("%.50q: %v", text, err)
-		}
+		t.Check(err == nil, "%.50q: %v", text, err)
 		next := 0
 		for _, signal := range signals {
 			place := slices.IndexFunc(answers[next:], func(f learning.Answer) bool {
@@ -206,15 +203,14 @@ func undoInOrder(t tb, s learning.Strategy) {
 	}
 }
 
-func undoWithoutAnswers(t tb, s learning.Strategy) {
+func undoWithoutAnswers(t *checker, s learning.Strategy) {
 	for _, text := range texts {
-		if signals, err := s.InterpretUndo(text, nil); err != nil || len(signals) > 0 {
-			t.Errorf("%.50q without answers: %+v, %v", text, signals, err)
-		}
+		signals, err := s.InterpretUndo(text, nil)
+		t.Check(err == nil && len(signals) == 0, "%.50q: %+v, %v", text, signals, err)
 	}
 }
 
-func recognised(t tb, s learning.Strategy) {
+func recognised(t *checker, s learning.Strategy) {
 	for _, text := range texts {
 		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 && !s.IsUndo(text) {
 			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
@@ -222,19 +218,15 @@ func recognised(t tb, s learning.Strategy) {
 	}
 }
 
-func commanded(t tb, s learning.Strategy) {
+func commanded(t *checker, s learning.Strategy) {
 	signals, err := s.InterpretUndo("", shown())
-	if err != nil || len(signals) == 0 {
-		t.Errorf("%d signals, %v", len(signals), err)
-	}
+	t.Check(err == nil && len(signals) > 0, "%d signals, %v", len(signals), err)
 	for _, signal := range signals {
-		if signal.Type == learning.Positive {
-			t.Errorf("it praised: %+v", signal)
-		}
+		t.Check(signal.Type != learning.Positive, "it praised: %+v", signal)
 	}
 }
 
-func sameAnswer(t tb, s learning.Strategy) {
+func sameAnswer(t *checker, s learning.Strategy) {
 	want := answers(s)
 	var wait sync.WaitGroup
 	same := make([]bool, 8)
@@ -242,25 +234,20 @@ func sameAnswer(t tb, s learning.Strategy) {
 		wait.Go(func() { same[i] = reflect.DeepEqual(answers(s), want) })
 	}
 	wait.Wait()
-	if slices.Contains(same, false) {
-		t.Errorf("asked again, and by many at once, the strategy answers something else")
-	}
+	t.Check(!slices.Contains(same, false), "asked by many at once, it answers something else")
 }
 
-func leavesRequests(t tb, s learning.Strategy) {
+func leavesRequests(t *checker, s learning.Strategy) {
 	for _, text := range texts {
 		answers := shown()
-		if _, err := s.InterpretUndo(text, answers); err != nil {
-			t.Errorf("%.50q: %v", text, err)
-		}
-		if !slices.Equal(answers, shown()) {
-			t.Errorf("%.50q: the answers were changed to %+v", text, answers)
-		}
+		_, err := s.InterpretUndo(text, answers)
+		t.Check(err == nil, "%.50q: %v", text, err)
+		t.Equal("the answers that it was asked about", answers, shown())
 	}
 }
 
 // answersApart changes what an answer refers to, and asks again.
-func answersApart(t tb, s learning.Strategy) {
+func answersApart(t *checker, s learning.Strategy) {
 	first := answers(s)
 	want := fmt.Sprint(first)
 	for _, signals := range first {
@@ -270,27 +257,22 @@ func answersApart(t tb, s learning.Strategy) {
 			}
 		}
 	}
-	if fmt.Sprint(answers(s)) != want {
-		t.Errorf("a change of the answers' metadata changed later ones")
-	}
+	t.Check(fmt.Sprint(answers(s)) == want, "a change of answers' metadata changed later ones")
 }
 
-func namesItself(t tb, s learning.Strategy) {
+func namesItself(t *checker, s learning.Strategy) {
 	config := s.Config()
-	if config["strategy"] == "" {
-		t.Errorf("the configuration is %v, without the strategy's name", config)
-	}
+	t.Check(config["strategy"] != "", "the configuration %v has no name", config)
 	kept := maps.Clone(config)
 	clear(config)
-	if again := s.Config(); !maps.Equal(again, kept) {
-		t.Errorf("the configuration was %v, and after a caller cleared it %v", kept, again)
-	}
+	again := s.Config()
+	t.Check(maps.Equal(again, kept), "it was %v, and after a caller cleared it %v", kept, again)
 }
 
-func windowsPositive(t tb, s learning.Strategy) {
+func windowsPositive(t *checker, s learning.Strategy) {
 	for _, domain := range domains {
-		if w := s.Windows(domain); w.Undo < 0 || w.Ignore < 0 || w.Silence < 0 || w != s.Windows(domain) {
-			t.Errorf("the windows of %q are %+v", domain, w)
-		}
+		w := s.Windows(domain)
+		t.Check(min(w.Undo, w.Ignore, w.Silence) >= 0 && w == s.Windows(domain),
+			"the windows of %q are %+v", domain, w)
 	}
 }

@@ -9,7 +9,6 @@ package strategytest
 import (
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -25,18 +24,18 @@ func RunPooling(t *testing.T, pooling strategy.Pooling) { conformance.Run(t, poo
 // CheckPooling runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
 func CheckPooling(pooling strategy.Pooling) error { return conformance.Check(poolingRules, pooling) }
 
-type tb = conformance.TB
+type checker = conformance.Checker
 
 var poolingRules = []conformance.Rule[strategy.Pooling]{
-	{Name: "an item that nothing is known of starts cold", Check: startsCold},
-	{Name: "every belief can be drawn", Check: canBeDrawn},
-	{Name: "a model does not depend on the order of its items", Check: anyOrder},
-	{Name: "a reward raises an arm, and its lack lowers it", Check: follows},
-	{Name: "an update that changes nothing changes nothing", Check: idleUpdate},
-	{Name: "updates come to what a model made anew does", Check: updatesKeepUp},
-	{Name: "independence is of an item's own evidence", Check: independence},
-	{Name: "models share nothing", Check: modelsApart},
-	{Name: "believing changes nothing, and is concurrent", Check: believesOnly},
+	conformance.Checked("an item that nothing is known of starts cold", startsCold),
+	conformance.Checked("every belief can be drawn", canBeDrawn),
+	conformance.Checked("a model does not depend on the order of its items", anyOrder),
+	conformance.Checked("a reward raises an arm, and its lack lowers it", follows),
+	conformance.Checked("an update that changes nothing changes nothing", idleUpdate),
+	conformance.Checked("updates come to what a model made anew does", updatesKeepUp),
+	conformance.Checked("independence is of an item's own evidence", independence),
+	conformance.Checked("models share nothing", modelsApart),
+	conformance.Checked("believing changes nothing, and is concurrent", believesOnly),
 }
 
 const arms = 3
@@ -89,24 +88,23 @@ func near(a, b []float64, tolerance float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= tolerance })
 }
 
-func startsCold(t tb, p strategy.Pooling) {
+func startsCold(t *checker, p strategy.Pooling) {
 	for i, b := range believe(p.Model(segment(), nil), blank()) {
-		if prior := segment().Priors[i]; b.Level != prior || b.Successes != 0 || b.Failures != 0 || b.Sharpness != 0 {
-			t.Errorf("arm %d of an empty segment is believed to be %+v, and not its prior %+v", i, b, prior)
-		}
+		prior := segment().Priors[i]
+		t.Check(b.Level == prior && b.Successes == 0 && b.Failures == 0 && b.Sharpness == 0,
+			"arm %d of an empty segment is believed to be %+v, and not its prior %+v", i, b, prior)
 	}
 }
 
-func canBeDrawn(t tb, p strategy.Pooling) {
+func canBeDrawn(t *checker, p strategy.Pooling) {
 	check := func(what string, m strategy.Model, item strategy.Item) {
 		for i, b := range believe(m, item) {
 			ok := !math.IsNaN(b.Level.Mean())
 			for _, x := range []float64{b.Strength, b.Successes, b.Failures, b.Sharpness} {
 				ok = ok && x >= 0 && x <= math.MaxFloat64
 			}
-			if mean := b.Mean(); !ok || !(mean >= 0 && mean <= 1) {
-				t.Errorf("%s: arm %d is believed to be %+v, of mean %v", what, i, b, mean)
-			}
+			mean := b.Mean()
+			t.Check(ok && mean >= 0 && mean <= 1, "%s: arm %d: %+v, of mean %v", what, i, b, mean)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -130,7 +128,7 @@ func canBeDrawn(t tb, p strategy.Pooling) {
 	}
 }
 
-func anyOrder(t tb, p strategy.Pooling) {
+func anyOrder(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	items := random(rng, 40)
 	asked := append(random(rng, 3), blank())
@@ -141,15 +139,14 @@ func anyOrder(t tb, p strategy.Pooling) {
 			got := means(m, item)
 			if round == 0 {
 				want = append(want, got)
-			} else if !near(got, want[i], 1e-9) {
-				t.Errorf("in another order the means are %v, and were %v", got, want[i])
 			}
+			t.Check(near(got, want[i], 1e-9), "in another order: %v, and before %v", got, want[i])
 		}
 		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	}
 }
 
-func follows(t tb, p strategy.Pooling) {
+func follows(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, reward := range []float64{1, 0} {
 		items := random(rng, 20)
@@ -170,7 +167,7 @@ func follows(t tb, p strategy.Pooling) {
 	}
 }
 
-func idleUpdate(t tb, p strategy.Pooling) {
+func idleUpdate(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	items := random(rng, 10)
 	m := p.Model(segment(), items)
@@ -178,14 +175,13 @@ func idleUpdate(t tb, p strategy.Pooling) {
 	for arm := range arms {
 		m.Update(arm, items[1].Arms[arm], items[1].Arms[arm])
 	}
-	if after := means(m, items[0]); !near(before, after, 1e-9) {
-		t.Errorf("updates without a change moved the means from %v to %v", before, after)
-	}
+	after := means(m, items[0])
+	t.Check(near(before, after, 1e-9), "updates without a change: %v to %v", before, after)
 }
 
 // updatesKeepUp adds outcome by outcome to a model, and compares it with one that is made of all of them. Estimates on the way may differ a
 // little: the means by up to 0.05.
-func updatesKeepUp(t tb, p strategy.Pooling) {
+func updatesKeepUp(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	items := make([]strategy.Item, 30)
 	for i := range items {
@@ -204,19 +200,16 @@ func updatesKeepUp(t tb, p strategy.Pooling) {
 	}
 	anew := p.Model(segment(), items)
 	for _, item := range append(items[:5:5], blank()) {
-		if got, want := means(m, item), means(anew, item); !near(got, want, 0.05) {
-			t.Errorf("after updates the means are %v, and of a model made anew %v", got, want)
-		}
+		got, want := means(m, item), means(anew, item)
+		t.Check(near(got, want, 0.05), "after updates: %v, and of a new model %v", got, want)
 	}
 }
 
 // independence asks one model for items with more and more evidence.
-func independence(t tb, p strategy.Pooling) {
+func independence(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	m := p.Model(segment(), random(rng, 20))
-	if got := m.Independence(blank()); got != 0 {
-		t.Errorf("the independence of an item that was never seen is %v, and not 0", got)
-	}
+	t.Equal("the independence of an item that was never seen", m.Independence(blank()), 0)
 	for range 20 {
 		item := blank()
 		if giver, ok := m.(strategy.Giver); ok && rng.IntN(2) == 0 {
@@ -236,18 +229,17 @@ func independence(t tb, p strategy.Pooling) {
 	}
 }
 
-func modelsApart(t tb, p strategy.Pooling) {
+func modelsApart(t *checker, p strategy.Pooling) {
 	one, other := p.Model(segment(), nil), p.Model(segment(), nil)
 	before := means(other, blank())
 	for arm := range arms {
 		one.Update(arm, evidence.Sums{}, rewarded(evidence.Sums{}, 500, 0))
 	}
-	if after := means(other, blank()); !near(before, after, 0) {
-		t.Errorf("an update of one model moved the means of another from %v to %v", before, after)
-	}
+	after := means(other, blank())
+	t.Check(near(before, after, 0), "an update of another model: %v to %v", before, after)
 }
 
-func believesOnly(t tb, p strategy.Pooling) {
+func believesOnly(t *checker, p strategy.Pooling) {
 	items := random(rand.New(rand.NewPCG(11, 12)), 10)
 	m := p.Model(segment(), items)
 	asked := items[0]
@@ -264,11 +256,7 @@ func believesOnly(t tb, p strategy.Pooling) {
 	}
 	wait.Wait()
 	for _, got := range results {
-		if !near(got, want, 0) {
-			t.Errorf("asked again, a model believes %v, and before %v", got, want)
-		}
+		t.Check(near(got, want, 0), "asked again, it believes %v, and before %v", got, want)
 	}
-	if !reflect.DeepEqual(asked.Arms, kept) {
-		t.Errorf("believing changed the item from %v to %v", kept, asked.Arms)
-	}
+	t.Equal("an item after believing", asked.Arms, kept)
 }

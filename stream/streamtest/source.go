@@ -88,7 +88,7 @@ var rules = []conformance.Rule[NewHarness]{
 	rule(ruleEnd, ended),
 }
 
-// rule makes a rule whose check has a source of its own.
+// rule makes a rule whose check has its own source.
 func rule(name string, check func(*fixture)) conformance.Rule[NewHarness] {
 	return conformance.Rule[NewHarness]{
 		Name: name, Check: func(t conformance.TB, newHarness NewHarness) {
