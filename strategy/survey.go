@@ -171,8 +171,8 @@ func (l *Learner) countSessions(ctx context.Context, f *found, d *Distribution) 
 	return nil
 }
 
-// surveyItems is how many items of a segment a report reads. Of more, it reads a sample if the store
-// can draw one.
+// surveyItems is how many items of a segment a report reads. Of more, it reads a sample if the
+// store can draw one.
 const surveyItems = 4000
 
 // survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if
