@@ -7,7 +7,8 @@
 // policies have the same requests and the same luck.
 //
 //	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
-//	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N] [-noise X] [-svg FILE]
+//	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N]
+//	                   [-noise X] [-svg FILE]
 //
 // A set is what plays where:
 //
@@ -124,12 +125,17 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if len(s.worlds) == 0 || len(s.troubles) == 0 {
 		return call.Usage("there is no world %q or no trouble %q in %s", *only, *under, name)
 	}
+	return s.show(ctx, call, *svg)
+}
+
+// show plays and reports.
+func (s *study) show(ctx context.Context, call *kit.Call, svg string) error {
 	played, err := s.play(ctx, call.Progress)
 	if err != nil {
 		return err
 	}
-	if *svg != "" {
-		if err := s.picture(played).WriteFile(*svg); err != nil {
+	if svg != "" {
+		if err := s.picture(played).WriteFile(svg); err != nil {
 			return err
 		}
 	}

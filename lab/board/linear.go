@@ -17,9 +17,9 @@ const hashed = 64
 // A ridge is the linear regression of an arm: the inverse of 1 + Σ x xᵀ, and Σ reward x.
 type ridge struct{ Inverse, Sum []float64 }
 
-// A linearRouter has a ridge for each arm, over a constant, the request's vector, and its item, hashed. It
-// takes the arm with the greatest bound (LinUCB with disjoint models: Li, Chu, Langford and Schapire 2010),
-// or with the greatest draw (Agrawal and Goyal 2013).
+// A linearRouter has a ridge for each arm, over a constant, the request's vector, and its item,
+// hashed. It takes the arm with the greatest bound (LinUCB with disjoint models: Li, Chu, Langford
+// and Schapire 2010), or with the greatest draw (Agrawal and Goyal 2013).
 type linearRouter struct {
 	arms      []ridge
 	numbers   int
@@ -33,7 +33,8 @@ func linear(name string, width float64, thompson bool) policy {
 		numbers := len(t.requests[0].vector)
 		features := 1 + numbers + hashed
 		l := &linearRouter{
-			numbers: numbers, width: width, x: mat.NewVecDense(features, nil), scaled: mat.NewVecDense(features, nil),
+			numbers: numbers, width: width, x: mat.NewVecDense(features, nil),
+			scaled: mat.NewVecDense(features, nil),
 		}
 		if thompson {
 			l.rng = draws(t, now)

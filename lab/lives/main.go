@@ -2,16 +2,15 @@
 // heuristics live in simulated worlds whose truth is known. The defaults of packages learning and
 // decision were chosen with it.
 //
-//	go run ./lab lives [-long] [-all] [-lives N] [-seed S]
+//	go run ./lab lives [-long] [-lives N] [-seed S]
 //
-// A life is a heuristic that fits 2,000 events. It begins with a confidence of 0.3. While its confidence is below 0.7 the model answers,
-// mostly without having seen the heuristic, and is compared with it. From 0.7 on the heuristic answers. The people of a crowd say
-// something of the answers, or nothing. A good heuristic is right for 90 of 100 events, a bad one for 40. A wrong answer of the model is
-// the heuristic's wrong one in one of ten cases.
+// A life is a heuristic that fits 2,000 events. It begins with a confidence of 0.3. While its
+// confidence is below 0.7 the model answers, mostly without having seen the heuristic, and is
+// compared with it. From 0.7 on the heuristic answers. The people of a crowd say something of the
+// answers, or nothing. A good heuristic is right for 90 of 100 events, a bad one for 40. A wrong
+// answer of the model is the heuristic's wrong one in one of ten cases.
 //
-// The first table shows how heuristics start with all at its default. The second table has other weights of agreement. The third
-// one changes one setting at a time, and -all combines them. A test holds the
-// arithmetic of this program to what the packages do.
+// A test holds the arithmetic of this program to what the packages do.
 package lives
 
 import (
@@ -22,15 +21,15 @@ import (
 
 // Run runs the study: 40 lives for each figure, and 1,000 in the long form.
 func Run(ctx context.Context, call *kit.Call) error {
-	all := call.Bool("all", false, "combine all settings")
 	lives := call.Count("lives", 40, 1000, "the lives of each row and column")
 	seed := call.Uint64("seed", 2026, "the seed of the worlds")
 	if err := call.Parse(); err != nil {
 		return err
 	}
 	s := study{lives: *lives, events: 2000, seed: *seed}
-	if err := s.run(ctx, *all, call.Progress); err != nil {
+	starts, err := s.run(ctx, call.Progress)
+	if err != nil {
 		return err
 	}
-	return s.report(call.Out)
+	return s.report(call.Out, starts)
 }

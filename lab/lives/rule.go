@@ -20,13 +20,6 @@ const (
 	click     = 0.8
 )
 
-// withStrength is the rule with another strength of the prior. Agreement keeps its share, so that a start takes as long.
-func (r rule) withStrength(strength float64) rule {
-	by := strength / r.strength
-	r.strength, r.agreement, r.disagreement, r.rejected, r.mass = strength, r.agreement*by, r.disagreement*by, r.rejected*by, r.mass*by
-	return r
-}
-
 // A sum is evidence for a heuristic, and against it.
 type sum struct{ good, bad float64 }
 

@@ -1,10 +1,12 @@
-// Package poison measures what false accounts do to a learner: how often it chooses the worst arm after they
-// have praised it, with and without limits on sources, and what the limits cost if all accounts are honest.
+// Package poison measures what false accounts do to a learner: how often it chooses the worst arm
+// after they have praised it, with and without limits on sources, and what the limits cost if all
+// accounts are honest.
 //
 //	go run ./lab poison [-long] [-runs N] [-seed S]
 //
-// Honest accounts try what the learner chooses and say how it went. Then false accounts say of the worst arm
-// that it went well. They choose the arm by themselves, so that nothing but the limits stands in their way.
+// Honest accounts try what the learner chooses and say how it went. Then false accounts say of the
+// worst arm that it went well. They choose the arm by themselves, so that nothing but the limits
+// stands in their way.
 package poison
 
 import (
@@ -32,7 +34,8 @@ type setting struct {
 var settings = []setting{
 	{"no limits", strategy.Config{}},
 	{"SourceMass 1", strategy.Config{Caps: evidence.Caps{SourceMass: 1}}},
-	{"SourceMass 1, SourceShare 0.05", strategy.Config{Caps: evidence.Caps{SourceMass: 1, SourceShare: 0.05}}},
+	{"SourceMass 1, SourceShare 0.05", strategy.Config{Caps: evidence.Caps{SourceMass: 1,
+		SourceShare: 0.05}}},
 	{"Guarded", strategy.Config{Guarded: true}},
 }
 
@@ -55,7 +58,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	}
 	fmt.Fprintf(call.Out, "`%s`: share of the choices that go to the worst arm while accounts praise it.\n", call.Command())
 	for i, rates := range worlds {
-		s := study{runs: *runs, seed: *seed, honest: []int{200, 1000}[:call.Pick(1, 2)], rates: rates, attacks: attacks}
+		s := study{runs: *runs, seed: *seed, honest: []int{200, 1000}[:call.Pick(1, 2)], rates: rates,
+			attacks: attacks}
 		each, err := s.play(ctx, func(done, of int) { call.Progress(i*of+done, len(worlds)*of) })
 		if err != nil {
 			return err
@@ -122,7 +126,8 @@ func (s *study) run(ctx context.Context, cfg strategy.Config, seed uint64) (p pl
 
 // report writes a table for each number of honest outcomes.
 func (s *study) report(w io.Writer, each [][]played) error {
-	fmt.Fprintf(w, "\nThe arms' rates are %v; %d runs, ± half of a 95 %% interval.\n", s.rates, s.runs)
+	fmt.Fprintf(w, "\nThe arms' rates are %v; %d runs, ± half of a 95 %% interval.\n", s.rates,
+		s.runs)
 	table := kit.NewTable(w)
 	for h, honest := range s.honest {
 		fmt.Fprintf(table, "\nafter %d honest outcomes\tlost by then\t", honest)
@@ -131,7 +136,8 @@ func (s *study) report(w io.Writer, each [][]played) error {
 		}
 		fmt.Fprintln(table)
 		for i, runs := range each {
-			fmt.Fprintf(table, "%s\t%s\t", settings[i].name, kit.MeanOf(runs, func(p *played) float64 { return p.lost[h] }))
+			fmt.Fprintf(table, "%s\t%s\t", settings[i].name, kit.MeanOf(runs,
+				func(p *played) float64 { return p.lost[h] }))
 			for a := range s.attacks {
 				share := kit.MeanOf(runs, func(p *played) float64 { return p.worst[h][a] })
 				fmt.Fprintf(table, "%s\t", share.Percent())
