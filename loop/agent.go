@@ -143,6 +143,9 @@ func (c *Config) kept() map[string]store.Limits {
 // kind returns the kind of the records of answers.
 func (c *Config) kind() string { return c.Name + ".answer" }
 
+// knows reports whether there is a model of a name.
+func (c *Config) knows(model string) bool { return c.Models[model] != nil }
+
 // lessons returns the lessons that New teaches.
 func (c *Config) lessons() (Lessons, error) {
 	if c.LessonsFile == "" {
@@ -158,16 +161,9 @@ func (c *Config) lessons() (Lessons, error) {
 		return Lessons{}, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	l, faults := readLessons(f, func(model string) bool { return c.Models[model] != nil })
-	for i, fault := range faults {
-		if lesson := (*LessonError)(nil); errors.As(fault, &lesson) {
-			lesson.File = c.LessonsFile
-		} else {
-			faults[i] = fmt.Errorf("%s: %w", c.LessonsFile, fault)
-		}
-	}
-	if err := errors.Join(faults...); err != nil {
-		return Lessons{}, err
+	l, faults := readLessons(f, c.LessonsFile, c.knows)
+	if len(faults) > 0 {
+		return Lessons{}, errors.Join(faults...)
 	}
 	own := &c.Lessons
 	return Lessons{

@@ -240,7 +240,7 @@ func (c *Config) validate() error {
 	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {
-		known := arm.ModelName == "" || arm.Model != nil || c.Models[arm.ModelName] != nil
+		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
 		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 && arm.OutputPrice <= evidence.MaxWeight
 		found.Check(priced, fmt.Sprintf("Arms[%d].InputPrice", i), arm.InputPrice, "must be in [0, 1e6], and so must OutputPrice")
 		found.Check(known, fmt.Sprintf("Arms[%d].ModelName", i), arm.ModelName, "must be in Models")

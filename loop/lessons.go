@@ -47,9 +47,12 @@ type Taught struct {
 	Missing, Removed []string
 }
 
-// Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition or action begins anew: nothing that
-// became of its old text counts for it. If the old text comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another domain, pack or initial confidence it keeps its evidence. See [Lessons].Only for
-// what is no longer among the lessons. Bad lessons are a [*heed.InputError] that names the lesson, and those before it are kept.
+// Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition
+// or action begins without evidence, because its evidence is about the old text. If the old text
+// comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another
+// domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only for what is
+// no longer among the lessons. Faults are returned together, each a [*heed.InputError] that names
+// the lesson, and nothing is kept. If storing a lesson fails, the lessons before it are kept.
 //
 // Arms are not stored: teach them whenever the agent is made.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
@@ -58,13 +61,8 @@ func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
 }
 
 func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error) {
-	if err := l.validate(); err != nil {
-		return taught, err
-	}
-	for i, arm := range l.Arms {
-		if arm.ModelName != "" && arm.Model == nil && a.cfg.Models[arm.ModelName] == nil {
-			return taught, &heed.InputError{Field: fmt.Sprintf("Arms[%d].ModelName", i), Reason: "must be in Config.Models"}
-		}
+	if faults := l.faults(a.cfg.knows); len(faults) > 0 {
+		return taught, errors.Join(faults...)
 	}
 	count := func(isNew, changed bool) {
 		if isNew {
@@ -118,16 +116,9 @@ func named(lesson string, err error) error {
 	return fmt.Errorf("%s: %w", lesson, err)
 }
 
-// validate returns the first fault.
-func (l *Lessons) validate() error {
-	for _, fault := range l.faults() {
-		return fault
-	}
-	return nil
-}
-
-// faults returns all faults.
-func (l *Lessons) faults() (faults []error) {
+// faults returns all faults, each a [*heed.InputError]. knows reports whether there is a model of a
+// name; nil: any may be.
+func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	seen := make(map[string]bool)
 	check := func(list string, i int, id string, needs ...[2]string) {
 		lesson, own := fmt.Sprintf("%s[%d]", list, i), list+"/"+id
@@ -167,6 +158,10 @@ func (l *Lessons) faults() (faults []error) {
 		check("Arms", i, arm.ID)
 		if !(arm.Weight >= 0 && arm.Weight <= evidence.MaxWeight) {
 			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Arms[%d].Weight", i), Reason: "must be in [0, 1e6]"})
+		}
+		if arm.ModelName != "" && arm.Model == nil && knows != nil && !knows(arm.ModelName) {
+			field := fmt.Sprintf("Arms[%d].ModelName", i)
+			faults = append(faults, &heed.InputError{Field: field, Reason: "must be in Config.Models"})
 		}
 	}
 	return faults

@@ -53,28 +53,30 @@ const maxLessons = 16 << 20
 //
 // All faults are returned together, each a [*LessonError]. A file may have 16 MiB.
 func ReadLessons(r io.Reader) (Lessons, error) {
-	l, faults := readLessons(r, nil)
+	l, faults := readLessons(r, "", nil)
 	if len(faults) > 0 {
 		return Lessons{}, fmt.Errorf("loop: lessons: %w", errors.Join(faults...))
 	}
 	return l, nil
 }
 
-// readLessons reads lessons, or returns all their faults. knows reports whether there is a model of
-// a name; nil: any may be.
-func readLessons(r io.Reader, knows func(model string) bool) (l Lessons, faults []error) {
+// readLessons reads lessons of a file, or returns all their faults. knows is as for
+// [Lessons.faults].
+func readLessons(
+	r io.Reader, name string, knows func(model string) bool,
+) (l Lessons, faults []error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {
-		err = &LessonError{Reason: "has more than 16 MiB"}
+		err = &LessonError{File: name, Reason: "has more than 16 MiB"}
 	}
 	if err != nil {
 		return Lessons{}, []error{err}
 	}
-	f := file{text: text, lines: make(map[string]int)}
+	f := file{name: name, text: text, lines: make(map[string]int)}
 	err = json.Unmarshal(text, &l)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		line := f.lineAt(syntax.Offset)
-		return Lessons{}, []error{&LessonError{Line: line, Reason: syntax.Error()}}
+		return Lessons{}, []error{&LessonError{File: name, Line: line, Reason: syntax.Error()}}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -84,15 +86,13 @@ func readLessons(r io.Reader, knows func(model string) bool) (l Lessons, faults 
 	if err != nil && len(f.faults) == 0 { // such as a number that is too large
 		f.fault("", err.Error())
 	}
-	for _, fault := range l.faults() {
+	for _, fault := range l.faults(knows) {
 		var input *heed.InputError
-		if errors.As(fault, &input) && !f.faulty(strings.ToLower(input.Field)) {
-			f.fault(strings.ToLower(input.Field), input.Reason)
-		}
-	}
-	for i, arm := range l.Arms {
-		if arm.ModelName != "" && knows != nil && !knows(arm.ModelName) {
-			f.fault(fmt.Sprintf("arms[%d].model", i), "must be in Config.Models")
+		if errors.As(fault, &input) {
+			field := strings.ToLower(strings.TrimSuffix(input.Field, "Name")) // ModelName is "model"
+			if !f.faulty(field) {
+				f.fault(field, input.Reason)
+			}
 		}
 	}
 	return l, f.faults
@@ -147,6 +147,7 @@ func kindOf(token json.Token) string {
 
 // A file is the text that is read, with the line of each value and the faults so far.
 type file struct {
+	name   string
 	text   []byte
 	lines  map[string]int
 	faults []error
@@ -209,7 +210,7 @@ func (f *file) fault(field, reason string) {
 	if dot := strings.LastIndex(field, "."); line == 0 && dot > 0 {
 		line = f.lines[field[:dot]]
 	}
-	f.faults = append(f.faults, &LessonError{Line: line, Field: field, Reason: reason})
+	f.faults = append(f.faults, &LessonError{f.name, line, field, reason})
 }
 
 // faulty reports whether a field has a fault already.
