@@ -75,7 +75,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		a.decider.Notify(ctx, res, p.began)
 		return p.answer(), wrap("answer", fault)
 	}
-	given, err := a.conclude(ctx, &p, r, res)
+	given, err := a.conclude(ctx, &p, res)
 	if given.Result.Prompt != "" { // the trace has the prompt without the conversation
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
 	}
@@ -100,14 +100,12 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
-	made, err := a.conclude(ctx, &p, asked, res)
+	made, err := a.conclude(ctx, &p, res)
 	return made, wrap("answered", err)
 }
 
 // conclude records what a model has answered.
-func (a *Agent) conclude(
-	ctx context.Context, p *Plan, r decision.Request, res decision.Result,
-) (Answer, error) {
+func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Answer, error) {
 	began := p.began
 	if began.IsZero() { // the framework asked the model
 		began = a.cfg.Now().Add(-p.took)

@@ -50,9 +50,9 @@ type Taught struct {
 // Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition
 // or action begins without evidence, because its evidence is about the old text. If the old text
 // comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another
-// domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only for what is
-// no longer among the lessons. Faults are returned together, each a [*heed.InputError] that names
-// the lesson, and nothing is kept. If storing a lesson fails, the lessons before it are kept.
+// domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only for what
+// is no longer among the lessons. Faults are returned together, each a [*heed.InputError] that
+// names the lesson, and nothing is kept. If storing a lesson fails, the lessons before it are kept.
 //
 // Arms are not stored: teach them whenever the agent is made.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
