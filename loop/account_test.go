@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 // An account of a task's answer tells of the ways of working that the prompt recommended and warned of.
@@ -108,4 +109,29 @@ func unwrapped(err error) []error {
 		err = errors.Unwrap(err)
 	}
 	return nil
+}
+
+// After the person who took an answer back is forgotten, Explain shows what the arm has learned:
+// nothing, until another statement comes.
+func TestExplainAfterAnUndoIsForgotten(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}}})
+	given, err := w.Agent.Answer(ctx, loop.Event{Text: "Why?", Person: "asker", Session: "s"})
+	require.NoError(t, err)
+	require.NoError(t, w.Agent.React(ctx, given.ID, loop.Reaction{Person: "bob", Value: 1}))
+	require.NoError(t, w.Agent.Undo(ctx, given.ID, "zoe"))
+	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"zoe"}})
+	require.NoError(t, err)
+	confidences := func() (all []float64) {
+		account, err := w.Agent.Explain(ctx, given.ID)
+		require.NoError(t, err)
+		for _, s := range account.Statements {
+			if s.Source == "bob" {
+				all = append(all, s.Confidence)
+			}
+		}
+		return all
+	}
+	assert.Equal(t, []float64{0}, confidences())
+	require.NoError(t, w.Agent.React(ctx, given.ID, loop.Reaction{Person: "bob", Value: 1}))
+	assert.Equal(t, []float64{1}, confidences())
 }

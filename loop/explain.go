@@ -152,12 +152,8 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 		switch {
 		case r.Reply.Spare || len(r.Undoes) > 0:
 			p.Share = 0
-		case r.Choice != nil: // it is another share if somebody was forgotten since
-			for _, c := range r.Choice.Credits {
-				if c.Of == p.Of {
-					p.Share = c.Share
-				}
-			}
+		case r.Choice != nil && p.How != answer.Silence:
+			p.Share = credited(r, &p) // it is another share if somebody was forgotten since
 		}
 		s := Statement{
 			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value,
@@ -177,6 +173,16 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 		}
 	}
 	return all
+}
+
+// credited returns the share that the arm has learned of a statement, 0 if it has learned nothing.
+func credited(r *answer.Answer, p *answer.ArmPart) float64 {
+	for _, c := range r.Choice.Credits {
+		if c.Of == p.Of {
+			return c.Share
+		}
+	}
+	return 0
 }
 
 // setAside returns the statements that have no part at all in what the answer is worth: outcomes
