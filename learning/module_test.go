@@ -509,7 +509,7 @@ func TestNothingIsLeft(t *testing.T) {
 	assert.Empty(t, f.sweep())
 	assert.Empty(t, f.event("s", "undo"))
 	assert.Len(t, f.store.commits, commits)
-	assert.Equal(t, 3, f.store.reads-reads, "of what is due, of what is late, and of what is open")
+	assert.Equal(t, 2, f.store.reads-reads, "of what is due, and of what is open")
 }
 
 // Its fires are given up, with an error once.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
@@ -34,10 +33,11 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 		now = clock
 	}
 	s := sweep{m: m, now: m.orNow(now)}
-	// An answer is no later than the end of its windows, and the records are ordered by the
-	// answers.
-	if err = s.all(ctx, answers.Due, s.now); err == nil {
-		err = s.all(ctx, answers.Late, s.now.Add(-evidence.MaxSkew))
+	queries, err := answers.Due(ctx, m.cfg.Store, m.kinds.answers.Name, s.now)
+	for _, query := range queries {
+		if err == nil {
+			err = s.all(ctx, query)
+		}
 	}
 	if m.watch != nil && s.swept > 0 {
 		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: s.swept})
@@ -58,11 +58,8 @@ type sweep struct {
 // sweepStep is the number of answers in a step of a sweep.
 const sweepStep = 256
 
-// all does what is due among the answers of a key, step by step.
-func (s *sweep) all(ctx context.Context, key string, until time.Time) error {
-	query := store.Query{
-		Kind: s.m.kinds.answers.Name, Keys: []string{key}, Until: until, Oldest: true,
-	}
+// all does what is due among the answers of a query, step by step.
+func (s *sweep) all(ctx context.Context, query store.Query) error {
 	for more := true; more; {
 		var changes []*Change
 		var failed error

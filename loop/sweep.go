@@ -7,7 +7,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -45,13 +44,14 @@ const sweepStep = 64
 // silence counts silence about the answers that waited long enough, and closes those that no
 // message can change any more.
 func (a *Agent) silence(ctx context.Context, now time.Time) error {
+	queries, err := answers.Due(ctx, a.cfg.Store, a.answers.Name, now)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	swept := 0
-	for _, q := range []store.Query{
-		{Keys: []string{answers.Due}, Until: now.Add(time.Microsecond)},
-		{Keys: []string{answers.Late}, Until: now.Add(-evidence.MaxSkew)},
-	} {
-		q.Oldest, q.Limit = true, sweepStep
+	for _, q := range queries {
+		q.Limit = sweepStep
 		for more := true; more && ctx.Err() == nil; {
 			var ids []string
 			n := 0

@@ -79,6 +79,7 @@ type Store struct {
 
 	commits queue
 	reads   readers
+	swept   swept
 }
 
 var _ store.Store = (*Store)(nil)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -18,11 +20,14 @@ var (
 	fullHistory = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h
 		JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
+	fullOfLate  = fullAmong(`cell FROM heed_observation WHERE recorded >= $1`)
 	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
-	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
-	oldKnown    = both(`DELETE FROM heed_id WHERE id IN (SELECT id FROM heed_id WHERE recorded < $1 LIMIT 10000)`)
-	unusedCells = both(`DELETE FROM heed_cell WHERE restart = 0
+	oldLost  = both(`DELETE FROM heed_lost WHERE recorded < $1`)
+	oldKnown = deleteAmong("heed_id", "id", `SELECT id FROM heed_id WHERE recorded < $1
+		ORDER BY recorded LIMIT 10000`, "")
+	pageOfCells = both(`SELECT count(*), coalesce(max(cell), '') FROM (` + nextCells + `) AS page`)
+	unusedCells = deleteAmong("heed_cell", "cell", nextCells, ` AND restart = 0
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
 	addLoss = both(`UPDATE heed_tally SET
@@ -38,11 +43,44 @@ var (
 		ORDER BY at, seq LIMIT 500`)
 )
 
+// nextCells are the cells of a page, of which a sweep removes those that are not used any more.
+const (
+	cellsOfPage = 2000
+	nextCells   = `SELECT cell FROM heed_cell WHERE cell > $1 ORDER BY cell LIMIT 2000`
+)
+
+// deleteAmong deletes the rows of a table whose key a query finds, and that fulfil a condition.
+// PostgreSQL runs the query first, and looks up each key. By IN it might read the whole table.
+func deleteAmong(table, key, found, condition string) *query {
+	text := `DELETE FROM ` + table + ` WHERE ` + key
+	return either(text+` IN (`+found+`)`+condition, text+` = ANY (ARRAY(`+found+`))`+condition)
+}
+
+// fullAmong counts the history of the cells that a query finds. With DISTINCT, SQLite would read
+// all observations in the order of their cells.
+func fullAmong(found string) *query {
+	const before = `SELECT h.cell, c.kind, count(*) FROM heed_observation h
+		JOIN heed_cell c ON c.cell = h.cell WHERE h.cell `
+	const after = ` GROUP BY h.cell, c.kind HAVING count(*) > $2`
+	return either(before+`IN (SELECT `+found+`)`+after,
+		before+`= ANY (ARRAY(SELECT DISTINCT `+found+`))`+after)
+}
+
+// swept is what a process remembers of its sweeps, so that the next one looks at what is new.
+type swept struct {
+	mu      sync.Mutex
+	history evidence.Instant // when the history of all cells was within its limits; 0: never
+	limits  map[string]int   // the limits that were then declared, by kind
+	cell    string           // the last cell that was looked at
+}
+
 // A sweep does its work in small transactions.
 type sweep struct {
 	*change
-	ctx context.Context
-	now evidence.Instant
+	ctx      context.Context
+	now      evidence.Instant
+	began    evidence.Instant // by the store's clock
+	declared map[string]int   // how much history kinds keep
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
@@ -102,6 +140,7 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 }
 
 func (w *sweep) histories() error {
+	w.began = evidence.InstantOf(w.store.now())
 	before := int64(w.now) - w.store.cfg.HistoryFor.Microseconds()
 	err := w.step(true, func() (bool, error) { return w.lose(oldHistories, before) })
 	if err != nil {
@@ -113,10 +152,15 @@ func (w *sweep) histories() error {
 			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
 		}
 	}
+	if err == nil {
+		w.historyIsShort()
+	}
 	return err
 }
 
-// full returns the cells that have more history than is kept of them, and how much that is.
+// full returns the cells that have more history than is kept of them, and how much that is. After
+// the first sweep it looks only at cells that have got observations since, unless limits have
+// changed.
 func (w *sweep) full() (map[string]int, error) {
 	cfg, full := &w.store.cfg, make(map[string]int)
 	err := w.store.db.read(w.ctx, func(t *tx) error {
@@ -130,7 +174,8 @@ func (w *sweep) full() (map[string]int, error) {
 				declared[k.Name] = k.History
 			}
 		}
-		return t.each(fullHistory, []any{cfg.HistoryPerCell}, func(scan func(...any) error) error {
+		q, args := w.whatIsNew(declared)
+		return t.each(q, append(args, cfg.HistoryPerCell), func(scan func(...any) error) error {
 			var cell, kind string
 			var n int
 			err := scan(&cell, &kind, &n)
@@ -141,6 +186,29 @@ func (w *sweep) full() (map[string]int, error) {
 		})
 	})
 	return full, err
+}
+
+// whatIsNew returns the query for cells that may have too much history, with its first arguments.
+// It begins a minute before the last sweep did, because a commit may take a while.
+func (w *sweep) whatIsNew(declared map[string]int) (*query, []any) {
+	done := &w.store.swept
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	w.declared = declared
+	wrong := done.history > w.began // the clock was
+	if done.history == 0 || wrong || !maps.Equal(done.limits, declared) {
+		return fullHistory, nil
+	}
+	return fullOfLate, []any{int64(done.history) - time.Minute.Microseconds()}
+}
+
+// historyIsShort remembers that the history of all cells was within its limits when the sweep
+// began.
+func (w *sweep) historyIsShort() {
+	done := &w.store.swept
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	done.history, done.limits = w.began, w.declared
 }
 
 func (w *sweep) ids() error {
@@ -155,10 +223,36 @@ func (w *sweep) ids() error {
 	return w.step(true, func() (bool, error) {
 		_, err := w.t.exec(oldLost, before)
 		if err == nil {
-			_, err = w.t.exec(unusedCells)
+			err = w.unused()
 		}
 		return false, err
 	})
+}
+
+// unused removes the cells of the next page that are not used any more. After the last page comes
+// the first one.
+func (w *sweep) unused() error {
+	done := &w.store.swept
+	done.mu.Lock()
+	after := done.cell
+	done.mu.Unlock()
+	var n int
+	var last string
+	if err := w.t.one(pageOfCells, []any{after}, &n, &last); err != nil {
+		return err
+	}
+	if n > 0 {
+		if _, err := w.t.exec(unusedCells, after); err != nil {
+			return err
+		}
+	}
+	if n < cellsOfPage {
+		last = ""
+	}
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	done.cell = last
+	return nil
 }
 
 // records drops the records that are past their limits, of all kinds that any program has declared.

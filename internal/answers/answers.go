@@ -3,7 +3,9 @@
 package answers
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/heedhq/heed/answer"
@@ -22,13 +24,57 @@ func View(kind string) store.View[answer.Answer] {
 	}
 }
 
-// The keys by which answers are found.
+// waits are the least times of the classes by which open answers are kept apart. A class ends at
+// twice its least time at most, and the usual windows are among them.
+var waits = [...]time.Duration{
+	0, minute / 4, minute / 3, minute / 2, 3 * minute / 4, minute, 2 * minute, 3 * minute, 5 * minute,
+	10 * minute, 15 * minute, 20 * minute, 30 * minute, 45 * minute, hour, 2 * hour, 3 * hour,
+	6 * hour, 12 * hour, day, 2 * day, 3 * day, 5 * day, 7 * day, 10 * day, 14 * day, 20 * day,
+}
+
 const (
-	// Due finds answers whose silence is still to be counted, and Late those that a late message
-	// can still change.
-	Due  = "wait=due"
-	Late = "wait=late"
+	minute = time.Minute
+	hour   = time.Hour
+	day    = 24 * time.Hour
 )
+
+// wait finds the open answers of a class.
+func wait(class int) string { return "wait=" + strconv.Itoa(int(waits[class].Seconds())) }
+
+// waiting returns the key of an answer that waits until a moment.
+func waiting(a *answer.Answer, until time.Time) string {
+	class, found := slices.BinarySearch(waits[:], until.Sub(a.At))
+	if !found {
+		class = max(class-1, 0)
+	}
+	return wait(class)
+}
+
+// Due returns queries for the open answers that may be due at a moment: those whose silence is
+// still to be counted, and those that a late message can still change. The records are ordered by
+// the answers, and an answer is found once it is as old as the least time of its class. So the
+// queries leave out those in the first half of their time, and with the usual windows all that
+// still have to wait. Due reads the store once, and returns no query that finds nothing.
+func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
+	var all []store.Query
+	for class, least := range waits {
+		all = append(all, store.Query{
+			Kind: kind, Keys: []string{wait(class)}, Oldest: true, Limit: 1,
+			Until: now.Add(time.Microsecond - least),
+		})
+	}
+	var s store.Snapshot
+	if err := st.Read(ctx, &s, nil, nil, all...); err != nil {
+		return nil, err
+	}
+	var found []store.Query
+	for i, q := range all {
+		if q.Limit = 0; len(s.Found[i]) > 0 {
+			found = append(found, q)
+		}
+	}
+	return found, nil
+}
 
 // Session finds all answers of a session.
 func Session(id string) string { return store.Key("session", id) }
@@ -136,12 +182,8 @@ func open(a *answer.Answer, f *answer.Fire, add func(string)) {
 	if f.Closed {
 		return
 	}
+	add(waiting(a, f.Due))
 	r := a.Reception(f.Heuristic)
-	if r.Silence == nil && !f.Silence.IsZero() {
-		add(Due)
-	} else {
-		add(Late)
-	}
 	if undoable := r.Undo == nil || a.Person != "" && !a.UndoneBy(f.Heuristic, a.Person); undoable {
 		if a.Session != "" {
 			add(OpenSession(a.Session))

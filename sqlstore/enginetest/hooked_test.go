@@ -17,6 +17,7 @@ type hooked struct {
 	engine driver.Driver
 	dsn    string
 	hook   atomic.Pointer[func(statement string) error]
+	rows   atomic.Int64 // that queries have returned
 }
 
 // hookedAt opens a place through a hooked driver.
@@ -60,7 +61,8 @@ func (c *hookedConn) QueryContext(ctx context.Context, query string, args []driv
 	if err := c.of.statement(query); err != nil {
 		return nil, err
 	}
-	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	rows, err := c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	return c.of.counted(rows), err
 }
 
 func (c *hookedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -108,5 +110,27 @@ func (s *hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue)
 	if err := s.of.statement(s.query); err != nil {
 		return nil, err
 	}
-	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	return s.of.counted(rows), err
+}
+
+// counted returns rows that are counted when they are read.
+func (h *hooked) counted(rows driver.Rows) driver.Rows {
+	if rows == nil {
+		return nil
+	}
+	return &hookedRows{rows, h}
+}
+
+type hookedRows struct {
+	driver.Rows
+	of *hooked
+}
+
+func (r *hookedRows) Next(into []driver.Value) error {
+	err := r.Rows.Next(into)
+	if err == nil {
+		r.of.rows.Add(1)
+	}
+	return err
 }

@@ -1,0 +1,213 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	record "github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A waitingAnswer is how answers wait that a sweep has nothing to do for.
+type waitingAnswer struct {
+	name string
+	// the answers are of the time between these ages
+	youngest, oldest time.Duration
+	change           func(f *record.Fire)
+	silent           bool // their silence was counted
+}
+
+var waitingAnswers = []waitingAnswer{
+	{"closed", time.Hour, 20 * 24 * time.Hour, func(f *record.Fire) { f.Closed = true }, true},
+	{"late messages are possible", 6 * time.Minute, 14 * time.Minute, func(f *record.Fire) {
+		f.Due = f.Undo.Add(evidence.MaxSkew)
+	}, true},
+	{"silence is not over for a day", time.Minute, 23 * time.Hour, func(f *record.Fire) {
+		f.Silence = f.Shown.Add(24 * time.Hour)
+		f.Due = f.Silence
+	}, false},
+}
+
+// fillAnswers adds as many answers to a store, each with an observation of one of 100 arms' cells.
+func fillAnswers(t testing.TB, st store.Store, w waitingAnswer, n int, now time.Time) {
+	view := answers.View("loop.answer")
+	row, err := view.Get(ctx, st, answers.ID("first"))
+	require.NoError(t, err)
+	var b store.Batch
+	for i := range n {
+		a := row.Value
+		a.ID = fmt.Sprint("answer ", n, " ", i)
+		a.At = now.Add(-w.oldest + (w.oldest-w.youngest)*time.Duration(i)/time.Duration(n))
+		a.OwnFires()
+		f := &a.Fires[0]
+		f.Shown, f.Undo = a.At, a.At.Add(10*time.Minute)
+		f.Ignore, f.Silence = a.At.Add(30*time.Second), a.At.Add(30*time.Second)
+		w.change(f)
+		if w.silent {
+			a.Say(record.Statement{How: record.Silence, By: a.Person, At: f.Silence})
+		}
+		b.Records = append(b.Records, view.Record(a, 0))
+		b.Observations = append(b.Observations, evidence.Observation{
+			ID: a.ID, Reward: 0.9, Weight: 1, Share: 0.3, At: a.At, Channel: "silence", Source: "ann",
+			Cell: evidence.Cell{
+				Kind: "strategy.arm", Scope: "d/", Item: fmt.Sprint(i % 100), Name: "only",
+			},
+		})
+		if len(b.Records) == 500 || i == n-1 {
+			_, err := st.Commit(ctx, b)
+			require.NoError(t, err)
+			b = store.Batch{}
+		}
+	}
+}
+
+// A sweep that has nothing to do reads as little with many answers as with few, however they wait.
+// The long form has 100,000 answers, and logs what a sweep takes.
+func TestASweepReadsWhatIsDue(t *testing.T) {
+	skipRaced(t)
+	for _, w := range waitingAnswers {
+		t.Run(w.name, func(t *testing.T) {
+			onTwo(t, func(t *testing.T, at place) { sweepsWaiting(t, at, w) })
+		})
+	}
+}
+
+func sweepsWaiting(t *testing.T, at place, w waitingAnswer) {
+	hooks, handle := hookedAt(t, at)
+	t.Cleanup(func() { require.NoError(t, handle.Close()) })
+	st, err := sqlstore.Open(ctx, handle, at.dialect)
+	require.NoError(t, err)
+	now := time.Now()
+	a, err := openKilled(st, now)
+	require.NoError(t, err)
+	require.NoError(t, answerOnce(a, "first", "Why?", "", "Look at the logs."))
+	var least int64
+	for _, n := range []int{rounds(200, 10_000), rounds(1000, 100_000)} {
+		fillAnswers(t, st, w, n, now)
+		_, err := handle.Exec("UPDATE heed_observation SET recorded = recorded - 3600000000")
+		require.NoError(t, err) // so that no observation is new
+		var rows int64
+		for i := range 3 { // the first one has to do what is due each day
+			var statements []string
+			hooks.set(func(s string) error { statements = append(statements, s); return nil })
+			hooks.rows.Store(0)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			require.NoError(t, a.Sweep(ctx, now))
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			hooks.set(nil)
+			rows = hooks.rows.Load()
+			t.Logf("%d answers, sweep %d: %d statements, %d rows, %v, %d kB", n, i+1, len(statements), rows,
+				took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>10)
+			if i == 2 && at.dialect == sqlstore.SQLite {
+				noScans(t, handle, statements)
+			}
+		}
+		if least == 0 {
+			least = rows
+		}
+		assert.Less(t, rows, least+200, "the items of arms are read again once they change")
+	}
+}
+
+// noScans checks that SQLite finds what statements are about by an index.
+func noScans(t *testing.T, handle *sql.DB, statements []string) {
+	slices.Sort(statements)
+	for _, s := range slices.Compact(statements) {
+		verb, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+		if !slices.Contains([]string{"SELECT", "DELETE", "UPDATE", "WITH"}, verb) {
+			continue
+		}
+		args := make([]any, strings.Count(s, "?"))
+		for strings.Contains(s, fmt.Sprint("$", len(args)+1)) {
+			args = append(args, 0)
+		}
+		plan := explain(t, handle, sqlstore.SQLite, s, args...)
+		for _, table := range tables {
+			if table != "heed_kind" && table != "heed_inbox" {
+				assert.NotRegexp(t, "SCAN "+table+`( |$)`, plan, s)
+			}
+		}
+	}
+}
+
+// A sweep looks at the cells that have got observations since the last one, and drops what is too
+// much of their history. The first one looks at all cells.
+func TestASweepKeepsHistoriesShort(t *testing.T) {
+	onTwo(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{HistoryPerCell: 5})
+		add := func(item string, n int) {
+			var b store.Batch
+			for i := range n {
+				o := observe(fmt.Sprint(item, " ", i), time.Now())
+				o.Cell.Item = item
+				b.Observations = append(b.Observations, o)
+			}
+			_, err := st.Commit(ctx, b)
+			require.NoError(t, err)
+		}
+		kept := func(item string) int {
+			cell := arm
+			cell.Item = item
+			all, err := gather(st.History(ctx, cell))
+			require.NoError(t, err)
+			return len(all)
+		}
+		for _, item := range []string{"a", "b", "c"} {
+			add(item, 10)
+			require.NoError(t, st.Sweep(ctx, time.Now()))
+			assert.Equal(t, 5, kept(item))
+		}
+		require.NoError(t, at.store(t, sqlstore.Config{HistoryPerCell: 3}).Sweep(ctx, time.Now()))
+		for _, item := range []string{"a", "b", "c"} {
+			assert.Equal(t, 3, kept(item), "the first sweep of a process looks at all cells")
+		}
+	})
+}
+
+// A sweep looks at a page of cells, and the next one at the next page, so that all unused cells go.
+func TestSweepsRemoveUnusedCells(t *testing.T) {
+	onTwo(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{})
+		var b store.Batch
+		for i := range 4500 {
+			o := observe(fmt.Sprint(i), time.Now())
+			if o.Cell.Item = fmt.Sprint(i); i%2 == 0 {
+				o.Source = "ann"
+			}
+			b.Observations = append(b.Observations, o)
+		}
+		b.Policies = map[string]evidence.Policy{arm.Kind: {ByOrigin: true}}
+		_, err := st.Commit(ctx, b)
+		require.NoError(t, err)
+		_, err = st.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+		require.NoError(t, err)
+		handle := at.handle(t)
+		cells := func() (n int) {
+			require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_cell").Scan(&n))
+			return n
+		}
+		require.Equal(t, 4500, cells())
+		left := []int{cells()}
+		for range 4 {
+			require.NoError(t, st.Sweep(ctx, time.Now()))
+			left = append(left, cells())
+		}
+		assert.Equal(t, 2250, left[3], "%v", left)
+		assert.Greater(t, left[1], left[2], "%v", left)
+		assert.Equal(t, 2250, left[4], "%v", left)
+	})
+}
