@@ -3,19 +3,14 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,7 +35,7 @@ func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 		for _, spec := range parsed.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
 			require.NoError(t, err)
-			assert.NotContains(t, path, "heed/examples", file)
+			assert.NotContains(t, path, "heed/lab/agent/world", file)
 			assert.NotEqual(t, "os", path, file)
 		}
 	}
@@ -50,54 +45,17 @@ func TestCommandWritesAReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	steps := 0
-	call := kit.NewCall("agent", &out, "-events", "400", "-seed", "3")
+	call := kit.NewCall("agent", &out, "-events", "200", "-seed", "3")
 	call.Progress = func(done, of int) {
 		assert.GreaterOrEqual(t, done, steps)
-		assert.Equal(t, 4*400, of)
+		assert.Equal(t, 3*200, of)
 		steps = done
 	}
 	require.NoError(t, Run(context.Background(), call))
-	assert.Equal(t, 4*400, steps)
-	for _, text := range []string{
-		"400 events", "no learning", "trust is known", "oracle", "answered by heuristics", "Model calls saved", "runbook-disk", "preference",
-		"Split by layer", "Rules:", "approved by lead-ann and lead-bob", "Why: the last answer of a heuristic", "prior",
-	} {
+	assert.Equal(t, 3*200, steps)
+	for _, text := range []string{"200 events", "no learning", "oracle", "tokens"} {
 		assert.Contains(t, out.String(), text)
 	}
-}
-
-func TestResult(t *testing.T) {
-	t.Parallel()
-	got, err := order{seed: 2026, events: 100}.run(context.Background(), silent)
-	require.NoError(t, err)
-	assert.Equal(t, 100, got.Events)
-	require.Len(t, got.Ways, 4)
-	assert.Equal(t, off, got.Ways[0].Way)
-	assert.InDelta(t, 1, got.Ways[0].Whole.Calls, 1e-9)
-	assert.Len(t, got.Ways[1].Tenths, 10)
-}
-
-func TestCommandAsksARealModel(t *testing.T) {
-	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		assert.Equal(t, "Bearer sesame", r.Header.Get("Authorization"))
-		var request struct{ Model string }
-		assert.NoError(t, json.NewDecoder(r.Body).Decode(&request))
-		assert.Equal(t, "small", request.Model)
-		fmt.Fprint(w, `{"model": "small-1", "choices": [{"message": {"role": "assistant", "content": "Rotate and compress the logs."}, "finish_reason": "stop"}],
-			"usage": {"prompt_tokens": 100, "completion_tokens": 7}}`)
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("OPENAI_BASE_URL", server.URL)
-	t.Setenv("OPENAI_API_KEY", "sesame")
-	var out bytes.Buffer
-	require.NoError(t, Run(context.Background(), kit.NewCall("agent", &out, "-events", "20", "-model",
-		"small")))
-	assert.Positive(t, asked.Load())
-	assert.Contains(t, out.String(), "learning")
-	assert.NotContains(t, out.String(), "oracle  ")
-	assert.NotContains(t, out.String(), "sesame")
 }
 
 func TestCommandFaults(t *testing.T) {
@@ -111,7 +69,6 @@ func TestCommandFaults(t *testing.T) {
 		{[]string{"-nonsense"}, 2, "flag provided but not defined"},
 		{[]string{"more"}, 2, `unexpected argument "more"`},
 		{[]string{"-events", "19"}, 2, "-events 19 must be at least 20"},
-		{[]string{"-model", "small"}, 1, "BaseURL"},
 		{[]string{"-db", ":memory:"}, 2, "-db must name a file"},
 		{[]string{"-db", filepath.Join(t.TempDir(), "none", "agent.db")}, 1, "unable to open database file"},
 	} {

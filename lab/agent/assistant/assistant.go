@@ -21,7 +21,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// Name is the assistant's name among the agents that reviewers look at, and the domains are those of events.
+// Name is the assistant's name among the agents that reviewers look at. The domains are the
+// events'.
 const (
 	Name     = "operations"
 	Alerts   = "alerts"   // the runbook is about them
@@ -59,7 +60,6 @@ type Config struct {
 	Lessons loop.Lessons // the runbook and the notes
 	Now     func() time.Time
 	Seed    uint64
-	Run     int  // how many assistants have used the store before: the draws of each differ
 	Off     bool // it learns nothing: it answers with what it began with
 }
 
@@ -81,8 +81,9 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	a.Agent, err = loop.New(ctx, loop.Config{
 		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
 		Lessons: cfg.Lessons, Extract: []string{Alerts},
-		Budget: loop.Budget{Notes: 1, Time: time.Minute},              // the world is simulated, and a busy machine must not cost a plan its rules
-		Now:    cfg.Now, Seed: rand.NewPCG(cfg.Seed, uint64(cfg.Run)), //nolint:gosec // a number of runs
+		// the world is simulated, and a busy machine must not cost a plan its rules
+		Budget: loop.Budget{Notes: 1, Time: time.Minute},
+		Now:    cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0),
 		Arms: []loop.Arm{
 			{ID: string(injection.MainContext), ForNotes: true},
 			{ID: string(injection.Subagent), ForNotes: true, Brief: a.subagent},
@@ -94,7 +95,8 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			Prompts:             decision.Prompts{Event: "Event"}, // the model is told who reports an event
 		},
 		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-		Feedback: feedback.Config{Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
+		Feedback: feedback.Config{Window: 200, NewID: numbered(),
+			Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
 	})
 	if err == nil {
 		a.Freeze(cfg.Off)
@@ -103,9 +105,9 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 }
 
 // numbered makes ids in order, by which rules of one moment are ordered.
-func numbered(run int) func() string {
+func numbered() func() string {
 	var n atomic.Int64
-	return func() string { return fmt.Sprintf("rule-%d-%03d", run, n.Add(1)) }
+	return func() string { return fmt.Sprintf("rule-%03d", n.Add(1)) }
 }
 
 // The headings under which notes stand in a prompt, and what a subagent is told.

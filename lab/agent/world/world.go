@@ -21,40 +21,19 @@ import (
 type World struct {
 	key    evidence.Key
 	events int
-	made   int // events, those of spans before among them
+	made   int // events
 	now    time.Time
 	turns  time.Time // when what was good turns bad
 	agenda agenda
 	order  int
 }
 
-// A Span is a part of a world's time.
-type Span struct {
-	First  int       // how many events came before
-	Events int       // how many come in it
-	Begin  time.Time // the zero time is when the world begins
-}
-
-// End is by when all is over that comes in the span.
-func (s Span) End() time.Time {
-	begin := s.Begin
-	if begin.IsZero() {
-		begin = start
-	}
-	return begin.Add(time.Duration(s.Events)*pace*3/2 + 48*time.Hour)
-}
-
 var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
 
-// New returns a world with one span to live. The arms and answers that turn bad do so half-way through the first span.
-func New(seed uint64, s Span) *World {
-	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, made: s.First, events: s.First + s.Events, now: start}
-	if s.First == 0 {
-		w.turns = start.Add(time.Duration(s.Events) * pace / 2)
-	}
-	if !s.Begin.IsZero() {
-		w.now = s.Begin
-	}
+// New returns a world with this many events. The answers that turn bad do so half-way.
+func New(seed uint64, events int) *World {
+	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, events: events, now: start}
+	w.turns = start.Add(time.Duration(events) * pace / 2)
 	w.plan(w.now.Add(pace), w.event)
 	w.plan(w.now.Add(24*time.Hour), w.morning)
 	return w

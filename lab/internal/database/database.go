@@ -19,26 +19,18 @@ import (
 // Usage says what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
-// Handle returns a handle on a database, which is for the host's own tables too and has to be
-// closed, and the database's dialect for [sqlstore.Open].
-func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
-	// in memory, each connection would have another database
-	if where == "" || where == ":memory:" {
-		return nil, 0, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", kit.ErrUsage)
+// Open opens the store in a database. The caller closes the handle.
+func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB,
+	error) {
+	if where == ":memory:" { // each connection would have another database
+		return nil, nil, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w",
+			kit.ErrUsage)
 	}
 	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: where}).EscapedPath(), sqlstore.SQLite
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
 		driver, dsn, dialect = "pgx", where, sqlstore.Postgres
 	}
 	handle, err := sql.Open(driver, dsn)
-	return handle, dialect, err
-}
-
-// Open opens the store in a database. The handle is for the host's own tables too, and has to be
-// closed.
-func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB,
-	error) {
-	handle, dialect, err := Handle(where)
 	if err != nil {
 		return nil, nil, err
 	}

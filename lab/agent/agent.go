@@ -1,0 +1,56 @@
+// Package agent runs an operations assistant that learns: all packages of heed in one loop.
+//
+// It lives in a simulated world of alerts, requests and tasks, with a scripted model that makes
+// mistakes, users who mostly say nothing, reviewers and two leads. The truth of that world is in
+// world/truth.go, and the assistant can't know it. Package assistant has all that learns, and
+// package world all that is true. This package brings them together and keeps the score, for the
+// same events without learning and with the best answer to everything as well.
+//
+//	go run ./lab agent [-seed S] [-events N] [-db DATABASE]
+//
+// With -db the one that learns keeps what it learns in a new file of SQLite, or in PostgreSQL if
+// DATABASE begins with postgres://.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/heedhq/heed/lab/internal/database"
+	"github.com/heedhq/heed/lab/internal/kit"
+)
+
+// Run runs the assistant through 2,000 events, or as many as the call wants.
+func Run(ctx context.Context, call *kit.Call) error {
+	var in stream
+	call.Uint64Var(&in.seed, "seed", 2026, "the seed of the world, and of the assistant's own draws")
+	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
+	call.StringVar(&in.database, "db", "", "keep what is learned in "+database.Usage)
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	if in.events < 20 {
+		return call.Usage("-events %d must be at least 20", in.events)
+	}
+	fmt.Fprintf(call.Out, "`%s`: %d events, seed %d: the same events with the same luck\n\n", call.Command(), in.events, in.seed)
+	table := kit.NewTable(call.Out)
+	fmt.Fprintln(table,
+		"\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an "+
+			"event\ttokens\t")
+	ways := []way{off, learns, oracle}
+	for i, how := range ways {
+		l, err := live(ctx, how, in, func(done, of int) { call.Progress(i*of+done, len(ways)*of) })
+		if err != nil {
+			return err
+		}
+		whole, last := scoreOf(l.answers), scoreOf(l.last())
+		fmt.Fprintf(table, "%s\t%.1f %%\t%.2f\t%.0f\t%.1f %%\t%.0f %%\t%.2f\t%.0f\t\n", how,
+			100*whole.success, whole.calls,
+			whole.tokens, 100*last.success, 100*last.heuristics, last.calls, last.tokens)
+		if err := l.close(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(table.Flush(), ctx.Err())
+}
