@@ -176,8 +176,7 @@ func TestAnUndoInWordsIsNotLostForTheArm(t *testing.T) {
 				t.Fatal(err)
 			}
 			require.NoError(t, agent.Sweep(ctx, time.Time{}))
-			d, err := agent.Strategy().Distribution(ctx, "", "")
-			require.NoError(t, err)
+			d := distribution(t, agent.Strategy(), "")
 			assert.Less(t, d.Arms[0].Mean, 0.5, "the undo goes before the praise and the silence")
 			assert.EqualValues(t, 1, d.Outcomes)
 		})

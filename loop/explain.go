@@ -37,7 +37,7 @@ type Account struct {
 	Spare     bool                    // a fallback answered, as the arm's model failed. Only that counts for the arm
 	Undid     []string                // the answers that the event's text took back. If there are any, this answer earns nothing
 	Item      *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
-	Outcomes  []strategy.HistoryEntry // the latest ones of the item behind that, of all its answers
+	Outcomes  []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
 	Rules     []feedback.Rule         // that the prompt had
 	Notes     []string                // likewise
 	Ways      []string                // the ways of working that the prompt recommended
@@ -122,18 +122,32 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		account.Rules = append(account.Rules, rule)
 	}
 	if learner := a.Strategy(); learner != nil && r.Choice != nil {
-		q := strategy.Query{Item: r.Choice.Item, Category: r.Choice.Category, Context: r.Choice.Context}
-		if account.Outcomes, err = learner.Outcomes(ctx, q, latest); err != nil {
-			return Account{}, err
+		err = account.believed(ctx, learner, r.Choice)
+	}
+	return account, err
+}
+
+// believed reads what is believed of the arms for the item of a choice, and the outcomes behind
+// that.
+func (a *Account) believed(ctx context.Context, l *strategy.Learner, c *answer.Choice) error {
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{
+		Evidence: true, Item: c.Item, Category: c.Category, Context: c.Context, Limit: latest,
+	}) {
+		if err != nil {
+			return err
 		}
-		item, err := learner.Item(ctx, q)
-		if err == nil {
-			account.Item = &item
-		} else if !errors.Is(err, heed.ErrNotFound) {
-			return Account{}, err
+		a.Outcomes = append(a.Outcomes, r)
+	}
+	q := strategy.Query{Item: c.Item, Category: c.Category, Context: c.Context}
+	for d, err := range l.Distributions(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if item, ok := d.Item(c.Item); ok {
+			a.Item = &item
 		}
 	}
-	return account, nil
+	return nil
 }
 
 // rulesOf returns the rules that the prompt of an answer had.
@@ -408,8 +422,10 @@ func (a *Account) arm() Branch {
 	}
 	if len(a.Outcomes) > 0 {
 		all := Branch{Text: "the latest outcomes for " + what + ", of all its answers"}
-		for _, o := range a.Outcomes {
-			all.add(fmt.Sprintf("observed %s: %s was worth %+.2f, known by: %s", o.At.UTC().Format(day), o.Arm, o.Value, channels.List(o.Channel)))
+		for _, r := range a.Outcomes {
+			o := r.Result
+			all.add(fmt.Sprintf("observed %s: %s was worth %+.2f, known by: %s",
+				o.At.UTC().Format(day), r.Choice.Arm, o.Value, channels.List(o.Channel)))
 		}
 		b.On = append(b.On, all)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 var (
@@ -155,12 +156,21 @@ func (w *world) confidence(id string) float64 {
 	return s.Confidence
 }
 
+// distribution returns what is believed in a segment, and the zero value if it has no outcomes.
+func distribution(
+	t require.TestingT, l *strategy.Learner, category string,
+) (d strategy.Distribution) {
+	for d, err := range l.Distributions(ctx, strategy.Query{Category: category}) {
+		require.NoError(t, err)
+		return d
+	}
+	return d
+}
+
 // mean returns the reward that is expected of an arm.
 func (w *world) mean(category, arm string) float64 {
 	w.t.Helper()
-	d, err := w.Strategy().Distribution(ctx, category, "")
-	require.NoError(w.t, err)
-	for _, a := range d.Arms {
+	for _, a := range distribution(w.t, w.Strategy(), category).Arms {
 		if string(a.Arm) == arm {
 			return a.Mean
 		}

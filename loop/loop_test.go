@@ -657,7 +657,7 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 			w.clock.Advance(time.Minute)
 			require.NoError(t, tell(w, answer.ID))
 		}
-		if d, err := w.Strategy().Distribution(ctx, "d", ""); err == nil {
+		if d := distribution(t, w.Strategy(), "d"); d.Outcomes > 0 {
 			return d.Arms[0].Mean
 		}
 		return 0.5

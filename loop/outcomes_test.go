@@ -23,19 +23,31 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// outcomes returns what counts for the arms of the item "i".
-func (w *world) outcomes() []strategy.HistoryEntry {
-	w.t.Helper()
-	all, err := w.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
-	require.NoError(w.t, err)
+// A credited is an outcome that counts for an arm.
+type credited struct {
+	Arm strategy.ArmID
+	strategy.Result
+}
+
+// creditedOf returns the outcomes that count for the arms of the item "i", the last first.
+func creditedOf(t require.TestingT, l *strategy.Learner) (all []credited) {
+	f := strategy.ChoiceFilter{Evidence: true, Item: "i", Category: "d"}
+	for r, err := range l.History(ctx, f) {
+		require.NoError(t, err)
+		all = append(all, credited{r.Choice.Arm, *r.Result})
+	}
 	return all
 }
+
+// outcomes returns what counts for the arms of the item "i".
+func (w *world) outcomes() []credited { return creditedOf(w.t, w.Strategy()) }
 
 // number returns how many outcomes an arm of the item "i" has.
 func (w *world) number(arm string) uint64 {
 	w.t.Helper()
-	item, err := w.Strategy().Item(ctx, strategy.Query{Item: "i", Category: "d"})
-	require.NoError(w.t, err)
+	d := distribution(w.t, w.Strategy(), "d")
+	item, ok := d.Item("i")
+	require.True(w.t, ok)
 	for _, a := range item.Arms {
 		if string(a.Arm) == arm {
 			return a.Outcomes
@@ -423,8 +435,7 @@ func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
 		require.NoError(t, err)
 		w.clock.Advance(time.Second)
 		require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: "ann", Value: later}))
-		_, err = w.Strategy().Item(ctx, strategy.Query{Item: "i", Category: "d"})
-		assert.ErrorIs(t, err, heed.ErrNotFound, "there is no evidence: %s", id)
+		assert.Empty(t, w.outcomes(), "there is no evidence: %s", id)
 	}
 	w.clock.Advance(time.Second)
 	require.NoError(t, w.React(ctx, "changed", loop.Reaction{Person: "ann", Value: -0.9}))

@@ -52,10 +52,8 @@ func (c *crowd) forget(person string) {
 
 // bySource returns the evidence of each source on the arm, and all of it.
 func (c *crowd) bySource() (mass map[string]float64, all, mean float64) {
-	outcomes, err := c.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
-	require.NoError(c.t, err)
 	mass = make(map[string]float64)
-	for _, o := range outcomes {
+	for _, o := range creditedOf(c.t, c.Strategy()) {
 		mass[o.Source] += o.Confidence
 		all += o.Confidence
 		mean += o.Confidence * o.Value

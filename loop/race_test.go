@@ -54,9 +54,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	d, err := agents[0].Strategy().Distribution(ctx, "d", "")
-	require.NoError(t, err)
-	assert.EqualValues(t, chosen.Load(), d.Outcomes)
+	assert.EqualValues(t, chosen.Load(), distribution(t, agents[0].Strategy(), "d").Outcomes)
 	s, err := agents[0].Learning().Standing(ctx, "rotate")
 	require.NoError(t, err)
 	assert.Less(t, s.Confidence, 0.7, "the model answers by now")

@@ -280,9 +280,7 @@ func TestEveryUndoIsListed(t *testing.T) {
 		assert.InDelta(t, 1, listed[0].Confidence, 0)
 		assert.Zero(t, listed[1].Confidence)
 		outcomes := func() (all []string) {
-			entries, err := w.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
-			require.NoError(t, err)
-			for _, o := range entries {
+			for _, o := range w.outcomes() {
 				all = append(all, fmt.Sprintf("%s %g", o.Source, o.Value))
 			}
 			return all

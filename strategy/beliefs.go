@@ -79,10 +79,7 @@ func (l *Learner) read(
 // itemCells names the cells of an item: its arms, what it was given if its pooling specialises, and
 // how often it was reset.
 func (l *Learner) itemCells(s *segment, item string) []evidence.Cell {
-	cells := make([]evidence.Cell, 0, 2*len(l.cfg.Arms)+2)
-	for i := range l.cfg.Arms {
-		cells = append(cells, s.space.arm(item, l.cfg.Arms[i].ID))
-	}
+	cells := l.armCells(s.space, item)
 	if l.specializes() {
 		for i := range l.cfg.Arms {
 			cells = append(cells, s.space.given(item, l.cfg.Arms[i].ID))
@@ -91,6 +88,15 @@ func (l *Learner) itemCells(s *segment, item string) []evidence.Cell {
 	cells = append(cells, s.space.resets(""))
 	if item != "" {
 		cells = append(cells, s.space.resets(item))
+	}
+	return cells
+}
+
+// armCells names the cells of an item's arms.
+func (l *Learner) armCells(space space, item string) []evidence.Cell {
+	cells := make([]evidence.Cell, 0, 2*len(l.cfg.Arms)+2) // with room for what else an item has
+	for i := range l.cfg.Arms {
+		cells = append(cells, space.arm(item, l.cfg.Arms[i].ID))
 	}
 	return cells
 }

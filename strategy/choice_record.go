@@ -93,6 +93,11 @@ func first(all []answer.Statement) (at int) {
 // A ChoiceFilter lets choices pass that have all the properties it names. The zero filter lets all
 // pass.
 type ChoiceFilter struct {
+	// Evidence has the outcomes listed that the evidence of one item still has, one for each record,
+	// in place of the records of choices. They go back further, and are there without records. Item,
+	// Category and Context are then exact, and times are the outcomes'. Of a choice only its arm, its
+	// session and its id are known.
+	Evidence bool
 	Session  string
 	Item     string
 	Category string

@@ -62,10 +62,10 @@ func TestATicketIsOpenAgain(t *testing.T) {
 				assert.InDeltaSlice(t, means(t, oracle, q), means(t, one, q), 1e-9)
 				assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 0.5, Source: "bob", At: c.Now()}, record(t, one, made.ID).Result)
 				assert.Equal(t, strategy.Pending, record(t, one, newer.ID).Stage)
-				outcomes, err := one.Outcomes(ctx, q, 0)
+				outcomes, err := outcomes(one, q, 0)
 				require.NoError(t, err)
 				require.Len(t, outcomes, 1)
-				assert.Equal(t, "open again", outcomes[0].ID)
+				assert.Equal(t, "open again", outcomes[0].Result.ID)
 			}
 			for _, p := range kept(t, cfg.Store, q, "arm", "parameter") {
 				assert.Equal(t, 0.5, p.Tally.Mass, p.Cell)

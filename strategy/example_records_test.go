@@ -2,11 +2,9 @@ package strategy_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -106,8 +104,8 @@ func ExampleLearner_History() {
 	// 10:00 session 0 short-prompt observed -0.5
 }
 
-// An operator asks for the status first, then for one segment and one item.
-func ExampleLearner_Status() {
+// An operator looks at the segments, and at one item.
+func ExampleLearner_Distributions() {
 	ctx := context.Background()
 	clock := newExampleClock()
 	learner := learnerOf(clock.recorded())
@@ -123,26 +121,21 @@ func ExampleLearner_Status() {
 			}
 		}
 	}
-	status, err := learner.Status(ctx)
-	if err != nil {
-		panic(err)
+	for d, err := range learner.Distributions(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %d items, %d outcomes\n", d.Category, d.Items, d.Outcomes)
+		for _, arm := range d.Arms {
+			fmt.Printf("%s: %.2f, between %.1f and %.1f, of %d outcomes\n",
+				arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
+		}
+		if item, ok := d.Item("item 3"); ok {
+			fmt.Println("leading for item 3:", item.Leading)
+		}
 	}
-	fmt.Printf("%d segment, %d items, %d outcomes, %d choices pending\n",
-		status.Segments, status.Items, status.Outcomes, status.Choices.Pending)
-	distribution, err := learner.Distribution(ctx, "writing", "")
-	if err != nil {
-		panic(err)
-	}
-	for _, arm := range distribution.Arms {
-		fmt.Printf("%s: %.2f, between %.1f and %.1f, of %d outcomes\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
-	}
-	item, err := learner.Item(ctx, strategy.Query{Item: "item 3", Category: "writing"})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("leading for item 3:", item.Leading)
 	// Output:
-	// 1 segment, 4 items, 40 outcomes, 0 choices pending
+	// writing: 4 items, 40 outcomes
 	// short-prompt: 0.06, between 0.0 and 0.4, of 20 outcomes
 	// long-prompt: 0.94, between 0.6 and 1.0, of 20 outcomes
 	// leading for item 3: long-prompt
@@ -201,8 +194,9 @@ func ExampleLearner_Reset() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = learner.Item(ctx, query)
-	fmt.Println(errors.Is(err, heed.ErrNotFound))
+	for d, err := range learner.Distributions(ctx, query) {
+		fmt.Println(d, err) // there is none
+	}
 	for entry, err := range store.AuditEntries(ctx, cfg.Store, store.AuditQuery{}) {
 		if err != nil {
 			panic(err)
@@ -210,7 +204,6 @@ func ExampleLearner_Reset() {
 		fmt.Printf("%s: %s %s: %s\n", entry.Actor, entry.Action, entry.Subject, entry.Reason)
 	}
 	// Output:
-	// true
 	// ann: strategy.reset release notes: it was reworded
 }
 

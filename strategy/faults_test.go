@@ -346,10 +346,10 @@ var fallibles = []fallible{
 	},
 	{method: "Sweep", call: func(w *workshop) (string, error) { return "", w.Sweep(ctx, time.Time{}) }},
 	{method: "Distributions", call: func(w *workshop) (string, error) { return collected(w.Distributions(ctx)) }},
-	{method: "Distribution", call: func(w *workshop) (string, error) { return asText(w.Distribution(ctx, "c", "")) }},
-	{method: "Item", call: func(w *workshop) (string, error) { return asText(w.Item(ctx, itemI)) }},
+	{method: "Distributions", call: func(w *workshop) (string, error) {
+		return asText(itemReport(w.Learner, itemI))
+	}},
 	{method: "Damaged", call: func(w *workshop) (string, error) { return asText(w.Damaged(ctx)) }},
-	{method: "Status", call: func(w *workshop) (string, error) { return asText(w.Status(ctx)) }},
 	{method: "History", call: func(w *workshop) (string, error) { return collected(w.History(ctx, strategy.ChoiceFilter{})) }},
 	{method: "Find", call: func(w *workshop) (string, error) { return asText(w.Find(ctx, "now", "i", w.clock.Now())) }},
 	{method: "FindSession", call: func(w *workshop) (string, error) { return asText(w.FindSession(ctx, "judged", w.clock.Now())) }},
@@ -360,7 +360,9 @@ var fallibles = []fallible{
 		}
 		return asText(r, nil)
 	}},
-	{method: "Outcomes", call: func(w *workshop) (string, error) { return asText(w.Outcomes(ctx, itemI, 0)) }},
+	{method: "History", call: func(w *workshop) (string, error) {
+		return asText(outcomes(w.Learner, itemI, 0))
+	}},
 	{method: "Replay", call: func(w *workshop) (string, error) {
 		log := slices.Clone(w.log[:len(w.log)*long(1, 2)/2])
 		for i := range log { // a life that the store knows nothing of

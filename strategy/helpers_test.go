@@ -300,3 +300,57 @@ func revise(l interface {
 	}
 	return did[0], nil
 }
+
+// distribution returns what is believed in a segment.
+func distribution(
+	l *strategy.Learner, category, context string,
+) (strategy.Distribution, error) {
+	for d, err := range l.Distributions(ctx, strategy.Query{Category: category, Context: context}) {
+		return d, err
+	}
+	return strategy.Distribution{}, heed.ErrNotFound
+}
+
+// itemReport returns what is believed of an item.
+func itemReport(l *strategy.Learner, q strategy.Query) (strategy.ItemReport, error) {
+	q.Session, q.Arms = "", nil
+	for d, err := range l.Distributions(ctx, q) {
+		r, ok := d.Item(q.Item)
+		if err == nil && !ok {
+			err = heed.ErrNotFound
+		}
+		return r, err
+	}
+	return strategy.ItemReport{}, heed.ErrNotFound
+}
+
+// outcomes returns the outcomes that the evidence of an item has, the last first.
+func outcomes(
+	l *strategy.Learner, q strategy.Query, limit int,
+) (all []strategy.ChoiceRecord, err error) {
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{
+		Evidence: true, Item: q.Item, Category: q.Category, Context: q.Context, Limit: limit,
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// reported returns all that is believed as text.
+func reported(t testing.TB, l *strategy.Learner) string {
+	text, err := json.Marshal(distributionsOf(t, l))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// stages counts the choices by how far they have come.
+func stages(t testing.TB, l *strategy.Learner) map[strategy.Stage]int {
+	all := make(map[strategy.Stage]int)
+	for _, r := range historyOf(t, l, strategy.ChoiceFilter{}) {
+		all[r.Stage]++
+	}
+	return all
+}

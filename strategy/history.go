@@ -14,18 +14,21 @@ import (
 	"github.com/heedhq/heed/internal/cells"
 )
 
-// History returns the learner's choices that a filter lets pass, the newest first, each with its
+// History yields the learner's choices that a filter lets pass, the newest first, each with its
 // outcome if it has one. The loop may end early. After an error it ends. With Config.Unrecorded the
-// error is [heed.ErrNotFound].
+// error is [heed.ErrNotFound], unless the filter asks for the evidence.
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
+	all := l.recorded
+	if f.Evidence {
+		all = l.outcomes
+	}
 	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
-		for a, err := range l.find(ctx, f) {
+		for r, err := range all(ctx, f) {
 			if err != nil {
 				yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
 				return
 			}
-			r := l.record(a.Answer)
 			if f.Stage != "" && f.Stage != r.Stage {
 				continue
 			}
@@ -34,6 +37,86 @@ func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceR
 			}
 		}
 	}
+}
+
+// recorded yields the choices that a filter lets pass. It leaves the stage and the limit to the
+// caller.
+func (l *Learner) recorded(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
+	return func(yield func(ChoiceRecord, error) bool) {
+		for a, err := range l.find(ctx, f) {
+			var r ChoiceRecord
+			if err == nil {
+				r = l.record(a.Answer)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// outcomes yields the outcomes of an item that the store still keeps.
+func (l *Learner) outcomes(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
+	return func(yield func(ChoiceRecord, error) bool) {
+		q := Query{Session: f.Session, Item: f.Item, Category: f.Category, Context: f.Context}
+		err := q.validate()
+		var all []ChoiceRecord
+		for _, arm := range l.cfg.Arms {
+			if err == nil {
+				all, err = l.outcomesOf(ctx, &f, arm.ID, all)
+			}
+		}
+		if err != nil {
+			yield(ChoiceRecord{}, err)
+			return
+		}
+		slices.SortStableFunc(all, func(a, b ChoiceRecord) int {
+			return b.Result.At.Compare(a.Result.At)
+		})
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// outcomesOf appends the outcomes of one arm that a filter lets pass, at most as many as its limit.
+func (l *Learner) outcomesOf(
+	ctx context.Context, f *ChoiceFilter, arm ArmID, all []ChoiceRecord,
+) ([]ChoiceRecord, error) {
+	space, n := space{l.kinds, cells.Scope(f.Category, f.Context)}, 0
+	for o, err := range l.cfg.Store.History(ctx, space.arm(f.Item, arm)) {
+		if err != nil {
+			return nil, err
+		}
+		if f.Session != "" && f.Session != o.Session || o.At.Before(f.Since) ||
+			!f.Until.IsZero() && !o.At.Before(f.Until) {
+			continue
+		}
+		all = append(all, l.outcomeRecord(f, arm, &o))
+		if n++; n == f.Limit {
+			break
+		}
+	}
+	return all, nil
+}
+
+// outcomeRecord returns the record of a choice as far as the evidence of an outcome has it.
+func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observation) ChoiceRecord {
+	// The id of the evidence is the learner's, the choice's and the outcome's.
+	choice, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
+	r := ChoiceRecord{
+		Choice: Choice{
+			Arm: arm, Session: o.Session, Item: f.Item, Category: f.Category, Context: f.Context,
+		},
+		Stage: Observed, Mean: 2*o.Reward - 1, Mass: massOf(o), Reports: 1,
+	}
+	_ = r.Choice.ID.UnmarshalText([]byte(choice)) // another package may have written the evidence
+	r.Result = &Result{
+		ID: id, Value: r.Mean, Confidence: r.Mass, Channel: o.Channel, Source: o.Source, At: o.At,
+	}
+	return r
 }
 
 // find yields the records that a filter lets pass, the newest first. It leaves the stage and the
@@ -148,43 +231,4 @@ func (l *Learner) found(f *finding) ChoiceRecord {
 		r.Choice.details.kept.Store(&f.keptChoice)
 	}
 	return r
-}
-
-// A HistoryEntry is one outcome that was counted.
-type HistoryEntry struct {
-	Arm     ArmID  `json:"arm"`
-	Session string `json:"session,omitempty"`
-	Result
-}
-
-// Outcomes returns the outcomes of an item that the store still keeps, the last first: at most
-// limit of them, or all if limit is 0. They are the evidence behind the beliefs about the item. The
-// query's session and permitted arms are ignored.
-func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []HistoryEntry, err error) {
-	defer because(&err, "outcomes")
-	if err := q.validate(); err != nil {
-		return nil, err
-	}
-	space := space{l.kinds, cells.Scope(q.Category, q.Context)}
-	for _, arm := range l.cfg.Arms {
-		n := 0
-		for o, err := range l.cfg.Store.History(ctx, space.arm(q.Item, arm.ID)) {
-			if err != nil {
-				return nil, err
-			}
-			// The id of the evidence is the learner's, the choice's and the outcome's.
-			_, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
-			credits = append(credits, HistoryEntry{arm.ID, o.Session, Result{
-				ID: id, Value: 2*o.Reward - 1, Confidence: massOf(&o), Channel: o.Channel, Source: o.Source, At: o.At,
-			}})
-			if n++; n == limit {
-				break
-			}
-		}
-	}
-	slices.SortStableFunc(credits, func(a, b HistoryEntry) int { return b.At.Compare(a.At) })
-	if limit > 0 && len(credits) > limit {
-		credits = credits[:limit]
-	}
-	return credits, nil
 }

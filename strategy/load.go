@@ -74,35 +74,47 @@ const (
 
 // loadSome reads what the items of a segment have shown, or a sample of them and the items that
 // this learner observed of late.
-func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant) (f found, err error) {
-	sample, list := &stores.Sample{Most: l.sampleItems}, ctx
-	switch l.cfg.Pooling.(type) {
-	case TwoLevel, Alone:
-		list = stores.WithSample(ctx, sample)
-	}
-	first := !s.known()
+func (l *Learner) loadSome(
+	ctx context.Context, s *segment, now evidence.Instant,
+) (f found, err error) {
+	first, most := !s.known(), l.sampleItems
 	if first {
-		sample.Most = max(l.sampleItems/firstPart, 1)
+		most = max(most/firstPart, 1)
 	}
-	if f, err = l.loadItems(list, s.space, now); err != nil {
+	if f, err = l.loadSample(ctx, s.space, now, most); err != nil {
 		return f, err
 	}
-	f.total, f.first, f.sampled = totalOf(f.items), first, sample.All > 0
-	if !f.sampled {
+	if f.total, f.first = totalOf(f.items), first; !f.sampled {
 		return f, nil
-	}
-	for i := range f.samples {
-		f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
 	}
 	var cells []evidence.Cell
 	for _, item := range s.recent() {
 		if _, ok := slices.BinarySearch(f.names, item); !ok {
-			for _, arm := range l.cfg.Arms {
-				cells = append(cells, s.space.arm(item, arm.ID))
-			}
+			cells = append(cells, l.armCells(s.space, item)...)
 		}
 	}
 	return f, l.reread(ctx, &f, cells)
+}
+
+// loadSample reads what the items of a segment have shown, or about so many of them at random if
+// there are more, the store can draw a sample, and the pooling learns from each only how items
+// spread.
+func (l *Learner) loadSample(
+	ctx context.Context, space space, now evidence.Instant, most int,
+) (f found, err error) {
+	sample, list := &stores.Sample{Most: most}, ctx
+	switch l.cfg.Pooling.(type) {
+	case TwoLevel, Alone:
+		list = stores.WithSample(ctx, sample)
+	}
+	if f, err = l.loadItems(list, space, now); err != nil || sample.All == 0 {
+		return f, err
+	}
+	f.sampled, f.all = true, sample.All
+	for i := range f.samples {
+		f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
+	}
+	return f, nil
 }
 
 // recent returns the items that this learner observed of late, if the segment is a sample.
@@ -252,6 +264,7 @@ type found struct {
 	first   bool          // whether nothing was known of the segment before
 	sampled bool          // whether the items are a sample
 	all     int           // how many items there are, if they are a sample
+	arms    []Arm         // for reports
 	model   Model         // where it was asked for
 	drifted bool          // whether the model has
 }

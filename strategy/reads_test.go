@@ -32,7 +32,7 @@ func TestReadsOfTheDesign(t *testing.T) {
 		}
 		assert.Positive(t, n, name)
 	}
-	outcomes, err := l.Outcomes(ctx, q, 0)
+	outcomes, err := outcomes(l, q, 0)
 	require.NoError(t, err)
 	assert.Len(t, outcomes, 1, "strategy_event:by_learning")
 
@@ -43,18 +43,16 @@ func TestReadsOfTheDesign(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "c", d.Category, "strategy_distribution:by_category")
 	}
-	d, err := l.Distribution(ctx, "c", "x")
+	d, err := distribution(l, "c", "x")
 	require.NoError(t, err)
 	assert.Equal(t, "i", d.Standings[0].Item, "learning_strategy_override:by_category")
-	item, err := l.Item(ctx, q)
-	require.NoError(t, err)
+	item, ok := d.Item("i")
+	assert.True(t, ok)
 	assert.Len(t, item.Arms, 4, "strategy learning")
 	weights, err := l.Beliefs(ctx, q)
 	require.NoError(t, err)
 	assert.Len(t, weights, 4, "get_effective_weights")
-	status, err := l.Status(ctx)
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, status.Outcomes, "strategy status")
+	assert.EqualValues(t, 1, d.Outcomes, "strategy status")
 	names, err := strategy.Names(ctx, cfg.Store)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"strategy"}, names)

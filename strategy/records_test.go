@@ -312,9 +312,6 @@ func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.NoError(t, l.Sweep(ctx, time.Time{}))
 	assert.NoError(t, l.EndSession(ctx, "s"))
-	status, err := l.Status(ctx)
-	require.NoError(t, err)
-	assert.Nil(t, status.Choices)
 }
 
 // Select returns the default arm and the error, and there is no record.
@@ -394,7 +391,5 @@ func TestHistoryAndFindReportWhatFailed(t *testing.T) {
 	_, err := l.Find(ctx, "s", "i", time.Time{})
 	assert.ErrorIs(t, err, errStore)
 	assert.NotErrorIs(t, err, heed.ErrNotFound)
-	_, err = l.Status(ctx)
-	assert.ErrorIs(t, err, errStore)
 	assert.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
 }

@@ -242,7 +242,7 @@ func TestConcurrentUse(t *testing.T) {
 						case n%10 == 5:
 							_, err = l.Beliefs(ctx, q)
 							assert.NoError(t, err)
-							_, err = l.Outcomes(ctx, q, 3)
+							_, err = itemReport(l, q)
 							assert.NoError(t, err)
 							if n == 5 {
 								c.Propensity()

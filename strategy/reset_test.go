@@ -46,10 +46,10 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Actor: "ann", Reason: "it was reworded"}))
 	assert.Zero(t, given(t, st, "item"))
-	history, err := l.Outcomes(ctx, strategy.Query{Item: "item", Category: "preference"}, 0)
+	history, err := outcomes(l, strategy.Query{Item: "item", Category: "preference"}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, history)
-	history, err = l.Outcomes(ctx, strategy.Query{Item: "other", Category: "preference"}, 0)
+	history, err = outcomes(l, strategy.Query{Item: "other", Category: "preference"}, 0)
 	require.NoError(t, err)
 	assert.Len(t, history, 3, "only the item is forgotten")
 
@@ -127,7 +127,7 @@ func TestAResetNeedsAReason(t *testing.T) {
 	assert.Equal(t, "Reason", fault.Field)
 	require.ErrorAs(t, l.Reset(ctx, strategy.Reset{Category: "\xff", Reason: "why not"}), &fault)
 	assert.Equal(t, "Category", fault.Field)
-	history, err := l.Outcomes(ctx, strategy.Query{Item: "item", Category: "preference"}, 0)
+	history, err := outcomes(l, strategy.Query{Item: "item", Category: "preference"}, 0)
 	require.NoError(t, err)
 	assert.Len(t, history, 1)
 }

@@ -149,11 +149,7 @@ func TestOpen(t *testing.T) {
 		tool, err := strategy.Open(ctx, strategy.Config{Store: st, Name: "models", Now: c.Now})
 		require.NoError(t, err)
 		assert.Equal(t, beliefs(t, host, q), beliefs(t, tool, q))
-		want, err := host.Status(ctx)
-		require.NoError(t, err)
-		got, err := tool.Status(ctx)
-		require.NoError(t, err)
-		assert.Equal(t, want, got)
+		assert.Equal(t, reported(t, host), reported(t, tool))
 		assert.Equal(t, host.Config().Arms, tool.Config().Arms)
 		choices := 0
 		for r, err := range tool.History(ctx, strategy.ChoiceFilter{Item: "i"}) {

@@ -66,10 +66,10 @@ func TestARewardIsLearnedAndTheValueKept(t *testing.T) {
 		Choice: c, Value: 1, Confidence: 1, Cost: 1.5, Latency: 2 * time.Second, Tokens: 700,
 	})
 	require.NoError(t, err)
-	past, err := l.Outcomes(context.Background(), strategy.Query{}, 0)
+	past, err := outcomes(l, strategy.Query{}, 0)
 	require.NoError(t, err)
 	require.Len(t, past, 1)
-	assert.InDelta(t, -0.5, past[0].Value, 1e-12)
+	assert.InDelta(t, -0.5, past[0].Mean, 1e-12)
 	for r, err := range l.History(context.Background(), strategy.ChoiceFilter{}) {
 		require.NoError(t, err)
 		assert.InDelta(t, 1, r.Result.Value, 0)

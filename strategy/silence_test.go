@@ -31,12 +31,6 @@ func expired(t testing.TB, l *strategy.Learner) int {
 	return len(historyOf(t, l, strategy.ChoiceFilter{Stage: strategy.Expired}))
 }
 
-func statusOf(t testing.TB, l *strategy.Learner) strategy.Status {
-	s, err := l.Status(ctx)
-	require.NoError(t, err)
-	return s
-}
-
 // TestSilenceExpiresAndCountsAsNothing by default; what is pending and what has expired shows.
 func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Hour} {
@@ -48,7 +42,7 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 		c.Advance(time.Minute)
 		second := choose(t, l, q)
 		believed := beliefs(t, l, q)
-		assert.Equal(t, &strategy.ChoiceStatus{Pending: 2, Events: 2}, statusOf(t, l).Choices)
+		assert.Equal(t, map[strategy.Stage]int{strategy.Pending: 2}, stages(t, l))
 
 		c.Advance(after - time.Minute)
 		assert.Zero(t, sweep(t, l), "it is to be older")
@@ -57,9 +51,8 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 		assert.Zero(t, sweep(t, l), "once")
 		assert.Equal(t, strategy.Expired, record(t, l, first.ID).Stage)
 		assert.Equal(t, strategy.Pending, record(t, l, second.ID).Stage)
-		status := statusOf(t, l)
-		assert.Equal(t, []int{1, 1}, []int{status.Choices.Pending, status.Choices.Expired})
-		assert.Zero(t, status.Outcomes)
+		assert.Equal(t, map[strategy.Stage]int{strategy.Pending: 1, strategy.Expired: 1}, stages(t, l))
+		assert.Empty(t, distributionsOf(t, l))
 		assert.Empty(t, everything(t, cfg.Store, q))
 		assert.Equal(t, believed, beliefs(t, l, q))
 
@@ -68,7 +61,7 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 		assert.Equal(t, 1., massOf(kept(t, cfg.Store, q, "arm")))
 		c.Advance(after)
 		assert.Equal(t, 1, sweep(t, l))
-		assert.Equal(t, &strategy.ChoiceStatus{Observed: 1, Expired: 1, Events: 1 + map[bool]int{true: 2}[after < 24*time.Hour]}, statusOf(t, l).Choices)
+		assert.Equal(t, map[strategy.Stage]int{strategy.Observed: 1, strategy.Expired: 1}, stages(t, l))
 	}
 }
 
@@ -105,12 +98,15 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 					assert.InDelta(t, before[i], mean, 1e-12)
 				}
 			}
-			outcomes, err := l.Outcomes(ctx, q, 0)
+			outcomes, err := outcomes(l, q, 0)
 			require.NoError(t, err)
 			require.Len(t, outcomes, 1)
-			assert.Equal(t, strategy.HistoryEntry{Arm: choice.Arm, Session: "s", Result: strategy.Result{
-				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence, Channel: "silence", At: c.Now(),
-			}}, outcomes[0])
+			of := outcomes[0].Choice
+			assert.Equal(t, []any{choice.ID, choice.Arm, "s"}, []any{of.ID, of.Arm, of.Session})
+			assert.Equal(t, &strategy.Result{
+				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence,
+				Channel: "silence", At: c.Now(),
+			}, outcomes[0].Result)
 			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
 			assert.Zero(t, sweep(t, l))
 			assert.Equal(t, test.silence.Confidence, massOf(kept(t, cfg.Store, q, "arm")))

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -11,7 +10,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/cells"
-	"github.com/heedhq/heed/internal/stores"
 )
 
 // A Distribution is what a learner believes in one segment, by the store at that moment.
@@ -27,26 +25,41 @@ type Distribution struct {
 	// the store can draw one and the pooling learns from each only how items spread. Items, Outcomes
 	// and the outcomes of arms are then estimates, Specialized and Standings are of the sample, and
 	// Updated is the last outcome in it. 0: all items were read.
-	Sampled  int       `json:"sampled,omitempty"`
-	Sessions uint64    `json:"sessions,omitempty"` // of all items, each item's counted for itself; 0 unless the pooling is a [Specializer]
-	Outcomes uint64    `json:"outcomes"`           // that count
-	Updated  time.Time `json:"updated"`            // when the last of them came about
+	Sampled int `json:"sampled,omitempty"`
+	// Sessions adds up the sessions of the items, which are counted only if the pooling is a
+	// [Specializer].
+	Sessions uint64    `json:"sessions,omitempty"`
+	Outcomes uint64    `json:"outcomes"` // that count
+	Updated  time.Time `json:"updated"`  // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
-	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of
-	// one.
+	// SpecializesAt is the number of sessions at which the pooling gives an item a copy. 0: it gives
+	// none.
+	SpecializesAt int `json:"specializes_at,omitempty"`
+	// Standings say in short how each item stands, by the items' names. [Distribution.Item] says
+	// more of one.
 	Standings []Standing `json:"-"`
+
+	found *found // nil if it was read from JSON
 }
 
 // A Standing says in short how an item of a segment stands.
 type Standing struct {
-	Item         string  `json:"item"`
-	Leading      ArmID   `json:"leading"` // the arm with the greatest mean; of equals the first
-	Mean         float64 `json:"mean"`    // of that arm, the reward that is expected
+	Item    string  `json:"item"`
+	Leading ArmID   `json:"leading"` // the arm with the greatest mean; of equals the first
+	Mean    float64 `json:"mean"`    // of that arm, the reward that is expected
+	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen; 0 unless the pooling is a [Specializer]
-	Outcomes     uint64  `json:"outcomes"`           // that count
+	// Sessions are those in which it was seen; 0 unless the pooling is a [Specializer].
+	Sessions uint64 `json:"sessions,omitempty"`
+	Outcomes uint64 `json:"outcomes"` // that count
+}
+
+// An ItemReport is what a learner believes of one item.
+type ItemReport struct {
+	Standing
+	Arms []ArmReport `json:"arms"`
 }
 
 // An ArmReport is what is believed of an arm.
@@ -71,34 +84,34 @@ type ParameterReport struct {
 // reportLevel is the probability of the intervals in reports.
 const reportLevel = 0.9
 
-func (l *Learner) armReports(m Model, item Item, counts []uint64) (reports []ArmReport, leading ArmID) {
-	beliefs, best := make([]Belief, len(l.cfg.Arms)), 0
-	m.Believe(item, beliefs)
+// reports returns what is believed of the arms of an item, and the arm that leads.
+func (f *found) reports(item Item, counts []uint64) (all []ArmReport, best ArmID) {
+	beliefs := make([]Belief, len(f.arms))
+	f.model.Believe(item, beliefs)
+	most := -1.
 	for i, b := range beliefs {
 		low, high := b.Interval(reportLevel)
-		reports = append(reports, ArmReport{l.cfg.Arms[i].ID, b, b.Mean(), low, high, counts[i]})
-		if reports[i].Mean > reports[best].Mean {
-			best = i
+		all = append(all, ArmReport{f.arms[i].ID, b, b.Mean(), low, high, counts[i]})
+		if all[i].Mean > most {
+			best, most = all[i].Arm, all[i].Mean
 		}
 	}
-	return reports, reports[best].Arm
+	return all, best
 }
 
-// Distributions returns what is believed in each segment that has outcomes, in the order of their
-// names in the store. The loop may end early. After an error it ends.
-func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, error] {
+// Distributions yields what is believed in each segment that has outcomes, in the order of their
+// names in the store. With queries, it yields what is believed in their segments, as far as these
+// have outcomes, and of their items also if a sample of the segment lacks them. The loop may end
+// early. After an error it ends.
+func (l *Learner) Distributions(ctx context.Context, of ...Query) iter.Seq2[Distribution, error] {
 	return func(yield func(Distribution, error) bool) {
-		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
+		for q, err := range l.surveyed(ctx, of) {
 			var d Distribution
 			if err == nil {
-				category, context, ok := cells.ParseScope(scope)
-				if !ok {
-					continue // of something else
-				}
-				d, err = l.distribution(ctx, Query{Category: category, Context: context})
+				d, err = l.distribution(ctx, q, len(of) > 0)
 			}
 			if errors.Is(err, heed.ErrNotFound) {
-				continue // reset meanwhile
+				continue // it may have been reset since it was listed
 			}
 			because(&err, "distributions")
 			if !yield(d, err) || err != nil {
@@ -108,63 +121,116 @@ func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, err
 	}
 }
 
-// Distribution returns what is believed in one segment, or [heed.ErrNotFound] if it has no
-// outcomes.
-func (l *Learner) Distribution(ctx context.Context, category, context string) (d Distribution, err error) {
-	defer because(&err, "distribution")
-	return l.distribution(ctx, Query{Category: category, Context: context})
+// surveyed yields the queries of segments, and of all segments if there are no queries.
+func (l *Learner) surveyed(ctx context.Context, of []Query) iter.Seq2[Query, error] {
+	return func(yield func(Query, error) bool) {
+		for _, q := range of {
+			if !yield(q, q.validate()) {
+				return
+			}
+		}
+		if len(of) > 0 {
+			return
+		}
+		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
+			category, context, ok := cells.ParseScope(scope)
+			if err == nil && !ok {
+				continue // of something else
+			}
+			if !yield(Query{Category: category, Context: context}, err) {
+				return
+			}
+		}
+	}
 }
 
-func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, err error) {
+func (l *Learner) distribution(
+	ctx context.Context, q Query, named bool,
+) (d Distribution, err error) {
 	f, err := l.survey(ctx, q)
 	if err != nil {
 		return d, err
 	}
-	d = Distribution{Category: q.Category, Context: q.Context, Items: len(f.items), Updated: f.last.Time(), Standings: make([]Standing, len(f.items))}
-	if f.sampled {
-		d.Sampled, d.Items = len(f.items), f.all
+	d = Distribution{
+		Category: q.Category, Context: q.Context, Items: len(f.items), Updated: f.last.Time(),
+		found: &f,
 	}
-	d.Arms, d.Leading = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
-	beliefs := make([]Belief, len(l.cfg.Arms))
-	for i, item := range f.items {
-		s := Standing{Item: f.names[i], Independence: f.model.Independence(item)}
-		if s.Specialized = s.Independence >= 0.5; s.Specialized {
+	cold := Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}
+	d.Arms, d.Leading = f.reports(cold, f.samples)
+	for i, name := range f.names {
+		s := f.standing(name, i)
+		if s.Specialized {
 			d.Specialized = append(d.Specialized, s.Item)
 		}
-		f.model.Believe(item, beliefs)
-		for arm, b := range beliefs {
-			s.Outcomes += f.counts[i][arm]
-			if mean := b.Mean(); arm == 0 || mean > s.Mean {
-				s.Leading, s.Mean = l.cfg.Arms[arm].ID, mean
-			}
-		}
-		d.Outcomes += s.Outcomes
-		d.Standings[i] = s
+		d.Standings = append(d.Standings, s)
 	}
-	if f.sampled {
-		d.Outcomes = 0
-		for _, n := range f.samples {
-			d.Outcomes += n
-		}
+	for _, n := range f.samples {
+		d.Outcomes += n
 	}
-	if err := l.countSessions(ctx, &f, &d); err != nil {
+	if err := l.countSessions(ctx, &d); err != nil {
 		return d, err
 	}
-	d.Parameters, err = l.parameterReports(ctx, &f)
+	if d.Parameters, err = l.parameterReports(ctx, &f); err != nil || !f.sampled {
+		return d, err
+	}
+	d.Sampled, d.Items = len(f.names), f.all
+	if _, ok := slices.BinarySearch(f.names, q.Item); named && !ok {
+		err = l.reread(ctx, &f, l.armCells(f.space, q.Item))
+	}
 	return d, err
 }
 
+// standing says in short how an item stands.
+func (f *found) standing(name string, i int) Standing {
+	s := Standing{Item: name, Independence: f.model.Independence(f.items[i])}
+	s.Specialized = s.Independence >= 0.5
+	beliefs := make([]Belief, len(f.arms))
+	f.model.Believe(f.items[i], beliefs)
+	for arm, b := range beliefs {
+		s.Outcomes += f.counts[i][arm]
+		if mean := b.Mean(); arm == 0 || mean > s.Mean {
+			s.Leading, s.Mean = f.arms[arm].ID, mean
+		}
+	}
+	return s
+}
+
+// Item returns what is believed of one item, or false if it has no outcomes. Of a sampled segment
+// it knows the items of the sample, and the item of the query.
+func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
+	f := d.found
+	if f == nil {
+		return r, false
+	}
+	i, ok := slices.BinarySearch(f.names, item)
+	if !ok {
+		i, ok = f.late[item]
+	}
+	if !ok {
+		return r, false
+	}
+	r.Standing = f.standing(item, i)
+	r.Arms, _ = f.reports(f.items[i], f.counts[i])
+	at := slices.IndexFunc(d.Standings, func(s Standing) bool { return s.Item == item })
+	if at >= 0 {
+		r.Sessions = d.Standings[at].Sessions
+	}
+	return r, r.Outcomes > 0
+}
+
 // countSessions reads how many sessions items were seen in, if the pooling counts them.
-func (l *Learner) countSessions(ctx context.Context, f *found, d *Distribution) error {
-	if _, ok := l.cfg.Pooling.(Specializer); !ok {
+func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
+	pooling, ok := l.cfg.Pooling.(Specializer)
+	if !ok {
 		return nil
 	}
-	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, f.space.scope) {
+	d.SpecializesAt = pooling.SpecializeAt()
+	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, d.found.space.scope) {
 		if err != nil {
 			return err
 		}
 		d.Sessions += part.Tally.N()
-		if i, ok := slices.BinarySearch(f.names, part.Cell.Item); ok {
+		if i, ok := slices.BinarySearch(d.found.names, part.Cell.Item); ok {
 			d.Standings[i].Sessions += part.Tally.N()
 		}
 	}
@@ -178,35 +244,22 @@ const surveyItems = 4000
 // survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if
 // that is nothing.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
-	if err := q.validate(); err != nil {
-		return f, err
-	}
 	now := evidence.InstantOf(l.cfg.Now())
-	sample, list := &stores.Sample{Most: surveyItems}, ctx
-	switch l.cfg.Pooling.(type) {
-	case TwoLevel, Alone:
-		list = stores.WithSample(ctx, sample)
-	}
-	f, err = l.loadItems(list, space{l.kinds, cells.Scope(q.Category, q.Context)}, now)
+	f, err = l.loadSample(ctx, space{l.kinds, cells.Scope(q.Category, q.Context)}, now, surveyItems)
 	if err != nil {
 		return f, err
-	}
-	if f.sampled, f.all = sample.All > 0, sample.All; f.sampled {
-		for i := range f.samples {
-			f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
-		}
 	}
 	if len(f.items) == 0 {
 		return f, heed.ErrNotFound
 	}
 	err = l.loadGiven(ctx, &f)
-	f.model = l.model(f.items)
+	f.arms, f.model = l.cfg.Arms, l.model(f.items)
 	return f, err
 }
 
 // loadGiven reads what the items were given, if the pooling gives.
 func (l *Learner) loadGiven(ctx context.Context, f *found) error {
-	if _, ok := l.cfg.Pooling.(Specializer); !ok {
+	if !l.specializes() {
 		return nil
 	}
 	for part, err := range l.cfg.Store.List(ctx, l.kinds.given, f.space.scope) {
@@ -238,146 +291,4 @@ func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []Par
 		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, l.parameterBelief(of, f.now, scale), countOf(of)})
 	}
 	return reports, err
-}
-
-// An ItemReport is what a learner believes of one item.
-type ItemReport struct {
-	Category string `json:"category"`
-	Context  string `json:"context"`
-	Item     string `json:"item"`
-	// Arms are those of the item. Segment are those of an item without evidence.
-	Arms    []ArmReport `json:"arms"`
-	Segment []ArmReport `json:"segment"`
-	Leading ArmID       `json:"leading"`
-	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
-	Independence float64 `json:"independence"`
-	Specialized  bool    `json:"specialized"`
-	Sessions     uint64  `json:"sessions,omitempty"` // in which it was seen; 0 unless the pooling is a [Specializer]
-	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it
-	// gives none.
-	SpecializesAt int `json:"specializes_at,omitempty"`
-}
-
-// Item returns what is believed of one item, or [heed.ErrNotFound] if it has no outcomes. The
-// query's session and permitted arms are ignored.
-func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
-	defer because(&err, "item")
-	f, err := l.survey(ctx, q)
-	if err != nil {
-		return ItemReport{}, err
-	}
-	i, err := l.surveyed(ctx, &f, q.Item)
-	if err != nil {
-		return ItemReport{}, err
-	}
-	r = ItemReport{Category: q.Category, Context: q.Context, Item: q.Item, Independence: f.model.Independence(f.items[i])}
-	r.Segment, _ = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
-	r.Arms, r.Leading = l.armReports(f.model, f.items[i], f.counts[i])
-	r.Specialized = r.Independence >= 0.5
-	if pooling, ok := l.cfg.Pooling.(Specializer); ok {
-		sessions, err := l.readCells(ctx, f.space.sessions(q.Item))
-		if err != nil {
-			return ItemReport{}, err
-		}
-		r.Sessions, r.SpecializesAt = countOf(sessions), pooling.SpecializeAt()
-	}
-	return r, nil
-}
-
-// surveyed returns the place of an item, which it reads if the others are a sample without it. An
-// item without outcomes is [heed.ErrNotFound].
-func (l *Learner) surveyed(ctx context.Context, f *found, item string) (int, error) {
-	if i, ok := slices.BinarySearch(f.names, item); ok {
-		return i, nil
-	}
-	if !f.sampled {
-		return 0, heed.ErrNotFound
-	}
-	var cells []evidence.Cell
-	for _, arm := range l.cfg.Arms {
-		cells = append(cells, f.space.arm(item, arm.ID))
-	}
-	if err := l.reread(ctx, f, cells); err != nil {
-		return 0, err
-	}
-	i := f.at(item)
-	for _, n := range f.counts[i] {
-		if n > 0 {
-			return i, nil
-		}
-	}
-	return 0, heed.ErrNotFound
-}
-
-// Status says how a learner is doing.
-type Status struct {
-	Learner     string        `json:"learner"`
-	Enabled     bool          `json:"enabled"`
-	Segments    int           `json:"segments"` // that have outcomes
-	Items       int           `json:"items"`
-	Specialized int           `json:"specialized"`       // items
-	Outcomes    uint64        `json:"outcomes"`          // that count
-	Leading     []Leading     `json:"leading,omitempty"` // of the segments, at most five, those with the greatest means first
-	Choices     *ChoiceStatus `json:"choices,omitempty"`
-}
-
-// Leading is the arm that leads in a segment.
-type Leading struct {
-	Category string  `json:"category"`
-	Context  string  `json:"context"`
-	Arm      ArmID   `json:"arm"`
-	Mean     float64 `json:"mean"`
-}
-
-// ChoiceStatus counts the recorded choices.
-type ChoiceStatus struct {
-	Pending  int `json:"pending"`
-	Observed int `json:"observed"`
-	Expired  int `json:"expired"`
-	// Events is the number of choices made plus the number of results in the last 24 hours.
-	Events int `json:"events_24h"`
-}
-
-// Status sums up what is believed in all segments, and counts the records of choices. It reads all
-// of them.
-func (l *Learner) Status(ctx context.Context) (Status, error) {
-	s := Status{Learner: l.cfg.Name, Enabled: !l.cfg.Disabled}
-	for d, err := range l.Distributions(ctx) {
-		if err != nil {
-			return Status{}, err
-		}
-		s.Segments++
-		s.Items += d.Items
-		s.Specialized += len(d.Specialized)
-		s.Outcomes += d.Outcomes
-		best := d.Arms[l.index[d.Leading]]
-		s.Leading = append(s.Leading, Leading{d.Category, d.Context, d.Leading, best.Mean})
-	}
-	slices.SortStableFunc(s.Leading, func(a, b Leading) int { return cmp.Compare(b.Mean, a.Mean) })
-	s.Leading = s.Leading[:min(len(s.Leading), 5)]
-	if l.cfg.Unrecorded {
-		return s, nil
-	}
-	s.Choices = &ChoiceStatus{}
-	now := l.cfg.Now()
-	for record, err := range l.History(ctx, ChoiceFilter{}) {
-		if err != nil {
-			return Status{}, err
-		}
-		s.Choices.count(record, now)
-	}
-	return s, nil
-}
-
-func (s *ChoiceStatus) count(r ChoiceRecord, now time.Time) {
-	*map[Stage]*int{Pending: &s.Pending, Observed: &s.Observed, Expired: &s.Expired}[r.Stage]++
-	times := []time.Time{r.Choice.At}
-	if r.Result != nil {
-		times = append(times, r.Result.At)
-	}
-	for _, at := range times {
-		if !at.Before(now.Add(-24*time.Hour)) && !at.After(now) {
-			s.Events++
-		}
-	}
 }

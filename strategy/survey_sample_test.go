@@ -35,7 +35,7 @@ func TestReportsOfManyItemsReadASample(t *testing.T) {
 		_, err = l.Observe(t.Context(), strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
 		require.NoError(t, err)
 	}
-	d, err := l.Distribution(t.Context(), "desk", "")
+	d, err := distribution(l, "desk", "")
 	require.NoError(t, err)
 	assert.Positive(t, d.Sampled)
 	assert.Less(t, d.Sampled, 8001)
@@ -43,11 +43,11 @@ func TestReportsOfManyItemsReadASample(t *testing.T) {
 	assert.InEpsilon(t, many, d.Items, 0.1)
 	assert.InEpsilon(t, many, d.Outcomes, 0.1)
 	for i := range 50 {
-		r, err := l.Item(t.Context(), strategy.Query{Category: "desk", Item: fmt.Sprint("item-", i)})
+		r, err := itemReport(l, strategy.Query{Category: "desk", Item: fmt.Sprint("item-", i)})
 		require.NoError(t, err)
 		assert.Equal(t, uint64(1), r.Arms[i%2].Outcomes)
 		assert.Zero(t, r.Arms[1-i%2].Outcomes)
 	}
-	_, err = l.Item(t.Context(), strategy.Query{Category: "desk", Item: "nowhere"})
+	_, err = itemReport(l, strategy.Query{Category: "desk", Item: "nowhere"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }

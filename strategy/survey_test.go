@@ -20,7 +20,7 @@ import (
 )
 
 func distributionOf(t testing.TB, l *strategy.Learner, category, context string) strategy.Distribution {
-	d, err := l.Distribution(ctx, category, context)
+	d, err := distribution(l, category, context)
 	require.NoError(t, err)
 	return d
 }
@@ -34,7 +34,7 @@ func distributionsOf(t testing.TB, l *strategy.Learner) (all []strategy.Distribu
 }
 
 func itemOf(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.ItemReport {
-	r, err := l.Item(ctx, q)
+	r, err := itemReport(l, q)
 	require.NoError(t, err)
 	return r
 }
@@ -91,10 +91,9 @@ func TestSurveyOfItemsAlone(t *testing.T) {
 	r := itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"})
 	assertArm(t, r.Arms[0], "a", evidence.Beta{Alpha: 3, Beta: 1}, threeOne[0], threeOne[1], 2)
 	assertArm(t, r.Arms[1], "b", evidence.Beta{Alpha: 1, Beta: 1}, even[0], even[1], 0)
-	assert.Equal(t, d.Arms, r.Segment)
 	assert.Equal(t, 1., r.Independence)
 	assert.True(t, r.Specialized)
-	assert.Zero(t, r.SpecializesAt)
+	assert.Zero(t, d.SpecializesAt)
 	assert.Zero(t, r.Sessions)
 }
 
@@ -111,19 +110,19 @@ func TestSurveyOfCopies(t *testing.T) {
 	r := itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"})
 	assertArm(t, r.Arms[0], "a", evidence.Beta{Alpha: 3, Beta: 1}, threeOne[0], threeOne[1], 2)
 	assertArm(t, r.Arms[1], "b", evidence.Beta{Alpha: 1, Beta: 2}, oneTwo[0], oneTwo[1], 0)
-	assert.Equal(t, d.Arms, r.Segment)
 	assert.Equal(t, 1., r.Independence)
-	assert.Equal(t, 2, r.SpecializesAt)
+	assert.Equal(t, 2, d.SpecializesAt)
 	assert.EqualValues(t, 2, r.Sessions)
 
 	l, _ = surveyed(t, strategy.Copy{Sessions: 2}) // whose two outcomes are too few to be relied on
-	assert.Empty(t, distributionOf(t, l, "c", "x").Specialized)
+	d = distributionOf(t, l, "c", "x")
+	assert.Empty(t, d.Specialized)
 	r = itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"})
 	assert.Zero(t, r.Independence)
 	assert.False(t, r.Specialized)
-	assert.Equal(t, r.Segment[0].Belief.Level, r.Arms[0].Belief.Level)
+	assert.Equal(t, d.Arms[0].Belief.Level, r.Arms[0].Belief.Level)
 	l, _ = surveyed(t, strategy.Copy{})
-	assert.Equal(t, 20, itemOf(t, l, strategy.Query{Item: "i", Category: "c", Context: "x"}).SpecializesAt)
+	assert.Equal(t, 20, distributionOf(t, l, "c", "x").SpecializesAt)
 }
 
 // If each item has one outcome, every strength is as likely, and the strength their geometric mean,
@@ -145,7 +144,7 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 	assert.InDelta(t, (strength*2/3+1)/(strength+1), r.Arms[0].Mean, 1e-9)
 	assert.InDelta(t, 1/(strength+1), r.Independence, 1e-12)
 	assert.False(t, r.Specialized)
-	assert.Zero(t, r.SpecializesAt)
+	assert.Zero(t, d.SpecializesAt)
 
 	// Items that differ as much as can be go their own way, from ½ on.
 	for n := range 40 {
@@ -158,8 +157,6 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 	r = itemOf(t, l, strategy.Query{Item: "good0", Category: "c"})
 	assert.InDelta(t, 10/(d.Arms[0].Belief.Strength+10), r.Independence, 1e-9)
 	assert.Greater(t, r.Arms[0].Mean, 0.8)
-	status := statusOf(t, l)
-	assert.Equal(t, 8, status.Specialized)
 }
 
 // TestTheSurveyIsWhatIsBelieved checks the surveys of items and segments, for each pooling, and from a second learner.
@@ -185,34 +182,33 @@ func TestTheSurveyIsWhatIsBelieved(t *testing.T) {
 func TestWhatHasNoOutcomesIsNotFound(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{})
 	l := newLearner(t, cfg)
-	assert.Equal(t, strategy.Status{Learner: "strategy", Enabled: true, Choices: &strategy.ChoiceStatus{}}, statusOf(t, l))
+	assert.Empty(t, distributionsOf(t, l))
 	choose(t, l, strategy.Query{Item: "i", Category: "c"})
-	_, err := l.Distribution(ctx, "c", "")
+	_, err := distribution(l, "c", "")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = l.Item(ctx, strategy.Query{Item: "i", Category: "c"})
+	_, err = itemReport(l, strategy.Query{Item: "i", Category: "c"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.Empty(t, distributionsOf(t, l))
 	try(t, l, strategy.Query{Item: "i", Category: "c"}, "a", 1)
-	_, err = l.Item(ctx, strategy.Query{Item: "j", Category: "c"})
+	_, err = itemReport(l, strategy.Query{Item: "j", Category: "c"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = l.Item(ctx, strategy.Query{Item: "\x00"})
-	assertInputError(t, err, "Item")
-	_, err = l.Distribution(ctx, "\xff", "")
+	for _, err := range l.Distributions(ctx, strategy.Query{Item: "\x00"}) {
+		assertInputError(t, err, "Item")
+	}
+	_, err = distribution(l, "\xff", "")
 	assertInputError(t, err, "Category")
 	fewer := cfg
 	fewer.Arms = plain("x")
-	_, err = newLearner(t, fewer).Distribution(ctx, "c", "")
+	_, err = distribution(newLearner(t, fewer), "c", "")
 	assert.ErrorIs(t, err, heed.ErrNotFound, "of arms that the learner no longer has")
 	assert.Empty(t, distributionsOf(t, newLearner(t, fewer)))
 	st := &faulty{Store: cfg.Store}
 	cfg.Store = st
 	st.list.Store(&errStore)
 	l = newLearner(t, cfg)
-	_, err = l.Status(ctx)
+	_, err = itemReport(l, strategy.Query{Item: "i", Category: "c"})
 	assert.ErrorIs(t, err, errStore)
-	_, err = l.Item(ctx, strategy.Query{Item: "i", Category: "c"})
-	assert.ErrorIs(t, err, errStore)
-	_, err = l.Distribution(ctx, "c", "")
+	_, err = distribution(l, "c", "")
 	assert.ErrorIs(t, err, errStore)
 	for range 2 {
 		n := 0
@@ -253,54 +249,20 @@ func TestSegmentsAreListedByTheirNames(t *testing.T) {
 	}
 }
 
-func TestStatusSumsUp(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Arms: plain("a", "b"), Pooling: strategy.Copy{}})
-	l := newLearner(t, cfg)
-	for n := range 7 { // in segment n, n outcomes and one: arm a leads the more, the more there are
-		for m := range n + 1 {
-			try(t, l, strategy.Query{Item: fmt.Sprint(m), Category: fmt.Sprint("c", n)}, "a", 1)
-		}
-	}
-	choose(t, l, strategy.Query{Item: "pending"})
-	c.Advance(24 * time.Hour)
-	choose(t, l, strategy.Query{Item: "pending too"})
-	want := strategy.Status{
-		Learner: "strategy", Enabled: true, Segments: 7, Items: 28, Outcomes: 28,
-		Choices: &strategy.ChoiceStatus{Pending: 2, Observed: 28, Events: 58},
-	}
-	for n := range 5 {
-		want.Leading = append(want.Leading, strategy.Leading{Category: fmt.Sprint("c", 6-n), Arm: "a", Mean: (8 - float64(n)) / (9 - float64(n))})
-	}
-	got := statusOf(t, l)
-	for i := range got.Leading {
-		assert.InDelta(t, want.Leading[i].Mean, got.Leading[i].Mean, 1e-12)
-		got.Leading[i].Mean = want.Leading[i].Mean
-	}
-	assert.Equal(t, want, got)
-	c.Advance(1)
-	assert.Equal(t, 1, statusOf(t, l).Choices.Events, "of the last 24 hours")
-	c.Advance(-1 - time.Hour)
-	assert.Equal(t, 57, statusOf(t, l).Choices.Events, "and not of what comes later")
-	c.Advance(1 + time.Hour)
-	cfg.Disabled = true
-	assert.False(t, statusOf(t, newLearner(t, cfg)).Enabled)
-}
-
 func TestAResetShowsInTheSurvey(t *testing.T) {
 	l, _ := surveyed(t, strategy.Copy{Sessions: 2, MinConfidence: 0.5})
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x", Item: "i", Reason: "reworded"}))
-	_, err := l.Item(ctx, strategy.Query{Item: "i", Category: "c", Context: "x"})
+	_, err := itemReport(l, strategy.Query{Item: "i", Category: "c", Context: "x"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	d := distributionOf(t, l, "c", "x")
 	assert.Equal(t, []string{"j"}, d.Specialized)
 	assert.EqualValues(t, 2, d.Outcomes)
 	assert.EqualValues(t, 2, d.Sessions)
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x", Reason: "a new model"}))
-	_, err = l.Distribution(ctx, "c", "x")
+	_, err = distribution(l, "c", "x")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	status := statusOf(t, l)
-	assert.Zero(t, status.Segments)
-	assert.Equal(t, 4, status.Choices.Observed, "what was chosen stays on record")
+	assert.Empty(t, distributionsOf(t, l))
+	assert.Equal(t, 4, stages(t, l)[strategy.Observed], "what was chosen stays on record")
 }
 
 func TestParametersAreReported(t *testing.T) {
@@ -377,10 +339,10 @@ func TestReportsKeepTheirShapeAsJSON(t *testing.T) {
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "review", Value: 0.5, Confidence: 1, Channel: "user", Source: "ann"})
 	require.NoError(t, err)
 	c.Advance(time.Second)
-	credits, err := l.Outcomes(ctx, q, 0)
+	credits, err := outcomes(l, q, 0)
 	require.NoError(t, err)
 	got, err := json.MarshalIndent(rounded(t, map[string]any{
-		"status": statusOf(t, l), "distribution": distributionOf(t, l, "c", "x"), "item": itemOf(t, l, q),
+		"distribution": distributionOf(t, l, "c", "x"), "item": itemOf(t, l, q),
 		"history": historyOf(t, l, strategy.ChoiceFilter{}), "outcomes": credits,
 	}), "", "  ")
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -89,7 +90,10 @@ func same(text string) string { return text }
 
 func TestLearned(t *testing.T) {
 	w := newWorld(t, 60, same)
-	d, err := w.agent.Strategy().Item(t.Context(), strategy.Query{Category: "servers", Context: "night", Item: "ticket"}) // the only one
+	source := &view.Source{Strategy: w.agent.Strategy()}
+	d, err := source.Item(t.Context(), strategy.Query{
+		Category: "servers", Context: "night", Item: "ticket", // the only one
+	})
 	require.NoError(t, err)
 	require.Equal(t, strategy.ArmID("large"), d.Leading)
 	segment := []string{"category", "servers", "context", "night"}

@@ -133,7 +133,7 @@ type itemData struct {
 	Name     string // of the segment
 	Bars     []bar
 	InAll    []bar
-	Outcomes []strategy.HistoryEntry
+	Outcomes []strategy.ChoiceRecord
 }
 
 const mostOutcomes = 50
@@ -154,6 +154,13 @@ func (h *Handler) item(ctx context.Context, r *http.Request) (string, any, error
 		Item: found, Name: segmentName(q.Category, q.Context), Bars: bars(found.Arms, found.Leading),
 		InAll: bars(found.Segment, ""),
 	}
-	d.Outcomes, err = v.Strategy.Outcomes(ctx, q, mostOutcomes)
-	return "Item: " + cmp.Or(say(q.Item), "none"), d, err
+	for r, err := range v.Strategy.History(ctx, strategy.ChoiceFilter{
+		Evidence: true, Item: q.Item, Category: q.Category, Context: q.Context, Limit: mostOutcomes,
+	}) {
+		if err != nil {
+			return title, nil, err
+		}
+		d.Outcomes = append(d.Outcomes, r)
+	}
+	return "Item: " + cmp.Or(say(q.Item), "none"), d, nil
 }

@@ -70,11 +70,13 @@ func worth(t *testing.T, agent *loop.Agent, id string) float64 {
 	return account.Worth
 }
 
-func outcomes(t *testing.T, agent *loop.Agent) int {
+func outcomes(t *testing.T, agent *loop.Agent) (n int) {
 	t.Helper()
-	status, err := agent.Strategy().Status(t.Context())
-	require.NoError(t, err)
-	return int(status.Outcomes)
+	for d, err := range agent.Strategy().Distributions(t.Context()) {
+		require.NoError(t, err)
+		n += int(d.Outcomes)
+	}
+	return n
 }
 
 // event makes a log record of an evaluation.

@@ -71,10 +71,12 @@ func worth(t require.TestingT, agent *loop.Agent, id string) float64 {
 	return account.Worth
 }
 
-func outcomes(t require.TestingT, agent *loop.Agent) int {
-	status, err := agent.Strategy().Status(context.Background())
-	require.NoError(t, err)
-	return int(status.Outcomes)
+func outcomes(t require.TestingT, agent *loop.Agent) (n int) {
+	for d, err := range agent.Strategy().Distributions(context.Background()) {
+		require.NoError(t, err)
+		n += int(d.Outcomes)
+	}
+	return n
 }
 
 func of(v float64) *float64 { return &v }

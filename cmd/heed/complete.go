@@ -193,7 +193,8 @@ func (p *completer) stored(what string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	segments, err := (&view.Source{Store: st.store, Strategy: l}).SegmentNames(p.ctx)
+	v := &view.Source{Store: st.store, Strategy: l}
+	segments, err := v.SegmentNames(p.ctx)
 	for _, n := range segments {
 		switch what {
 		case "category":
@@ -201,7 +202,7 @@ func (p *completer) stored(what string) (names []string, err error) {
 		case "context":
 			names = append(names, n.Context)
 		case "item":
-			d, err := l.Distribution(p.ctx, n.Category, n.Context)
+			d, err := v.Distribution(p.ctx, n.Query())
 			if err != nil {
 				return nil, err
 			}

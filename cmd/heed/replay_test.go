@@ -155,9 +155,12 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 				if plan.Arm.ID == "small" {
 					cheap++
 				}
-				item, err := agent.Strategy().Item(ctx, strategy.Query{Item: plan.Choice.Item})
-				require.NoError(t, err)
-				assert.Greater(t, item.Arms[0].Outcomes, uint64(20))
+				for d, err := range agent.Strategy().Distributions(ctx, strategy.Query{}) {
+					require.NoError(t, err)
+					item, ok := d.Item(plan.Choice.Item)
+					require.True(t, ok)
+					assert.Greater(t, item.Arms[0].Outcomes, uint64(20))
+				}
 			}
 			assert.Greater(t, cheap, 15, "the costs of the log are known")
 		})

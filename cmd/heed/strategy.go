@@ -137,7 +137,7 @@ func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item,
 	}
 	var items []string
 	for _, n := range names {
-		d, err := v.Strategy.Distribution(s.ctx, n.Category, n.Context)
+		d, err := v.Distribution(s.ctx, n.Query())
 		if err != nil {
 			return nil, err
 		}

@@ -133,7 +133,7 @@ func (cmd *strategyReset) Run(s *session, c *strategyCommands) error {
 		}
 		var targets []wiped
 		for _, n := range names {
-			d, err := v.Strategy.Distribution(s.ctx, n.Category, n.Context)
+			d, err := v.Distribution(s.ctx, n.Query())
 			if err != nil {
 				return err
 			}

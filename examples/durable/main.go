@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/sqlstore"
@@ -85,11 +84,13 @@ func newLearner(ctx context.Context, st store.Store) (*strategy.Learner, error) 
 
 // run goes on with the first task that has no record.
 func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Writer, progress func(done, of int)) error {
-	status, err := learner.Status(ctx)
-	if err != nil {
-		return err
+	first := 0
+	for _, err := range learner.History(ctx, strategy.ChoiceFilter{}) {
+		if err != nil {
+			return err
+		}
+		first++
 	}
-	first := status.Choices.Pending + status.Choices.Observed + status.Choices.Expired
 	if err := believed(ctx, learner, out, fmt.Sprintf("At the start, after %d tasks:", first)); err != nil {
 		return err
 	}
@@ -158,13 +159,19 @@ func told(c strategy.Choice) string {
 
 func believed(ctx context.Context, learner *strategy.Learner, out io.Writer, when string) error {
 	fmt.Fprintln(out, when)
-	distribution, err := learner.Distribution(ctx, "support", "")
-	if errors.Is(err, heed.ErrNotFound) {
+	known := false
+	for d, err := range learner.Distributions(ctx, strategy.Query{Category: "support"}) {
+		if err != nil {
+			return err
+		}
+		known = true
+		for _, arm := range d.Arms {
+			fmt.Fprintf(out, "  %-6s  %.2f, between %.2f and %.2f (outcomes: %d)\n",
+				arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
+		}
+	}
+	if !known {
 		fmt.Fprintln(out, "  nothing is known")
-		return nil
 	}
-	for _, arm := range distribution.Arms {
-		fmt.Fprintf(out, "  %-6s  %.2f, between %.2f and %.2f (outcomes: %d)\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
-	}
-	return err
+	return nil
 }

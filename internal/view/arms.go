@@ -96,18 +96,14 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 	texts := func(n SegmentName) []string { return []string{n.Category, n.Context} }
 	return listed(p, names, key, texts, func(part []SegmentName) (all []Segment, err error) {
 		for _, n := range part {
-			d, err := s.Strategy.Distribution(ctx, n.Category, n.Context)
+			d, err := s.Distribution(ctx, n.Query())
 			if errors.Is(err, heed.ErrNotFound) {
 				continue // it was reset since
 			}
 			if err != nil {
 				return nil, err
 			}
-			one, err := s.segmentOf(ctx, &d)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, one)
+			all = append(all, segmentOf(&d))
 		}
 		return all, nil
 	})
@@ -117,27 +113,34 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 func (s *Source) Segment(ctx context.Context, category, context string, choices int) (
 	d SegmentDetail, err error,
 ) {
-	found, err := s.Strategy.Distribution(ctx, category, context)
+	found, err := s.Distribution(ctx, SegmentName{category, context}.Query())
 	if err != nil {
 		return d, err
 	}
-	d = SegmentDetail{Parameters: found.Parameters, Standings: found.Standings}
-	if d.Segment, err = s.segmentOf(ctx, &found); err != nil {
-		return d, err
+	d = SegmentDetail{
+		Segment: segmentOf(&found), Parameters: found.Parameters,
+		SpecializesAt: found.SpecializesAt, Standings: found.Standings,
 	}
 	slices.SortStableFunc(d.Standings, func(a, b strategy.Standing) int {
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
 	})
-	if pooling, ok := s.Strategy.Config().Pooling.(strategy.Specializer); ok {
-		d.SpecializesAt = pooling.SpecializeAt()
-	}
 	d.Recent, err = s.recent(ctx, category, context, choices)
 	d.countChosen()
 	return d, err
 }
 
-func (s *Source) segmentOf(ctx context.Context, d *strategy.Distribution) (Segment, error) {
+// Distribution returns what is believed in the segment of a query, or [heed.ErrNotFound].
+func (s *Source) Distribution(ctx context.Context, q strategy.Query) (
+	strategy.Distribution, error,
+) {
+	for d, err := range s.Strategy.Distributions(ctx, q) {
+		return d, err
+	}
+	return strategy.Distribution{}, heed.ErrNotFound
+}
+
+func segmentOf(d *strategy.Distribution) Segment {
 	one := Segment{
 		Category: d.Category, Context: d.Context, Leading: d.Leading, Items: d.Items,
 		Sampled: d.Sampled, Specialized: len(d.Specialized), Outcomes: d.Outcomes, Updated: d.Updated,
@@ -147,17 +150,12 @@ func (s *Source) segmentOf(ctx context.Context, d *strategy.Distribution) (Segme
 	}
 	arms := d.Arms
 	if len(d.Standings) == 1 {
-		only, err := s.Strategy.Item(ctx, strategy.Query{
-			Category: d.Category, Context: d.Context, Item: d.Standings[0].Item,
-		})
-		if err != nil {
-			return one, err
-		}
+		only, _ := d.Item(d.Standings[0].Item)
 		arms, one.Leading = only.Arms, only.Leading
 	}
 	one.Arms = armsOf(arms)
 	one.Best = one.Lead().Best
-	return one, nil
+	return one
 }
 
 // armsOf adds to each arm how probable it is that it is the best.
@@ -233,11 +231,15 @@ func (s *Source) recent(ctx context.Context, category, context string, most int)
 
 // Item reads an item of a segment, or returns [heed.ErrNotFound].
 func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
-	r, err := s.Strategy.Item(ctx, q)
+	d, err := s.Distribution(ctx, q)
+	r, ok := d.Item(q.Item)
+	if err == nil && !ok {
+		err = heed.ErrNotFound
+	}
 	return Item{
-		Item: r.Item, Category: r.Category, Context: r.Context, Leading: r.Leading,
-		Arms: armsOf(r.Arms), Segment: armsOf(r.Segment), Independence: r.Independence, Specialized: r.Specialized,
-		Sessions: r.Sessions, SpecializesAt: r.SpecializesAt,
+		Item: r.Item, Category: d.Category, Context: d.Context, Leading: r.Leading,
+		Arms: armsOf(r.Arms), Segment: armsOf(d.Arms), Independence: r.Independence,
+		Specialized: r.Specialized, Sessions: r.Sessions, SpecializesAt: d.SpecializesAt,
 	}, err
 }
 
@@ -320,25 +322,18 @@ func (s *Source) Choices(
 		return all, nil
 	}
 	items, err := where()
-	if err != nil || f.Stage != "" && f.Stage != strategy.Observed {
+	if err != nil {
 		return nil, err
 	}
-	for i := range items {
-		at := &items[i]
-		outcomes, err := s.Strategy.Outcomes(ctx, strategy.Query{
-			Item: at.Item, Category: at.Category, Context: at.Context,
-		}, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range outcomes {
-			if !o.At.Before(f.Since) && (f.Until.IsZero() || o.At.Before(f.Until)) {
-				all = append(all, Choice{
-					At: o.At, Category: at.Category, Context: at.Context, Session: o.Session, Arm: o.Arm,
-					Stage: strategy.Observed, Result: &o.Result, Mean: &o.Value, Confidence: o.Confidence,
-					Reports: 1,
-				})
+	for _, at := range items {
+		f.Evidence, f.Category, f.Context = true, at.Category, at.Context
+		for r, err := range s.Strategy.History(ctx, f) {
+			if err != nil {
+				return nil, err
 			}
+			one := choiceOf(&r)
+			one.At, one.Choice, one.Parameters = r.Result.At, "", nil
+			all = append(all, one)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Choice) int { return b.At.Compare(a.At) })
@@ -363,6 +358,11 @@ func choiceOf(r *strategy.ChoiceRecord) Choice {
 
 // A SegmentName names a segment.
 type SegmentName struct{ Category, Context string }
+
+// Query returns a query of the segment.
+func (n SegmentName) Query() strategy.Query {
+	return strategy.Query{Category: n.Category, Context: n.Context}
+}
 
 // SegmentNames returns the names of the segments that have outcomes, in order.
 func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error) {

@@ -183,11 +183,7 @@ func (s *Source) Learned(ctx context.Context, since time.Time) (
 				return nil, last, err
 			}
 		}
-		one, err := s.segmentOf(ctx, &d)
-		if err != nil {
-			return nil, last, err
-		}
-		all = append(all, learnedOf(one, found[segmentKey{d.Category, d.Context}]))
+		all = append(all, learnedOf(segmentOf(&d), found[segmentKey{d.Category, d.Context}]))
 	}
 	slices.SortStableFunc(all, func(a, b Learned) int { return cmp.Compare(b.Reports, a.Reports) })
 	return all, last, nil
@@ -198,17 +194,19 @@ func (s *Source) sample(
 	ctx context.Context, d *strategy.Distribution, since time.Time, into samples,
 ) error {
 	for _, standing := range d.Standings[:min(len(d.Standings), mostItems)] {
-		q := strategy.Query{Item: standing.Item, Category: d.Category, Context: d.Context}
-		outcomes, err := s.Strategy.Outcomes(ctx, q, mostChoices)
-		if err != nil {
-			return err
+		f := strategy.ChoiceFilter{
+			Evidence: true, Item: standing.Item, Category: d.Category, Context: d.Context,
+			Limit: mostChoices,
 		}
-		for _, o := range outcomes {
+		for r, err := range s.Strategy.History(ctx, f) {
+			if err != nil {
+				return err
+			}
 			recent := 0
-			if !o.At.Before(since) {
+			if !r.Result.At.Before(since) {
 				recent = 1
 			}
-			into.add(segmentKey{d.Category, d.Context}, o.Arm, recent, o.Value)
+			into.add(segmentKey{d.Category, d.Context}, r.Choice.Arm, recent, r.Mean)
 		}
 	}
 	return nil

@@ -61,3 +61,40 @@ func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 		assert.Empty(t, none, "nothing was learned since")
 	}
 }
+
+// A status counts the choices and results of the last 24 hours, and none that lie ahead.
+func TestAStatusCountsTheEventsOfADay(t *testing.T) {
+	start := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	now := start
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	learner, err := strategy.New(t.Context(), strategy.Config{
+		Store: st, Now: clock, Arms: []strategy.Arm{{ID: "a"}},
+	})
+	require.NoError(t, err)
+	for n := range 3 {
+		choice, err := learner.Select(t.Context(), strategy.Query{Item: fmt.Sprint(n)})
+		require.NoError(t, err)
+		if n > 0 {
+			_, err = learner.Observe(t.Context(), strategy.Outcome{
+				Choice: choice, Value: 1, Confidence: 1,
+			})
+			require.NoError(t, err)
+		}
+		now = now.Add(time.Hour)
+	}
+	source := &view.Source{Store: st, Strategy: learner, Now: clock}
+	for at, events := range map[time.Duration]int{
+		2 * time.Hour: 5, time.Hour: 3, 24 * time.Hour: 5, 24*time.Hour + 1: 4, 27 * time.Hour: 0,
+	} {
+		now = start.Add(at)
+		status, err := source.Status(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, events, status.Choices.Events, at)
+		assert.Equal(t, []int{1, 2}, []int{status.Choices.Pending, status.Choices.Observed})
+		assert.Equal(t, []uint64{1, 2, 2}, []uint64{
+			uint64(status.Segments), uint64(status.Items), status.Outcomes,
+		})
+	}
+}

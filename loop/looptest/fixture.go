@@ -273,15 +273,17 @@ func (f *fixture) traces() (traces []decision.Trace) {
 }
 
 // outcomes returns the outcomes that the arms are credited with.
-func (f *fixture) outcomes() (outcomes []strategy.HistoryEntry) {
+func (f *fixture) outcomes() (outcomes []strategy.Result) {
 	learner := f.agent.Strategy()
 	for d, err := range learner.Distributions(background) {
 		f.Must("Distributions", err)
 		for _, s := range d.Standings {
-			q := strategy.Query{Item: s.Item, Category: d.Category, Context: d.Context}
-			some, err := learner.Outcomes(background, q, 0)
-			f.Must("Outcomes", err)
-			outcomes = append(outcomes, some...)
+			for r, err := range learner.History(background, strategy.ChoiceFilter{
+				Evidence: true, Item: s.Item, Category: d.Category, Context: d.Context,
+			}) {
+				f.Must("History", err)
+				outcomes = append(outcomes, *r.Result)
+			}
 		}
 	}
 	return outcomes

@@ -145,11 +145,9 @@ func openTrusting(t *testing.T, st store.Store) *loop.Agent {
 
 // sources returns the evidence on the arm by its source.
 func sources(t *testing.T, a *loop.Agent) map[string]float64 {
-	all, err := a.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
-	require.NoError(t, err)
 	by := make(map[string]float64)
-	for _, o := range all {
-		by[o.Source] += o.Confidence
+	for _, r := range evidenceOf(t, a.Strategy(), strategy.Query{Item: "i", Category: "d"}) {
+		by[r.Result.Source] += r.Result.Confidence
 	}
 	return by
 }

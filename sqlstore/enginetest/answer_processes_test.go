@@ -192,13 +192,13 @@ func TestACrowdOfProcessesReactsToOneAnswer(t *testing.T) {
 		t.Logf("the record has %d bytes", len(text))
 		assert.LessOrEqual(t, len(text), 32<<10)
 
-		outcomes, err := a.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
-		require.NoError(t, err)
+		outcomes := evidenceOf(t, a.Strategy(), strategy.Query{Item: "i", Category: "d"})
 		require.Len(t, outcomes, crowdOfOneAnswer)
 		var mass, mean float64
 		people := make(map[string]bool)
-		for _, o := range outcomes {
-			assert.Equal(t, given.Plan.Arm.ID, string(o.Arm))
+		for _, r := range outcomes {
+			o := r.Result
+			assert.Equal(t, given.Plan.Arm.ID, string(r.Choice.Arm))
 			assert.InDelta(t, 1./crowdOfOneAnswer, o.Confidence, 1e-9, o.Source)
 			mass, mean, people[o.Source] = mass+o.Confidence, mean+o.Confidence*o.Value, true
 		}

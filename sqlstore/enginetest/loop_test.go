@@ -61,9 +61,10 @@ func TestAnswersOutliveTheirProcess(t *testing.T) {
 		after, err := a.Learning().Standing(ctx, "h")
 		require.NoError(t, err)
 		assert.Less(t, after.Confidence, before.Confidence)
-		d, err := a.Strategy().Distribution(ctx, "d", "")
-		require.NoError(t, err)
-		assert.Greater(t, d.Arms[0].Mean, 0.5)
+		for d, err := range a.Strategy().Distributions(ctx) {
+			require.NoError(t, err)
+			assert.Greater(t, d.Arms[0].Mean, 0.5)
+		}
 		account, err := a.Explain(ctx, "by the model")
 		require.NoError(t, err)
 		assert.Contains(t, account.String(), "only drew")
