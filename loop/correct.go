@@ -32,7 +32,8 @@ type Correction struct {
 	Text, Comment string
 	Severity      string // as in [feedback.Feedback]
 	Tags          []string
-	At            time.Time // the zero time means now for the complaint, and the time of the event for the rules
+	// the zero time means now for the complaint, and the time of the event for the rules
+	At time.Time
 }
 
 // gate is where corrections of the loop are made.

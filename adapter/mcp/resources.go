@@ -15,7 +15,8 @@ import (
 var most = view.Page{Number: 1, Limit: 200}
 
 func (s *server) addResources(to *sdk.Server) {
-	add := func(name, title, description string, read func(context.Context, *view.Source) (any, error)) {
+	add := func(name, title, description string, read func(context.Context, *view.Source) (any,
+		error)) {
 		uri := "heed://" + name
 		to.AddResource(&sdk.Resource{
 			URI: uri, Name: name, Title: title, Description: description, MIMEType: "application/json",
@@ -29,7 +30,8 @@ func (s *server) addResources(to *sdk.Server) {
 				return nil, err
 			}
 			return &sdk.ReadResourceResult{
-				Contents:  []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}},
+				Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json",
+					Text: string(text)}},
 				Cacheable: sdk.Cacheable{CacheScope: "private"}, // it changes, and differs by person
 			}, nil
 		})

@@ -28,8 +28,10 @@ const (
 
 func (s *server) addReview(to *sdk.Server) {
 	tool := writes("review", "Decide about a proposed rule",
-		"Asks the user, in a form, whether a proposed rule is to hold. Only the user decides: you see the decision, and can't make it.")
-	sdk.AddTool(to, tool, func(ctx context.Context, req *sdk.CallToolRequest, in reviewIn) (*sdk.CallToolResult, reviewOut, error) {
+		"Asks the user, in a form, whether a proposed rule is to hold. Only the user decides: you "+
+			"see the decision, and can't make it.")
+	sdk.AddTool(to, tool, func(ctx context.Context, req *sdk.CallToolRequest,
+		in reviewIn) (*sdk.CallToolResult, reviewOut, error) {
 		result, out, err := s.review(ctx, req, &in)
 		return result, out, told(err)
 	})
@@ -57,7 +59,8 @@ type asked struct {
 }
 
 // review asks with its first call, and decides with the second, which has what the person answered.
-func (s *server) review(ctx context.Context, req *sdk.CallToolRequest, in *reviewIn) (*sdk.CallToolResult, reviewOut, error) {
+func (s *server) review(ctx context.Context, req *sdk.CallToolRequest,
+	in *reviewIn) (*sdk.CallToolResult, reviewOut, error) {
 	who := s.speaker(req.Session, req.Extra)
 	if err := who.named(); err != nil {
 		return nil, reviewOut{}, err
@@ -74,16 +77,19 @@ func (s *server) review(ctx context.Context, req *sdk.CallToolRequest, in *revie
 	form, _ := answer.(*sdk.ElicitResult)
 	about, err := s.opened(req.Params.RequestState)
 	if form == nil || err != nil || about.Proposal != in.Proposal || about.Person != who.person {
-		return nil, reviewOut{}, errors.New("the form was not asked here, or too long ago: call review again")
+		return nil, reviewOut{}, errors.New(
+			"the form was not asked here, or too long ago: call review again")
 	}
 	out, err := s.decide(ctx, rules, about, form)
 	return nil, out, err
 }
 
 // ask returns the form about a proposal.
-func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedback.Rules, id, person string) (*sdk.CallToolResult, error) {
+func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedback.Rules, id,
+	person string) (*sdk.CallToolResult, error) {
 	if !hasForms(req.Session) {
-		return nil, errors.New("this client can't ask the user (elicitation): decide with heed rules approve")
+		return nil, errors.New("this client can't ask the user (elicitation): decide with heed " +
+			"rules approve")
 	}
 	p, err := rules.Proposal(ctx, id)
 	if err != nil {
@@ -119,7 +125,8 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	}
 	return &sdk.CallToolResult{
 		InputRequests: sdk.InputRequestMap{ruling: &sdk.ElicitParams{
-			Mode: "form", Message: describe(&report, why), RequestedSchema: schema(len(about.Against) > 0),
+			Mode: "form", Message: describe(&report, why),
+			RequestedSchema: schema(len(about.Against) > 0),
 		}},
 		RequestState: s.sealed(about),
 	}, nil
@@ -190,19 +197,24 @@ func digestOf(sources []feedback.Feedback) string {
 // schema is the form. Contradicted adds the field that approves a draft against active rules.
 func schema(contradicted bool) map[string]any {
 	fields := map[string]any{
-		"decision": map[string]any{"type": "string", "title": "Decision", "enum": []string{"approve", "reject"}},
-		"reason":   map[string]any{"type": "string", "title": "Reason", "description": "Why. It is kept with the decision.", "minLength": 1},
+		"decision": map[string]any{"type": "string", "title": "Decision", "enum": []string{"approve",
+			"reject"}},
+		"reason": map[string]any{"type": "string", "title": "Reason",
+			"description": "Why. It is kept with the decision.", "minLength": 1},
 	}
 	if contradicted {
 		fields["override"] = map[string]any{
-			"type": "boolean", "title": "Override", "description": "The rule may hold although it contradicts active rules.", "default": false,
+			"type": "boolean", "title": "Override",
+			"description": "The rule may hold although it contradicts active rules.", "default": false,
 		}
 	}
-	return map[string]any{"type": "object", "properties": fields, "required": []string{"decision", "reason"}}
+	return map[string]any{"type": "object", "properties": fields, "required": []string{"decision",
+		"reason"}}
 }
 
 // decide records what a person has answered.
-func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked, form *sdk.ElicitResult) (reviewOut, error) {
+func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
+	form *sdk.ElicitResult) (reviewOut, error) {
 	out := reviewOut{Proposal: about.Proposal, Decision: "none"}
 	if form.Action != "accept" {
 		p, err := rules.Proposal(ctx, about.Proposal)
@@ -214,7 +226,9 @@ func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 		return reviewOut{}, err
 	}
 	if digestOf(sources) != about.Sources {
-		return reviewOut{}, errors.New("the corrections behind the proposal have changed since the form was shown: call review again")
+		return reviewOut{}, errors.New(
+			"the corrections behind the proposal have changed since the form was shown: " +
+				"call review again")
 	}
 	decision, _ := form.Content["decision"].(string)
 	if decision != "approve" && decision != "reject" {
@@ -252,7 +266,8 @@ func (s *server) sealed(about asked) string {
 // opened returns what a form was about, if this server asked it and it is not too old.
 func (s *server) opened(state string) (about asked, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(state)
-	if err != nil || len(text) < sha256.Size || !hmac.Equal(text[:sha256.Size], s.sign(text[sha256.Size:])) {
+	if err != nil || len(text) < sha256.Size || !hmac.Equal(text[:sha256.Size],
+		s.sign(text[sha256.Size:])) {
 		return about, errors.New("the state is not this server's")
 	}
 	if err := json.Unmarshal(text[sha256.Size:], &about); err != nil {

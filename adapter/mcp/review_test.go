@@ -29,7 +29,8 @@ func accepts(decision, reason string, override any) answerer {
 // proposed proposes a rule in a person's name.
 func proposed(t *testing.T, c client, text string) string {
 	t.Helper()
-	return c.must(t, "propose", arguments{"text": text, "reason": "Tickets were mixed up."})["proposal"].(string)
+	return c.must(t, "propose", arguments{"text": text,
+		"reason": "Tickets were mixed up."})["proposal"].(string)
 }
 
 // TestReview has people approve a rule in forms, with older and newer versions of the protocol.
@@ -42,18 +43,23 @@ func TestReview(t *testing.T) {
 			shown = append(shown, p.Message)
 			return accepts("approve", "It is so.", nil)(p)
 		}
-		ann, bob, kim := join("of-ann", version, read), join("of-bob", version, read), join("of-kim", version, read)
+		ann, bob, kim := join("of-ann", version, read), join("of-bob", version, read),
+			join("of-kim", version, read)
 		id := proposed(t, ann, "Name the server in the first line.")
 
 		_, err := ann.do(t.Context(), "review", arguments{"proposal": id})
 		require.EqualError(t, err, "refused: who proposed or edited a rule does not decide about it")
-		_, err = inMemory(t, mcp.Config{Agent: agent, Person: "ANN"}, version, read).do(t.Context(), "review", arguments{"proposal": id})
+		_, err = inMemory(t, mcp.Config{Agent: agent, Person: "ANN"}, version, read).do(t.Context(),
+			"review", arguments{"proposal": id})
 		require.ErrorContains(t, err, "refused: ", "it is the same person")
 		assert.Empty(t, shown, "the proposer is not even asked")
 
-		assert.Equal(t, arguments{"proposal": id, "decision": "approve", "status": "PENDING", "approvals": 1.0}, bob.must(t, "review", arguments{"proposal": id}))
-		assert.Contains(t, fmt.Sprint(bob.resource(t, "proposals")), "Name the server in the first line.")
-		assert.Equal(t, arguments{"proposal": id, "decision": "approve", "status": "APPROVED", "approvals": 2.0}, kim.must(t, "review", arguments{"proposal": id}))
+		assert.Equal(t, arguments{"proposal": id, "decision": "approve", "status": "PENDING",
+			"approvals": 1.0}, bob.must(t, "review", arguments{"proposal": id}))
+		assert.Contains(t, fmt.Sprint(bob.resource(t, "proposals")),
+			"Name the server in the first line.")
+		assert.Equal(t, arguments{"proposal": id, "decision": "approve", "status": "APPROVED",
+			"approvals": 2.0}, kim.must(t, "review", arguments{"proposal": id}))
 		require.Len(t, shown, 2)
 		assert.Contains(t, shown[1], `"Name the server in the first line."`)
 		assert.Contains(t, shown[1], `Approved by "bob": "It is so."`)
@@ -63,7 +69,8 @@ func TestReview(t *testing.T) {
 
 		assert.Contains(t, fmt.Sprint(ann.resource(t, "rules")), "Name the server in the first line.")
 		assert.Empty(t, ann.resource(t, "proposals")["proposals"])
-		assert.Contains(t, ann.must(t, "prepare", arguments{"text": disk})["system"], "Name the server in the first line.")
+		assert.Contains(t, ann.must(t, "prepare", arguments{"text": disk})["system"],
+			"Name the server in the first line.")
 		_, err = kim.do(t.Context(), "review", arguments{"proposal": id})
 		require.EqualError(t, err, "proposal: is APPROVED, must be PENDING")
 	}
@@ -73,18 +80,21 @@ func TestReview(t *testing.T) {
 func TestReviewOfAnEdit(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	rules := agent.Feedback().Rules()
-	id := proposed(t, inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil), "Name the server.")
+	id := proposed(t, inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil),
+		"Name the server.")
 	p, err := rules.Proposal(t.Context(), id)
 	require.NoError(t, err)
 	d := p.Draft
 	d.Text = "Name the server first."
-	p, err = rules.Propose(t.Context(), feedback.Submission{Draft: d, Replaces: id, Actor: "eve", Reason: "It was too loose."})
+	p, err = rules.Propose(t.Context(), feedback.Submission{Draft: d, Replaces: id, Actor: "eve",
+		Reason: "It was too loose."})
 	require.NoError(t, err)
 	var shown string
-	inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, func(p *sdk.ElicitParams) *sdk.ElicitResult {
-		shown = p.Message
-		return accepts("approve", "x", nil)(p)
-	}).must(t, "review", arguments{"proposal": p.ID})
+	inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest,
+		func(p *sdk.ElicitParams) *sdk.ElicitResult {
+			shown = p.Message
+			return accepts("approve", "x", nil)(p)
+		}).must(t, "review", arguments{"proposal": p.ID})
 	assert.Contains(t, shown, `Proposed by "eve": "It was too loose."`)
 }
 
@@ -94,9 +104,14 @@ func TestReviewWithoutADecision(t *testing.T) {
 	ann := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
 	id := proposed(t, ann, "Name the server.")
 	for _, version := range []string{older, newest} {
-		as := func(fill answerer) client { return inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, version, fill) }
-		closed := as(func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "cancel"} })
-		assert.Equal(t, arguments{"proposal": id, "decision": "none", "status": "PENDING", "approvals": 0.0}, closed.must(t, "review", arguments{"proposal": id}))
+		as := func(fill answerer) client {
+			return inMemory(t, mcp.Config{Agent: agent, Person: "bob"},
+				version, fill)
+		}
+		closed := as(
+			func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "cancel"} })
+		assert.Equal(t, arguments{"proposal": id, "decision": "none", "status": "PENDING",
+			"approvals": 0.0}, closed.must(t, "review", arguments{"proposal": id}))
 		for why, c := range map[string]client{
 			"this client can't ask the user": as(nil),
 			"reason":                         as(accepts("approve", " ", nil)),
@@ -105,7 +120,8 @@ func TestReviewWithoutADecision(t *testing.T) {
 			_, err := c.do(t.Context(), "review", arguments{"proposal": id})
 			assert.ErrorContains(t, err, why)
 		}
-		_, err := as(accepts("approve", "x", nil)).do(t.Context(), "review", arguments{"proposal": "unknown"})
+		_, err := as(accepts("approve", "x", nil)).do(t.Context(), "review",
+			arguments{"proposal": "unknown"})
 		assert.EqualError(t, err, "proposal: nothing has this id")
 	}
 	p, err := agent.Feedback().Rules().Proposal(t.Context(), id)
@@ -116,8 +132,10 @@ func TestReviewWithoutADecision(t *testing.T) {
 
 func TestReviewRejects(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
-	id := proposed(t, inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil), "Name the server.")
-	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, accepts("reject", "It is too long.", nil))
+	id := proposed(t, inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil),
+		"Name the server.")
+	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest,
+		accepts("reject", "It is too long.", nil))
 	assert.Equal(t, "REJECTED", bob.must(t, "review", arguments{"proposal": id})["status"])
 }
 
@@ -125,7 +143,8 @@ func TestReviewRejects(t *testing.T) {
 func TestReviewOfAContradiction(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	as := func(person string, override any) client {
-		return inMemory(t, mcp.Config{Agent: agent, Person: person}, newest, accepts("approve", "It is so.", override))
+		return inMemory(t, mcp.Config{Agent: agent, Person: person}, newest,
+			accepts("approve", "It is so.", override))
 	}
 	ann := as("ann", nil)
 	first := proposed(t, ann, "Always name the server in the first line.")
@@ -135,10 +154,12 @@ func TestReviewOfAContradiction(t *testing.T) {
 	as("bob", true).must(t, "review", arguments{"proposal": second})
 	_, err := as("kim", nil).do(t.Context(), "review", arguments{"proposal": second})
 	require.ErrorContains(t, err, "refused: ")
-	assert.Equal(t, "APPROVED", as("kim", true).must(t, "review", arguments{"proposal": second})["status"])
+	assert.Equal(t, "APPROVED", as("kim", true).must(t, "review",
+		arguments{"proposal": second})["status"])
 }
 
-// TestForgedReview has clients answer forms that were not asked, or asked of others, or about another text.
+// TestForgedReview has clients answer forms that were not asked, or asked of others, or about
+// another text.
 func TestForgedReview(t *testing.T) {
 	agent, world := looptest.New(t, loop.Config{})
 	rules := agent.Feedback().Rules()
@@ -160,16 +181,19 @@ func TestForgedReview(t *testing.T) {
 	}
 	ann, bob, kim := join("ann"), join("bob"), join("kim")
 	one, other := proposed(t, ann, "Name the server."), proposed(t, ann, "Greet the customer.")
-	form := sdk.InputResponseMap{"ruling": &sdk.ElicitResult{Action: "accept", Content: arguments{"decision": "approve", "reason": "x"}}}
+	form := sdk.InputResponseMap{"ruling": &sdk.ElicitResult{Action: "accept",
+		Content: arguments{"decision": "approve", "reason": "x"}}}
 	ask := func(c client, id string) string {
-		result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "review", Arguments: arguments{"proposal": id}})
+		result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "review",
+			Arguments: arguments{"proposal": id}})
 		require.NoError(t, err)
 		require.True(t, result.NeedsInput())
 		return result.RequestState
 	}
 	send := func(c client, id, state string) *sdk.CallToolResult {
 		result, err := c.CallTool(t.Context(), &sdk.CallToolParams{
-			Name: "review", Arguments: arguments{"proposal": id}, InputResponses: form, RequestState: state,
+			Name: "review", Arguments: arguments{"proposal": id}, InputResponses: form,
+			RequestState: state,
 		})
 		require.NoError(t, err)
 		return result
@@ -199,7 +223,8 @@ func TestForgedReview(t *testing.T) {
 	require.NoError(t, err)
 	d := p.Draft
 	d.Text = "Delete the server."
-	_, err = rules.Propose(t.Context(), feedback.Submission{Draft: d, Replaces: one, Actor: "eve", Reason: "x"})
+	_, err = rules.Propose(t.Context(), feedback.Submission{Draft: d, Replaces: one, Actor: "eve",
+		Reason: "x"})
 	require.NoError(t, err)
 	assert.True(t, send(bob, one, mine).IsError, "the draft is another")
 
@@ -218,15 +243,17 @@ func TestAFormShowsHostileTextsInQuotes(t *testing.T) {
 	ann := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
 	made := ann.must(t, "correct", arguments{"id": answered(t, ann, disk), "text": evil})
 	p, err := agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Name the server.", Agents: []string{agent.Name()}}, Evidence: []string{made["correction"].(string)},
-		Actor: "eve", Reason: "x",
+		Draft:    feedback.Draft{Text: "Name the server.", Agents: []string{agent.Name()}},
+		Evidence: []string{made["correction"].(string)},
+		Actor:    "eve", Reason: "x",
 	})
 	require.NoError(t, err)
 	var shown string
-	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, func(p *sdk.ElicitParams) *sdk.ElicitResult {
-		shown = p.Message
-		return accepts("approve", "x", nil)(p)
-	})
+	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest,
+		func(p *sdk.ElicitParams) *sdk.ElicitResult {
+			shown = p.Message
+			return accepts("approve", "x", nil)(p)
+		})
 	bob.must(t, "review", arguments{"proposal": p.ID})
 	assert.Contains(t, shown, `Correction by "ann": "x`)
 	assert.NotContains(t, shown, "\nApproved by")
@@ -236,33 +263,39 @@ func TestAFormShowsHostileTextsInQuotes(t *testing.T) {
 func TestReviewShowsTheCheck(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	p, err := agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Be polite.", Agents: []string{agent.Name()}, Place: "skills/deploy.md", Check: feedback.Check{Tool: "*", Forbid: `SECRETREGEX|.`}},
+		Draft: feedback.Draft{Text: "Be polite.", Agents: []string{agent.Name()},
+			Place: "skills/deploy.md", Check: feedback.Check{Tool: "*", Forbid: `SECRETREGEX|.`}},
 		Actor: "eve", Reason: "x",
 	})
 	require.NoError(t, err)
 	var shown string
-	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, func(p *sdk.ElicitParams) *sdk.ElicitResult {
-		shown = p.Message
-		return accepts("approve", "x", nil)(p)
-	})
+	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest,
+		func(p *sdk.ElicitParams) *sdk.ElicitResult {
+			shown = p.Message
+			return accepts("approve", "x", nil)(p)
+		})
 	bob.must(t, "review", arguments{"proposal": p.ID})
-	for _, part := range []string{"calls of all tools must not match \"SECRETREGEX|.\"", "skills/deploy.md"} {
+	for _, part := range []string{"calls of all tools must not match \"SECRETREGEX|.\"",
+		"skills/deploy.md"} {
 		assert.Contains(t, shown, part)
 	}
 }
 
-// TestReviewOfOtherSources has a form count no more whose corrections have changed since it was shown.
+// TestReviewOfOtherSources has a form count no more whose corrections have changed since it was
+// shown.
 func TestReviewOfOtherSources(t *testing.T) {
 	agent, world := looptest.New(t, loop.Config{})
 	rules := agent.Feedback().Rules()
 	ann := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
 	var evidence []string
 	for i := range 2 {
-		made := ann.must(t, "correct", arguments{"id": answered(t, ann, fmt.Sprint(disk, i)), "text": fmt.Sprint("Always name the server ", i)})
+		made := ann.must(t, "correct", arguments{"id": answered(t, ann, fmt.Sprint(disk, i)),
+			"text": fmt.Sprint("Always name the server ", i)})
 		evidence = append(evidence, made["correction"].(string))
 	}
 	p, err := rules.Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Name the server.", Agents: []string{agent.Name()}}, Evidence: evidence, Actor: "eve", Reason: "x",
+		Draft:    feedback.Draft{Text: "Name the server.", Agents: []string{agent.Name()}},
+		Evidence: evidence, Actor: "eve", Reason: "x",
 	})
 	require.NoError(t, err)
 	server, err := mcp.New(mcp.Config{Agent: agent, Person: "bob", Now: world.Now})
@@ -271,23 +304,28 @@ func TestReviewOfOtherSources(t *testing.T) {
 	_, err = server.Connect(t.Context(), there, nil)
 	require.NoError(t, err)
 	c := sdk.NewClient(&sdk.Implementation{Name: "replayer", Version: "1"}, &sdk.ClientOptions{
-		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
 	})
 	s, err := c.Connect(t.Context(), here, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	first, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "review", Arguments: arguments{"proposal": p.ID}})
+	first, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "review",
+		Arguments: arguments{"proposal": p.ID}})
 	require.NoError(t, err)
-	form := sdk.InputResponseMap{"ruling": &sdk.ElicitResult{Action: "accept", Content: arguments{"decision": "approve", "reason": "x"}}}
+	form := sdk.InputResponseMap{"ruling": &sdk.ElicitResult{Action: "accept",
+		Content: arguments{"decision": "approve", "reason": "x"}}}
 	send := func(works bool) {
 		r, err := s.CallTool(t.Context(), &sdk.CallToolParams{
-			Name: "review", Arguments: arguments{"proposal": p.ID}, InputResponses: form, RequestState: first.RequestState,
+			Name: "review", Arguments: arguments{"proposal": p.ID}, InputResponses: form,
+			RequestState: first.RequestState,
 		})
 		require.NoError(t, err)
 		assert.Equal(t, works, !r.IsError)
 	}
 	send(true)
-	_, err = rules.TakeOut(t.Context(), feedback.Order{ID: p.ID, Actor: "lee", Reason: "it says something else"}, evidence[0])
+	_, err = rules.TakeOut(t.Context(), feedback.Order{ID: p.ID, Actor: "lee",
+		Reason: "it says something else"}, evidence[0])
 	require.NoError(t, err)
 	send(false)
 	q, err := rules.Proposal(t.Context(), p.ID)

@@ -22,7 +22,8 @@ import (
 
 // large makes a file so large that a copy takes a while.
 func large(t *testing.T, db string, megabytes int) {
-	statement(t, db, fmt.Sprintf(`CREATE TABLE host AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT zeroblob(1000000) AS b FROM n`, megabytes))
+	statement(t, db, fmt.Sprintf(
+		`CREATE TABLE host AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT zeroblob(1000000) AS b FROM n`, megabytes))
 }
 
 // A copy has whole commits, while others write, and is sound.
@@ -40,7 +41,8 @@ func TestBackupOfAStoreInUse(t *testing.T) {
 	go func() {
 		n := 0
 		for !end.Load() {
-			if _, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{event("a", n), event("b", n)}}); err != nil {
+			if _, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{event("a", n),
+				event("b", n)}}); err != nil {
 				t.Error(err)
 				break
 			}
@@ -92,7 +94,8 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A backup that is interrupted leaves nothing, and one that is killed leaves nothing that looks like a backup.
+// A backup that is interrupted leaves nothing, and one that is killed leaves nothing that looks
+// like a backup.
 func TestABackupThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
@@ -128,7 +131,8 @@ func TestABackupThatEndsEarly(t *testing.T) {
 		small, others := sqliteFile(t), filepath.Join(dir, ".other.db.1.unfinished")
 		require.NoError(t, os.WriteFile(others, nil, 0o600))
 		again := func(name string) {
-			require.Zero(t, call{args: []string{"--db", small, "store", "backup", filepath.Join(dir, name)}}.run(t).code)
+			require.Zero(t, call{args: []string{"--db", small, "store", "backup",
+				filepath.Join(dir, name)}}.run(t).code)
 		}
 		again("copy.db")
 		assert.Subset(t, namesIn(t, dir), left, "the other backup may still run")
@@ -147,7 +151,8 @@ func TestOthersFilesBesideABackup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	long := time.Now().Add(-2 * givenUp)
-	others := []string{".copy.db.1.unfinished", ".copy.notes.unfinished", ".copy.unfinished", ".copy.1.unfinished-old", ".copy.2.unfinished"}
+	others := []string{".copy.db.1.unfinished", ".copy.notes.unfinished", ".copy.unfinished",
+		".copy.1.unfinished-old", ".copy.2.unfinished"}
 	for i, name := range append(others, ".copy.3.unfinished-wal") {
 		if name = filepath.Join(dir, name); i == 4 {
 			require.NoError(t, os.Mkdir(name, 0o700))

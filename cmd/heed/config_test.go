@@ -13,18 +13,25 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestPatternsReadAsTheirHostHasThem has the command say what an application says that is not configured by default.
+// TestPatternsReadAsTheirHostHasThem has the command say what an application says that is not
+// configured by default.
 func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cfg                    patterns.Config
 		command, without, with string
 	}{
-		"literal":     {patterns.SpecConfig(), "patterns split-by-feature", "proven needs helpful observations", "proven needs a faded helpful mass"},
-		"recency":     {patterns.Config{Maturity: patterns.Maturity{Recency: 2 * time.Hour}}, "patterns", "split-by-feature    proven", "split-by-feature    established"},
-		"gates":       {patterns.Config{Maturity: patterns.Maturity{MinFeedback: 9}}, "patterns", "split-by-feature    proven", "split-by-feature    candidate"},
-		"multipliers": {patterns.Config{Maturity: patterns.Maturity{Multipliers: [3]float64{0.5, 1, 3}}}, "patterns split-by-feature", "1.500        8", "3.000        8"},
-		"inversion":   {patterns.Config{Inversion: patterns.Inversion{MinObservations: 5}}, "patterns split-by-file", "inverted needs observations: at least 3", "inverted needs observations: at least 5"},
+		"literal": {patterns.SpecConfig(), "patterns split-by-feature",
+			"proven needs helpful observations", "proven needs a faded helpful mass"},
+		"recency": {patterns.Config{Maturity: patterns.Maturity{Recency: 2 * time.Hour}},
+			"patterns", "split-by-feature    proven", "split-by-feature    established"},
+		"gates": {patterns.Config{Maturity: patterns.Maturity{MinFeedback: 9}}, "patterns",
+			"split-by-feature    proven", "split-by-feature    candidate"},
+		"multipliers": {patterns.Config{Maturity: patterns.Maturity{Multipliers: [3]float64{0.5, 1,
+			3}}}, "patterns split-by-feature", "1.500        8", "3.000        8"},
+		"inversion": {patterns.Config{Inversion: patterns.Inversion{MinObservations: 5}},
+			"patterns split-by-file", "inverted needs observations: at least 3",
+			"inverted needs observations: at least 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,35 +57,42 @@ func TestThePrefixIsTheHosts(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	w := host(t, db)
-	_, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, Inversion: patterns.Inversion{Prefix: "DON'T: "}})
+	_, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock,
+		Inversion: patterns.Inversion{Prefix: "DON'T: "}})
 	require.NoError(t, err)
 	for _, command := range []string{"deprecate", "restore"} { // which inverts it anew
-		r := call{args: []string{"--db", db, "patterns", command, "split-by-file", "--yes", "--reason", "x"}}.run(t)
+		r := call{args: []string{"--db", db, "patterns", command, "split-by-file", "--yes", "--reason",
+			"x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 	}
-	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "DON'T: split-by-file. Failed 4/4 times")
+	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out,
+		"DON'T: split-by-file. Failed 4/4 times")
 }
 
-// TestTheGateIsTheApplications has a proposal that ann and bob have given the evidence for, and ann has approved.
+// TestTheGateIsTheApplications has a proposal that ann and bob have given the evidence for, and ann
+// has approved.
 func TestTheGateIsTheApplications(t *testing.T) {
 	t.Parallel()
 	reviewed := func(t *testing.T, gate feedback.Gate) (approve []string) {
 		file := sqliteFile(t)
 		w := host(t, file)
 		w.now = time.Now()
-		service, err := feedback.New(ctx, feedback.Config{Store: w.store, Gate: gate, Now: w.clock, NewID: func() string { return w.id().String() }})
+		service, err := feedback.New(ctx, feedback.Config{Store: w.store, Gate: gate, Now: w.clock,
+			NewID: func() string { return w.id().String() }})
 		require.NoError(t, err)
 		var ids []string
 		for _, person := range []string{"ann", "bob"} {
 			ids = append(ids, "feedback of "+person)
 			_, err := service.Record(ctx, feedback.Feedback{
-				ID: ids[len(ids)-1], Gate: "review", Agent: "coder", Reviewer: person, At: w.now, Decision: feedback.Rejected,
-				Summary: "the tests were not run before the commit", OutputSHA: "a",
+				ID: ids[len(ids)-1], Gate: "review", Agent: "coder", Reviewer: person, At: w.now,
+				Decision: feedback.Rejected,
+				Summary:  "the tests were not run before the commit", OutputSHA: "a",
 			})
 			require.NoError(t, err)
 		}
 		p, err := service.Rules().Propose(ctx, feedback.Submission{
-			Draft: feedback.Draft{Text: "Run the tests.", Agents: []string{"coder"}}, Evidence: ids, Actor: "wendy", Reason: "it came up twice",
+			Draft: feedback.Draft{Text: "Run the tests.", Agents: []string{"coder"}}, Evidence: ids,
+			Actor: "wendy", Reason: "it came up twice",
 		})
 		require.NoError(t, err)
 		approver := "ann"
@@ -89,7 +103,8 @@ func TestTheGateIsTheApplications(t *testing.T) {
 			Proposal: p.ID, Decision: feedback.Approved, Actor: approver, Reason: "yes", Hash: p.Hash(),
 		})
 		require.NoError(t, err)
-		return []string{"--db", file, "rules", "approve", p.ID, "--hash", p.Hash(), "--yes", "--reason", "I saw it too"}
+		return []string{"--db", file, "rules", "approve", p.ID, "--hash", p.Hash(), "--yes", "--reason",
+			"I saw it too"}
 	}
 	for _, test := range []struct {
 		name, actor string
@@ -98,15 +113,19 @@ func TestTheGateIsTheApplications(t *testing.T) {
 	}{
 		{"an author is one of two", "olga", feedback.Gate{}, "Approved. It is rule"},
 		{"a greater quorum", "olga", feedback.Gate{Quorum: 3}, "1 more approval is needed"},
-		{"two authors are not enough", "bob", feedback.Gate{}, "Somebody who is no reviewer of the evidence has to approve it"},
-		{"no author is enough", "bob", feedback.Gate{Outsiders: 2}, "nobody approves what their own feedback led to"},
+		{"two authors are not enough", "bob", feedback.Gate{},
+			"Somebody who is no reviewer of the evidence has to approve it"},
+		{"no author is enough", "bob", feedback.Gate{Outsiders: 2},
+			"nobody approves what their own feedback led to"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			approve := append(reviewed(t, test.gate), "--actor", test.actor)
 			r := call{args: approve}.run(t)
 			assert.Contains(t, r.out+r.err, test.says)
-			for _, e := range read[[]store.AuditEntry](t, "--db", approve[1], "store", "audit", "--limit", "100") {
-				assert.False(t, e.Action == "settings" && e.Actor == "" && e.Details["gate.quorum"] == "3 -> 2", "the command changes no settings")
+			for _, e := range read[[]store.AuditEntry](t, "--db", approve[1], "store", "audit", "--limit",
+				"100") {
+				assert.False(t, e.Action == "settings" && e.Actor == "" &&
+					e.Details["gate.quorum"] == "3 -> 2", "the command changes no settings")
 			}
 		})
 	}

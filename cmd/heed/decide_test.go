@@ -20,8 +20,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// decisions are the commands that change what was learned, or what comes of it, in an order in which each has something to
-// change. An approval is among them as a rule has to be there before it can be retired.
+// decisions are the commands that change what was learned, or what comes of it, in an order in
+// which each has something to change. An approval is among them as a rule has to be there before it
+// can be retired.
 var decisions = []struct{ name, command, reason string }{
 	{"rules-approve", "rules approve 7d0c2b13 --hash HASH", "I saw it too"},
 	{"rules-pin", "rules pin 7d0c2b13", "it must not be left out"},
@@ -37,7 +38,8 @@ var decisions = []struct{ name, command, reason string }{
 	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
 	{"strategy-reset-item", "strategy --learner strategy reset-item prefer-tabs", "its text is new"},
-	{"strategy-reset", "strategy --learner strategy reset correction --context interactive", "the model was exchanged"},
+	{"strategy-reset", "strategy --learner strategy reset correction --context interactive",
+		"the model was exchanged"},
 	{"forget", "store forget ann", "they asked for it"},
 }
 
@@ -56,7 +58,8 @@ func keepOpen(day string) string {
 // longAfter is the same day of a year that the tests do not live to see.
 func longAfter(day string) string { return "2096" + day[len("2026"):] }
 
-// undecided is a filled store whose proposals have not expired, and the hash of the words that are approved in tests.
+// undecided is a filled store whose proposals have not expired, and the hash of the words that are
+// approved in tests.
 func undecided(t *testing.T) (db, hash string) {
 	db = sqliteFile(t)
 	statement(t, db, stillOpen)
@@ -68,7 +71,9 @@ func TestDecisions(t *testing.T) {
 	plain, hash := undecided(t)
 	asked := sqliteFile(t)
 	statement(t, asked, stillOpen)
-	alone := []string{"rules-approve", "patterns-promote", "confidence-pin", "strategy-reset", "forget"} // of each group, one that needs no other
+	// of each group, one that needs no other
+	alone := []string{"rules-approve", "patterns-promote", "confidence-pin", "strategy-reset",
+		"forget"}
 	var said strings.Builder
 	for _, d := range decisions {
 		args := strings.Fields(strings.ReplaceAll(d.command, "HASH", hash))
@@ -78,7 +83,8 @@ func TestDecisions(t *testing.T) {
 		if long || d.name == "forget" {
 			assertFails(t, call{args: of(plain, "--reason", d.reason)}.run(t), misuse, "say --yes")
 			assertFails(t, call{args: of(plain, "--yes")}.run(t), misuse, "--reason")
-			assertFails(t, call{args: of(plain, "--now", asOf, "--yes", "--reason", d.reason)}.run(t), misuse, "--now")
+			assertFails(t, call{args: of(plain, "--now", asOf, "--yes", "--reason", d.reason)}.run(t),
+				misuse, "--now")
 		}
 		r := call{args: of(plain, "--yes", "--reason", d.reason)}.run(t)
 		require.Zero(t, r.code, r.err)
@@ -100,7 +106,8 @@ func TestDecisions(t *testing.T) {
 	golden(t, "decisions.txt", randomID.ReplaceAllString(said.String(), "ID"))
 	for _, db := range []string{plain, asked} {
 		var reasons []string
-		for _, entry := range read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit", "100") {
+		for _, entry := range read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit",
+			"100") {
 			if entry.Actor == "olive" {
 				reason, _, _ := strings.Cut(entry.Reason, "; ") // what the evidence says besides
 				reasons = append(reasons, reason)
@@ -118,13 +125,15 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	t.Parallel()
 	db, hash := undecided(t)
 	of := func(command string) []string {
-		return append([]string{"--db", db}, append(strings.Fields(command), "--yes", "--reason", "x")...)
+		return append([]string{"--db", db}, append(strings.Fields(command), "--yes", "--reason",
+			"x")...)
 	}
 	require.Zero(t, call{args: of("rules approve 7d0c2b13 --hash " + hash)}.run(t).code)
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
 	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules restore 7d0c2b13":                "heed: the rule is revoked: that is for good, and it has to be proposed anew",
+		"rules restore 7d0c2b13": "heed: the rule is revoked: that is for good, and " +
+			"it has to be proposed anew",
 		"rules retire 7d0c2b13":                 "heed: the rule is revoked: ",
 		"rules pin 7d0c2b13":                    "heed: the rule is revoked: ",
 		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",
@@ -141,23 +150,31 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
-	assertFails(t, call{args: []string{"--db", db, "patterns", "promote", "split-by-file"}}.run(t), failed, "can't be promoted") // before it asks
-	for _, asked := range []struct{ actor, command, says string }{                                                               // likewise
+	// before it asks
+	assertFails(t, call{args: []string{"--db", db, "patterns", "promote", "split-by-file"}}.run(t),
+		failed, "can't be promoted")
+	// likewise
+	for _, asked := range []struct{ actor, command, says string }{
 		{"olive", "rules reject 7d0c2b13", "the proposal is approved: it is a rule now"},
 		{"wendy", "rules approve 7d0c2b11", "nobody approves what they proposed or edited"},
 		{"olive", "rules retire 7d0c2b13", "the rule is revoked: "},
 		{"olive", "rules pin 7d0c2b13", "the rule is revoked: "},
 	} {
-		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...), env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
+		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...),
+			env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
 		assertFails(t, r, failed, asked.says)
 	}
-	for _, command := range []string{"rules show", "rules retire", "rules resolve --as archived", "confidence pin"} {
-		assertFails(t, call{args: append([]string{"--db", db}, append(strings.Fields(command), "")...)}.run(t), misuse, "The id is empty")
+	for _, command := range []string{"rules show", "rules retire", "rules resolve --as archived",
+		"confidence pin"} {
+		assertFails(t, call{args: append([]string{"--db", db}, append(strings.Fields(command),
+			"")...)}.run(t), misuse, "The id is empty")
 	}
-	for _, status := range slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == unproposed || s == string(feedback.Ambiguous) }) {
+	for _, status := range slices.DeleteFunc(slices.Clone(statuses),
+		func(s string) bool { return s == unproposed || s == string(feedback.Ambiguous) }) {
 		assert.NotEmpty(t, nextOf[status], status)
 	}
-	for _, command := range []string{"confidence pin greet-by-name --at 0", "confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
+	for _, command := range []string{"confidence pin greet-by-name --at 0",
+		"confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
 		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")
 	}
 	assertFails(t, call{args: append(of("store forget"), "")}.run(t), misuse, "Name the person")
@@ -173,7 +190,8 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 	before := confidenceOf()
 	decide := func(args ...string) {
 		t.Helper()
-		r := call{args: append([]string{"--db", db, "confidence"}, append(args, "--yes", "--reason", "x")...)}.run(t)
+		r := call{args: append([]string{"--db", db, "confidence"}, append(args, "--yes", "--reason",
+			"x")...)}.run(t)
 		require.Zero(t, r.code, r.err)
 	}
 
@@ -198,7 +216,8 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 	assert.Equal(t, map[string]string{"before": "nothing", "after": held}, details[3].Details)
 }
 
-// TestAPinAndWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its own.
+// TestAPinAndWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its
+// own.
 func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
@@ -208,17 +227,22 @@ func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	standing, err := module.Standing(ctx, "greet-by-name")
 	require.NoError(t, err)
 	h := standing.Heuristic
-	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7}, FeedbackWeight: 0.5}
+	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7},
+		FeedbackWeight: 0.5}
 	_, err = module.Put(ctx, h)
 	require.NoError(t, err)
-	heldNow := func() view.Held { return read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...).Held }
+	heldNow := func() view.Held {
+		return read[view.HeuristicDetail](t,
+			at(db, "confidence", "greet-by-name")...).Held
+	}
 	hosts := view.Held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
 	require.Equal(t, hosts, heldNow())
 	for _, step := range []struct {
 		command string
 		then    view.Held
 	}{{"pin", view.Held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", hosts}} {
-		r := call{args: []string{"--db", db, "confidence", step.command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
+		r := call{args: []string{"--db", db, "confidence", step.command, "greet-by-name", "--yes",
+			"--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, step.then, heldNow(), step.command)
 	}
@@ -230,7 +254,8 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	db := sqliteFile(t)
 	w := host(t, db)
 	module, err := learning.New(ctx, learning.Config{
-		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4, Strength: 5, Caps: learning.Guarded(), HalfLife: 30 * day,
+		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4, Strength: 5,
+		Caps: learning.Guarded(), HalfLife: 30 * day,
 		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
 	})
 	require.NoError(t, err)
@@ -245,15 +270,18 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 		require.NoError(t, err)
 	}
 	of := func(args ...string) []string {
-		return append([]string{"--db", db, "--now", end.Format(time.RFC3339), "confidence", "--module", "apart"}, args...)
+		return append([]string{"--db", db, "--now", end.Format(time.RFC3339), "confidence", "--module",
+			"apart"}, args...)
 	}
 	standing, err := module.Standing(ctx, "praised")
 	require.NoError(t, err)
 	assert.Equal(t, standing.Confidence, read[view.HeuristicDetail](t, of("praised")...).Confidence)
 	assert.True(t, read[view.HeuristicDetail](t, of("locked")...).Held.Locked)
 
-	for _, want := range []string{"Rebuilt", "Rebuilt only where cells had another half-life, as these were the settings:"} {
-		r := call{args: []string{"--db", db, "store", "rebuild", "confidence", "--name", "apart", "--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
+	for _, want := range []string{"Rebuilt",
+		"Rebuilt only where cells had another half-life, as these were the settings:"} {
+		r := call{args: []string{"--db", db, "store", "rebuild", "confidence", "--name", "apart",
+			"--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, want+" confidence apart: half-life 0s, sources apart: true.\n", r.out)
 	}
@@ -264,14 +292,18 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	assert.Equal(t, "olive", details[0].Actor)
 }
 
-// TestAPinHoldsWhatFades pins a heuristic long after its evidence, when what it has learned does not count any more.
+// TestAPinHoldsWhatFades pins a heuristic long after its evidence, when what it has learned does
+// not count any more.
 func TestAPinHoldsWhatFades(t *testing.T) {
 	t.Parallel()
 	db := fading(t)
 	of := func(args ...string) []string {
 		return append([]string{"--db", db, "confidence", "--module", "fading"}, args...)
 	}
-	then := func() float64 { return read[view.HeuristicDetail](t, of("praised", "--now", asOf)...).Confidence }
+	then := func() float64 {
+		return read[view.HeuristicDetail](t, of("praised", "--now",
+			asOf)...).Confidence
+	}
 	require.Greater(t, then(), 0.5)
 	r := call{args: of("pin", "praised", "--yes", "--reason", "x")}.run(t)
 	require.Zero(t, r.code, r.err)
@@ -283,11 +315,13 @@ func TestArchivedPatternsComeBack(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	w := host(t, db)
-	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, StaleAfter: time.Hour})
+	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock,
+		StaleAfter: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, recorder.Sweep(ctx, time.Time{}))
 	require.Contains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
-	r := call{args: []string{"--db", db, "patterns", "restore", "tests-first", "--yes", "--reason", "we try it again"}}.run(t)
+	r := call{args: []string{"--db", db, "patterns", "restore", "tests-first", "--yes", "--reason",
+		"we try it again"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.NotContains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// explainable returns a store in which an agent has given two answers, one of a heuristic and one of its model.
+// explainable returns a store in which an agent has given two answers, one of a heuristic and one
+// of its model.
 func explainable(t *testing.T, name string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "agent.db")
@@ -32,16 +33,19 @@ func explainable(t *testing.T, name string) (file string) {
 	require.NoError(t, err)
 	agent, err := loop.New(ctx, loop.Config{
 		Store: st, Name: name, Now: now,
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			return decision.LLMResponse{Text: "Turn it\x1b[31m off."}, nil
 		}),
 		Arms: []loop.Arm{{ID: "brief", System: "Be brief."}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{
-			{ID: "rotate", Condition: "the disk of a server is full", Action: "Rotate its logs.", Initial: 0.9},
+			{ID: "rotate", Condition: "the disk of a server is full", Action: "Rotate its logs.",
+				Initial: 0.9},
 		}},
 	})
 	require.NoError(t, err)
-	for id, text := range map[string]string{"disk": "the disk of a server is full", "light": "the light is on"} {
+	for id, text := range map[string]string{"disk": "the disk of a server is full",
+		"light": "the light is on"} {
 		e := loop.Event{ID: id, Text: text, Item: "office", Person: "ann", At: start}
 		_, err := agent.Answer(ctx, e)
 		require.NoError(t, err)
@@ -65,10 +69,12 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, by.out, "answer disk")
 			assert.Contains(t, by.out, "rotate")
 			assert.Contains(t, by.out, "└─ ")
-			listed := read[[]traceReport](t, "--db", file, "--now", asOf, "explain", "--path", "heuristic")
+			listed := read[[]traceReport](t, "--db", file, "--now", asOf, "explain", "--path",
+				"heuristic")
 			require.Len(t, listed, 1)
 			response := listed[0].ResponseID
-			assert.Equal(t, by.out, call{args: args(response[:8])}.run(t).out, "by the start of the response that heed explain prints")
+			assert.Equal(t, by.out, call{args: args(response[:8])}.run(t).out,
+				"by the start of the response that heed explain prints")
 			if name != "" {
 				return
 			}
@@ -84,11 +90,13 @@ func TestExplain(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(asJSON.out), &explanation))
 			assert.NotEmpty(t, explanation.Tree.On)
 
-			trace := call{args: []string{"--db", file, "--now", asOf, "explain", "disk", "--prompt"}}.run(t)
+			trace := call{args: []string{"--db", file, "--now", asOf, "explain", "disk",
+				"--prompt"}}.run(t)
 			require.Zero(t, trace.code, trace.err)
 			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
 			for _, given := range []string{response, response[:8]} {
-				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "explain", given, "--prompt"}}.run(t).out)
+				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "explain",
+					given, "--prompt"}}.run(t).out)
 			}
 			assertFits(t, call{args: args("disk"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 40).out, 40)
 
@@ -147,18 +155,21 @@ func TestAnswersOfNoAgent(t *testing.T) {
 	assert.Contains(t, r.out, "event: hello", "only its trace is there")
 }
 
-// Where several agents have a store, the command names them. The start of an id is enough where one answer has it.
+// Where several agents have a store, the command names them. The start of an id is enough where one
+// answer has it.
 func TestExplainAsksWhichAgent(t *testing.T) {
 	t.Parallel()
 	file := explainable(t, "")
 	db, err := place{dialect: sqlstore.SQLite, file: file}.handle(ctx, true)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite, sqlstore.Config{Now: func() time.Time { return start }})
+	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite,
+		sqlstore.Config{Now: func() time.Time { return start }})
 	require.NoError(t, err)
 	support, err := loop.New(ctx, loop.Config{
 		Store: st, Name: "support", Now: func() time.Time { return start },
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			return decision.LLMResponse{Text: "Yes."}, nil
 		}),
 	})
@@ -167,14 +178,18 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 		_, err := support.Answer(ctx, loop.Event{ID: id, Text: "Is it full?"})
 		require.NoError(t, err)
 	}
-	of := func(args ...string) call { return call{args: append([]string{"--db", file, "explain"}, args...)} }
+	of := func(args ...string) call {
+		return call{args: append([]string{"--db", file, "explain"},
+			args...)}
+	}
 	which := of("disk").run(t)
 	assert.Equal(t, misuse, which.code)
 	assert.Contains(t, which.err, "has 2 agents: choose one with --agent: loop, support")
 	many := of("disk", "--agent", "support").run(t)
 	assert.Equal(t, failed, many.code)
 	assert.Contains(t, many.err, `2 ids begin with "disk": give more of it (disk-1, disk-2)`)
-	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk", "a whole id goes before the start of one")
+	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk",
+		"a whole id goes before the start of one")
 	wrong := of("disk", "--agent", "supprt").run(t)
 	assert.Contains(t, wrong.err, `there is no agent "supprt": did you mean "support"?`)
 }

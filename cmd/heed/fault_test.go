@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// assertFails checks that a call exits with a code, prints nothing, and says in one line what is wrong and what to do.
+// assertFails checks that a call exits with a code, prints nothing, and says in one line what is
+// wrong and what to do.
 func assertFails(t *testing.T, r result, code int, says ...string) {
 	t.Helper()
 	assert.Equal(t, code, r.code, r.err)
@@ -32,7 +33,8 @@ func TestFaults(t *testing.T) {
 	db := sqliteFile(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
-	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)),
+		0o600))
 	foreign := filepath.Join(dir, "foreign.db")
 	statement(t, foreign, "CREATE TABLE other (x)")
 	empty := filepath.Join(dir, "empty.db")
@@ -54,50 +56,86 @@ func TestFaults(t *testing.T) {
 		says []string
 	}{
 		{"no store", status, misuse, []string{"--db", "HEED_DB"}},
-		{"no such file", of(filepath.Join(dir, "nowhere.db"), status...), failed, []string{"there is no file", "nowhere.db", "check --db"}},
+		{"no such file", of(filepath.Join(dir, "nowhere.db"), status...), failed,
+			[]string{"there is no file", "nowhere.db", "check --db"}},
 		{"a directory", of(dir, status...), failed, []string{"is a directory"}},
 		{"a text", of(text, status...), failed, []string{"is no database of SQLite"}},
-		{"another's database", of(foreign, status...), failed, []string{"none of heed's tables", "heed store migrate"}},
-		{"an empty file", of(empty, status...), failed, []string{"empty.db is empty", "restore it from a copy"}},
+		{"another's database", of(foreign, status...), failed, []string{"none of heed's tables",
+			"heed store migrate"}},
+		{"an empty file", of(empty, status...), failed, []string{"empty.db is empty",
+			"restore it from a copy"}},
 		{"newer tables", of(newer, status...), failed, []string{"version 99", "use a newer heed"}},
 		{"no server", of(nobody, status...), failed, []string{`database "agent"`, "check --db"}},
 		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},
 		{"no such flag", of(db, "strategy", "status", "--jsn"), misuse, []string{`"--json"`}},
-		{"no argument", of(db, "strategy", "item"), misuse, []string{"<id>", "see heed strategy learning --help"}},
-		{"an item is no category", of(db, append(strategy, "show", "prefer-tabs")...), failed, []string{`no category "prefer-tabs"`, "heed strategy learning prefer-tabs"}},
-		{"which learner", of(db, "strategy", "distributions"), misuse, []string{"--learner", "models, strategy"}},
-		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed, []string{`did you mean "strategy"?`}},
-		{"no such category", of(db, append(strategy, "show", "corection")...), failed, []string{`did you mean "correction"?`}},
-		{"nothing like it", of(db, append(strategy, "show", "zzz")...), failed, []string{"heed strategy distributions lists them"}},
-		{"no such context", of(db, append(strategy, "show", "correction", "--context", "interactiv")...), failed, []string{`did you mean "interactive"?`}},
-		{"no such item", of(db, append(strategy, "item", "prefer-tab")...), failed, []string{`did you mean "prefer-tabs"?`}},
-		{"no history", of(db, append(strategy, "history", "prefer-tabz")...), failed, []string{`did you mean "prefer-tabs"?`}},
-		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...), misuse, []string{"--limit"}},
-		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed, []string{`did you mean "greet-by-name"?`}},
-		{"no such pattern", of(db, "patterns", "split-by-feture"), failed, []string{`did you mean "split-by-feature" or `}},
-		{"no pattern", of(db, "patterns", "promote", "", "--yes", "--reason", "x"), misuse, []string{"which pattern?"}},
-		{"no such trace", of(db, "explain", "response-2"), failed, []string{`did you mean "response-0" or "response-1"?`}},
-		{"no such module", of(db, "confidence", "--module", "learing"), failed, []string{`there is no module "learing": did you mean "learning"?`}},
-		{"no module like it", of(db, "confidence", "--module", "foo"), failed, []string{`agent.db has "learning": choose one with --module`}},
-		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed, []string{`there is no recorder "pattern": did you mean "patterns"?`}},
-		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes", "--reason", "x"), failed, []string{"there is no module"}},
-		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first", "--yes", "--reason", "x"), failed, []string{"there is no recorder"}},
+		{"no argument", of(db, "strategy", "item"), misuse,
+			[]string{"<id>", "see heed strategy learning --help"}},
+		{"an item is no category", of(db, append(strategy, "show", "prefer-tabs")...), failed,
+			[]string{`no category "prefer-tabs"`, "heed strategy learning prefer-tabs"}},
+		{"which learner", of(db, "strategy", "distributions"), misuse,
+			[]string{"--learner", "models, strategy"}},
+		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed,
+			[]string{`did you mean "strategy"?`}},
+		{"no such category", of(db, append(strategy, "show", "corection")...), failed,
+			[]string{`did you mean "correction"?`}},
+		{"nothing like it", of(db, append(strategy, "show", "zzz")...), failed,
+			[]string{"heed strategy distributions lists them"}},
+		{"no such context", of(db, append(strategy, "show", "correction", "--context",
+			"interactiv")...), failed, []string{`did you mean "interactive"?`}},
+		{"no such item", of(db, append(strategy, "item", "prefer-tab")...), failed,
+			[]string{`did you mean "prefer-tabs"?`}},
+		{"no history", of(db, append(strategy, "history", "prefer-tabz")...), failed,
+			[]string{`did you mean "prefer-tabs"?`}},
+		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...),
+			misuse, []string{"--limit"}},
+		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed,
+			[]string{`did you mean "greet-by-name"?`}},
+		{"no such pattern", of(db, "patterns", "split-by-feture"), failed,
+			[]string{`did you mean "split-by-feature" or `}},
+		{"no pattern", of(db, "patterns", "promote", "", "--yes", "--reason", "x"), misuse,
+			[]string{"which pattern?"}},
+		{"no such trace", of(db, "explain", "response-2"), failed,
+			[]string{`did you mean "response-0" or "response-1"?`}},
+		{"no such module", of(db, "confidence", "--module", "learing"), failed,
+			[]string{`there is no module "learing": did you mean "learning"?`}},
+		{"no module like it", of(db, "confidence", "--module", "foo"), failed,
+			[]string{`agent.db has "learning": choose one with --module`}},
+		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed,
+			[]string{`there is no recorder "pattern": did you mean "patterns"?`}},
+		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes",
+			"--reason", "x"), failed, []string{"there is no module"}},
+		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first",
+			"--yes", "--reason", "x"), failed, []string{"there is no recorder"}},
 		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
 		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"7d0c2b13-rule"}},
-		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{`2 ids begin with "7d0c": give more of it (`, "7d0c2b11-rule", "7d0c2b13-rule"}},
+		{"two of them", of(db, "rules", "show", "7d0c"), failed,
+			[]string{`2 ids begin with "7d0c": give more of it (`, "7d0c2b11-rule", "7d0c2b13-rule"}},
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
-		{"a pin of a proposal", of(db, "rules", "pin", "7d0c2b11", "--yes", "--reason", "x"), failed, []string{"7d0c2b11-rule is a proposal and no rule yet", "heed rules approve"}},
-		{"no such status", of(db, "rules", "list", "--status", "new"), misuse, []string{"pending, active"}},
-		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 reports"}},
-		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse, []string{"--reason"}},
-		{"no moment", of(db, "--now", "yesterday", "store", "audit"), misuse, []string{"--now", `"yesterday" must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31`}},
-		{"another day", at(db, append(strategy, "reset", "correction", "--yes", "--reason", "x")...), misuse, []string{"--now"}},
-		{"unseen words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x"), misuse, []string{"--hash"}},
-		{"other words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x", "--hash", "00000000"), failed, []string{"heed rules show"}},
-		{"an export in its place", of(db, "store", "export", text), failed, []string{"is there already"}},
-		{"a backup into nowhere", of(db, "store", "backup", filepath.Join(dir, "no", "copy.db")), failed, []string{"there is no directory", "make it first"}},
-		{"an import of nothing", of(filepath.Join(dir, "new.db"), "store", "import", filepath.Join(dir, "no.jsonl")), failed, []string{"there is no file"}},
-		{"an import of a text", of(filepath.Join(dir, "new.db"), "store", "import", text), failed, []string{"not what heed store export writes"}},
+		{"a pin of a proposal", of(db, "rules", "pin", "7d0c2b11", "--yes", "--reason", "x"), failed,
+			[]string{"7d0c2b11-rule is a proposal and no rule yet", "heed rules approve"}},
+		{"no such status", of(db, "rules", "list", "--status", "new"), misuse,
+			[]string{"pending, active"}},
+		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse,
+			[]string{"--yes", "This forgets 53 reports"}},
+		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse,
+			[]string{"--reason"}},
+		{"no moment", of(db, "--now", "yesterday", "store", "audit"), misuse,
+			[]string{"--now",
+				`"yesterday" must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31`}},
+		{"another day", at(db, append(strategy, "reset", "correction", "--yes", "--reason", "x")...),
+			misuse, []string{"--now"}},
+		{"unseen words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x"), misuse,
+			[]string{"--hash"}},
+		{"other words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x", "--hash",
+			"00000000"), failed, []string{"heed rules show"}},
+		{"an export in its place", of(db, "store", "export", text), failed,
+			[]string{"is there already"}},
+		{"a backup into nowhere", of(db, "store", "backup", filepath.Join(dir, "no", "copy.db")),
+			failed, []string{"there is no directory", "make it first"}},
+		{"an import of nothing", of(filepath.Join(dir, "new.db"), "store", "import",
+			filepath.Join(dir, "no.jsonl")), failed, []string{"there is no file"}},
+		{"an import of a text", of(filepath.Join(dir, "new.db"), "store", "import", text), failed,
+			[]string{"not what heed store export writes"}},
 		{"an import on top", of(db, "store", "import", text), failed, []string{"not empty"}},
 		{"a shell of its own", []string{"completion", "csh"}, misuse, []string{"bash"}},
 	} {
@@ -130,7 +168,8 @@ func TestAStoreInUse(t *testing.T) {
 
 	reads := call{args: at(db, "strategy", "status")}.run(t)
 	assert.Zero(t, reads.code, reads.err)
-	reset := []string{"--db", db, "strategy", "--learner", "strategy", "reset", "tool_usage", "--yes", "--reason", "x"}
+	reset := []string{"--db", db, "strategy", "--learner", "strategy", "reset", "tool_usage", "--yes",
+		"--reason", "x"}
 	if long { // it waits for ten seconds
 		assertFails(t, call{args: reset}.run(t), failed, "is in use by another process", "try again")
 	}
@@ -148,21 +187,28 @@ func TestDoctorFindsFaults(t *testing.T) {
 		code            int
 		says            string
 	}{
-		{"sums that can't be", "UPDATE heed_tally SET reward = mass + 1 WHERE mass > 1", failed, "fault: "},
+		{"sums that can't be", "UPDATE heed_tally SET reward = mass + 1 WHERE mass > 1", failed,
+			"fault: "},
 		{"two half-lives",
 			"UPDATE heed_cell SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'",
 			done, "warning: cells of kind models.arm"},
-		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1", failed, "fault: not everything can be read"},
+		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1",
+			failed, "fault: not everything can be read"},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",
 			failed, "fault: record tests-first of patterns.pattern is damaged"},
-		{"a kind that can't be read", "UPDATE heed_kind SET kind = '{' WHERE name = 'decision.trace'", failed, `fault: sqlstore: status: damaged record: how records of kind "decision.trace" are kept`},
+		{"a kind that can't be read", "UPDATE heed_kind SET kind = '{' WHERE name = 'decision.trace'",
+			failed,
+			`fault: sqlstore: status: damaged record: how records of kind "decision.trace" are kept`},
 		{"no such table", "DROP TABLE heed_record", failed, "fault: the table heed_record is missing"},
-		{"no table of versions", "DROP TABLE heed_store", failed, "fault: the table heed_store is missing"},
+		{"no table of versions", "DROP TABLE heed_store", failed,
+			"fault: the table heed_store is missing"},
 		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1", done,
 			"of the ids longer than 30 days: does the host call Sweep"},
 		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'",
 			done, "of decision.trace longer than 1 day: does the host call Sweep"},
-		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
+		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE " +
+			"cell = (SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')", done,
+			"warning: 1 tally lies in the future"},
 		{"newer tables", "UPDATE heed_store SET version = 99", failed, "use a newer heed"},
 		{"older tables", "UPDATE heed_store SET version = 2", failed,
 			"made by an earlier layout, version 2,"},
@@ -203,18 +249,21 @@ func TestDoctorFindsFaults(t *testing.T) {
 		`^the sums of cell \S+ \(models.arm, .*law.*, contracts, small\) do not count `+
 			`the observations of its history: `+
 			`restore the store from a copy$`, found[0].Text)
-	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z", "doctor"}}.run(t)
+	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z",
+		"doctor"}}.run(t)
 	assert.Zero(t, later.code)
 	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
 }
 
-// TestDoctorReadsEveryRecord has records of each kind hold nothing that heed has written: no JSON, and JSON of another type.
+// TestDoctorReadsEveryRecord has records of each kind hold nothing that heed has written: no JSON,
+// and JSON of another type.
 func TestDoctorReadsEveryRecord(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	var kinds []string
 	onFile(t, db, func(handle *sql.DB) {
-		rows, err := handle.Query("SELECT DISTINCT kind FROM heed_record WHERE kind NOT LIKE 'heed.%' ORDER BY kind")
+		rows, err := handle.Query(
+			"SELECT DISTINCT kind FROM heed_record WHERE kind NOT LIKE 'heed.%' ORDER BY kind")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, rows.Close()) }()
 		for rows.Next() {
@@ -247,9 +296,12 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 			"UPDATE heed_record SET body = '"+body+"' WHERE id IN "+
 				"('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')")
 		for command, what := range map[string]string{
-			"confidence greet-by-name": "heuristic greet-by-name", "confidence pin greet-by-name --yes --reason x": "heuristic greet-by-name",
-			"patterns tests-first": "pattern tests-first", "rules show 7d0c2b13-rule": "proposal 7d0c2b13-rule",
-			"rules reject 7d0c2b13-rule --yes --reason x": "proposal 7d0c2b13-rule", "explain response-1": "trace response-1",
+			"confidence greet-by-name":                      "heuristic greet-by-name",
+			"confidence pin greet-by-name --yes --reason x": "heuristic greet-by-name",
+			"patterns tests-first":                          "pattern tests-first",
+			"rules show 7d0c2b13-rule":                      "proposal 7d0c2b13-rule",
+			"rules reject 7d0c2b13-rule --yes --reason x":   "proposal 7d0c2b13-rule",
+			"explain response-1":                            "trace response-1",
 		} {
 			r := call{args: append([]string{"--db", db}, strings.Fields(command)...)}.run(t)
 			assert.Equal(t, failed, r.code, command)
@@ -262,7 +314,8 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 func TestListsNameWhatCantBeRead(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule')")
+	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id IN ('greet-by-name', "+
+		"'tests-first', '7d0c2b13-rule')")
 	for list, id := range map[string]string{
 		"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule",
 	} {

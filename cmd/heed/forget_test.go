@@ -25,7 +25,8 @@ func TestForget(t *testing.T) {
 	}
 
 	for _, args := range [][]string{
-		sure("--reason", "Ann asked for it"), sure("--reason", "as (ann) wants it"), sure("--reason", "x", "--actor", "ANN"),
+		sure("--reason", "Ann asked for it"), sure("--reason", "as (ann) wants it"),
+		sure("--reason", "x", "--actor", "ANN"),
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, "go on naming the person")
 	}
@@ -37,12 +38,14 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, view.Heuristic{
 		ID: "greet-by-name", Domain: "chat", Confidence: 0.3, Needed: 0.7, Limits: []learning.Limit{},
 		Held: view.Held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
-	}, without(read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)), "it begins anew")
+	}, without(read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)),
+		"it begins anew")
 	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "forget")
 	require.Len(t, entries, 1)
 	entries[0].ID, entries[0].At = "", start
 	assert.Equal(t, store.AuditEntry{
-		At: start, Actor: "olive", Action: "forget", Subject: "a person", Reason: "the law has it, and so does the annex",
+		At: start, Actor: "olive", Action: "forget", Subject: "a person",
+		Reason: "the law has it, and so does the annex",
 	}, entries[0])
 	assertFails(t, call{args: sure("--reason", "again")}.run(t), failed, "there is no person")
 }
@@ -69,8 +72,10 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 	require.Zero(t, r.code, r.err)
 	said := strings.SplitAfter(r.out, "\n")
 	require.Len(t, said, 3)
-	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(.*observations \d+.*stream.outbox 1.*\) named\.`, said[0])
-	assert.Equal(t, "Their name is still in 1 row (stream.outbox 1).\n", said[1], "which is a host's own")
+	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(.*observations \d+.*stream.outbox 1.*\) named\.`,
+		said[0])
+	assert.Equal(t, "Their name is still in 1 row (stream.outbox 1).\n", said[1],
+		"which is a host's own")
 	audit := read[[]store.AuditEntry](t, at(db, "store", "audit", "--action", "x")...)
 	require.Len(t, audit, 1)
 	assert.Regexp(t, "^forgotten-", audit[0].Actor)
@@ -79,10 +84,12 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 func TestForgetWhatTheHistoryHasLost(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	statement(t, db, `UPDATE heed_tally SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cell WHERE kind = 'patterns.pattern')`)
+	statement(t, db,
+		`UPDATE heed_tally SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cell WHERE kind = 'patterns.pattern')`)
 	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	assertFails(t, r, failed, "ann is not forgotten", "sums of patterns.pattern: reset those")
-	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "store", "audit", "--action", "forget"}}.run(t).out)
+	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "store", "audit", "--action",
+		"forget"}}.run(t).out)
 }
 
 // A record that names the person and can't be decoded keeps all from being forgotten, and is named.

@@ -15,10 +15,12 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// tinyDisk returns a directory on a disk of a megabyte. It skips the test where nobody may make one.
+// tinyDisk returns a directory on a disk of a megabyte. It skips the test where nobody may make
+// one.
 func tinyDisk(t *testing.T) string {
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs",
+		dir).CombinedOutput(); err != nil {
 		t.Skipf("no right to mount a disk: %s", out)
 	}
 	t.Cleanup(func() { assert.NoError(t, exec.Command("umount", dir).Run()) })
@@ -39,7 +41,8 @@ func fillBut(t *testing.T, dir string, left int64) {
 	require.NoError(t, file.Close())
 }
 
-// On a full disk, a command names the file that has no room, and says how to go on. A backup or export that did not fit leaves no file.
+// On a full disk, a command names the file that has no room, and says how to go on. A backup or
+// export that did not fit leaves no file.
 func TestAFullDisk(t *testing.T) {
 	for _, test := range []struct {
 		args string
@@ -48,12 +51,19 @@ func TestAFullDisk(t *testing.T) {
 	}{
 		{"strategy status", 0, "the disk of STORE is full, or fails: see df -h DIR"},
 		{"doctor", 0, "the disk of STORE is full, or fails: see df -h DIR"},
-		{"strategy --learner strategy reset tool_usage --yes --reason x", 40960, "0 of 1 are forgotten, and then: the disk of STORE is full, so this was not written: make room"},
-		{"confidence pin greet-by-name --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
-		{"store forget ann --yes --reason x", 40960, "the disk of STORE is full, so this was not written: make room"},
-		{"store rebuild --half-life 720h --yes --reason x", 40960, "(1 of 4): the disk of STORE is full, so this was not written: make room"},
-		{"store backup DIR/backup.db", 40960, "DIR/backup.db was not written, as its disk is full: see df -h DIR"},
-		{"store export DIR/export.jsonl", 40960, "DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
+		{"strategy --learner strategy reset tool_usage --yes --reason x", 40960,
+			"0 of 1 are forgotten, and then: the disk of STORE is full, so this was not written: " +
+				"make room"},
+		{"confidence pin greet-by-name --yes --reason x", 40960,
+			"the disk of STORE is full, so this was not written: make room"},
+		{"store forget ann --yes --reason x", 40960,
+			"the disk of STORE is full, so this was not written: make room"},
+		{"store rebuild --half-life 720h --yes --reason x", 40960,
+			"(1 of 4): the disk of STORE is full, so this was not written: make room"},
+		{"store backup DIR/backup.db", 40960,
+			"DIR/backup.db was not written, as its disk is full: see df -h DIR"},
+		{"store export DIR/export.jsonl", 40960,
+			"DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			source := sqliteFile(t)
@@ -64,7 +74,8 @@ func TestAFullDisk(t *testing.T) {
 			require.NoError(t, os.WriteFile(db, whole, 0o600))
 			fillBut(t, dir, test.left)
 			names := strings.NewReplacer("STORE", db, "DIR", dir)
-			assertFails(t, call{args: append([]string{"--db", db}, strings.Fields(names.Replace(test.args))...)}.run(t), failed, names.Replace(test.says))
+			assertFails(t, call{args: append([]string{"--db", db},
+				strings.Fields(names.Replace(test.args))...)}.run(t), failed, names.Replace(test.says))
 			require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
 			rest, err := os.ReadDir(dir)
 			require.NoError(t, err)
@@ -78,8 +89,11 @@ func TestAFullDisk(t *testing.T) {
 
 func TestAFullServer(t *testing.T) {
 	t.Parallel()
-	err := place{dialect: sqlstore.Postgres, dsn: "postgres://db.example/agent"}.explain(&pgconn.PgError{Code: "53100", Message: "could not extend file"})
-	require.ErrorContains(t, err, `the disk of PostgreSQL database "agent" at db.example:5432 is full, so this was not written: make room, see its log, and try again`)
+	err := place{dialect: sqlstore.Postgres,
+		dsn: "postgres://db.example/agent"}.explain(&pgconn.PgError{Code: "53100",
+		Message: "could not extend file"})
+	require.ErrorContains(t, err,
+		`the disk of PostgreSQL database "agent" at db.example:5432 is full, so this was not written: make room, see its log, and try again`)
 }
 
 // Standard output that has no room says nothing about the disk of the store.
@@ -94,5 +108,6 @@ func TestAFullOutput(t *testing.T) {
 	var told bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = environ(), full, &told
 	require.Error(t, cmd.Run())
-	assert.Equal(t, "heed: sqlstore: dump: write /dev/stdout: no space left on device\n", told.String())
+	assert.Equal(t, "heed: sqlstore: dump: write /dev/stdout: no space left on device\n",
+		told.String())
 }

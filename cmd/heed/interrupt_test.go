@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// interrupted runs a command in a terminal, types an answer, and then Ctrl-C when it asks a question.
+// interrupted runs a command in a terminal, types an answer, and then Ctrl-C when it asks a
+// question.
 func interrupted(t *testing.T, question, answer string, args ...string) result {
 	cmd, screen := call{args: args, input: answer}.start(t, 150)
 	var out strings.Builder
@@ -46,7 +47,8 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 func TestTheEndOfTheInputIsNoYes(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	r := call{args: []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"}, input: "\x04"}.onTerminal(t, 150)
+	r := call{args: []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"},
+		input: "\x04"}.onTerminal(t, 150)
 	assert.Equal(t, failed, r.code)
 	assert.Contains(t, r.out, "\nheed: nothing was changed\n")
 }
@@ -56,9 +58,12 @@ func TestWhoTheSystemSaysItIs(t *testing.T) {
 	db := sqliteFile(t)
 	account, err := user.Current()
 	require.NoError(t, err)
-	for env, who := range map[string]string{"USER=": account.Username, "HEED_ACTOR=nils": "nils", "USER=olive": "olive"} {
-		r := call{args: []string{"--db", db, "confidence", "pin", "greet-by-name", "--yes", "--reason", env}, env: []string{env}}.run(t)
+	for env, who := range map[string]string{"USER=": account.Username, "HEED_ACTOR=nils": "nils",
+		"USER=olive": "olive"} {
+		r := call{args: []string{"--db", db, "confidence", "pin", "greet-by-name", "--yes", "--reason",
+			env}, env: []string{env}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assert.Equal(t, who, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit", "1")[0].Actor)
+		assert.Equal(t, who, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--limit",
+			"1")[0].Actor)
 	}
 }

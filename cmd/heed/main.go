@@ -1,6 +1,6 @@
-// Command heed is for people who run an agent that learns with heed. It shows what was learned and how sure that is, and
-// changes it when somebody gives a reason. It reads the tables of package sqlstore, in SQLite or PostgreSQL. It needs no
-// configuration of the host.
+// Command heed is for people who run an agent that learns with heed. It shows what was learned and
+// how sure that is, and changes it when somebody gives a reason. It reads the tables of package
+// sqlstore, in SQLite or PostgreSQL. It needs no configuration of the host.
 //
 // Every command has a --help with examples. docs/cli.md shows the most important ones.
 package main
@@ -52,7 +52,8 @@ type commands struct {
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
-		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states}, kong.ValueFormatter(withDefault),
+		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states},
+		kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {
 		describe(parser.Model.Node)
@@ -121,7 +122,8 @@ func asFlags(args []string) []string {
 // renamed has the new names of commands that there were before.
 var renamed = map[string]string{
 	"traces": "explain", "replay": "strategy replay",
-	"forget": "store forget", "audit": "store audit", "migrate": "store migrate", "backup": "store backup", "export": "store export",
+	"forget": "store forget", "audit": "store audit", "migrate": "store migrate",
+	"backup": "store backup", "export": "store export",
 	"import": "store import", "rebuild": "store rebuild", "mend": "doctor, and a backup,",
 }
 

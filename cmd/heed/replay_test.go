@@ -24,8 +24,8 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
-// requests writes a log of 300 requests: the large model is better for contracts, and the small one as good for greetings. Without
-// propensities, the column stays empty.
+// requests writes a log of 300 requests: the large model is better for contracts, and the small one
+// as good for greetings. Without propensities, the column stays empty.
 func requests(t *testing.T, told bool) string {
 	var b strings.Builder
 	b.WriteString("item,category,arm,outcome,cost,propensity,at\n")
@@ -53,12 +53,14 @@ func requests(t *testing.T, told bool) string {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	file, db := requests(t, true), filepath.Join(t.TempDir(), "start.db")
-	screen := call{args: []string{"strategy", "replay", file}, env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
+	screen := call{args: []string{"strategy", "replay", file},
+		env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
 	require.Zero(t, screen.code, screen.out)
 	assertFits(t, screen.out, 80)
 	golden(t, "replay-80.txt", ansi.Strip(screen.out))
 
-	wrote := call{args: []string{"--db", db, "--json", "strategy", "replay", file, "--name", "models"}}.run(t)
+	wrote := call{args: []string{"--db", db, "--json", "strategy", "replay", file, "--name",
+		"models"}}.run(t)
 	require.Zero(t, wrote.code, wrote.err)
 	var report replayReport
 	require.NoError(t, json.Unmarshal([]byte(wrote.out), &report))
@@ -76,21 +78,27 @@ func TestReplay(t *testing.T) {
 	assert.InDelta(t, of["heed"], of["always large"], 1e-12, "the same policy on the same requests")
 	assert.Greater(t, of["heed"], of["always small"])
 
-	shown := call{args: []string{"--db", db, "strategy", "--learner", "models", "item", "contracts"}}.run(t)
+	shown := call{args: []string{"--db", db, "strategy", "--learner", "models", "item",
+		"contracts"}}.run(t)
 	require.Zero(t, shown.code, shown.err)
 	assert.Contains(t, shown.out, "large")
-	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out, "300 reports of 2 items")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out,
+		"300 reports of 2 items")
 	few := filepath.Join(t.TempDir(), "few.csv")
-	require.NoError(t, os.WriteFile(few, []byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
+	require.NoError(t, os.WriteFile(few,
+		[]byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
 	fewDB := few + ".db"
 	require.Zero(t, call{args: []string{"--db", fewDB, "strategy", "replay", few}}.run(t).code)
-	assert.Regexp(t, `b +0 +not known +- +- +not known +- +-`, call{args: []string{"--db", fewDB, "strategy", "saved"}}.run(t).out)
-	assert.Contains(t, call{args: []string{"--db", fewDB, "strategy", "saved", "--limit", "1"}}.run(t).out, "These are too few")
+	assert.Regexp(t, `b +0 +not known +- +- +not known +- +-`,
+		call{args: []string{"--db", fewDB, "strategy", "saved"}}.run(t).out)
+	assert.Contains(t, call{args: []string{"--db", fewDB, "strategy", "saved", "--limit",
+		"1"}}.run(t).out, "These are too few")
 
 	again := call{args: []string{"--db", db, "strategy", "replay", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")
-	assert.Zero(t, call{args: []string{"--db", db, "strategy", "replay", file, "--dry-run"}}.run(t).code)
+	assert.Zero(t, call{args: []string{"--db", db, "strategy", "replay", file,
+		"--dry-run"}}.run(t).code)
 
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	kinds := func(file string) (names []string) {
@@ -99,7 +107,8 @@ func TestReplay(t *testing.T) {
 		}
 		return names
 	}
-	require.Zero(t, call{args: []string{"--db", alone, "strategy", "replay", file, "--alone"}}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", alone, "strategy", "replay", file,
+		"--alone"}}.run(t).code)
 	assert.Contains(t, kinds(alone), "strategy.answer")
 	assert.Contains(t, kinds(db), "loop.answer", "an agent goes on from it")
 
@@ -107,7 +116,8 @@ func TestReplay(t *testing.T) {
 	assert.Contains(t, counted.out, "Propensities are not known.")
 }
 
-// TestALoopGoesOnFromAReplay opens the store with defaults. The agent has the evidence, the cells, the costs and the records.
+// TestALoopGoesOnFromAReplay opens the store with defaults. The agent has the evidence, the cells,
+// the costs and the records.
 func TestALoopGoesOnFromAReplay(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -121,7 +131,8 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 		if rng.Float64() < 0.4 {
 			arm, cost = "large", 0.01
 		}
-		fmt.Fprintf(&b, "%s,%s,%v,%v,%v\n", text, arm, rng.Float64() < 0.9, cost, map[string]float64{"small": 0.6, "large": 0.4}[arm])
+		fmt.Fprintf(&b, "%s,%s,%v,%v,%v\n", text, arm, rng.Float64() < 0.9, cost,
+			map[string]float64{"small": 0.6, "large": 0.4}[arm])
 	}
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "requests.csv"), filepath.Join(dir, "start.db")
@@ -140,7 +151,8 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 			st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
 			require.NoError(t, err)
 			cfg := loop.Config{
-				Store: st, Name: name, Arms: []loop.Arm{{ID: "small"}, {ID: "large"}}, Partition: &partition.Config{Name: "partition"},
+				Store: st, Name: name, Arms: []loop.Arm{{ID: "small"}, {ID: "large"}},
+				Partition: &partition.Config{Name: "partition"},
 				Choose: func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
 					return money.New(ctx, money.Config{Learner: l, Quality: 0.5})
 				},
@@ -149,7 +161,8 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 			require.NoError(t, err)
 			cheap := 0
 			for n := range 20 {
-				plan, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(n), Text: "func f(x int) int { return x*x }"})
+				plan, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(n),
+					Text: "func f(x int) int { return x*x }"})
 				require.NoError(t, err)
 				assert.Regexp(t, "^partition:", plan.Choice.Item)
 				if plan.Arm.ID == "small" {
@@ -179,7 +192,8 @@ func TestReplayDividesTexts(t *testing.T) {
 		if n%3 == 0 {
 			arm, good = "large", !good
 		}
-		fmt.Fprintf(&b, "{\"text\": %q, \"arm\": %q, \"outcome\": %v, \"propensity\": 0.5}\n", text, arm, good)
+		fmt.Fprintf(&b, "{\"text\": %q, \"arm\": %q, \"outcome\": %v, \"propensity\": 0.5}\n", text,
+			arm, good)
 	}
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "requests.jsonl"), filepath.Join(dir, "start.db")
@@ -209,9 +223,11 @@ func TestReplayFaults(t *testing.T) {
 		return file
 	}
 	for want, args := range map[string][]string{
-		"there is no file nowhere.csv: check its name":             {"nowhere.csv"},
-		`bad.csv:2:3: outcome is "good", must be true, false or a`: {write("bad.csv", "arm,outcome\na,good\n")},
-		"is in the future: correct its time":                       {write("late.csv", "arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},
+		"there is no file nowhere.csv: check its name": {"nowhere.csv"},
+		`bad.csv:2:3: outcome is "good", must be true, false or a`: {write("bad.csv",
+			"arm,outcome\na,good\n")},
+		"is in the future: correct its time": {write("late.csv",
+			"arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},
 	} {
 		r := call{args: append([]string{"strategy", "replay"}, args...)}.run(t)
 		assert.Equal(t, failed, r.code, want)
@@ -226,8 +242,9 @@ func TestWinnersAndSavings(t *testing.T) {
 	onFile(t, file, func(handle *sql.DB) {
 		w := newWorld(t, handle, sqlstore.SQLite, start)
 		learner, err := strategy.New(ctx, strategy.Config{
-			Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models", Pooling: strategy.Alone{},
-			Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
+			Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models",
+			Pooling: strategy.Alone{},
+			Arms:    []strategy.Arm{{ID: "small"}, {ID: "large"}},
 		})
 		require.NoError(t, err)
 		race, err := best.New(ctx, best.Config{Learner: learner, Explore: 0.1})
@@ -244,21 +261,27 @@ func TestWinnersAndSavings(t *testing.T) {
 			require.NoError(t, err)
 		}
 	})
-	for name, args := range map[string][]string{"winners": {"strategy", "winners"}, "saved": {"strategy", "saved", "--category", "law"}} {
-		screen := call{args: append([]string{"--db", file}, args...), env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
+	for name, args := range map[string][]string{"winners": {"strategy", "winners"},
+		"saved": {"strategy", "saved", "--category", "law"}} {
+		screen := call{args: append([]string{"--db", file}, args...),
+			env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
 		require.Zero(t, screen.code, screen.out)
 		assertFits(t, screen.out, 80)
 		golden(t, name+"-80.txt", ansi.Strip(screen.out))
 		inJSON := call{args: append([]string{"--db", file, "--json"}, args...)}.run(t)
 		assert.True(t, json.Valid([]byte(inJSON.out)), inJSON.out)
 	}
-	assert.Equal(t, misuse, call{args: []string{"--db", file, "strategy", "saved", "--limit", "0"}}.run(t).code)
+	assert.Equal(t, misuse, call{args: []string{"--db", file, "strategy", "saved", "--limit",
+		"0"}}.run(t).code)
 	db := sqliteFile(t)
-	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "winners"}}.run(t).out, "There are no winners here.")
-	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "saved"}}.run(t).err, "keeps no records of its choices")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models",
+		"winners"}}.run(t).out, "There are no winners here.")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models",
+		"saved"}}.run(t).err, "keeps no records of its choices")
 }
 
-// With times the log is put in order. Without, a log that is sorted by its outcomes has no narrow interval.
+// With times the log is put in order. Without, a log that is sorted by its outcomes has no narrow
+// interval.
 func TestReplayOfALogOutOfOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -273,7 +296,8 @@ func TestReplayOfALogOutOfOrder(t *testing.T) {
 		}
 		outcome := to == &good
 		fmt.Fprintf(to, "%s,%v,0.5\n", arm, outcome)
-		fmt.Fprintf(timed, "%s,%v,0.5,%s\n", arm, outcome, start.Add(time.Duration(n)*time.Minute).Format(time.RFC3339))
+		fmt.Fprintf(timed, "%s,%v,0.5,%s\n", arm, outcome,
+			start.Add(time.Duration(n)*time.Minute).Format(time.RFC3339))
 	}
 	dir := t.TempDir()
 	said := func(name, text string) (replayReport, string) {
@@ -282,7 +306,8 @@ func TestReplayOfALogOutOfOrder(t *testing.T) {
 		r := call{args: []string{"strategy", "replay", file}}.run(t)
 		require.Zero(t, r.code, r.err)
 		var report replayReport
-		require.NoError(t, json.Unmarshal([]byte(call{args: []string{"--json", "strategy", "replay", file}}.run(t).out), &report))
+		require.NoError(t, json.Unmarshal([]byte(call{args: []string{"--json", "strategy", "replay",
+			file}}.run(t).out), &report))
 		return report, r.out
 	}
 	// The second half alone is judged: 0.4 of it is good.
@@ -290,7 +315,8 @@ func TestReplayOfALogOutOfOrder(t *testing.T) {
 	assert.Contains(t, out, "Parts of the log contradict each other about heed, always b, always a.")
 	assert.False(t, report.Sorted)
 	assert.Zero(t, *report.Policies[1].Reward.Low)
-	report, out = said("timed.csv", "\"arm\",\"outcome\",\"propensity\",\"at\"\n"+timedGood.String()+timedBad.String())
+	report, out = said("timed.csv", "\"arm\",\"outcome\",\"propensity\",\"at\"\n"+timedGood.String()+
+		timedBad.String())
 	assert.Contains(t, out, "The requests were put in the order of their times.")
 	assert.NotContains(t, out, "contradict")
 	assert.True(t, report.Sorted)

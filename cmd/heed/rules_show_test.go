@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// A correction that nobody else has made waits, where heed rules list says so. Of what was rejected and came up again, rules show tells what
-// was before it.
+// A correction that nobody else has made waits, where heed rules list says so. Of what was rejected
+// and came up again, rules show tells what was before it.
 func TestWhatComesBeforeARule(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
@@ -30,8 +30,9 @@ func TestWhatComesBeforeARule(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 		id := fmt.Sprint("correction ", w.now.UnixNano())
 		_, err := service.Record(ctx, feedback.Feedback{
-			ID: id, Gate: "review", Agent: "tester", Reviewer: person, At: w.now, Decision: feedback.Rejected,
-			Summary: "the tests were not run before the commit", OutputSHA: "a",
+			ID: id, Gate: "review", Agent: "tester", Reviewer: person, At: w.now,
+			Decision: feedback.Rejected,
+			Summary:  "the tests were not run before the commit", OutputSHA: "a",
 		})
 		require.NoError(t, err)
 		_, err = service.Evaluate(ctx, id)
@@ -39,16 +40,20 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	}
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
 	corrects("ann")
-	assert.Contains(t, call{args: of("list")}.run(t).out, "1 correction waits for others that say the same: heed rules list --status waiting")
-	assert.Equal(t, "1 correction may contradict another, and a person decides: heed rules list --status ambiguous", outside([]view.Rule{{Status: "ambiguous"}}))
+	assert.Contains(t, call{args: of("list")}.run(t).out,
+		"1 correction waits for others that say the same: heed rules list --status waiting")
+	assert.Equal(t, "1 correction may contradict another, and a person decides: heed rules list "+
+		"--status ambiguous", outside([]view.Rule{{Status: "ambiguous"}}))
 	waits := read[[]view.Rule](t, of("list", "--status", "waiting")...)
 	require.Len(t, waits, 1)
-	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"}, []string{waits[0].Status, waits[0].Decider, waits[0].Text})
+	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"},
+		[]string{waits[0].Status, waits[0].Decider, waits[0].Text})
 
 	pending := func() feedback.Proposal {
 		_, _, err := service.Flush(ctx)
 		require.NoError(t, err)
-		all, _, err := service.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: "tester", Status: feedback.StatePending}, 0)
+		all, _, err := service.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: "tester",
+			Status: feedback.StatePending}, 0)
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		return all[0]
@@ -58,7 +63,8 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	first := pending()
 	assert.Empty(t, read[[]view.Rule](t, of("list", "--status", "waiting")...))
 	shown := call{args: of("show", first.ID)}.run(t).out
-	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 other than ann, bob or cleo\n")
+	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 "+
+		"other than ann, bob or cleo\n")
 	_, err = service.Rules().Review(ctx, feedback.Review{
 		Proposal: first.ID, Decision: feedback.Rejected, Actor: "maria", Reason: "a hook does it",
 	})
@@ -83,7 +89,8 @@ func TestRulesResolve(t *testing.T) {
 	for i, text := range []string{"Always add a test", "Never add a test"} {
 		id := fmt.Sprint("correction-", i+1)
 		_, err := service.Record(ctx, feedback.Feedback{
-			ID: id, Gate: "review", Agent: "tester", Reviewer: id, At: time.Now(), Decision: feedback.Rejected, Summary: text, OutputSHA: "a",
+			ID: id, Gate: "review", Agent: "tester", Reviewer: id, At: time.Now(),
+			Decision: feedback.Rejected, Summary: text, OutputSHA: "a",
 		})
 		require.NoError(t, err)
 		_, err = service.Evaluate(ctx, id)
@@ -93,23 +100,28 @@ func TestRulesResolve(t *testing.T) {
 	found := read[[]view.Rule](t, of("list", "--status", "AMBIGUOUS")...)
 	require.Len(t, found, 1)
 	assert.Equal(t, []string{"correction-2", "ambiguous"}, []string{found[0].ID, found[0].Status})
-	screen := call{args: of("list", "--status", "ambiguous"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 80).out
+	screen := call{args: of("list", "--status", "ambiguous"),
+		env: []string{"NO_COLOR=1"}}.onTerminal(t, 80).out
 	assertFits(t, screen, 80)
 	assert.Contains(t, ansi.Strip(screen), "│ why ")
-	assert.Contains(t, strings.Join(strings.Fields(screen), " "), "heed rules resolve ID --as archived (or edge_case, generalizable_low)")
+	assert.Contains(t, strings.Join(strings.Fields(screen), " "),
+		"heed rules resolve ID --as archived (or edge_case, generalizable_low)")
 	for _, status := range []string{"PENDING", "pending"} {
 		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
 			assert.Equal(t, "pending", line.Status)
 		}
 	}
 	p, err := service.Rules().Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: "Always add a test", Agents: []string{"tester"}}, Actor: "eve", Reason: "it was said",
+		Draft: feedback.Draft{Text: "Always add a test", Agents: []string{"tester"}}, Actor: "eve",
+		Reason: "it was said",
 	})
 	require.NoError(t, err)
 	shown := call{args: of("show", p.ID)}.run(t).out
 	assert.Regexp(t, `contradiction with correction-2: .*\n +it says: Never add a test\n`, shown)
-	resolve := of("resolve", "correction-2", "--as", "edge_case", "--yes", "--reason", "one team only")
+	resolve := of("resolve", "correction-2", "--as", "edge_case", "--yes", "--reason",
+		"one team only")
 	assert.Equal(t, "Resolved as edge_case.\n", call{args: resolve}.run(t).out)
 	assertFails(t, call{args: resolve}.run(t), failed, "it is not ambiguous")
-	assert.Equal(t, "There are no corrections here with --status ambiguous.\n", call{args: of("list", "--status", "ambiguous")}.run(t).out)
+	assert.Equal(t, "There are no corrections here with --status ambiguous.\n",
+		call{args: of("list", "--status", "ambiguous")}.run(t).out)
 }

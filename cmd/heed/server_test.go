@@ -19,7 +19,8 @@ import (
 func TestAServerInUse(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_in_use")
-	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"}, input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
+	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"},
+		input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
 	handle, err := (place{dialect: sqlstore.Postgres, dsn: dsn}).handle(ctx, false)
 	require.NoError(t, err)
 	defer handle.Close()
@@ -33,8 +34,10 @@ func TestAServerInUse(t *testing.T) {
 	_, err = tx.Exec("LOCK TABLE heed_tally, heed_record")
 	require.NoError(t, err)
 	impatient := dsn + "&lock_timeout=50"
-	assertFails(t, call{args: []string{"--db", impatient, "strategy", "status"}}.run(t), failed, "is in use by another process", "try again")
-	assertFails(t, call{args: []string{"--db", impatient, "strategy", "--learner", "strategy", "reset", "correction", "--yes", "--reason", "x"}}.run(t), failed, "is in use")
+	assertFails(t, call{args: []string{"--db", impatient, "strategy", "status"}}.run(t), failed,
+		"is in use by another process", "try again")
+	assertFails(t, call{args: []string{"--db", impatient, "strategy", "--learner", "strategy",
+		"reset", "correction", "--yes", "--reason", "x"}}.run(t), failed, "is in use")
 
 	waits := exec.Command(command, "--db", dsn, "confidence")
 	waits.Env = environ()
@@ -43,7 +46,8 @@ func TestAServerInUse(t *testing.T) {
 	require.NoError(t, waits.Start())
 	require.Eventually(t, func() bool {
 		var waiting int
-		require.NoError(t, handle.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = 'heed_in_use'").Scan(&waiting))
+		require.NoError(t, handle.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE "+
+			"wait_event_type = 'Lock' AND datname = 'heed_in_use'").Scan(&waiting))
 		return waiting > 0
 	}, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, waits.Process.Signal(syscall.SIGTERM))
@@ -55,18 +59,22 @@ func TestAServerInUse(t *testing.T) {
 func TestServeOnAServer(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_serve")
-	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"}, input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
-	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner", "strategy")
+	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"},
+		input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
+	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner",
+		"strategy")
 	token := s.greeting.People[0].Token
 	status, body := s.call(http.MethodGet, "/v1/segments", token, "")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, body, `"category":"correction"`)
-	status, body = s.call(http.MethodPost, "/v1/select", token, `{"item":"prefer-tabs","category":"correction","context":"interactive"}`)
+	status, body = s.call(http.MethodPost, "/v1/select", token,
+		`{"item":"prefer-tabs","category":"correction","context":"interactive"}`)
 	require.Equal(t, http.StatusOK, status, body)
 	type choice struct{ Arm, Stage string }
 	var chosen choice
 	require.NoError(t, json.Unmarshal([]byte(body), &chosen))
-	history := read[[]choice](t, "--db", dsn, "strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit", "1")
+	history := read[[]choice](t, "--db", dsn, "strategy", "--learner", "strategy", "history",
+		"prefer-tabs", "--limit", "1")
 	assert.Equal(t, []choice{{chosen.Arm, "pending"}}, history)
 	s.end(syscall.SIGTERM)
 }
@@ -81,7 +89,10 @@ func TestWhatTheServerRefuses(t *testing.T) {
 func TestTablesOnAServerChangedByHand(t *testing.T) {
 	t.Parallel()
 	dsn := cluster.database(t, "heed_by_hand")
-	of := func(command ...string) result { return call{args: append([]string{"--db", dsn}, command...)}.run(t) }
+	of := func(command ...string) result {
+		return call{args: append([]string{"--db", dsn},
+			command...)}.run(t)
+	}
 	require.Zero(t, of("store", "migrate").code)
 	assert.Contains(t, of("doctor").out, "Nothing is wrong.")
 	handle, err := sql.Open("pgx", dsn)
@@ -89,5 +100,6 @@ func TestTablesOnAServerChangedByHand(t *testing.T) {
 	defer handle.Close()
 	_, err = handle.Exec("DROP TABLE heed_inbox")
 	require.NoError(t, err)
-	assert.Contains(t, of("doctor").out, "fault: the table heed_inbox is missing: restore the store from a copy")
+	assert.Contains(t, of("doctor").out,
+		"fault: the table heed_inbox is missing: restore the store from a copy")
 }

@@ -17,7 +17,8 @@ func TestShowWithoutACategory(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	run := func(args ...string) string {
-		r := call{args: append([]string{"--db", db, "strategy", "--learner"}, args...), env: []string{"HEED_NOW=" + asOf}}.run(t)
+		r := call{args: append([]string{"--db", db, "strategy", "--learner"}, args...),
+			env: []string{"HEED_NOW=" + asOf}}.run(t)
 		require.Zero(t, r.code, r.err)
 		return r.out
 	}
@@ -34,7 +35,8 @@ func TestShowWithAPoolingOfTheApplication(t *testing.T) {
 	db := sqliteFile(t)
 	w := host(t, db)
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Now: w.clock, Name: "own", Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Pooling: hostPooling{}, Seed: rand.NewPCG(1, 2),
+		Store: w.store, Now: w.clock, Name: "own", Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
+		Pooling: hostPooling{}, Seed: rand.NewPCG(1, 2),
 	})
 	require.NoError(t, err)
 	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: "i", Category: "c"})
@@ -44,13 +46,15 @@ func TestShowWithAPoolingOfTheApplication(t *testing.T) {
 	for _, of := range []string{"show", "distributions"} {
 		out := call{args: at(db, "strategy", "--learner", "own", of)}.run(t).out
 		assert.Equal(t, 1, strings.Count(out, "main.hostPooling, which heed does not have"), out)
-		assert.NotContains(t, call{args: at(db, "strategy", "--learner", "strategy", of)}.run(t).out, "which heed does not have")
+		assert.NotContains(t, call{args: at(db, "strategy", "--learner", "strategy", of)}.run(t).out,
+			"which heed does not have")
 	}
 }
 
 func TestSharesOfAnArm(t *testing.T) {
 	t.Parallel()
-	all := read[[]view.SegmentDetail](t, at(sqliteFile(t), "strategy", "--learner", "strategy", "show", "correction")...)
+	all := read[[]view.SegmentDetail](t, at(sqliteFile(t), "strategy", "--learner", "strategy",
+		"show", "correction")...)
 	require.Len(t, all, 2)
 	for _, d := range all {
 		var best, chosen float64

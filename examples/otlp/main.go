@@ -28,14 +28,16 @@ import (
 const token = "a-token-of-yours" // from your secrets
 
 func main() {
-	if err := run(context.Background(), os.Stdout, func(h http.Handler) http.Handler { return h }); err != nil {
+	if err := run(context.Background(), os.Stdout,
+		func(h http.Handler) http.Handler { return h }); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run answers an event, has an evaluator send what it makes of the answer, and prints what that was worth. The handler is put behind wrap,
 // and the exporter gets the options.
-func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handler, options ...otlploghttp.Option) error {
+func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handler,
+	options ...otlploghttp.Option) error {
 	st := &memstore.Store{}
 	model := func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 		return decision.LLMResponse{Text: "Rotate its logs."}, nil
@@ -44,10 +46,12 @@ func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handle
 	if err != nil {
 		return err
 	}
-	if _, err := agent.Answer(ctx, loop.Event{ID: "chatcmpl-123", Text: "The disk of db-1 is full."}); err != nil {
+	if _, err := agent.Answer(ctx, loop.Event{ID: "chatcmpl-123",
+		Text: "The disk of db-1 is full."}); err != nil {
 		return err
 	}
-	taker, err := scores.New(ctx, scores.Config{Agent: agent, Store: st, Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}}})
+	taker, err := scores.New(ctx, scores.Config{Agent: agent,
+		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}}})
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,8 @@ func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handle
 	if err != nil {
 		return err
 	}
-	server := httptest.NewServer(wrap(handler)) // http.Handle("/v1/logs", handler), in a program of yours
+	server := httptest.NewServer(
+		wrap(handler)) // http.Handle("/v1/logs", handler), in a program of yours
 	defer server.Close()
 	if err := evaluate(ctx, server.URL, options...); err != nil {
 		return err
@@ -74,8 +79,10 @@ func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handle
 
 // evaluate is the evaluator.
 func evaluate(ctx context.Context, address string, options ...otlploghttp.Option) error {
-	exporter, err := otlploghttp.New(ctx, append(options, otlploghttp.WithEndpointURL(address+"/v1/logs"),
-		otlploghttp.WithHeaders(map[string]string{"Authorization": "Bearer " + token}), otlploghttp.WithCompression(otlploghttp.GzipCompression))...)
+	exporter, err := otlploghttp.New(ctx,
+		append(options, otlploghttp.WithEndpointURL(address+"/v1/logs"),
+			otlploghttp.WithHeaders(map[string]string{"Authorization": "Bearer " + token}),
+			otlploghttp.WithCompression(otlploghttp.GzipCompression))...)
 	if err != nil {
 		return err
 	}
@@ -83,7 +90,8 @@ func evaluate(ctx context.Context, address string, options ...otlploghttp.Option
 	var r otellog.Record
 	r.SetEventName("gen_ai.evaluation.result")
 	r.AddAttributes(attribute.String("gen_ai.response.id", "chatcmpl-123"),
-		attribute.String("gen_ai.evaluation.name", "Relevance"), attribute.Float64("gen_ai.evaluation.score.value", 4))
+		attribute.String("gen_ai.evaluation.name", "Relevance"),
+		attribute.Float64("gen_ai.evaluation.score.value", 4))
 	logs.Logger("evaluator").Emit(ctx, r)
 	return logs.Shutdown(ctx)
 }

@@ -49,8 +49,8 @@ type Trusted struct {
 const leastChange = 0.05
 
 // Trusts returns the heuristics that earned or lost trust since a moment, the greatest change
-// first, and the time of the newest evidence. It leaves out those with a pin, and those whose observations
-// the store no longer keeps.
+// first, and the time of the newest evidence. It leaves out those with a pin, and those whose
+// observations the store no longer keeps.
 func (s *Source) Trusts(ctx context.Context, since time.Time) (
 	all []Trusted, last time.Time, err error,
 ) {

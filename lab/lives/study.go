@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
-// defaults are those of packages learning and decision.
+// defaults are the ones of packages learning and decision.
 var defaults = rule{strength: 2, silence: 0.4, agreement: 0.24, disagreement: 0.072,
 	rejected: 0.072, mass: 6, withhold: 1}
 

@@ -15,8 +15,8 @@ import (
 const Lease = time.Minute
 
 // Stream is a [stream.Source] and a [stream.Sink] in memory, for tests of what reads and publishes
-// events. It delivers events in the order in which they came, and again after their [Lease]. The zero
-// value is ready to use. It must not be copied after first use. It is safe for concurrent use.
+// events. It delivers events in the order in which they came, and again after their [Lease]. The
+// zero value is ready to use. It must not be copied after first use. It is safe for concurrent use.
 type Stream struct {
 	mu     sync.Mutex
 	held   []*held       // all that is not acknowledged
@@ -54,7 +54,8 @@ func (s *Stream) Publish(ctx context.Context, e stream.Event) error {
 		return nil
 	}
 	e.Payload = slices.Clone(e.Payload)
-	s.held = append(s.held, &held{event: e, due: time.Now()}) //nolint:forbidigo // tests have a bubble
+	// tests have a bubble
+	s.held = append(s.held, &held{event: e, due: time.Now()}) //nolint:forbidigo
 	s.notify()
 	return nil
 }

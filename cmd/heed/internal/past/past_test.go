@@ -53,11 +53,13 @@ func TestFilesAreOneTable(t *testing.T) {
 // File, line and column.
 func TestAFaultHasItsPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"nothing":        {" \n", "f:1:1: is empty"},
-		"something":      {"a,b\n1,2\n", "f:1:1: a is none of the columns"},
-		"only a header":  {"arm,outcome\n", "f:1:1: has no requests"},
-		"outcome":        {"arm,outcome\na,1\nb,2\n", `f:3:3: outcome is "2", must be true, false or a number in [0, 1]`},
-		"propensity":     {"arm,outcome,propensity\na,1,0\n", "f:2:5: propensity must be at least 1e-6"},
+		"nothing":       {" \n", "f:1:1: is empty"},
+		"something":     {"a,b\n1,2\n", "f:1:1: a is none of the columns"},
+		"only a header": {"arm,outcome\n", "f:1:1: has no requests"},
+		"outcome": {"arm,outcome\na,1\nb,2\n",
+			`f:3:3: outcome is "2", must be true, false or a number in [0, 1]`},
+		"propensity": {"arm,outcome,propensity\na,1,0\n",
+			"f:2:5: propensity must be at least 1e-6"},
 		"time":           {"arm,outcome,at\na,1,today\n", "f:2:5: at is no time"},
 		"fields":         {"arm,outcome\na\n", "f:2:1: has more or fewer fields than the header"},
 		"quote":          {"arm,outcome\n\"a,1\n", `f:`},
@@ -68,10 +70,11 @@ func TestAFaultHasItsPlace(t *testing.T) {
 		"semicolons":     {"arm;outcome\na;1\n", "which are in lower case and separated by commas"},
 		"no arm":         {"text,outcome\na,1\n", "f:1:1: the column arm is missing"},
 		"empty arm":      {"arm,outcome\n,1\n", "f:2:1: arm must not be empty"},
-		"JSON":           {`{"arm": "a", "outcome": 1}` + "\n" + `{"arm": "a", "outcome": "good"}`, `f:2:14: outcome is "good"`},
-		"no JSON":        {`{"arm": "a", "outcome": }`, "f:1:25: invalid character '}'"},
-		"JSON key":       {`{"arm": "a", "outcome": 1, "x": 1}`, "f:1:28: x is none of the keys"},
-		"JSON missing":   {`{"arm": "a"}`, "f:1:1: outcome is missing"},
+		"JSON": {`{"arm": "a", "outcome": 1}` + "\n" + `{"arm": "a", "outcome": "good"}`,
+			`f:2:14: outcome is "good"`},
+		"no JSON":      {`{"arm": "a", "outcome": }`, "f:1:25: invalid character '}'"},
+		"JSON key":     {`{"arm": "a", "outcome": 1, "x": 1}`, "f:1:28: x is none of the keys"},
+		"JSON missing": {`{"arm": "a"}`, "f:1:1: outcome is missing"},
 	} {
 		err := new(past.Table).Read("f", strings.NewReader(test.text))
 		var fault *past.Error
@@ -98,7 +101,8 @@ func FuzzLog(f *testing.F) {
 		require.NotEmpty(t, table.Requests)
 		for _, q := range table.Requests {
 			require.Contains(t, table.Arms, q.Arm)
-			require.True(t, q.Reward >= 0 && q.Reward <= 1 && q.Cost >= 0 && q.Tokens >= 0 && q.Latency >= 0)
+			require.True(t, q.Reward >= 0 && q.Reward <= 1 && q.Cost >= 0 && q.Tokens >= 0 &&
+				q.Latency >= 0)
 			require.True(t, q.Propensity == 0 || q.Propensity >= 1e-6 && q.Propensity <= 1, "%+v", q)
 		}
 	})
