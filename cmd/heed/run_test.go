@@ -22,7 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files and the answers in docs/cli.md anew")
+var update = flag.Bool("update", false,
+	"write the golden files and the answers in docs/cli.md anew")
 
 // A result is what a run of the command has left.
 type result struct {
@@ -30,9 +31,11 @@ type result struct {
 	code     int
 }
 
-// environ is the environment of every run: nothing of the tester's own that could change what is printed.
+// environ is the environment of every run: nothing of the tester's own that could change what is
+// printed.
 func environ(extra ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "USER=olive", "TERM=xterm-256color", asCommand}, extra...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "USER=olive",
+		"TERM=xterm-256color", asCommand}, extra...)
 }
 
 // A call is one run of the command.
@@ -57,7 +60,8 @@ func (c call) run(t testing.TB) result {
 	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
 }
 
-// start starts the command in a terminal of some width, and types the input when it is asked for something.
+// start starts the command in a terminal of some width, and types the input when it is asked for
+// something.
 func (c call) start(t testing.TB, width int) (*exec.Cmd, *os.File) {
 	t.Helper()
 	cmd := exec.Command(command, c.args...)
@@ -83,7 +87,8 @@ func (c call) onTerminal(t testing.TB, width int) result {
 	if err := cmd.Wait(); !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	return result{out: strings.ReplaceAll(string(out), "\r\n", "\n"), code: cmd.ProcessState.ExitCode()}
+	return result{out: strings.ReplaceAll(string(out), "\r\n", "\n"),
+		code: cmd.ProcessState.ExitCode()}
 }
 
 // golden compares a text with the file of this name.
@@ -107,13 +112,15 @@ func at(db string, args ...string) []string {
 
 // listings are the commands that print what is in a store.
 var listings = map[string][]string{
-	"overview":           {},
-	"status":             {"strategy", "status"},
-	"distributions":      {"strategy", "--learner", "strategy", "distributions"},
-	"show":               {"strategy", "--learner", "strategy", "show", "correction", "--context", "interactive"},
-	"show-shared":        {"strategy", "--learner", "models", "show", "law"},
-	"item":               {"strategy", "--learner", "strategy", "item", "explain-first"},
-	"history":            {"strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit", "12"},
+	"overview":      {},
+	"status":        {"strategy", "status"},
+	"distributions": {"strategy", "--learner", "strategy", "distributions"},
+	"show": {"strategy", "--learner", "strategy", "show", "correction", "--context",
+		"interactive"},
+	"show-shared": {"strategy", "--learner", "models", "show", "law"},
+	"item":        {"strategy", "--learner", "strategy", "item", "explain-first"},
+	"history": {"strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit",
+		"12"},
 	"history-no-records": {"strategy", "--learner", "models", "history", "contracts", "--limit", "3"},
 	"confidence":         {"confidence"},
 	"confidence-one":     {"confidence", "lights-off-at-ten", "--limit", "3"},
@@ -128,10 +135,11 @@ var listings = map[string][]string{
 	"doctor":             {"doctor"},
 }
 
-// goldens are the listings that have golden files: those of the commands that the strategy document names, and one table of
-// each other kind.
+// goldens are the listings that have golden files: those of the commands that the strategy document
+// names, and one table of each other kind.
 var goldens = []string{
-	"overview", "status", "distributions", "show", "item", "history", "confidence", "patterns", "rules", "traces", "audit", "doctor",
+	"overview", "status", "distributions", "show", "item", "history", "confidence", "patterns",
+	"rules", "traces", "audit", "doctor",
 }
 
 // hide takes out of an output what differs from run to run.
@@ -167,8 +175,10 @@ var parts = map[string]string{
 	"patterns-one":       "inverted needs observations: at least 3",
 	"rules-show":         "approved by maria on 2026-01-0",
 	"traces-one":         "answer: Hello, Ann.",
-	"traces-model": "not shown: greet-by-name: the answer says the same (similarity 1.000)\n\nsystem prompt\n\nYou are an assistant.\n\n" +
-		"Answer the event in one or two sentences. Say what to do, or that there is nothing to do.\n\nprompt\n\n" +
+	"traces-model": "not shown: greet-by-name: the answer says the same (similarity " +
+		"1.000)\n\nsystem prompt\n\nYou are an assistant.\n\n" +
+		"Answer the event in one or two sentences. Say what to do, or that there is nothing to " +
+		"do.\n\nprompt\n\n" +
 		"Event [source]: hello, who is there?\n\nHow should I respond?\n",
 }
 
@@ -176,7 +186,8 @@ func TestTables(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for name, width := range map[string]int{"show-100.txt": 100, "show-60.txt": 60} {
-		wide := call{args: at(db, listings["show"]...), env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
+		wide := call{args: at(db, listings["show"]...), env: []string{"NO_COLOR=1"}}.onTerminal(t,
+			width)
 		require.Zero(t, wide.code, wide.out)
 		golden(t, name, ansi.Strip(wide.out))
 	}
@@ -196,14 +207,18 @@ func TestListingsOfTheAgent(t *testing.T) {
 		return r.out
 	}
 	for command, part := range map[string]string{
-		"strategy status": "interactive", "strategy show preference": "note-report", "strategy item note-report": "preference",
-		"strategy history note-report": "observed", "confidence": "runbook-queue", "confidence runbook-queue": "It began with",
-		"patterns": "pattern-split-by-layer", "rules list": "rule-013", "explain event-00599 --prompt": "answer: ", "store audit": "feedback.propose",
+		"strategy status": "interactive", "strategy show preference": "note-report",
+		"strategy item note-report":    "preference",
+		"strategy history note-report": "observed", "confidence": "runbook-queue",
+		"confidence runbook-queue": "It began with",
+		"patterns":                 "pattern-split-by-layer", "rules list": "rule-013",
+		"explain event-00599 --prompt": "answer: ", "store audit": "feedback.propose",
 		"doctor": "Nothing is wrong.",
 	} {
 		assert.Contains(t, of(strings.Fields(command)...), part, command)
 	}
-	r := call{args: []string{"--db", db, "store", "forget", "user-00", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "store", "forget", "user-00", "--yes", "--reason",
+		"x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, of("doctor"), "Nothing is wrong.")
 }
@@ -220,8 +235,10 @@ func TestEveryWidthFits(t *testing.T) {
 	db := sqliteFile(t)
 	names, widths := []string{"show", "rules-show"}, []int{12, 47, 79, 200}
 	if long {
-		names, widths = slices.Sorted(maps.Keys(listings)), []int{12, 20, 33, 47, 60, 79, 80, 81, 100, 120, 200}
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "doctor" }) // which names a file
+		names, widths = slices.Sorted(maps.Keys(listings)), []int{12, 20, 33, 47, 60, 79, 80, 81, 100,
+			120, 200}
+		// which names a file
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "doctor" })
 	}
 	for _, name := range names {
 		for _, width := range widths {
@@ -257,10 +274,13 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 	hostile(t, db, "backwards\u202e")
 	for _, r := range []result{
 		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.run(t),
-		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile"), env: []string{"NO_COLOR=1", "TERM=dumb"}}.onTerminal(t, 200),
-		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(t),
+		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile"),
+			env: []string{"NO_COLOR=1", "TERM=dumb"}}.onTerminal(t, 200),
+		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(
+			t),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
-		call{args: []string{"__complete", "--db", db, "strategy", "--learner", "strategy", "item", ""}}.run(t),
+		call{args: []string{"__complete", "--db", db, "strategy", "--learner", "strategy", "item",
+			""}}.run(t),
 	} {
 		assert.NotContains(t, r.out+r.err, "\x1b")
 		assert.NotContains(t, r.out+r.err, "\u202e")
@@ -285,8 +305,10 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 		assert.Contains(t, help.out, "heed ", node.path)
 		assertFits(t, help.out, 100)
 	}
-	for words, flag := range map[string]string{"help": "--help", "help rules show": "rules show --help", "version": "--version"} {
-		assert.Equal(t, call{args: strings.Fields(flag)}.run(t), call{args: strings.Fields(words)}.run(t), words)
+	for words, flag := range map[string]string{"help": "--help",
+		"help rules show": "rules show --help", "version": "--version"} {
+		assert.Equal(t, call{args: strings.Fields(flag)}.run(t),
+			call{args: strings.Fields(words)}.run(t), words)
 	}
 }
 
@@ -326,7 +348,8 @@ func TestNowIsATimeOrADay(t *testing.T) {
 	assert.Equal(t, faded, status("HEED_NOW=2027-01-09"))
 	assert.NotEqual(t, faded, status("HEED_NOW=2026-01-09"))
 	assert.Contains(t, status("HEED_NOW="), "interactive", "an empty one is none")
-	assert.Equal(t, faded, call{args: []string{"--db", db, "--now", "2027-01-09", "strategy", "status"}, env: []string{"HEED_NOW=2026-01-09"}}.run(t).out)
+	assert.Equal(t, faded, call{args: []string{"--db", db, "--now", "2027-01-09", "strategy",
+		"status"}, env: []string{"HEED_NOW=2026-01-09"}}.run(t).out)
 	early := call{args: []string{"--db", db, "--now", "2026-01-05", "doctor"}}.run(t)
 	assert.NotContains(t, early.out, "future", "no clock was wrong")
 }
@@ -335,10 +358,13 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for command, says := range map[string]string{
-		"store audit --action foo --subject bar": "There are no audit entries here with --action foo --subject bar.\n",
-		"confidence --domain foo":                "There are no heuristics here with --domain foo.\n",
-		"patterns --state deprecated":            "There are no patterns here with --state deprecated.\n",
-		"rules list --agent nobody":              "There are no rules or proposals here with --status pending or active --agent nobody.\n",
+		"store audit --action foo --subject bar": "There are no audit entries here with --action " +
+			"foo --subject bar.\n",
+		"confidence --domain foo": "There are no heuristics here with --domain foo.\n",
+		"patterns --state deprecated": "There are no patterns here with --state " +
+			"deprecated.\n",
+		"rules list --agent nobody": "There are no rules or proposals here with " +
+			"--status pending or active --agent nobody.\n",
 		"strategy --learner strategy history say-please --stage pending --since 1h": "There are no choices here with --stage pending --since 1h.\n",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)
@@ -351,7 +377,8 @@ func TestConfidencesTellHowOldTheyAre(t *testing.T) {
 	t.Parallel()
 	db := fading(t)
 	of := func(args ...string) string {
-		return call{args: append([]string{"--db", db, "confidence", "--module", "fading"}, args...)}.run(t).out
+		return call{args: append([]string{"--db", db, "confidence", "--module", "fading"},
+			args...)}.run(t).out
 	}
 	assert.NotContains(t, of("praised", "--now", asOf), "faded")
 	told := `\nThe newest evidence is of 2026-01-09 .*, \d+ half-lives ago, and has faded. --now 2026-01-09T\S+ shows what it said then.\n$`

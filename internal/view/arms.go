@@ -28,9 +28,9 @@ type Arm struct {
 	Chosen *float64 `json:"chosen,omitempty"`
 }
 
-// A Segment is what is believed in one category and context. The arms have the beliefs about an item
-// without outcomes. If the segment has only one item, as in a host without items, they have the
-// beliefs about that item.
+// A Segment is what is believed in one category and context. The arms have the beliefs about an
+// item without outcomes. If the segment has only one item, as in a host without items, they have
+// the beliefs about that item.
 type Segment struct {
 	Category string         `json:"category"`
 	Context  string         `json:"context"`

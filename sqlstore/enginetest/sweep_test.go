@@ -110,7 +110,8 @@ func sweepsWaiting(t *testing.T, at place, w waitingAnswer) {
 			runtime.ReadMemStats(&after)
 			hooks.set(nil)
 			rows = hooks.rows.Load()
-			t.Logf("%d answers, sweep %d: %d statements, %d rows, %v, %d kB", n, i+1, len(statements), rows,
+			t.Logf("%d answers, sweep %d: %d statements, %d rows, %v, %d kB", n, i+1, len(statements),
+				rows,
 				took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>10)
 			if i == 2 && at.dialect == sqlstore.SQLite {
 				noScans(t, handle, statements)
