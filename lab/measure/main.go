@@ -28,20 +28,20 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 38_700}},
+	{"library: code lines", budget{32_500, 36_100}},
 	{"sqlstore: lines", budget{6_300, 6_800}},
-	{"suites: lines", budget{5_500, 8_000}},
-	{"command, pages, API, MCP: lines", budget{9_400, 13_700}},
-	{"adapters, streams: lines", budget{5_000, 5_500}},
-	{"lab: lines", budget{9_000, 15_500}},
-	{"all: lines", budget{80_000, 99_700}},
-	{"library: exported names", budget{600, 995}},
-	{"library: settings", budget{200, 375}},
-	{"loop.Config: fields", budget{20, 36}},
-	{"loop.Config: settings reached", budget{150, 266}},
-	{"internal: packages", budget{16, 27}},
+	{"suites: lines", budget{5_500, 6_800}},
+	{"command, pages, API, MCP: lines", budget{9_400, 14_300}},
+	{"adapters, streams: lines", budget{5_000, 5_430}},
+	{"lab: lines", budget{9_000, 10_000}},
+	{"all: lines", budget{80_000, 90_700}},
+	{"library: exported names", budget{600, 968}},
+	{"library: settings", budget{200, 360}},
+	{"loop.Config: fields", budget{20, 31}},
+	{"loop.Config: settings reached", budget{150, 258}},
+	{"internal: packages", budget{16, 25}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 9_420}},
+	{"lines over 100 columns", budget{0, 7_040}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is
