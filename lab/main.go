@@ -18,8 +18,6 @@ import (
 
 	"github.com/heedhq/heed/lab/agent"
 	"github.com/heedhq/heed/lab/board"
-	"github.com/heedhq/heed/lab/compare"
-	"github.com/heedhq/heed/lab/honest"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/lab/lives"
 	"github.com/heedhq/heed/lab/load"
@@ -27,6 +25,7 @@ import (
 	"github.com/heedhq/heed/lab/mutants"
 	"github.com/heedhq/heed/lab/poison"
 	"github.com/heedhq/heed/lab/scorecard"
+	"github.com/heedhq/heed/lab/winners"
 )
 
 var programs = []struct {
@@ -35,14 +34,13 @@ var programs = []struct {
 }{
 	{"scorecard", "attacks heed's promises of reliability", scorecard.Run},
 	{"board", "plays heed against other routers, and its settings against each other", board.Run},
-	{"honest", "measures whether intervals and estimates hold", honest.Run},
+	{"winners", "measures races for the best arm", winners.Run},
 	{"lives", "measures how soon learned confidences are right", lives.Run},
 	{"poison", "measures what false accounts do", poison.Run},
 	{"agent", "runs an assistant with all packages in a simulated world", agent.Run},
 	{"load", "measures the API of package web under load", load.Run},
 	{"mutants", "tests the tests with faults in the code", mutants.Run},
 	{"measure", "prints how large the library is", measure.Run},
-	{"compare", "compares two outputs of benchmarks", compare.Run},
 }
 
 func main() {

@@ -266,7 +266,7 @@ func TestTwoLevelReportsItsFault(t *testing.T) {
 
 // TestTwoLevelIntervalsHold where little is known of the strength: of 240 true rates, 480 in the
 // long form, 90 % should be in their 90 % intervals. Rates of one segment share their level, so the
-// bound is lower. With the strength treated as known, 77 % were. See lab/honest.
+// bound is lower. With the strength treated as known, 77 % were.
 func TestTwoLevelIntervalsHold(t *testing.T) {
 	const items, arms = 20, 4
 	runs := long(20, 40)

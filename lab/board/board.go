@@ -8,7 +8,7 @@
 //
 //	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
 //	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N]
-//	                   [-noise X] [-svg FILE]
+//	                   [-noise X]
 //
 // A set is what plays where:
 //
@@ -25,8 +25,7 @@
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
 // right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others nothing.
-// -forms is one with the item, the question's id, and numbers about its text. -svg draws the regret
-// in the first world under the first trouble that is played.
+// -forms is one with the item, the question's id, and numbers about its text.
 package board
 
 import (
@@ -88,7 +87,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 	seed := call.Uint64("seed", 2026, "the seed of the runs")
 	only := call.String("world", "", "play in this world only")
 	under := call.String("under", "", "play under this trouble only")
-	svg := call.String("svg", "", "draw the regret into this `file`")
 	if err := call.ParseNames(); err != nil {
 		return err
 	}
@@ -104,9 +102,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 		policies: func(w *world) []policy { return append(of.policies(w), yardsticks(w)...) },
 	}
 	switch {
-	case s.runs < 1 || s.requests < points:
-		return call.Usage("-runs %d must be at least 1, and -requests %d at least %d", s.runs,
-			s.requests, points)
+	case s.runs < 1 || s.requests < 60:
+		return call.Usage("-runs %d must be at least 1, and -requests %d at least 60", s.runs, s.requests)
 	case !(o.price >= 0 && o.price <= 100 && o.noise >= 0 && o.noise <= 100) || o.topics < 1:
 		return call.Usage("-price %v and -noise %v must be in [0, 100], and -topics %d at least 1",
 			o.price, o.noise, o.topics)
@@ -125,19 +122,9 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if len(s.worlds) == 0 || len(s.troubles) == 0 {
 		return call.Usage("there is no world %q or no trouble %q in %s", *only, *under, name)
 	}
-	return s.show(ctx, call, *svg)
-}
-
-// show plays and reports.
-func (s *study) show(ctx context.Context, call *kit.Call, svg string) error {
 	played, err := s.play(ctx, call.Progress)
 	if err != nil {
 		return err
-	}
-	if svg != "" {
-		if err := s.picture(played).WriteFile(svg); err != nil {
-			return err
-		}
 	}
 	return s.report(call, played)
 }

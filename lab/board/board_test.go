@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +113,7 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 	} else {
 		assert.Zero(t, poisoned.praised)
 	}
-	assert.InDelta(t, p.regret[points]*float64(1000-liars)/1000, honest.regret[points], 1e-6, "what liars choose is no loss")
+	assert.InDelta(t, p.regret*float64(1000-liars)/1000, honest.regret, 1e-6, "what liars choose is no loss")
 
 	_, drifted, _ := watch(t, "drift")
 	for arm, rate := range before.requests[999].rates {
@@ -209,19 +208,11 @@ func TestATableIsAWorld(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	var out bytes.Buffer
-	svg := filepath.Join(t.TempDir(), "board.svg")
-	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-under", "poisoned", "-svg", svg}
+	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-under", "poisoned"}
 	require.NoError(t, Run(context.Background(), kit.NewCall("board", &out, args...)))
 	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned", "0.00 ±0.00", "One run has no intervals"} {
 		assert.Contains(t, out.String(), text)
 	}
-	drawn, err := os.ReadFile(svg)
-	require.NoError(t, err)
-	assert.Contains(t, string(drawn), "Regret: recorded, poisoned, mean of 1 runs")
-	assert.Contains(t, string(drawn), ">heed</text>")
-	assert.Equal(t, lines, strings.Count(string(drawn), `fill="none"`), "as many as can be told apart")
-	assert.NotContains(t, string(drawn), "oracle")
-
 	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-price", "-1"}, {"-world",
 		"none"}, {"-under", "none"}, {"more"}, {"forms"}, {"context", "-topics", "0"}} {
 		assert.ErrorIs(t, Run(context.Background(), kit.NewCall("board", io.Discard, args...)),

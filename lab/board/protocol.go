@@ -44,16 +44,13 @@ type outcome struct {
 	reward  float64 // of these at the world's price, in [0, 1]
 }
 
-// points is how many points of a curve are kept.
-const points = 60
-
 // A played run is what a policy came to. Liars' requests count in none of these.
 type played struct {
-	regret  [points + 1]float64 // so far, to the best arm of each request, in rewards
-	quality float64             // the mean rate of right answers
-	cost    float64             // the mean
-	state   float64             // bytes that were saved at the end
-	half    float64             // bytes that would have been saved at the half
+	regret  float64 // to the best arm of each request, in rewards
+	quality float64 // the mean rate of right answers
+	cost    float64 // the mean
+	state   float64 // bytes that were saved at the end
+	half    float64 // bytes that would have been saved at the half
 }
 
 // play lets a policy choose for all requests of a trial.
@@ -87,7 +84,6 @@ type game struct {
 	due    map[int][]*outcome // by the request after which they are delivered
 	played played
 	honest float64
-	regret float64
 }
 
 func (g *game) step(i int) error {
@@ -113,9 +109,6 @@ func (g *game) step(i int) error {
 		return fmt.Errorf("there is no arm %d", arm)
 	}
 	g.count(r, arm)
-	for next := i * points / n; next < (i+1)*points/n; next++ {
-		g.played.regret[next+1] = g.regret
-	}
 	o := g.outcome(r, arm, ticket)
 	for _, at := range r.arrives {
 		g.due[at] = append(g.due[at], o)
@@ -134,7 +127,7 @@ func (g *game) count(r *request, arm int) {
 		return
 	}
 	_, most := g.best(r)
-	g.regret += most - g.world.reward(r.rates[arm], g.world.costs[arm])
+	g.played.regret += most - g.world.reward(r.rates[arm], g.world.costs[arm])
 	g.honest++
 	g.played.quality += r.rates[arm]
 	g.played.cost += g.world.costs[arm]

@@ -1,10 +1,8 @@
 package board
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -124,33 +122,4 @@ func lessThan(block []*cell, among func(c *cell) bool) string {
 			kit.Number(other.regret.Mean-own.regret.Mean), other.policy)
 	}
 	return line
-}
-
-// lines is how many policies a picture has: as many as a chart has colours.
-const lines = 8
-
-// picture draws the regret so far in the first world under the first trouble: of the first policy,
-// and of those with the least regret at the end. The oracle's is always 0.
-func (s *study) picture(cells []*cell) *kit.Chart {
-	block := blocks(cells, sameTrouble)[0]
-	c := &kit.Chart{
-		Title: fmt.Sprintf("Regret: %s, %s, mean of %d runs", block[0].world, block[0].trouble, s.runs),
-		Label: "requests", End: s.requests,
-	}
-	best := slices.Clone(block[1:])
-	best = slices.DeleteFunc(best, func(c *cell) bool { return c.policy == "oracle" })
-	slices.SortStableFunc(best, func(a, b *cell) int {
-		return cmp.Compare(a.regret.Mean,
-			b.regret.Mean)
-	})
-	for _, one := range append(block[:1:1], best[:min(lines-1, len(best))]...) {
-		line := kit.Line{Name: one.policy, Values: make([]float64, points+1)}
-		for _, run := range one.runs {
-			for i, x := range run.regret {
-				line.Values[i] += x / float64(s.runs)
-			}
-		}
-		c.Lines = append(c.Lines, line)
-	}
-	return c
 }

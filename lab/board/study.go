@@ -30,9 +30,6 @@ type cell struct {
 	runs []played
 }
 
-// regret is the whole run's.
-func regret(p *played) float64 { return p.regret[points] }
-
 // play lets every policy play in the same runs. The cells are in the order of worlds, troubles and policies.
 func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell, error) {
 	type job struct{ world, trouble, run, first int }
@@ -79,7 +76,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 
 // summarize compares runs in pairs. The interval of the ratio is the delta method's.
 func (c *cell) summarize(first *cell) {
-	c.regret = kit.MeanOf(c.runs, regret)
+	c.regret = kit.MeanOf(c.runs, func(p *played) float64 { return p.regret })
 	c.quality = kit.MeanOf(c.runs, func(p *played) float64 { return p.quality })
 	c.cost = kit.MeanOf(c.runs, func(p *played) float64 { return p.cost })
 	c.state = kit.MeanOf(c.runs, func(p *played) float64 { return p.state })
@@ -87,7 +84,7 @@ func (c *cell) summarize(first *cell) {
 	more, rest := make([]float64, len(c.runs)), make([]float64, len(c.runs))
 	ratio := c.regret.Mean / first.regret.Mean
 	for i := range c.runs {
-		own, other := regret(&c.runs[i]), regret(&first.runs[i])
+		own, other := c.runs[i].regret, first.runs[i].regret
 		more[i], rest[i] = own-other, (own-ratio*other)/first.regret.Mean
 	}
 	c.more, c.ratio = kit.Mean(more), kit.Estimate{Mean: ratio, Half: kit.Mean(rest).Half}

@@ -1,3 +1,9 @@
+// Package load measures the API of package web under a steady load, on SQLite, with a page open:
+//
+//	go run ./lab load [-long] [-for 60] [-rate 200]
+//
+// Half of the requests choose an arm, 40 % say how a choice turned out, and the rest read. They are sent at their times, however long those
+// before take, and each latency counts from the time at which its request should have been sent.
 package load
 
 import (
@@ -9,19 +15,47 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/heedhq/heed/lab/internal/database"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/web"
 )
+
+// Run sends the load: for 10 seconds, and in the long form for a minute.
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	var l load
+	seconds := call.Count("for", 10, 60, "how many seconds")
+	call.Float64Var(&l.rate, "rate", 200, "requests a second")
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	l.long = time.Duration(*seconds) * time.Second
+	if !(l.rate > 0) {
+		return call.Usage("-rate must be above 0")
+	}
+	dir, err := os.MkdirTemp("", "heed-load-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	got, err := l.measure(ctx, dir)
+	if err == nil {
+		_, err = fmt.Fprintf(call.Out, "%v at %g requests a second, %d cores\n%s", l.long, l.rate,
+			runtime.GOMAXPROCS(0), got)
+	}
+	return err
+}
 
 // A load is what is sent.
 type load struct {
@@ -72,26 +106,21 @@ func (l *load) measure(ctx context.Context, dir string) (got report, err error) 
 	return got, err
 }
 
+// serve sends the load to the pages while one of them is open.
 func (l *load) serve(ctx context.Context, cfg web.Config) (report, error) {
 	pages, err := web.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: time.Second}
-	server.RegisterOnShutdown(pages.Close)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(at) }()
-	l.url, l.took = "http://"+at.Addr().String(), make(map[string][]time.Duration)
-	l.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
-	defer l.client.CloseIdleConnections()
+	server := httptest.NewServer(pages)
+	defer server.Close()
+	defer pages.Close() // ends the stream of the page
+	l.url, l.took, l.client = server.URL, make(map[string][]time.Duration), server.Client()
+	l.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 256
 	for range warm { // outcomes need choices
 		choice, err := l.call(ctx, http.MethodPost, "/v1/select", `{}`)
 		if err != nil {
-			return nil, errors.Join(err, server.Close(), <-ended)
+			return nil, err
 		}
 		l.choices = append(l.choices, choice)
 	}
@@ -100,15 +129,14 @@ func (l *load) serve(ctx context.Context, cfg web.Config) (report, error) {
 	go func() { page <- l.look(looking) }()
 	l.send(ctx)
 	leave()
-	looked := <-page
-	err = errors.Join(looked, ctx.Err(), server.Shutdown(ctx))
+	err = errors.Join(<-page, ctx.Err())
 	if n := len(l.failed); n > 0 {
 		err = errors.Join(fmt.Errorf("%d requests failed, the first with: %w", n, l.failed[0]), err)
 	}
-	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	for _, took := range l.took {
+		slices.Sort(took)
 	}
-	return l.report(), err
+	return l.took, err
 }
 
 // send sends all requests, each at its time, and waits for their answers.
@@ -225,13 +253,6 @@ func (l *load) look(ctx context.Context) error {
 
 // A report has the latencies of each kind of request, in order.
 type report map[string][]time.Duration
-
-func (l *load) report() report {
-	for _, took := range l.took {
-		slices.Sort(took)
-	}
-	return l.took
-}
 
 // quantile returns the latency that a share of the requests kept.
 func (r report) quantile(kind string, q float64) time.Duration {

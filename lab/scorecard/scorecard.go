@@ -3,7 +3,7 @@
 // says which promises held:
 //
 //	go run ./lab scorecard                # the short form, about a minute
-//	go run ./lab scorecard S5 S6          # some lines only
+//	go run ./lab scorecard S2 S5          # some lines only
 //	go run ./lab scorecard -long -seed 0  # the long form, with another seed each time
 //	go run ./lab scorecard -report FILE   # writes the report too, as Markdown
 //
@@ -36,7 +36,6 @@ func all() []card.Line {
 		faultsLine(), readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
 		approvalsLine(modernc), approvalsLine(postgres),
-		onceLine(modernc), onceLine(ncruces), onceLine(postgres),
 		injectionLine(),
 		soakLine(),
 	)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -27,7 +26,7 @@ func soakLine() card.Line {
 	return card.Line{
 		Name:    "S15",
 		Promise: "The memory of a long-running agent stays flat, and no goroutine is left behind.",
-		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and outcomes, has rules proposed and approved, and people forgotten. " +
+		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and outcomes, and people are forgotten. " +
 			"Simulated months go by, with retention of an hour. The live heap of the second half is compared with that of the second tenth.",
 		Bars:  append(card.None(leftBar), card.Bar{Name: growthBar, Most: 10}),
 		Short: card.Form{Work: 100_000, Budget: 3 * time.Minute},
@@ -49,7 +48,6 @@ type soaked struct {
 	rng   *rand.Rand
 	now   time.Time
 	done  int64
-	rules int
 }
 
 // soak has an agent work. Work counts operations.
@@ -63,7 +61,7 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 	limits := make(map[string]store.Limits)
 	for _, kind := range []string{
 		"loop.answer", "strategy.session", "learning.streak", "decision.trace",
-		"feedback.record", "feedback.proposal", "feedback.mark", "feedback.lane", store.Audit.Name,
+		store.Audit.Name,
 	} {
 		limits[kind] = hour
 	}
@@ -99,7 +97,7 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 		most += heap / 5
 	}
 	result.Work = a.done
-	result.Note("the live heap in MB, by tenths: %.1f; %d rules", heaps, a.rules)
+	result.Note("the live heap in MB, by tenths: %.1f", heaps)
 	left := runtime.NumGoroutine() - baseline
 	for range 100 {
 		if left > 0 { // some end in a moment
@@ -161,7 +159,6 @@ func (a *soaked) round(ctx context.Context) error {
 			return err
 		}
 		a.done++
-		return a.propose(ctx)
 	}
 	return nil
 }
@@ -180,34 +177,4 @@ func (a *soaked) answer(ctx context.Context, person string) error {
 	worked := a.rng.IntN(2) == 0
 	a.done += 3
 	return a.Outcome(ctx, said.ID, loop.Outcome{Success: &worked, Source: person})
-}
-
-// propose has a rule proposed. Most are rejected, as a rule that was made is kept for ever.
-func (a *soaked) propose(ctx context.Context) error {
-	rules := a.Feedback().Rules()
-	p, err := rules.Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: fmt.Sprintf("Say where the log of disk %d is.", a.done), Agents: []string{a.Name()}}, Actor: "paul", Reason: "seen often",
-	})
-	if err != nil {
-		return err
-	}
-	a.done += 2
-	if a.rng.IntN(4) > 0 {
-		_, err = rules.Review(ctx, feedback.Review{
-			Proposal: p.ID, Decision: feedback.Rejected, Actor: "cleo", Reason: "no",
-		})
-		return err
-	}
-	for _, who := range []string{"cleo", "dan"} {
-		r := feedback.Review{
-			Proposal: p.ID, Decision: feedback.Approved, Actor: who, Reason: "yes", Hash: p.Hash(),
-		}
-		if _, err := rules.Review(ctx, r); err != nil {
-			return err
-		}
-	}
-	a.rules++
-	a.done += 2
-	_, err = rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "ops", Reason: "the disk is gone"}, feedback.StateRetired)
-	return err
 }

@@ -16,7 +16,7 @@ import (
 
 // A Line is one promise and the attack on it.
 type Line struct {
-	Name     string // "S6"; several lines may share a number: "S6 SQLite"
+	Name     string // "S2"; several lines may share a number: "S2 SQLite"
 	Promise  string // one plain sentence
 	Attack   string // how the line attacks it, in one or two sentences
 	Bars     []Bar  // what all values have to reach
