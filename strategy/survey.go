@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/internal/cells"
 )
 
-// A Distribution is what a learner believes in one segment, by the store at that moment.
+// A Distribution is what a learner believes in one segment, by the store at that moment. It is
+// immutable.
 type Distribution struct {
 	Category string `json:"category"`
 	Context  string `json:"context"`
