@@ -11,65 +11,53 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/stream"
 )
 
-// Intake says where [Service.Consume] gets decisions from. Stream and DeadLetter must be set.
+// DeadTopic is the topic of the dead letters of [Service.Consume].
+const DeadTopic = "heed.feedback.dead"
+
+// Intake says where [Service.Consume] gets decisions from. Stream and DeadLetters must be set.
 type Intake struct {
-	// Stream delivers decision events of the Adaptive Feedback Learning design, each a JSON object with its fields of at most 256 KiB.
-	// Beyond them heed knows "agent", "correction_summary", "severity" (also "trivial", "minor" and "major"),
-	// "consider_for_improvement" (true if it is missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
+	// Stream delivers decision events of the Adaptive Feedback Learning design, each a JSON object
+	// with its fields of at most 256 KiB. Beyond them heed knows "agent", "correction_summary",
+	// "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if it is
+	// missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
 	Stream stream.Source
-	// DeadLetter keeps a message that can't be used, with the reason. The message is acknowledged after that.
-	DeadLetter func(ctx context.Context, payload []byte, reason error) error
-	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves it as it is.
+	// DeadLetters takes the events that can't be used, each as a [stream.DeadLetter].
+	DeadLetters stream.Sink
+	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves
+	// it as it is.
 	Complete func(f *Feedback)
-	// Taken is told of each decision that is recorded, with its class and its proposal, before the message is acknowledged. A decision
-	// without a class could not be evaluated yet. Taken is told again of a decision that is delivered again. nil costs nothing.
+	// Taken is told of each decision that is recorded, with its class and its proposal, before the
+	// message is acknowledged. A decision without a class could not be evaluated yet. Taken is told
+	// again of a decision that is delivered again. nil costs nothing.
 	Taken func(f Feedback)
 }
 
-// Consume records the decisions of a stream and evaluates them. Each counts once, however often
-// it is delivered. It returns nil at the end of the stream, and an error when the context ends or when the stream, the store
-// or DeadLetter fails. The current message is then not acknowledged, and is delivered again. A decision whose evaluation
-// fails is recorded all the same, and a later [Service.Sweep] evaluates it.
+// Consume records the decisions of a stream and evaluates them, by a strict [stream.Runner]. Each
+// counts once, however often it is delivered. It returns nil at the end of the stream, and an error
+// when the context ends or when the stream, the store or DeadLetters fails. The current message is
+// then not acknowledged, and is delivered again. A decision whose evaluation fails is recorded all
+// the same, and a later [Service.Sweep] evaluates it.
 func (s *Service) Consume(ctx context.Context, in Intake) error {
-	var found faults.List
-	found.Check(in.Stream != nil, "Stream", nil, "must be set")
-	found.Check(in.DeadLetter != nil, "DeadLetter", nil, "must be set")
-	if err := found.Err(); err != nil {
-		return wrap("consume", err)
+	runner := &stream.Runner{
+		Stream: in.Stream, DeadLetters: in.DeadLetters, Topic: DeadTopic, Strict: true,
+		Apply: func(ctx context.Context, e stream.Event) (func(context.Context), error) {
+			return nil, s.take(ctx, &in, e.Payload)
+		},
+		Observer: s.cfg.Observer, Name: component, Now: s.now,
 	}
-	for {
-		var d stream.Delivery
-		var id string
-		var payload []byte
-		err := host.Call("Intake.Stream", func() (err error) {
-			if d, err = in.Stream.Receive(ctx); err == nil {
-				event := d.Event()
-				id, payload = event.ID, event.Payload
-			}
-			return err
-		})
-		switch {
-		case errors.Is(err, stream.ErrClosed):
-			return nil
-		case err != nil:
-			return wrap("consume", err)
-		}
-		if err := s.take(ctx, in, id, payload); err != nil {
-			return wrap("consume", err)
-		}
-		if err := host.Call("Delivery.Ack", func() error { return d.Ack(ctx) }); err != nil {
-			return wrap("consume: acknowledge", err)
-		}
+	err := runner.Run(ctx)
+	if err == nil {
+		err = ctx.Err()
 	}
+	return wrap("consume", err)
 }
 
-// take records and evaluates a decision, or gives it to the dead letters.
-func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte) error {
+// take records and evaluates a decision.
+func (s *Service) take(ctx context.Context, in *Intake, payload []byte) error {
 	f, err := decodeEvent(payload)
 	if err == nil && in.Complete != nil {
 		err = host.Call("Intake.Complete", func() error { in.Complete(&f); return nil })
@@ -77,33 +65,20 @@ func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte
 	if err == nil {
 		_, err = s.Record(ctx, f)
 	}
-	if err == nil {
-		return s.taken(ctx, in, f)
-	}
-	var reason string // without what a host's error or panic says, as it may be private
 	var panicked *heed.PanicError
-	var fault *heed.InputError
 	switch {
+	case err == nil:
+		return s.taken(ctx, in, f)
 	case errors.As(err, &panicked):
-		reason = panicked.Who + " panicked"
-	case errors.As(err, &fault):
-		reason = fault.Error()
+		return stream.Refuse(err, panicked.Who+" panicked")
 	case errors.Is(err, heed.ErrConflict):
-		reason = "another decision has this id"
-	default:
-		return err
+		return stream.Refuse(err, "another decision has this id")
 	}
-	if failed := host.Call("Intake.DeadLetter", func() error { return in.DeadLetter(ctx, payload, err) }); failed != nil {
-		return fmt.Errorf("dead letter: %w", failed)
-	}
-	if s.watch != nil {
-		s.watch.Tell(ctx, heed.DeadLettered{Component: component, At: s.now(), ID: id, Reason: reason})
-	}
-	return nil
+	return err
 }
 
 // taken evaluates a decision that is recorded, and tells what became of it.
-func (s *Service) taken(ctx context.Context, in Intake, f Feedback) error {
+func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
 	evaluated, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
 	s.watch.Failed(ctx, "evaluation", failed)
 	if err := ctx.Err(); err != nil || in.Taken == nil {

@@ -104,19 +104,21 @@ func message(id, reviewer, comment string) []byte {
 }
 
 type dead struct {
-	reasons []error
+	reasons []string
 	fail    error
 }
 
-func (d *dead) put(_ context.Context, _ []byte, reason error) error {
+func (d *dead) Publish(_ context.Context, e stream.Event) error {
+	var letter stream.DeadLetter
 	if d.fail == nil {
-		d.reasons = append(d.reasons, reason)
+		d.fail = json.Unmarshal(e.Payload, &letter)
+		d.reasons = append(d.reasons, letter.Reason)
 	}
 	return d.fail
 }
 
 func (w *world) consume(q *queue, d *dead, complete func(*feedback.Feedback)) error {
-	return w.Consume(ctx, feedback.Intake{Stream: q, DeadLetter: d.put, Complete: complete})
+	return w.Consume(ctx, feedback.Intake{Stream: q, DeadLetters: d, Complete: complete})
 }
 
 func TestConsumerCountsEachDecisionOnce(t *testing.T) {
@@ -146,10 +148,11 @@ func TestTheConsumerTellsWhatItMade(t *testing.T) {
 		message("1", "ann", long), message("2", "bob", long), message("2", "bob", long), message("3", "eve", "?!"), []byte("{"), message("4", "eve", "say why"),
 	}}
 	var told []string
-	require.NoError(t, w.Consume(ctx, feedback.Intake{Stream: q, DeadLetter: (&dead{}).put, Taken: func(f feedback.Feedback) {
+	in := feedback.Intake{Stream: q, DeadLetters: &dead{}, Taken: func(f feedback.Feedback) {
 		told = append(told, fmt.Sprintf("%s %s %s, acknowledged: %d", f.ID, f.Class, f.Proposal, q.acked))
 		similarity.failing = f.ID == "3"
-	}}))
+	}}
+	require.NoError(t, w.Consume(ctx, in))
 	p := w.pending().ID
 	assert.Equal(t, []string{
 		"1 edge_case , acknowledged: 0", "2 generalizable_high " + p + ", acknowledged: 1", "2 generalizable_high " + p + ", acknowledged: 2",
@@ -158,7 +161,9 @@ func TestTheConsumerTellsWhatItMade(t *testing.T) {
 
 	require.NoError(t, w.Erase(ctx, order("1")))
 	q = &queue{messages: [][]byte{message("1", "ann", long)}}
-	taken := feedback.Intake{Stream: q, DeadLetter: (&dead{}).put, Taken: func(feedback.Feedback) { panic("no") }}
+	taken := feedback.Intake{
+		Stream: q, DeadLetters: &dead{}, Taken: func(feedback.Feedback) { panic("no") },
+	}
 	require.NoError(t, w.Consume(ctx, taken), "what was erased is told to nobody")
 	q.messages = [][]byte{message("2", "bob", long)}
 	assert.ErrorAs(t, w.Consume(ctx, taken), new(*heed.PanicError))
@@ -173,7 +178,7 @@ func TestConsumerPutsAsideWhatItCantUse(t *testing.T) {
 	require.NoError(t, w.consume(q, d, nil))
 	assert.Equal(t, 5, q.acked)
 	require.Len(t, d.reasons, 4)
-	assert.ErrorIs(t, d.reasons[2], heed.ErrConflict)
+	assert.Contains(t, d.reasons[2], heed.ErrConflict.Error())
 
 	q, d = &queue{messages: [][]byte{[]byte("{"), message("3", "ann", "x")}}, &dead{fail: errFlaky}
 	assert.ErrorIs(t, w.consume(q, d, nil), errFlaky)
@@ -204,7 +209,8 @@ func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
 	assert.ErrorIs(t, w.consume(q, &dead{}, nil), q.fail)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	assert.ErrorIs(t, w.Consume(done, feedback.Intake{Stream: q, DeadLetter: (&dead{}).put}), context.Canceled)
+	in := feedback.Intake{Stream: q, DeadLetters: &dead{}}
+	assert.ErrorIs(t, w.Consume(done, in), context.Canceled)
 }
 
 // broken is a source that panics in one of its parts.
@@ -221,19 +227,21 @@ func (b broken) Receive(context.Context) (stream.Delivery, error) {
 	}}, nil
 }
 
+type sink func()
+
+func (s sink) Publish(context.Context, stream.Event) error { s(); return nil }
+
 func TestConsumerSurvivesItsHost(t *testing.T) {
 	for who, source := range map[string]broken{
-		"Intake.Stream": {receive: true}, "Delivery.Ack": {ack: true}, "Intake.DeadLetter": {},
+		"the source": {receive: true}, "the delivery": {ack: true}, "the dead letters": {},
 	} {
 		var panicked *heed.PanicError
 		require.ErrorAs(t, newWorld(t, feedback.Config{}).Consume(ctx, feedback.Intake{
-			Stream: source,
-			DeadLetter: func(context.Context, []byte, error) error {
+			Stream: source, DeadLetters: sink(func() {
 				if source == (broken{}) {
 					panic("dead letter")
 				}
-				return nil
-			},
+			}),
 		}), &panicked)
 		assert.Equal(t, who, panicked.Who)
 	}

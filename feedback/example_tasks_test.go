@@ -86,11 +86,9 @@ func ExampleService_Consume() {
 	close(reviews)
 	service := exampleService(feedback.Config{})
 	err := service.Consume(ctx, feedback.Intake{
-		Stream:   reviews,
-		Complete: func(f *feedback.Feedback) { f.Agent = map[string]string{"HITL-1": "prd-agent"}[f.Gate] },
-		DeadLetter: func(_ context.Context, _ []byte, reason error) error {
-			fmt.Println("put aside:", reason)
-			return nil
+		Stream: reviews, DeadLetters: make(channel, 1),
+		Complete: func(f *feedback.Feedback) {
+			f.Agent = map[string]string{"HITL-1": "prd-agent"}[f.Gate]
 		},
 	})
 	if err != nil {
@@ -106,6 +104,11 @@ func ExampleService_Consume() {
 
 // channel is a source. It forgets what it has delivered; a broker would deliver it again until it is acknowledged.
 type channel chan stream.Event
+
+func (c channel) Publish(_ context.Context, e stream.Event) error {
+	c <- e
+	return nil
+}
 
 func (c channel) Receive(ctx context.Context) (stream.Delivery, error) {
 	select {

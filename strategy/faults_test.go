@@ -162,7 +162,6 @@ func (w *workshop) judgeIn(people int) (string, error) {
 func (w *workshop) consumer(attempts int) *attribution.Consumer {
 	c, err := attribution.New(attribution.Config{
 		Learner: w.Learner, Stream: w.stream, DeadLetters: &streamtest.Stream{}, Attempts: attempts,
-		Backoff: 1,
 	})
 	require.NoError(w.t, err)
 	return c

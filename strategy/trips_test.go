@@ -102,7 +102,10 @@ func TestAnEventIsOneCommit(t *testing.T) {
 		require.NoError(t, consumer.Handle(ctx, e))
 		assert.Equal(t, commits, st.Calls("Commit"))
 	}
-	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 3, Duplicates: 3}, consumer.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 2, Applied: 2},
+		Outcomes:     3, Duplicates: 3,
+	}, consumer.Counts())
 	assert.InDelta(t, 2.4, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
 	after := choose(t, l, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, consumer.Handle(ctx, e), "what comes again ends no session again")
@@ -239,7 +242,9 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 			look(f.Type, at, append(within, of))
 		}
 	}
-	for _, of := range []any{strategy.ChoiceRecord{}, strategy.LearnerEvent{}, attribution.Report{}, attribution.DeadLetter{}} {
+	for _, of := range []any{
+		strategy.ChoiceRecord{}, strategy.LearnerEvent{}, attribution.Report{}, stream.DeadLetter{},
+	} {
 		look(reflect.TypeOf(of), "", nil)
 	}
 	assert.ElementsMatch(t, []string{
@@ -264,7 +269,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	require.NoError(t, err)
 	report, err := attribution.Report{Session: "s", Source: person}.Event("a", c.Now())
 	require.NoError(t, err)
-	text, err := json.Marshal(attribution.DeadLetter{Event: report})
+	text, err := json.Marshal(stream.DeadLetter{Event: report})
 	require.NoError(t, err)
 	letter := stream.Event{ID: "l", Topic: attribution.DeadTopic, At: c.Now(), Payload: text}
 	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{report.Waiting(person), letter.Waiting(person)}})
@@ -295,7 +300,7 @@ func everyText(t testing.TB, st store.Store) string {
 			}
 			e, err := store.Decode[stream.Event](r.Body)
 			require.NoError(t, err)
-			var letter attribution.DeadLetter
+			var letter stream.DeadLetter
 			require.NoError(t, json.Unmarshal(e.Payload, &letter))
 			all = append(all, string(e.Payload), string(letter.Event.Payload))
 		}

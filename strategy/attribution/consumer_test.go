@@ -28,10 +28,10 @@ import (
 
 func TestConsumerConfigFaults(t *testing.T) {
 	_, err := attribution.New(attribution.Config{
-		HookTimeout: -1, Workers: -1, Attempts: -1, Backoff: -1, Timeout: -1, Drain: -1,
+		HookTimeout: -1, Workers: -1, Attempts: -1,
 	})
 	assert.Equal(t, []string{
-		"Learner", "Stream", "DeadLetters", "Workers", "Attempts", "HookTimeout", "Backoff", "Timeout", "Drain",
+		"Learner", "HookTimeout", "Stream", "DeadLetters", "Workers", "Attempts",
 	}, fields(err))
 
 	_, err = attribution.New(attribution.Config{
@@ -56,7 +56,10 @@ func TestConsumerUnknown(t *testing.T) {
 		return nil
 	}}})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Unmatched: 2}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 2, Applied: 2},
+		Unmatched:    2,
+	}, c.Counts())
 	assert.Equal(t, before, outbox(t, d.store))
 	assert.Empty(t, d.dead.events)
 	assert.Zero(t, d.mass(t))
@@ -84,9 +87,12 @@ func TestConsumerUnmatchedCountsOnce(t *testing.T) {
 	d.tape.events = []stream.Event{d.report(t, "e", attribution.Report{
 		Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}},
 	})}
-	c := d.consumer(t, attribution.Config{Backoff: time.Microsecond})
+	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: 1, Retries: 3}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1, Retries: 3},
+		Outcomes:     1, Unmatched: 1,
+	}, c.Counts())
 }
 
 // poisons are payloads that no attempt can make right.
@@ -133,10 +139,12 @@ func TestConsumerPoison(t *testing.T) {
 		d.tape.events = append(d.tape.events, e)
 	}
 	events := d.tape.events
-	c := d.consumer(t, attribution.Config{Backoff: time.Hour}) // which nothing may wait for
+	c := d.consumer(t, attribution.Config{}) // which nothing may wait for
 	require.NoError(t, c.Run(ctx))
 	n := uint64(len(events))
-	assert.Equal(t, attribution.Counts{Received: n, Dead: n}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: n, Dead: n},
+	}, c.Counts())
 	assert.Zero(t, d.mass(t))
 	assert.Len(t, d.tape.acked, len(events))
 	letters := d.dead.letters(t)
@@ -174,18 +182,22 @@ func TestConsumerBacksOff(t *testing.T) {
 					return errFlaky
 				}
 				d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-				c := d.consumer(t, attribution.Config{Attempts: test.attempts, Backoff: time.Minute})
+				c := d.consumer(t, attribution.Config{Attempts: test.attempts})
 				require.NoError(t, c.Run(ctx))
 				var waits []int
 				for i := range tried[1:] {
-					waits = append(waits, int(tried[i+1].Sub(tried[i])/time.Minute))
+					waits = append(waits, int(tried[i+1].Sub(tried[i])/(100*time.Millisecond)))
 				}
 				assert.Equal(t, test.waits, waits)
 				letters := d.dead.letters(t)
 				require.Len(t, letters, 1)
 				assert.Equal(t, test.attempts, letters[0].Attempts)
 				assert.Contains(t, letters[0].Reason, "flaky")
-				assert.Equal(t, attribution.Counts{Received: 1, Dead: 1, Retries: uint64(test.attempts - 1)}, c.Counts())
+				assert.Equal(t, attribution.Counts{
+					RunnerCounts: stream.RunnerCounts{
+						Received: 1, Dead: 1, Retries: uint64(test.attempts - 1),
+					},
+				}, c.Counts())
 			})
 		})
 	}
@@ -199,7 +211,7 @@ func TestConsumerPolicyConflict(t *testing.T) {
 		d.dead = &letterbox{}
 		d.store.before = func(context.Context, store.Batch) error { return err }
 		d.tape.events = []stream.Event{d.worth(t, id, "s0", 1)}
-		require.NoError(t, d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1}).Run(ctx))
+		require.NoError(t, d.consumer(t, attribution.Config{Attempts: 3}).Run(ctx))
 		assert.Equal(t, map[string]int{"policy": 1, "conflict": 3}[id], d.dead.letters(t)[0].Attempts, id)
 	}
 }
@@ -208,7 +220,7 @@ func TestConsumerPolicyConflict(t *testing.T) {
 func TestConsumerRedrive(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	stream := &streamtest.Stream{}
+	source := &streamtest.Stream{}
 	down := true
 	d.store.before = func(_ context.Context, b store.Batch) error {
 		second := func(o evidence.Observation) bool { return strings.HasSuffix(o.ID, "/1") }
@@ -218,13 +230,16 @@ func TestConsumerRedrive(t *testing.T) {
 		return nil
 	}
 	two := []attribution.Worth{{Item: "i", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}}
-	require.NoError(t, stream.Publish(ctx, d.report(t, "e", attribution.Report{Session: "s0", Items: two})))
-	c := d.consumer(t, attribution.Config{Stream: stream, Attempts: 2, Backoff: 1})
+	e := d.report(t, "e", attribution.Report{Session: "s0", Items: two})
+	require.NoError(t, source.Publish(ctx, e))
+	c := d.consumer(t, attribution.Config{Stream: source, Attempts: 2})
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(running) }()
 	dealt := func(n uint64) {
-		require.Eventually(t, func() bool { return c.Counts().Dead+c.Counts().Applied == n && stream.Len() == 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return c.Counts().Dead+c.Counts().Applied == n && source.Len() == 0
+		}, 5*time.Second, time.Millisecond)
 	}
 	dealt(1)
 	assert.Zero(t, d.mass(t), "the event is one commit")
@@ -232,7 +247,7 @@ func TestConsumerRedrive(t *testing.T) {
 	letters := d.dead.letters(t)
 	require.Len(t, letters, 1)
 	for i := range 3 {
-		require.NoError(t, stream.Publish(ctx, letters[0].Event))
+		require.NoError(t, source.Publish(ctx, letters[0].Event))
 		dealt(uint64(i) + 2)
 		assert.Equal(t, 1., d.mass(t))
 	}
@@ -258,12 +273,14 @@ func TestConsumerDeadLetterFirst(t *testing.T) {
 		return errFlaky
 	}
 	d.tape.events = []stream.Event{poison("2"), poison("3")}
-	c := d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Attempts: 3})
 	require.ErrorIs(t, c.Run(ctx), errFlaky)
 	assert.Equal(t, 3, tried)
 	assert.Equal(t, []string{"1"}, d.tape.acked)
 	assert.Equal(t, []string{"2"}, d.tape.rejected, "it is given back")
-	assert.Equal(t, attribution.Counts{Received: 1, Retries: 2}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Retries: 2},
+	}, c.Counts())
 }
 
 // That the run was to end anyway does not hide a dead letter that can't be written.
@@ -291,9 +308,12 @@ func TestConsumerAckFails(t *testing.T) {
 		}
 		return nil
 	}
-	c := d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Attempts: 3})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 2, NotAcked: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 2, Applied: 2, Retries: 2, NotAcked: 1},
+		Outcomes:     1, Duplicates: 1,
+	}, c.Counts())
 	assert.Equal(t, 0.5, d.mass(t))
 	assert.Equal(t, []string{"e"}, d.tape.acked)
 }
@@ -348,7 +368,7 @@ func TestConsumerPanics(t *testing.T) {
 	d.tape.events = []stream.Event{good, good, {ID: "bad", At: start}}
 	var w witness
 	c := d.consumer(t, attribution.Config{
-		Stream: panicking{d.tape, receive, event}, Backoff: 1, Observer: w.observe,
+		Stream: panicking{d.tape, receive, event}, Observer: w.observe,
 	})
 	require.NoError(t, c.Run(ctx))
 	assert.EqualValues(t, 5, panics.Load())
@@ -358,7 +378,7 @@ func TestConsumerPanics(t *testing.T) {
 	d.store.before = func(context.Context, store.Batch) error { panic("for ever") }
 	d.choose(t, 0)
 	d.tape.events = []stream.Event{d.worth(t, "unlucky", "s0", 1)}
-	require.NoError(t, d.consumer(t, attribution.Config{Backoff: 1, Observer: w.observe}).Run(ctx))
+	require.NoError(t, d.consumer(t, attribution.Config{Observer: w.observe}).Run(ctx))
 	assert.Contains(t, d.dead.letters(t)[1].Reason, "panicked: for ever")
 	_, stacks := w.failures()
 	assert.Contains(t, stacks, "consumer_test.go")
@@ -407,9 +427,9 @@ func (s failings) Receive(context.Context) (stream.Delivery, error) { return nil
 // A source is asked as often as anything, and then the run ends with its error.
 func TestConsumerSourceFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
-	c := d.consumer(t, attribution.Config{Stream: failings{errFlaky}, Attempts: 4, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Stream: failings{errFlaky}, Attempts: 4})
 	require.ErrorIs(t, c.Run(ctx), errFlaky)
-	assert.Equal(t, attribution.Counts{Retries: 3}, c.Counts())
+	assert.Equal(t, attribution.Counts{RunnerCounts: stream.RunnerCounts{Retries: 3}}, c.Counts())
 	require.NoError(t, d.consumer(t, attribution.Config{Stream: failings{stream.ErrClosed}}).Run(ctx))
 }
 
@@ -425,11 +445,13 @@ func TestConsumerTimeout(t *testing.T) {
 		d.store.before = func(ctx context.Context, _ store.Batch) error { return hang(ctx) }
 		d.tape.ack = func(ctx context.Context, _ string) error { return hang(ctx) }
 		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-		c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: time.Minute, Drain: time.Hour})
+		c := d.consumer(t, attribution.Config{Attempts: 1})
 		began := time.Now()
 		require.NoError(t, c.Run(ctx))
-		assert.Equal(t, 2*time.Minute, time.Since(began), "the event and its acknowledgement")
-		assert.Equal(t, attribution.Counts{Received: 1, Dead: 1, NotAcked: 1}, c.Counts())
+		assert.Equal(t, time.Minute, time.Since(began), "the event and its acknowledgement")
+		assert.Equal(t, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1, Dead: 1, NotAcked: 1},
+		}, c.Counts())
 	})
 }
 
@@ -441,9 +463,16 @@ func TestConsumerDrains(t *testing.T) {
 		err   error
 		want  attribution.Counts
 	}{
-		{"in time", 5 * time.Second, nil, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1}},
-		{"too late", 20 * time.Second, nil, attribution.Counts{Received: 1}},
-		{"fails meanwhile", 5 * time.Second, errFlaky, attribution.Counts{Received: 1}},
+		{"in time", 5 * time.Second, nil, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+			Outcomes:     1,
+		}},
+		{"too late", 20 * time.Second, nil, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1},
+		}},
+		{"fails meanwhile", 5 * time.Second, errFlaky, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1},
+		}},
 	} {
 		for _, attempts := range []int{1, 5} {
 			if test.err != nil && attempts == 1 {
@@ -464,7 +493,7 @@ func TestConsumerDrains(t *testing.T) {
 						}
 					}
 					d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1), d.worth(t, "2", "s0", 1)}
-					c := d.consumer(t, attribution.Config{Attempts: attempts, Drain: 10 * time.Second})
+					c := d.consumer(t, attribution.Config{Attempts: attempts})
 					began := time.Now()
 					require.NoError(t, c.Run(running))
 					assert.Equal(t, min(test.takes, 10*time.Second), time.Since(began))
@@ -491,7 +520,9 @@ func TestConsumerCannotGiveBack(t *testing.T) {
 	d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1)}
 	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(running))
-	assert.Equal(t, attribution.Counts{Received: 1, NotAcked: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, NotAcked: 1},
+	}, c.Counts())
 }
 
 // A run whose source has nothing ends as soon as it is told to.
@@ -499,15 +530,18 @@ func TestConsumerWaitsForEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
 		d.choose(t, 1)
-		stream := &streamtest.Stream{}
-		c := d.consumer(t, attribution.Config{Stream: stream, Workers: 4})
+		source := &streamtest.Stream{}
+		c := d.consumer(t, attribution.Config{Stream: source, Workers: 4})
 		running, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- c.Run(running) }()
 		synctest.Wait()
-		require.NoError(t, stream.Publish(ctx, d.worth(t, "e", "s0", 1)))
+		require.NoError(t, source.Publish(ctx, d.worth(t, "e", "s0", 1)))
 		synctest.Wait()
-		assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1}, c.Counts())
+		assert.Equal(t, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+			Outcomes:     1,
+		}, c.Counts())
 		began := time.Now()
 		stop()
 		require.NoError(t, <-done)
@@ -615,9 +649,12 @@ func TestConsumerLargeEvent(t *testing.T) {
 	known := long(500, 5000) // of one choice, each an outcome of its own
 	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true, Value: 1}}, known)...)
 	d.tape.events = []stream.Event{d.report(t, "large", a)}
-	c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: 20 * time.Second}) // the product is ten billion
+	c := d.consumer(t, attribution.Config{Attempts: 1}) // the product is ten billion
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: uint64(known), Unmatched: uint64(many)}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+		Outcomes:     uint64(known), Unmatched: uint64(many),
+	}, c.Counts())
 }
 
 // TestConsumerTellsItsObserver of dead letters, and of failures that nobody else sees.
@@ -649,7 +686,7 @@ func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 	d.store.before = func(context.Context, store.Batch) error { return errors.New("ann may not write") }
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 	var w witness
-	require.NoError(t, d.consumer(t, attribution.Config{Attempts: 2, Backoff: 1, Observer: w.observe}).Run(ctx))
+	require.NoError(t, d.consumer(t, attribution.Config{Attempts: 2, Observer: w.observe}).Run(ctx))
 	assert.Contains(t, d.dead.letters(t)[0].Reason, "ann may not write")
 	assert.Equal(t, []heed.Notice{
 		heed.DeadLettered{Component: "attribution/strategy", At: start, ID: "e", Reason: "failed in 2 attempts"},
@@ -666,7 +703,9 @@ func TestConsumerDisabled(t *testing.T) {
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+	}, c.Counts())
 	assert.Zero(t, d.mass(t))
 }
 

@@ -126,10 +126,10 @@ func (b *letterbox) ids() (ids []string) {
 }
 
 // letters reads the dead letters that are kept.
-func (b *letterbox) letters(t testing.TB) (letters []attribution.DeadLetter) {
+func (b *letterbox) letters(t testing.TB) (letters []stream.DeadLetter) {
 	for _, e := range b.events {
 		require.Equal(t, attribution.DeadTopic, e.Topic)
-		var letter attribution.DeadLetter
+		var letter stream.DeadLetter
 		require.NoError(t, json.Unmarshal(e.Payload, &letter))
 		letters = append(letters, letter)
 	}

@@ -41,7 +41,10 @@ func TestHookIsTold(t *testing.T) {
 	c := d.consumer(t, attribution.Config{Hook: h})
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, []string{"s0 e/0 1 of mass 0.5", "s1 end/0 -0.5 of mass 1", "s1 ended"}, told)
-	assert.Equal(t, attribution.Counts{Received: 3, Applied: 3, Outcomes: 2, Duplicates: 1, HookCalls: 3}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 3, Applied: 3},
+		Outcomes:     2, Duplicates: 1, HookCalls: 3,
+	}, c.Counts())
 
 	record, err := d.learner.Find(ctx, "s1", "i", time.Time{})
 	require.NoError(t, err)
@@ -75,12 +78,15 @@ func TestHookIsToldAtMostOnce(t *testing.T) {
 		return nil
 	}}
 	d.tape.events = []stream.Event{d.worth(t, "lost", "s0", 1), d.worth(t, "next", "s1", 1)}
-	c := d.consumer(t, attribution.Config{Hook: h, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Hook: h})
 	require.NoError(t, c.Run(ctx))
 	assert.True(t, flaky.lost)
 	assert.Equal(t, []string{"next/0"}, told)
 	assert.Equal(t, 1., d.mass(t), "both are counted, with half a weight each")
-	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 1, HookCalls: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 2, Applied: 2, Retries: 1},
+		Outcomes:     1, Duplicates: 1, HookCalls: 1,
+	}, c.Counts())
 }
 
 // It is called outside of every lock, so that it may ask the learner, and let it learn.
@@ -100,7 +106,10 @@ func TestHookMayCallBack(t *testing.T) {
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 	c := d.consumer(t, attribution.Config{Hook: h})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1, HookCalls: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+		Outcomes:     1, HookCalls: 1,
+	}, c.Counts())
 	assert.Zero(t, d.mass(t))
 }
 
@@ -162,7 +171,10 @@ func TestHookHangs(t *testing.T) {
 		require.NoError(t, c.Run(ctx))
 		assert.EqualValues(t, 8, calls.Load())
 		assert.Equal(t, 8*time.Minute, time.Since(began))
-		assert.Equal(t, attribution.Counts{Received: 20, Applied: 20, Outcomes: 20, HookCalls: 20, HookFailed: 20}, c.Counts())
+		assert.Equal(t, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 20, Applied: 20},
+			Outcomes:     20, HookCalls: 20, HookFailed: 20,
+		}, c.Counts())
 		close(release)
 		synctest.Wait()
 		worth(20, 30)
@@ -207,7 +219,10 @@ func TestHookIsSlow(t *testing.T) {
 			return nil
 		}}})
 		require.NoError(t, c.Run(ctx))
-		assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 200, HookCalls: 200}, c.Counts())
+		assert.Equal(t, attribution.Counts{
+			RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1},
+			Outcomes:     200, HookCalls: 200,
+		}, c.Counts())
 	})
 }
 
