@@ -542,6 +542,7 @@ func (s *Service) resolve(
 		r.Action = ""
 	case EdgeCase:
 		r.Action = DocumentOnly
+	default:
 	}
 	if !text.Comparable(r.said()) {
 		if as.generalizable() {

@@ -34,7 +34,6 @@ func takeTurn(ctx context.Context, st Store) (leave func(), err error) {
 		return func() {}, ctx.Err()
 	}
 	t := enter(st)
-	//nolint:forbidigo // the turn changes when a step runs, never what it does
 	timer := time.NewTimer(longestTurn)
 	defer timer.Stop()
 	for {

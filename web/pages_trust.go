@@ -47,8 +47,9 @@ func holding(limit learning.Limit) string {
 	case view.DisagreementChannel:
 		return "the model said something else more often than the same, and that counts for at most " +
 			"as much as its agreement"
+	default:
+		return words(limit)
 	}
-	return words(limit)
 }
 
 // Alone says whether the heuristic answers by itself.

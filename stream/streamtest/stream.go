@@ -54,8 +54,8 @@ func (s *Stream) Publish(ctx context.Context, e stream.Event) error {
 		return nil
 	}
 	e.Payload = slices.Clone(e.Payload)
-	// tests have a bubble
-	s.held = append(s.held, &held{event: e, due: time.Now()}) //nolint:forbidigo
+	due := time.Now() //nolint:forbidigo // tests that wait for it run in a bubble
+	s.held = append(s.held, &held{event: e, due: due})
 	s.notify()
 	return nil
 }
