@@ -18,9 +18,9 @@ import (
 )
 
 // A Runner reads the events of a source and applies them, each once in effect if Apply counts an
-// event once. An event is acknowledged after it is applied, or after its dead letter is in the sink.
-// Packages strategy/attribution and feedback have a runner each, for their own events. Set Stream,
-// DeadLetters, Topic and Apply, and change no field after the first call of [Runner.Run].
+// event once. An event is acknowledged after it is applied, or after its dead letter is in the
+// sink. Packages strategy/attribution and feedback have a runner each, for their own events. Set
+// Stream, DeadLetters, Topic and Apply, and change no field after the first call of [Runner.Run].
 //
 // It is safe for concurrent use by multiple goroutines.
 type Runner struct {
@@ -28,9 +28,9 @@ type Runner struct {
 	// DeadLetters takes the events that can't be applied, each as a [DeadLetter] on Topic.
 	DeadLetters Sink
 	Topic       string
-	// Apply applies an event. A [*heed.InputError], a [*heed.SettingsError] and an error that [Refuse]
-	// has returned are final: the event is dead. After any other error Apply is called again. It may
-	// return a function, which is called when the event is out of hand.
+	// Apply applies an event. A [*heed.InputError], a [*heed.SettingsError] and an error that
+	// [Refuse] has returned are final: the event is dead. After any other error Apply is called
+	// again. It may return a function, which is called when the event is out of hand.
 	Apply func(ctx context.Context, e Event) (after func(ctx context.Context), err error)
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
 	Workers int
@@ -127,8 +127,8 @@ func (r *Runner) count(what func(*RunnerCounts)) {
 }
 
 // Run reads and applies events until the context ends, or the stream is closed. Then it finishes
-// the events in hand, gives back those that it can't finish, and returns nil. It returns an error if
-// the stream fails for good, or a dead letter can't be written.
+// the events in hand, gives back those that it can't finish, and returns nil. It returns an error
+// if the stream fails for good, or a dead letter can't be written.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.Validate(); err != nil {
 		return err

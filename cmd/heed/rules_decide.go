@@ -107,6 +107,7 @@ func reviewed(gate feedback.Gate, before, after *feedback.Proposal) string {
 			show(after.ID), list(after.Agents, "all"))
 	case feedback.StateRejected:
 		return "Rejected."
+	default:
 	}
 	still := "Somebody who is no reviewer of the evidence has to approve it"
 	if missing := gate.Quorum - len(after.Approvals); missing > 0 {

@@ -103,7 +103,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	}
 	switch {
 	case s.runs < 1 || s.requests < 60:
-		return call.Usage("-runs %d must be at least 1, and -requests %d at least 60", s.runs, s.requests)
+		return call.Usage("-runs %d must be at least 1, and -requests %d at least 60", s.runs,
+			s.requests)
 	case !(o.price >= 0 && o.price <= 100 && o.noise >= 0 && o.noise <= 100) || o.topics < 1:
 		return call.Usage("-price %v and -noise %v must be in [0, 100], and -topics %d at least 1",
 			o.price, o.noise, o.topics)

@@ -64,7 +64,8 @@ func watch(t *testing.T, trouble string) (*witness, *trial, played) {
 		}
 		world := routerWorlds()[0]
 		drawn := world.trial(&tr, 1000, 3, 7)
-		p, err := drawn.play(policy{"witness", rule, func(_ *trial, _ func() time.Time, state []byte) (router, error) {
+		p, err := drawn.play(policy{"witness", rule, func(_ *trial, _ func() time.Time,
+			state []byte) (router, error) {
 			w.begun++
 			w.states = append(w.states, string(state))
 			return w, nil
@@ -86,7 +87,8 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 
 	late, _, _ := watch(t, "late")
 	assert.InDelta(t, 900, len(late.learned), 40, "those that would come after the end never do")
-	assert.False(t, assert.ObjectsAreEqual(plain.first[:100], late.first[:100]), "they come in another order")
+	assert.False(t, assert.ObjectsAreEqual(plain.first[:100], late.first[:100]),
+		"they come in another order")
 
 	missing, _, _ := watch(t, "missing")
 	assert.InDelta(t, 200, len(missing.learned), 40)
@@ -113,7 +115,8 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 	} else {
 		assert.Zero(t, poisoned.praised)
 	}
-	assert.InDelta(t, p.regret*float64(1000-liars)/1000, honest.regret, 1e-6, "what liars choose is no loss")
+	assert.InDelta(t, p.regret*float64(1000-liars)/1000, honest.regret, 1e-6,
+		"what liars choose is no loss")
 
 	_, drifted, _ := watch(t, "drift")
 	for arm, rate := range before.requests[999].rates {
@@ -134,7 +137,8 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 func TestRunsAreTheSame(t *testing.T) {
 	tr := troubles()
 	for _, w := range routerWorlds() {
-		a, again, other := w.trial(&tr[0], 100, 3, 7), w.trial(&tr[0], 100, 3, 7), w.trial(&tr[0], 100, 4, 7)
+		a, again, other := w.trial(&tr[0], 100, 3, 7), w.trial(&tr[0], 100, 3, 7),
+			w.trial(&tr[0], 100, 4, 7)
 		assert.Equal(t, a, again)
 		assert.NotEqual(t, a.requests, other.requests)
 		late := w.trial(&tr[1], 100, 3, 7)
@@ -208,9 +212,11 @@ func TestATableIsAWorld(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-under", "poisoned"}
+	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world",
+		"recorded", "-under", "poisoned"}
 	require.NoError(t, Run(context.Background(), kit.NewCall("board", &out, args...)))
-	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned", "0.00 ±0.00", "One run has no intervals"} {
+	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned",
+		"0.00 ±0.00", "One run has no intervals"} {
 		assert.Contains(t, out.String(), text)
 	}
 	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-price", "-1"}, {"-world",
@@ -223,7 +229,8 @@ func TestCommand(t *testing.T) {
 	assert.ErrorIs(t, Run(over, kit.NewCall("board", io.Discard)), context.Canceled)
 }
 
-// TestWhereHeedIsNotTheBest is said of policies that had less regret than the first, beyond the interval, and of no others.
+// TestWhereHeedIsNotTheBest is said of policies that had less regret than the first, beyond the
+// interval, and of no others.
 func TestWhereHeedIsNotTheBest(t *testing.T) {
 	one := func(world, name string, kind kind, regret, less, ci float64) *cell {
 		return &cell{
@@ -234,9 +241,12 @@ func TestWhereHeedIsNotTheBest(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, notBest(&out, []*cell{
-		one("a", "heed", heeds, 20, 0, 0), one("a", "heed, other", heeds, 8, 12, 1), one("a", "UCB1", rule, 10, 10, 2), one("a", "oracle", yardstick, 0, 20, 0),
-		one("b", "heed", heeds, 20, 0, 0), one("b", "UCB1", rule, 19, 1, 2), one("b", "always arm 1", yardstick, 18, 2, 1),
-		one("c", "heed", heeds, 20, 0, 0), one("c", "UCB1", rule, 15, 5, 1), one("c", "by chance", yardstick, 30, -10, 1),
+		one("a", "heed", heeds, 20, 0, 0), one("a", "heed, other", heeds, 8, 12, 1),
+		one("a", "UCB1", rule, 10, 10, 2), one("a", "oracle", yardstick, 0, 20, 0),
+		one("b", "heed", heeds, 20, 0, 0), one("b", "UCB1", rule, 19, 1, 2), one("b", "always arm 1",
+			yardstick, 18, 2, 1),
+		one("c", "heed", heeds, 20, 0, 0), one("c", "UCB1", rule, 15, 5, 1),
+		one("c", "by chance", yardstick, 30, -10, 1),
 	}))
 	assert.Equal(t, `
 Where heed is not the best.

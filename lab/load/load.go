@@ -2,8 +2,9 @@
 //
 //	go run ./lab load [-long] [-for 60] [-rate 200]
 //
-// Half of the requests choose an arm, 40 % say how a choice turned out, and the rest read. They are sent at their times, however long those
-// before take, and each latency counts from the time at which its request should have been sent.
+// Half of the requests choose an arm, 40 % say how a choice turned out, and the rest read. They are
+// sent at their times, however long those before take, and each latency counts from the time at
+// which its request should have been sent.
 package load
 
 import (
@@ -88,7 +89,8 @@ func (l *load) measure(ctx context.Context, dir string) (got report, err error) 
 	defer func() { err = errors.Join(err, db.Close()) }()
 	live := &web.Live{}
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Observer: live.Observe, Arms: []loop.Arm{{ID: "small"}, {ID: "middle"}, {ID: "large"}},
+		Store: st, Observer: live.Observe, Arms: []loop.Arm{{ID: "small"}, {ID: "middle"},
+			{ID: "large"}},
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +99,10 @@ func (l *load) measure(ctx context.Context, dir string) (got report, err error) 
 	swept := make(chan error, 1)
 	go func() { swept <- agent.Run(ctx) }()
 	got, err = l.serve(ctx, web.Config{
-		Store: st, Agent: agent, Live: live, Identify: func(*http.Request) (string, error) { return "load", nil },
+		Store: st, Agent: agent, Live: live, Identify: func(*http.Request) (string,
+			error) {
+			return "load", nil
+		},
 	})
 	stop()
 	if ended := <-swept; !errors.Is(ended, context.Canceled) {
@@ -172,7 +177,8 @@ func (l *load) send(ctx context.Context) {
 
 // next draws a request.
 func (l *load) next(dice *rand.Rand) (kind, method, path, body string) {
-	kind = []string{"select", "select", "select", "select", "select", "observe", "observe", "observe", "observe", "read"}[dice.IntN(10)]
+	kind = []string{"select", "select", "select", "select", "select", "observe", "observe", "observe",
+		"observe", "read"}[dice.IntN(10)]
 	if kind == "observe" {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -182,14 +188,18 @@ func (l *load) next(dice *rand.Rand) (kind, method, path, body string) {
 	}
 	switch item := dice.IntN(items); kind {
 	case "select":
-		return kind, http.MethodPost, "/v1/select", fmt.Sprintf(`{"item":"item-%d","category":"kind-%d"}`, item, item%segments)
+		return kind, http.MethodPost, "/v1/select",
+			fmt.Sprintf(`{"item":"item-%d","category":"kind-%d"}`, item, item%segments)
 	case "observe":
 		i := dice.IntN(len(l.choices))
 		choice := l.choices[i]
 		l.choices = slices.Delete(l.choices, i, i+1)
-		return kind, http.MethodPost, "/v1/observe", fmt.Sprintf(`{"choice":%q,"value":%g,"confidence":1,"source":"user-%d"}`, choice, 1-2*dice.Float64(), item)
+		return kind, http.MethodPost, "/v1/observe",
+			fmt.Sprintf(`{"choice":%q,"value":%g,"confidence":1,"source":"user-%d"}`, choice,
+				1-2*dice.Float64(), item)
 	}
-	return kind, http.MethodGet, []string{"/v1/segments", "/v1/heuristics", "/v1/rules", "/v1/warnings"}[dice.IntN(4)], ""
+	return kind, http.MethodGet, []string{"/v1/segments", "/v1/heuristics", "/v1/rules",
+		"/v1/warnings"}[dice.IntN(4)], ""
 }
 
 // call sends a request, and returns the choice of a select.
@@ -219,7 +229,8 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 	return answer.Choice, err
 }
 
-// look has a page open: it listens to its stream, and loads the page anew as one does that follows a busy agent.
+// look has a page open: it listens to its stream, and loads the page anew as one does that follows
+// a busy agent.
 func (l *load) look(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+"/live", nil)
 	if err != nil {

@@ -50,9 +50,9 @@ var classics = []classic{
 	},
 	{
 		"an event is acknowledged before its effect is in the store",
-		"strategy/attribution/consumer.go",
-		"defer func() { c.tell(working, n) }()",
-		"_ = d.Ack(working)\ndefer func() { c.tell(working, n) }()",
+		"stream/runner.go",
+		"defer func() { // when the event is out of hand",
+		"_ = d.Ack(working)\ndefer func() { // when the event is out of hand",
 		"strategy/attribution", "TestConsumerDeadLetterFirst",
 	},
 	{

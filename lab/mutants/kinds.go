@@ -94,6 +94,7 @@ func (f *finder) expression(n ast.Expr) {
 			f.add(n.Pos(), n.End(), "("+n.Value+" - 1)")
 		case token.FLOAT:
 			f.add(n.Pos(), n.End(), "("+n.Value+" * 1.5)")
+		default:
 		}
 	case *ast.Ident:
 		if f.constants[n.Name] {

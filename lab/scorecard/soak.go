@@ -26,17 +26,23 @@ func soakLine() card.Line {
 	return card.Line{
 		Name:    "S15",
 		Promise: "The memory of a long-running agent stays flat, and no goroutine is left behind.",
-		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and outcomes, and people are forgotten. " +
-			"Simulated months go by, with retention of an hour. The live heap of the second half is compared with that of the second tenth.",
+		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and " +
+			"outcomes, and people are forgotten. " +
+			"Simulated months go by, with retention of an hour. The live heap of the second half is " +
+			"compared with that of the second tenth.",
 		Bars:  append(card.None(leftBar), card.Bar{Name: growthBar, Most: 10}),
 		Short: card.Form{Work: 100_000, Budget: 3 * time.Minute},
 		Long:  card.Form{Work: 2_000_000, Budget: 60 * time.Minute},
 		Alone: true, // others' memory would count
 		Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000}, false)
+			return soak(ctx, s, card.Pick[int64](s, 100_000, 2_000_000), strategy.Cache{Size: 1000},
+				false)
 		},
-		Controls: []card.Control{{Name: "a cache of choices without a limit, and a goroutine that nobody ends", Misses: []string{growthBar, leftBar}, Run: func(ctx context.Context, s card.Settings) (card.Result, error) {
-			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour}, true)
+		Controls: []card.Control{{Name: "a cache of choices without a limit, and a goroutine that " +
+			"nobody ends", Misses: []string{growthBar, leftBar}, Run: func(ctx context.Context,
+			s card.Settings) (card.Result, error) {
+			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour},
+				true)
 		}}},
 	}
 }
@@ -51,7 +57,8 @@ type soaked struct {
 }
 
 // soak has an agent work. Work counts operations.
-func soak(ctx context.Context, s card.Settings, operations int64, cache strategy.Cache, leaks bool) (result card.Result, err error) {
+func soak(ctx context.Context, s card.Settings, operations int64, cache strategy.Cache,
+	leaks bool) (result card.Result, err error) {
 	baseline := runtime.NumGoroutine()
 	if leaks {
 		go func() { <-ctx.Done() }()
@@ -66,17 +73,25 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 		limits[kind] = hour
 	}
 	clock := func() time.Time { return a.now }
-	if a.store, err = memstore.New(memstore.Config{Now: clock, HistoryFor: time.Hour, IDsFor: time.Hour, Limits: limits}); err != nil {
+	if a.store, err = memstore.New(memstore.Config{Now: clock, HistoryFor: time.Hour,
+		IDsFor: time.Hour, Limits: limits}); err != nil {
 		return result, err
 	}
-	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		return decision.LLMResponse{Text: "Look at the logs."}, nil
 	})
 	id := rand.New(rand.NewPCG(s.Seed, 15))
 	a.Agent, err = loop.New(ctx, loop.Config{
-		Store: a.store, Model: model, Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Keep: time.Hour, Now: clock, Seed: rand.NewPCG(s.Seed, 1),
-		NewID:    func() string { return fmt.Sprint("id", id.Uint64()) },
-		Strategy: strategy.Config{Cache: cache, NewID: func() uuid.UUID { var u uuid.UUID; fill(id, u[:]); return u }},
+		Store: a.store, Model: model, Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Keep: time.Hour,
+		Now: clock, Seed: rand.NewPCG(s.Seed, 1),
+		NewID: func() string { return fmt.Sprint("id", id.Uint64()) },
+		Strategy: strategy.Config{Cache: cache, NewID: func() uuid.UUID {
+			var u uuid.UUID
+			fill(id,
+				u[:])
+			return u
+		}},
 	})
 	if err != nil {
 		return result, err
@@ -105,7 +120,8 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 			left = runtime.NumGoroutine() - baseline
 		}
 	}
-	result.Values = map[string]float64{growthBar: 100 * (most/heaps[1] - 1), leftBar: float64(max(0, left))}
+	result.Values = map[string]float64{growthBar: 100 * (most/heaps[1] - 1),
+		leftBar: float64(max(0, left))}
 	runtime.KeepAlive(a)
 	return result, nil
 }
@@ -124,17 +140,20 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc) / 1e6
 }
 
-// round is a session: mostly choices and their outcomes, now and then an answer and what becomes of it.
+// round is a session: mostly choices and their outcomes, now and then an answer and what becomes of
+// it.
 func (a *soaked) round(ctx context.Context) error {
 	a.now = a.now.Add(8 * time.Second)
 	n, person := a.done, fmt.Sprint("person ", a.rng.IntN(20))
 	learner := a.Strategy()
 	for range 4 {
-		c, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("session ", a.done), Item: fmt.Sprint("item ", a.rng.IntN(20))})
+		c, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("session ", a.done),
+			Item: fmt.Sprint("item ", a.rng.IntN(20))})
 		if err != nil {
 			return err
 		}
-		_, err = learner.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(a.rng.IntN(7))/3 - 1, Confidence: 0.8, Source: person})
+		_, err = learner.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(a.rng.IntN(7))/3 - 1,
+			Confidence: 0.8, Source: person})
 		if err != nil {
 			return err
 		}
@@ -167,11 +186,13 @@ func (a *soaked) round(ctx context.Context) error {
 func (a *soaked) crossed(n, every int64) bool { return n/every != a.done/every }
 
 func (a *soaked) answer(ctx context.Context, person string) error {
-	said, err := a.Answer(ctx, loop.Event{Text: fmt.Sprintf("The disk %d is full.", a.rng.IntN(1000)), Session: fmt.Sprint("talk ", a.done), Person: person})
+	said, err := a.Answer(ctx, loop.Event{Text: fmt.Sprintf("The disk %d is full.", a.rng.IntN(1000)),
+		Session: fmt.Sprint("talk ", a.done), Person: person})
 	if err != nil {
 		return err
 	}
-	if err := a.React(ctx, said.ID, loop.Reaction{Person: person, Value: float64(a.rng.IntN(2))*2 - 1}); err != nil {
+	if err := a.React(ctx, said.ID, loop.Reaction{Person: person,
+		Value: float64(a.rng.IntN(2))*2 - 1}); err != nil {
 		return err
 	}
 	worked := a.rng.IntN(2) == 0

@@ -1,5 +1,6 @@
-// Package winners measures races for the best arm: how many outcomes it takes to find it if all arms are tried
-// equally often, and by package best's allocation, and how often the winner was not the best.
+// Package winners measures races for the best arm: how many outcomes it takes to find it if all
+// arms are tried equally often, and by package best's allocation, and how often the winner was not
+// the best.
 //
 //	go run ./lab winners [-long] [-seed S]
 //
@@ -30,8 +31,8 @@ const (
 	limit = 500_000
 )
 
-// Run runs 4 races of each kind in two worlds, and in the long form 1,000 in each world. Both kinds stop by the
-// same test.
+// Run runs 4 races of each kind in two worlds, and in the long form 1,000 in each world. Both kinds
+// stop by the same test.
 func Run(ctx context.Context, call *kit.Call) error {
 	races := call.Count("races", 4, 1000, "how many races of each kind a world has")
 	seed := call.Uint64("seed", 2026, "the seed of the races")
@@ -39,7 +40,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	table := kit.NewTable(call.Out)
-	fmt.Fprintln(table, "rates\tequal shares\twrong\ttop-two\twrong\tratio\ttop-two's loss of the equal shares'\t")
+	fmt.Fprintln(table, "rates\tequal shares\twrong\ttop-two\twrong\tratio\ttop-two's loss of "+
+		"the equal shares'\t")
 	for n, rates := range worlds[:call.Pick(2, len(worlds))] {
 		var all [2][]race // with equal shares, and by top-two sampling
 		for way := range all {
@@ -63,7 +65,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 				return 0
 			})
 		}
-		fmt.Fprintf(table, "%v\t%s\t%s\t%s\t%s\t%.2f\t%.0f %%\t\n", rates, samples[0], wrong[0].Percent(), samples[1],
+		fmt.Fprintf(table, "%v\t%s\t%s\t%s\t%s\t%.2f\t%.0f %%\t\n", rates, samples[0],
+			wrong[0].Percent(), samples[1],
 			wrong[1].Percent(), samples[1].Mean/samples[0].Mean, 100*loss[1].Mean/loss[0].Mean)
 		call.Progress(n+1, len(worlds))
 	}
@@ -76,7 +79,8 @@ type race struct {
 	winner        int
 }
 
-// run tries arms until there is a winner, with a look at each fiftieth that the outcomes have grown.
+// run tries arms until there is a winner, with a look at each fiftieth that the outcomes have
+// grown.
 func run(rates []float64, topTwo bool, rng *rand.Rand) (r race) {
 	records := make([]winner.Record, len(rates))
 	shares := slices.Repeat([]float64{1 / float64(len(rates))}, len(rates))

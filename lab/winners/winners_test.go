@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
-// TestTopTwoNeedsFewerOutcomes than equal shares, in a few races of one world, and finds the best arm.
+// TestTopTwoNeedsFewerOutcomes than equal shares, in a few races of one world, and finds the best
+// arm.
 func TestTopTwoNeedsFewerOutcomes(t *testing.T) {
 	var samples [2]float64
 	for n := range uint64(6) {
@@ -30,5 +31,6 @@ func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Run(context.Background(), kit.NewCall("winners", &out, "-races", "1")))
 	assert.Contains(t, out.String(), "[0.5 0.6]")
-	assert.ErrorIs(t, Run(context.Background(), kit.NewCall("winners", io.Discard, "more")), kit.ErrUsage)
+	assert.ErrorIs(t, Run(context.Background(), kit.NewCall("winners", io.Discard, "more")),
+		kit.ErrUsage)
 }

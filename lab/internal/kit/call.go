@@ -1,4 +1,5 @@
-// Package kit is what the programs of the lab share: how they are called, run in parallel, and report.
+// Package kit is what the programs of the lab share: how they are called, run in parallel, and
+// report.
 package kit
 
 import (
