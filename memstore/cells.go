@@ -148,7 +148,7 @@ func (c *cell) lose(e *entry) {
 }
 
 func (t *tally) lose(e *entry) {
-	last := &t.lost[sign(e.Reward)]
+	last := &t.lost[stores.Sign(e.Reward)]
 	*last = max(*last, e.At)
 	t.lostSource = t.lostSource || e.Source != "" && t.Origin == dump.Origin{}
 }
@@ -207,7 +207,7 @@ func (c *cell) correctLast(from dump.Origin) {
 	last := t.lost
 	for i := range c.history {
 		if e := &c.history[i]; c.counts(e) && c.origin(e) == from {
-			last[sign(e.Reward)] = max(last[sign(e.Reward)], e.At)
+			last[stores.Sign(e.Reward)] = max(last[stores.Sign(e.Reward)], e.At)
 		}
 	}
 	for i, count := range []*evidence.Count{&t.Positive, &t.Negative, &t.Neutral} {
@@ -222,18 +222,6 @@ func (c *cell) rebuild() {
 	c.tallies, c.lost = nil, nil
 	for i := range c.history {
 		c.add(&c.history[i])
-	}
-}
-
-// sign returns which of a tally's counts an observation of this reward is of.
-func sign(reward float64) int {
-	switch {
-	case reward > 0.5:
-		return 0
-	case reward < 0.5:
-		return 1
-	default:
-		return 2
 	}
 }
 

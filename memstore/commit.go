@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -251,7 +252,7 @@ func (t *txn) apply() {
 		}
 	}
 	t.tellParts()
-	if t.taking != nil && takesMuch(t.taking) {
+	if t.taking != nil && stores.TakesMuch(t.taking) {
 		for _, k := range t.kinds {
 			changed[k] = true
 		}

@@ -10,11 +10,6 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// takesMuch reports whether a batch does more than to take single ids back.
-func takesMuch(b *store.Batch) bool {
-	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0
-}
-
 // takeAway works out what the first batch takes away, in the order of the batch's fields.
 func (t *txn) takeAway(b *store.Batch) error {
 	t.copies = make(map[*cell]*cell)

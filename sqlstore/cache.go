@@ -12,12 +12,15 @@ import (
 // whoever reads takes a ticket first.
 type cache struct {
 	seed   maphash.Seed
-	stale  time.Duration
-	room   int // of each shard
 	shards [cacheShards]cacheShard
 }
 
-const cacheShards = 16
+// A cell that was read is read from memory for as long as stale.
+const (
+	stale       = time.Second
+	cacheShards = 16
+	shardRoom   = 100_000 / cacheShards // the most cells of a shard
+)
 
 type cacheShard struct {
 	mu      sync.RWMutex
@@ -33,8 +36,8 @@ type cached struct {
 
 type ticket uint64
 
-func newCache(room int, stale time.Duration) *cache {
-	c := &cache{seed: maphash.MakeSeed(), stale: stale, room: (room + cacheShards - 1) / cacheShards}
+func newCache() *cache {
+	c := &cache{seed: maphash.MakeSeed()}
 	for i := range c.shards {
 		c.shards[i].cells = make(map[evidence.Cell]cached)
 	}
@@ -52,7 +55,7 @@ func (c *cache) get(of evidence.Cell, now time.Time) ([]evidence.Part, bool) {
 	known, ok := s.cells[of]
 	s.mu.RUnlock()
 	age := now.Sub(known.read)
-	return known.parts, ok && age >= 0 && age < c.stale
+	return known.parts, ok && age >= 0 && age < stale
 }
 
 func (c *cache) ticket(of evidence.Cell) ticket {
@@ -70,7 +73,7 @@ func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now tim
 	if ticket(s.dropped) != got {
 		return
 	}
-	if _, ok := s.cells[of]; !ok && len(s.cells) >= c.room {
+	if _, ok := s.cells[of]; !ok && len(s.cells) >= shardRoom {
 		for other := range s.cells {
 			delete(s.cells, other)
 			break

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -107,7 +106,7 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 			}
 			half = policy.HalfLife.Microseconds()
 		}
-		switch what {
+		switch p.Cell = c.asked[one]; what {
 		case all:
 			outcome, c.revision = one, uint64(number)
 			if one == "done" {
@@ -172,36 +171,19 @@ func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 
 // callEvidence adds the observations.
 func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
-	cells, first := make(map[string]*cellRow), make(map[string]int64)
-	sums := make(deltas)
-	for i := range c.additions {
-		a := &c.additions[i]
-		row := cells[a.key]
-		if row == nil {
-			row = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
-			cells[a.key], first[a.key] = row, math.MaxInt64
-		}
-		if row.policy != a.policy {
-			return false, nil
-		}
-		d := sums.add(row, a.Observation)
-		if a.counts = d != nil; a.counts {
-			a.from = row.origin(a.Observation)
-			first[a.key] = min(first[a.key], int64(evidence.InstantOf(a.At)))
-		}
-		if d != nil && c.store.cfg.NoHistory {
-			d.lose(a.Observation)
-		}
+	cells, first, alike := wantedCells(c.additions)
+	if !alike {
+		return false, nil
 	}
+	sums := c.sum(c.additions, cells)
 	for _, key := range slices.Sorted(maps.Keys(cells)) {
 		row := cells[key]
 		doc.Cells = append(doc.Cells, []any{
-			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key], row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name, lotOf(row.cell.Item),
+			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key],
+			row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name, lotOf(row.cell.Item),
 		})
 	}
-	for _, from := range sums.origins() {
-		doc.Tallies = append(doc.Tallies, sums[from].row(from))
-	}
+	doc.Tallies = sums.rows()
 	if !c.store.cfg.NoHistory {
 		if doc.History, err = historyRows(c.additions); err != nil {
 			return false, err
@@ -214,14 +196,14 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 // callParts lists the cells to tell of. Those with one tally that the commit adds to are told of anyway.
 func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
 	c.told = make(map[string]evidence.Policy)
-	seen := make(map[evidence.Cell]bool)
+	c.asked = make(map[string]evidence.Cell)
 	for i := range c.batches {
 		for _, cell := range c.batches[i].PartsOf {
-			if c.known[i] || seen[cell] {
+			key := hashOfCell(cell)
+			if c.known[i] || c.asked[key] == cell {
 				continue
 			}
-			seen[cell] = true
-			key := hashOfCell(cell)
+			c.asked[key] = cell
 			if row := cells[key]; row != nil && !row.policy.ByOrigin && sums[origin{key: key}] != nil {
 				c.told[key] = row.policy
 			} else {
@@ -238,17 +220,12 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	}
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {
-			switch {
-			case c.known[i]:
-			case e.Revision == 0:
-				doc.Absent = append(doc.Absent, hashOfRef(e.Ref))
-			default:
+			if !c.known[i] && e.Revision > 0 {
 				doc.Expected = append(doc.Expected, []any{hashOfRef(e.Ref), int64(e.Revision)})
 			}
 		}
 	}
-	slices.Sort(doc.Absent)
-	doc.Absent = slices.Compact(doc.Absent)
+	_, doc.Absent = c.expected()
 	room := make(map[string]*int64)
 	for i := range c.writes {
 		w := &c.writes[i]
@@ -292,14 +269,6 @@ func (c *change) callReceipts() {
 			receipt.Left = append(receipt.Left, w.Ref)
 		case !w.Body.IsZero():
 			receipt.Revision = c.revision
-		}
-	}
-	for i := range c.batches {
-		for _, o := range c.batches[i].Observations {
-			key := hashOfCell(o.Cell)
-			for k := range c.parts[key] {
-				c.parts[key][k].Cell = o.Cell
-			}
 		}
 	}
 	c.tellParts(c.additions)

@@ -31,9 +31,8 @@ type change struct {
 	quick    bool // see change_quick.go
 	now      evidence.Instant
 	revision uint64
-	fresh    map[string]bool     // the hashes of ids that were not known before this commit
-	cells    map[string]*cellRow // those of the observations, where they were read already
-	blamed   int                 // the batch that has a conflict; -1: none is known to have one
+	fresh    map[string]bool // the hashes of ids that were not known before this commit
+	blamed   int             // the batch that has a conflict; -1: none is known to have one
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
 
@@ -41,7 +40,8 @@ type change struct {
 	additions []addition
 	writes    []writing
 	left      map[string]bool            // the hashes of the refs of records that were there already
-	told      map[string]evidence.Policy // of the cells whose tallies to tell of as they change
+	asked     map[string]evidence.Cell   // whose parts to tell of
+	told      map[string]evidence.Policy // of those whose tallies come as they change
 }
 
 var (
@@ -194,8 +194,7 @@ func (c *change) writesRecords() bool {
 }
 
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)),
-		nil, nil, -1
+	c.t, c.receipts, c.parts, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, -1
 	c.quick = c.fitsQuick()
 	if err := c.hold(); err != nil {
 		return err

@@ -11,59 +11,30 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
-// same round trip.
-var (
-	learnIDsBound = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, `
-		ON CONFLICT DO NOTHING RETURNING id`)
-	learnIDs = either(``, `INSERT INTO heed_id (id, recorded, traced)
-		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM jsonb_array_elements($3)
-			WHERE true
-		ON CONFLICT DO NOTHING RETURNING id`)
-	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
-		SELECT id, -1, 0, 0, '', '', '', '' FROM fresh
-		UNION ALL SELECT `+cellColumns+` FROM heed_cell WHERE cell = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($4)))`)
-)
+// An id that another transaction is about to make known is waited for.
+var learnIDs = inserting(`INSERT INTO heed_id (id, recorded, traced)`, `tii`,
+	` ON CONFLICT DO NOTHING RETURNING id`)
 
-// knowIDs makes all ids known. It returns errKnown where that of a batch was, or where an earlier batch has it.
+// knowIDs makes all ids known. It returns errKnown if the id of a batch was, or if an earlier batch
+// has it, and errCareful if this is a quick commit and an id was.
 func (c *change) knowIDs() error {
 	c.fresh = make(map[string]bool)
 	ids := c.ids()
-	if len(ids) == 0 {
-		return nil
+	rows := make([][]any, len(ids))
+	for i, id := range ids {
+		rows[i] = []any{id, int64(c.now), flag(!c.store.cfg.NoHistory)}
 	}
-	traced := flag(!c.store.cfg.NoHistory)
-	fresh := func(scan func(...any) error) error {
+	err := c.t.insert(learnIDs, rows, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		c.fresh[id] = true
 		return err
-	}
-	if c.t.db.dialect.embedded() {
-		learnt := make([][]any, len(ids))
-		for i, id := range ids {
-			learnt[i] = []any{id, int64(c.now), traced}
-		}
-		if c.quick {
-			return c.addIDs(ids, learnt)
-		}
-		if err := c.t.eachOfAll(&learnIDsBound, learnt, fresh); err != nil {
-			return err
-		}
-		return c.checkBatches()
-	}
-	rows, err := column(ids)
-	if err != nil {
+	})
+	switch {
+	case err != nil || len(ids) == 0:
 		return err
-	}
-	args := []any{int64(c.now), traced, rows}
-	if c.alone {
-		err = c.t.each(learnIDs, args, fresh)
-	} else {
-		err = c.knowIDsAndCells(args)
-	}
-	if err != nil {
-		return err
+	case c.quick && len(c.fresh) < len(ids):
+		return errCareful
 	}
 	return c.checkBatches()
 }
@@ -82,34 +53,6 @@ func (c *change) ids() (ids []string) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// knowIDsAndCells also reads the cells, which stay as they are: a cell is changed only by a holder of the whole store.
-func (c *change) knowIDsAndCells(args []any) error {
-	seen := make(map[evidence.Cell]bool)
-	var keys []string
-	for i := range c.batches {
-		for k := range c.batches[i].Observations {
-			if cell := c.batches[i].Observations[k].Cell; !seen[cell] {
-				seen[cell] = true
-				keys = append(keys, hashOfCell(cell))
-			}
-		}
-	}
-	cells, err := column(keys)
-	if err != nil {
-		return err
-	}
-	c.cells = make(map[string]*cellRow, len(keys))
-	return c.t.each(learnIDsAndCells, append(args, cells), func(scan func(...any) error) error {
-		r, fresh, err := scanCell(scan)
-		if fresh {
-			c.fresh[r.key] = true
-		} else {
-			c.cells[r.key] = r
-		}
-		return err
-	})
 }
 
 func (c *change) checkBatches() error {
@@ -194,38 +137,54 @@ func (c *change) observe(all []addition) error {
 	if err != nil {
 		return err
 	}
-	sums := make(deltas)
-	for i := range all {
-		a := &all[i]
-		o, row := a.Observation, cells[a.key]
-		d := sums.add(row, o)
-		if a.counts = d != nil; a.counts {
-			a.from = row.origin(o)
-		}
-		if d != nil && c.store.cfg.NoHistory {
-			d.lose(o)
-		}
-	}
-	var history []any // the arguments of addToHistory
-	if !c.store.cfg.NoHistory && !c.t.db.dialect.embedded() {
-		if history, err = c.history(all); err != nil {
-			return err
-		}
-	}
-	if len(sums) > 0 && history != nil {
-		return c.addSums(sums, cells, history...)
-	}
-	if err := c.addSums(sums, cells); err != nil || c.store.cfg.NoHistory {
-		return err
-	}
-	if history != nil {
-		_, err = c.t.exec(addToHistory, history...)
+	if err := c.addSums(c.sum(all, cells), cells); err != nil {
 		return err
 	}
 	return c.addHistory(all)
 }
 
-// addHistory adds observations to the history in SQLite, if one is kept.
+// sum returns what observations add to the sums of their cells, and notes which of them count.
+func (c *change) sum(all []addition, cells map[string]*cellRow) deltas {
+	sums := make(deltas)
+	for i := range all {
+		a := &all[i]
+		row := cells[a.key]
+		d := sums.add(row, a.Observation)
+		if a.counts = d != nil; !a.counts {
+			continue
+		}
+		a.from = row.origin(a.Observation)
+		if c.store.cfg.NoHistory {
+			d.lose(a.Observation)
+		}
+	}
+	return sums
+}
+
+// wantedCells returns the cells of observations, each kept as they want it, and the moment of the
+// first that counts of each. It reports false if two observations want a cell in different ways.
+func wantedCells(all []addition) (
+	cells map[string]*cellRow, first map[string]evidence.Instant, alike bool,
+) {
+	cells, first = make(map[string]*cellRow, len(all)), make(map[string]evidence.Instant, len(all))
+	for i := range all {
+		a := &all[i]
+		row := cells[a.key]
+		if row == nil {
+			row = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
+			cells[a.key], first[a.key] = row, evidence.Instant(maxInt64)
+		}
+		if row.policy != a.policy {
+			return nil, nil, false
+		}
+		if a.Weight > 0 {
+			first[a.key] = min(first[a.key], evidence.InstantOf(a.At))
+		}
+	}
+	return cells, first, true
+}
+
+// addHistory adds observations to the history, if one is kept.
 func (c *change) addHistory(all []addition) error {
 	if c.store.cfg.NoHistory {
 		return nil
@@ -237,48 +196,39 @@ func (c *change) addHistory(all []addition) error {
 	for i := range rows {
 		rows[i] = append(rows[i], int64(c.now))
 	}
-	_, err = c.t.execAll(&addToHistoryBound, rows)
-	return err
+	return c.t.insert(addToHistory, rows, nil)
 }
 
-const (
-	cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
-	insertCells = `INSERT INTO heed_cell
-		(cell, kind, scope, item, name, half_life, by_origin, lot, restart) `
-	boundCells   = insertCells + `VALUES `
-	cellsColumns = 9
-)
+const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
 
 var (
 	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell
 		WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells = either(``, loadCells.texts[Postgres]+` ON CONFLICT DO NOTHING
-		RETURNING `+cellColumns)
-	makeCellsBound = bound(boundCells, cellsColumns, ` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
-	cellIsOpen     = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
-	changeCell     = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3
+	makeCells = inserting(`INSERT INTO heed_cell
+		(cell, kind, scope, item, name, half_life, by_origin, lot, restart)`, `tttttiiii`,
+		` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
+	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3
 		WHERE cell = $4`)
 )
 
 // cellsInto returns what puts the cells that a query finds into a map.
 func (c *change) cellsInto(found map[string]*cellRow) func(scan func(...any) error) error {
 	return func(scan func(...any) error) error {
-		r, _, err := scanCell(scan)
+		r, err := scanCell(scan)
 		found[r.key] = r
 		return err
 	}
 }
 
-// scanCell returns a cell. It is of an id that is new instead, if its half-life is below 0.
-func scanCell(scan func(...any) error) (r *cellRow, fresh bool, err error) {
-	r = &cellRow{}
+func scanCell(scan func(...any) error) (*cellRow, error) {
+	r := &cellRow{}
 	var halfLife, byOrigin int64
-	err = scan(&r.key, &halfLife, &byOrigin, &r.restart,
+	err := scan(&r.key, &halfLife, &byOrigin, &r.restart,
 		&r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
-	r.policy = evidence.Policy{
-		HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1,
-	}
-	return r, halfLife < 0, err
+	r.policy.HalfLife = time.Duration(halfLife) * time.Microsecond
+	r.policy.ByOrigin = byOrigin == 1
+	return r, err
 }
 
 // row returns the values of a row to make.
@@ -299,32 +249,20 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 	return found, err
 }
 
-// makeCells adds those cells that are not there yet, each with a policy, and returns all.
-func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]evidence.Policy) (map[string]*cellRow, error) {
-	keys := slices.Sorted(maps.Keys(cells))
-	found := c.cells
-	c.cells = nil
-	var err error
-	if found == nil {
-		found, err = c.findCells(keys)
-	}
+// makeCells adds those cells that are not there yet, and returns all.
+func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, error) {
+	keys := slices.Sorted(maps.Keys(wanted))
+	found, err := c.findCells(keys)
 	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
 		return found, err
 	}
 	var missing [][]any
 	for _, key := range keys {
 		if found[key] == nil {
-			missing = append(missing, (&cellRow{key: key, cell: cells[key], policy: policies[key]}).row())
+			missing = append(missing, wanted[key].row())
 		}
 	}
-	if c.t.db.dialect.embedded() {
-		err = c.t.eachOfAll(&makeCellsBound, missing, c.cellsInto(found))
-	} else {
-		var rows string
-		if rows, err = rowsOf(missing); err == nil {
-			err = c.t.each(makeCells, []any{rows}, c.cellsInto(found))
-		}
-	}
+	err = c.t.insert(makeCells, missing, c.cellsInto(found))
 	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
 		return found, err
 	}
@@ -333,11 +271,12 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 
 // openCells returns the cells of observations. Each cell has the policy that its observations want.
 func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
-	cells, policies := make(map[string]evidence.Cell, len(all)), make(map[string]evidence.Policy, len(all))
+	cells := make(map[string]*cellRow, len(all))
 	for i := range all {
-		cells[all[i].key], policies[all[i].key] = all[i].Cell, all[i].policy
+		a := &all[i]
+		cells[a.key] = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
 	}
-	found, err := c.makeCells(cells, policies)
+	found, err := c.makeCells(cells)
 	if err != nil {
 		return nil, err
 	}
@@ -378,15 +317,8 @@ func (c *change) keep(row *cellRow) error {
 	return err
 }
 
-var (
-	addToHistory = either(``,
-		`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT)
-		FROM jsonb_array_elements($2)`)
-	addToHistoryBound = bound(`INSERT INTO heed_observation
-		(cell, id, happened, source, observation, recorded)
-		VALUES `, 6, ``)
-)
+var addToHistory = inserting(`INSERT INTO heed_observation
+	(cell, id, happened, source, observation, recorded)`, `ttitti`, ``)
 
 // A keptObservation is an observation in the history, without its cell, its source and its time.
 type keptObservation struct {
@@ -396,16 +328,6 @@ type keptObservation struct {
 	Reward  float64 `json:"reward"`
 	Weight  float64 `json:"weight"`
 	Share   float64 `json:"share,omitempty"`
-}
-
-// history returns the arguments of addToHistory for observations.
-func (c *change) history(all []addition) ([]any, error) {
-	rows, err := historyRows(all)
-	if err != nil {
-		return nil, err
-	}
-	text, err := rowsOf(rows)
-	return []any{int64(c.now), text}, err
 }
 
 // historyRows are observations as the history has them, without the moment of recording.
@@ -449,49 +371,23 @@ func scanObservation(scan func(...any) error) (o kept, err error) {
 	return o, nil
 }
 
-// PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite would round when it reads numbers from
-// text.
 const (
-	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
-			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
-			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
-			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
-			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
-			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT),
-			CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
-		FROM jsonb_array_elements($1)`
-	boundTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `) VALUES `
+	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `)`
+	tallyTypes    = `tttiffffiiiiiiiiii`
 )
 
-// addSums returns the tallies that it has added to. In PostgreSQL, addSumsAndKeep adds to the
-// history in the same round trip.
+// addSums returns the tallies that it has added to. scaleSums is for those tallies that addSums
+// leaves as they are because of their landmark.
 var (
-	addSums        = either(``, insertTallies+addingToKnown+returningTally)
-	addSumsAndKeep = either(``, `WITH history AS (`+addToHistory.texts[Postgres]+`) `+
-		strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
-	addSumsBound = bound(boundTallies, tallyColumns, addingToKnown+returningTally)
-)
-
-// scaleSums is for those tallies that addSums leaves as they are because of their landmark.
-var (
-	scaleSums      = either(``, insertTallies+addingToOthers+returningTally)
-	scaleSumsBound = bound(boundTallies, tallyColumns, addingToOthers+returningTally)
+	addSums   = inserting(insertTallies, tallyTypes, addingToKnown+returningTally)
+	scaleSums = inserting(insertTallies, tallyTypes, addingToOthers+returningTally)
 )
 
 var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
 
-// addSums adds to the tallies, and keeps the parts that it has seen for the receipts. With the
-// arguments of addToHistory it adds to the history, too, in PostgreSQL.
-func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any) error {
-	froms := sums.origins()
-	if len(froms) == 0 {
-		return nil
-	}
-	rows := make([][]any, len(froms))
-	for i, from := range froms {
-		rows[i] = sums[from].row(from)
-	}
+// addSums adds to the tallies, and keeps the parts that it has seen for the receipts.
+func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
+	rows := sums.rows()
 	c.parts = make(map[string][]evidence.Part)
 	added := 0
 	tell := func(scan func(...any) error) error {
@@ -499,32 +395,24 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any)
 		var key string
 		var part evidence.Part
 		err := scanTally(scan, &part.Tally, &key, &part.Channel, &part.Source)
-		if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
-			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
-			c.parts[key] = append(c.parts[key], part)
+		if err == nil {
+			c.keepPart(cells[key], part)
 		}
 		return err
 	}
-	if c.t.db.dialect.embedded() {
-		err := c.t.eachOfAll(&addSumsBound, rows, tell)
-		if err == nil && added < len(froms) {
-			err = c.t.eachOfAll(&scaleSumsBound, rows, tell)
-		}
-		return err
-	}
-	text, err := rowsOf(rows)
-	if err != nil {
-		return err
-	}
-	add := addSums
-	if len(history) > 0 {
-		add = addSumsAndKeep
-	}
-	err = c.t.each(add, append(slices.Clip(history), text), tell)
-	if err == nil && added < len(froms) {
-		err = c.t.each(scaleSums, []any{text}, tell)
+	err := c.t.insert(addSums, rows, tell)
+	if err == nil && added < len(rows) {
+		err = c.t.insert(scaleSums, rows, tell)
 	}
 	return err
+}
+
+// keepPart keeps a part for the receipts, if its cell has no other.
+func (c *change) keepPart(row *cellRow, part evidence.Part) {
+	if !row.policy.ByOrigin {
+		part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
+		c.parts[row.key] = append(c.parts[row.key], part)
+	}
 }
 
 // restated gives a tally its half-life. The landmark is a number of steps of it.
@@ -550,7 +438,7 @@ func (c *change) readParts(all []addition) error {
 		if c.parts == nil {
 			c.parts = make(map[string][]evidence.Part)
 		}
-		if err := c.t.parts(missing, c.parts); err != nil {
+		if err := c.t.snapshot(missing, nil, c.parts, nil); err != nil {
 			return err
 		}
 	}

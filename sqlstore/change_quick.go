@@ -29,54 +29,21 @@ func (c *change) fitsQuick() bool {
 	})
 }
 
-var (
-	addIDs = bound(`INSERT INTO heed_id (id, recorded, traced) VALUES `, 3, `
-		ON CONFLICT DO NOTHING`)
-	addTallies = bound(boundTallies, tallyColumns, addingToKnown+returningTally+`, coalesce((
-		SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart FROM heed_cell c
-			WHERE c.cell = heed_tally.cell), '')`)
-	addCells = bound(boundCells, cellsColumns, ``)
-)
-
-// addIDs makes all ids known. If one of them was, it returns errCareful.
-func (c *change) addIDs(ids []string, rows [][]any) error {
-	added, err := c.t.execAll(&addIDs, rows)
-	switch {
-	case err != nil:
-		return err
-	case added != int64(len(ids)):
-		return errCareful
-	}
-	for _, id := range ids {
-		c.fresh[id] = true
-	}
-	return c.checkBatches()
-}
+// addTallies is addSums that also returns how the cell is kept.
+var addTallies = inserting(insertTallies, tallyTypes, addingToKnown+returningTally+`, coalesce((
+	SELECT c.half_life || ' ' || c.by_origin || ' ' || c.restart FROM heed_cell c
+		WHERE c.cell = heed_tally.cell), '')`)
 
 // observeQuickly is observe for a quick commit.
 func (c *change) observeQuickly(all []addition) error {
 	if len(all) == 0 {
 		return nil
 	}
-	cells, sums := make(map[string]*cellRow, len(all)), make(deltas)
-	first := make(map[string]evidence.Instant, len(all))
-	for i := range all {
-		a := &all[i]
-		at, row := evidence.InstantOf(a.At), cells[a.key]
-		switch {
-		case row == nil:
-			row = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
-			cells[a.key], first[a.key] = row, at
-		case row.policy != a.policy:
-			return errCareful
-		}
-		first[a.key] = min(first[a.key], at)
-		d := sums.add(row, a.Observation)
-		a.counts, a.from = true, row.origin(a.Observation)
-		if c.store.cfg.NoHistory {
-			d.lose(a.Observation)
-		}
+	cells, first, alike := wantedCells(all)
+	if !alike {
+		return errCareful
 	}
+	sums := c.sum(all, cells)
 	began := machineNow()
 	if err := c.addTallies(sums, cells, first); err != nil {
 		return err
@@ -102,14 +69,9 @@ func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence
 
 // addTallies adds to the tallies, and checks their cells. It makes those that are missing.
 func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[string]evidence.Instant) error {
-	froms := sums.origins()
-	rows := make([][]any, len(froms))
-	for i, from := range froms {
-		rows[i] = sums[from].row(from)
-	}
 	c.parts = make(map[string][]evidence.Part)
 	added, missing := 0, make(map[string]bool)
-	err := c.t.eachOfAll(&addTallies, rows, func(scan func(...any) error) error {
+	err := c.t.insert(addTallies, sums.rows(), func(scan func(...any) error) error {
 		var key, kept string
 		var part evidence.Part
 		err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally,
@@ -123,24 +85,20 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[st
 		case !row.is(kept, first[key]):
 			return errCareful
 		}
-		if !row.policy.ByOrigin { // or else there may be others
-			part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
-			c.parts[key] = append(c.parts[key], part)
-		}
+		c.keepPart(row, part)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if added != len(froms) { // one is stated at another landmark
+	if added != len(sums) { // one is stated at another landmark
 		return errCareful
 	}
 	var made [][]any
 	for key := range missing {
 		made = append(made, cells[key].row())
 	}
-	_, err = c.t.execAll(&addCells, made)
-	return err
+	return c.t.insert(makeCells, made, nil)
 }
 
 // is reports whether a cell is kept as the stored one, given as text, and the first observation

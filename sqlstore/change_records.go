@@ -102,20 +102,21 @@ func distinct(keys []string) []string {
 	return slices.Compact(keys)
 }
 
-const recordHead = `ref, seq, kind, id, at, revision, keys`
-
 var (
-	expectRecords = either(`SELECT `+recordHead+` FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`,
-		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
-		ORDER BY ref FOR SHARE`)
-	lockRecords = either(expectRecords.texts[SQLite],
-		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
-		ORDER BY ref FOR UPDATE`)
+	expectRecords = locking(`FOR SHARE`)
+	lockRecords   = locking(`FOR UPDATE`)
 	// While there is a row that is not committed, nobody else can write one of its id.
 	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
 )
+
+// locking finds rows of records, which PostgreSQL locks.
+func locking(how string) *query {
+	const find = `SELECT ref, seq, kind, id, at, revision, keys FROM heed_record WHERE ref `
+	return either(find+`IN (SELECT value->>0 FROM json_each($1))`,
+		find+`= ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1))) ORDER BY ref `+how)
+}
 
 // rowsOfRecords returns the rows of records that there are, by the hashes of their refs.
 func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, error) {
@@ -176,24 +177,31 @@ func (c *change) conflict(batch int, kind string) error {
 	return fmt.Errorf("%s: %w", kind, heed.ErrConflict)
 }
 
-// expect checks the revisions that are expected, which then stay as they are until the commit.
-func (c *change) expect() error {
-	var present, absent []string
+// expected returns the hashes of the records that are expected, and of those that must not be
+// there, sorted, each once.
+func (c *change) expected() (refs, absent []string) {
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {
-			switch {
-			case c.known[i]:
-			case e.Revision == 0:
+			if c.known[i] {
+				break
+			}
+			refs = append(refs, hashOfRef(e.Ref))
+			if e.Revision == 0 {
 				absent = append(absent, hashOfRef(e.Ref))
-			default:
-				present = append(present, hashOfRef(e.Ref))
 			}
 		}
 	}
-	if len(present)+len(absent) == 0 {
+	slices.Sort(absent)
+	return refs, slices.Compact(absent)
+}
+
+// expect checks the revisions that are expected, which then stay as they are until the commit.
+func (c *change) expect() error {
+	refs, absent := c.expected()
+	if len(refs) == 0 {
 		return nil
 	}
-	found, err := c.rowsOfRecords(expectRecords, slices.Concat(present, absent))
+	found, err := c.rowsOfRecords(expectRecords, refs)
 	if err != nil {
 		return err
 	}
@@ -211,8 +219,6 @@ func (c *change) expect() error {
 	if c.t.db.dialect.embedded() || len(absent) == 0 {
 		return nil
 	}
-	slices.Sort(absent)
-	absent = slices.Compact(absent)
 	rows, err := column(absent)
 	if err != nil {
 		return err
@@ -235,21 +241,17 @@ var (
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	addKeys     = either(``, `INSERT INTO heed_key (hash, at, seq)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM jsonb_array_elements($1) WHERE true ON CONFLICT DO NOTHING`)
-	addKeysBound  = bound(`INSERT INTO heed_key (hash, at, seq) VALUES `, 3, ` ON CONFLICT DO NOTHING`)
-	dropKeysBound = bound(`DELETE FROM heed_key WHERE (hash, at, seq) IN (VALUES `, 3, `)`)
-	dropKeys      = either(``, `DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
-			SELECT k.ctid FROM jsonb_array_elements($1) AS gone CROSS JOIN LATERAL (
-				SELECT ctid FROM heed_key WHERE hash = gone->>0 AND at = CAST(gone->>1 AS BIGINT) AND seq = CAST(gone->>2 AS BIGINT) OFFSET 0
-			) AS k))`)
+	addKeys     = inserting(`INSERT INTO heed_key (hash, at, seq)`, `tii`, ` ON CONFLICT DO NOTHING`)
+	dropKeys    = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
 )
 
-// changeRows does all four in PostgreSQL, in one round trip. No key is both lost and added.
-var changeRows = either(``, `WITH written AS (`+writeRecords.texts[Postgres]+`), removed AS (`+
-	strings.Replace(dropRecords.texts[Postgres], `($1)`, `($3)`, 1)+`), lost AS (`+
-	strings.Replace(dropKeys.texts[Postgres], `($1)`, `($4)`, 1)+`) `+
-	strings.Replace(addKeys.texts[Postgres], `($1)`, `($5)`, 1))
+func init() { // PostgreSQL looks each key up by itself, whatever it knows of the table
+	dropKeys.json.texts[Postgres] = `DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
+		SELECT k.ctid FROM jsonb_array_elements($1) AS gone CROSS JOIN LATERAL (
+			SELECT ctid FROM heed_key WHERE hash = gone->>0
+				AND at = CAST(gone->>1 AS BIGINT) AND seq = CAST(gone->>2 AS BIGINT) OFFSET 0
+		) AS k))`
+}
 
 // changeRecords writes and removes records that have to be there.
 func (c *change) changeRecords(all []writing) error {
@@ -308,57 +310,30 @@ func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string
 	return rows
 }
 
+// writeRows updates and removes rows of records, and changes keys. No key is both lost and added.
 func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 	if !c.t.db.dialect.embedded() {
-		args := []any{int64(c.revision)}
-		for _, rows := range [][][]any{written, removed, lost, keys} {
-			text, err := rowsOf(append([][]any{}, rows...))
-			if err != nil {
-				return err
-			}
-			args = append(args, text)
+		if err := c.t.execRows(writeRecords, written, int64(c.revision)); err != nil {
+			return err
 		}
-		_, err := c.t.exec(changeRows, args...)
-		return err
+		written = nil
 	}
 	for _, w := range written {
 		if _, err := c.t.exec(writeRecords, int64(c.revision), w[1], w[2], w[3], w[0]); err != nil {
 			return err
 		}
 	}
-	if len(removed) > 0 {
-		text, err := rowsOf(removed)
-		if err != nil {
-			return err
-		}
-		if _, err := c.t.exec(dropRecords, text); err != nil {
-			return err
-		}
-	}
-	if _, err := c.t.execAll(&dropKeysBound, lost); err != nil {
+	if err := c.t.execRows(dropRecords, removed); err != nil {
 		return err
 	}
-	_, err := c.t.execAll(&addKeysBound, keys)
-	return err
+	if err := c.t.insert(dropKeys, lost, nil); err != nil {
+		return err
+	}
+	return c.t.insert(addKeys, keys, nil)
 }
 
-// insertRecords adds records. PostgreSQL adds their keys in the same statement.
-var insertRecordsBound = bound(`INSERT INTO heed_record (ref, kind, id, at, keys, body, revision)
-	VALUES `, 7,
-	` ON CONFLICT DO NOTHING RETURNING ref, seq`)
-
-var insertRecords = either(``,
-	`WITH added AS (
-		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT),
-			value->>4, value->>5
-		FROM jsonb_array_elements($2)
-		ON CONFLICT DO NOTHING RETURNING ref, at, seq
-	), keyed AS (
-		INSERT INTO heed_key (hash, at, seq)
-		SELECT value->>1, added.at, added.seq FROM jsonb_array_elements($3) JOIN added ON added.ref = value->>0
-	)
-	SELECT ref, seq FROM added`)
+var insertRecords = inserting(`INSERT INTO heed_record
+	(ref, kind, id, at, keys, body, revision)`, `tttitti`, ` ON CONFLICT DO NOTHING RETURNING ref, seq`)
 
 // addRecords writes records that must not be there, or may be left.
 func (c *change) addRecords(all []writing) error {
@@ -366,20 +341,24 @@ func (c *change) addRecords(all []writing) error {
 		return nil
 	}
 	rows := make([][]any, len(all))
-	var keys [][]any
 	for i := range all {
 		w := &all[i]
 		text, err := textOfKeys(w.Keys)
 		if err != nil {
 			return err
 		}
-		at := evidence.InstantOf(w.At)
-		rows[i] = []any{w.ref, w.Kind, w.ID, int64(at), string(text), w.body}
-		for _, key := range w.keys {
-			keys = append(keys, []any{w.ref, hashOf(w.Kind, key)})
+		rows[i] = []any{
+			w.ref, w.Kind, w.ID, int64(evidence.InstantOf(w.At)), string(text), w.body, int64(c.revision),
 		}
 	}
-	seqs, err := c.insert(rows, keys)
+	seqs := make(map[string]int64, len(rows)) // of the records that were not there
+	err := c.t.insert(insertRecords, rows, func(scan func(...any) error) error {
+		var ref string
+		var seq int64
+		err := scan(&ref, &seq)
+		seqs[ref] = seq
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -400,10 +379,8 @@ func (c *change) addRecords(all []writing) error {
 			return c.conflict(w.batch, w.Kind)
 		}
 	}
-	if c.t.db.dialect.embedded() {
-		if err := c.writeRows(nil, nil, keyed, nil); err != nil {
-			return err
-		}
+	if err := c.t.insert(addKeys, keyed, nil); err != nil {
+		return err
 	}
 	for kind, seq := range last {
 		if err := c.limit(kind, seq); err != nil {
@@ -411,31 +388,4 @@ func (c *change) addRecords(all []writing) error {
 		}
 	}
 	return nil
-}
-
-// insert returns the numbers of the records that were not there.
-func (c *change) insert(rows, keys [][]any) (map[string]int64, error) {
-	seqs := make(map[string]int64, len(rows))
-	inserted := func(scan func(...any) error) error {
-		var ref string
-		var seq int64
-		err := scan(&ref, &seq)
-		seqs[ref] = seq
-		return err
-	}
-	if c.t.db.dialect.embedded() {
-		for i := range rows {
-			rows[i] = append(rows[i], int64(c.revision))
-		}
-		return seqs, c.t.eachOfAll(&insertRecordsBound, rows, inserted)
-	}
-	text, err := rowsOf(rows)
-	if err != nil {
-		return nil, err
-	}
-	keyed, err := rowsOf(append([][]any{}, keys...))
-	if err != nil {
-		return nil, err
-	}
-	return seqs, c.t.each(insertRecords, []any{int64(c.revision), text, keyed}, inserted)
 }

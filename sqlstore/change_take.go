@@ -7,6 +7,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -55,15 +56,17 @@ var resetCells = []*query{
 var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally
 	WHERE cell = $1`)
 
-// lost returns when the last observation happened that a cell's sums hold and its history does not, and 0 where there is none.
-func (c *change) lost(key string) (last evidence.Instant, err error) {
-	err = c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
+// whole returns an error if a cell's sums hold an observation of a moment or later that its history
+// does not.
+func (c *change) whole(key string, since evidence.Instant) error {
+	return c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
 		var lost [3]evidence.Instant
 		err := scan(&lost[0], &lost[1], &lost[2])
-		last = max(last, slices.Max(lost[:]))
+		if err == nil && slices.Max(lost[:]) >= since {
+			err = evidence.ErrForgotten
+		}
 		return err
 	})
-	return last, err
 }
 
 func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
@@ -73,19 +76,15 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 		return err
 	}
 	found[key].policy = policy
-	lost, err := c.lost(key)
-	switch {
-	case err != nil:
+	if err := c.whole(key, 1); err != nil {
 		return err
-	case lost > 0:
-		return evidence.ErrForgotten
 	}
 	return c.recount(found[key])
 }
 
 func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	key, at := hashOfCell(r.Cell), evidence.InstantOf(r.At)
-	cells, err := c.makeCells(map[string]evidence.Cell{key: r.Cell}, map[string]evidence.Policy{key: policy})
+	cells, err := c.makeCells(map[string]*cellRow{key: {key: key, cell: r.Cell, policy: policy}})
 	if err != nil {
 		return err
 	}
@@ -93,12 +92,8 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	if at <= row.restart {
 		return nil
 	}
-	lost, err := c.lost(key)
-	switch {
-	case err != nil:
+	if err := c.whole(key, at); err != nil {
 		return err
-	case lost >= at:
-		return evidence.ErrForgotten
 	}
 	open, err := c.open(row)
 	if err != nil {
@@ -320,11 +315,7 @@ func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*c
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := rowsOf(seqs)
-	if err == nil {
-		_, err = c.t.exec(dropFromHistory, rows)
-	}
-	return page, cells, err
+	return page, cells, c.t.execRows(dropFromHistory, seqs)
 }
 
 // take removes a query's finds from the history and, as far as they counted, from the sums.
@@ -361,7 +352,7 @@ func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 		err := c.eachOf(row, func(o *evidence.Observation) {
 			from := row.origin(o)
 			if at, ok := last[from]; ok && row.counts(o) {
-				s := sign(o.Reward)
+				s := stores.Sign(o.Reward)
 				at[s] = max(at[s], evidence.InstantOf(o.At))
 				last[from] = at
 			}

@@ -29,7 +29,10 @@ func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (
 ) {
 	if err = dialect.validate(); err == nil {
 		c := &check{db: newDB(handle, dialect), deep: deep}
-		err = c.db.onConn(ctx, func(conn *sql.Conn) error { return c.run(ctx, conn) })
+		err = c.db.onConn(ctx, waiting, func(conn *sql.Conn) error { return c.tables(ctx, conn) })
+		if err == nil {
+			err = c.db.read(ctx, c.file)
+		}
 		if err == nil && deep && len(c.faults) == 0 {
 			err = c.db.read(ctx, c.rows)
 		}
@@ -56,37 +59,27 @@ func (c *check) warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// run looks at the pages and for the tables.
-func (c *check) run(ctx context.Context, conn *sql.Conn) error {
-	version, err := c.db.tablesVersion(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if refused(version) {
-		return &SchemaError{Found: version, Known: tablesVersion}
-	}
-	if c.db.dialect.embedded() {
-		err = c.file(ctx, conn)
-	} else {
+// tables looks for the tables. It asks PostgreSQL about its pages, too.
+func (c *check) tables(ctx context.Context, conn *sql.Conn) error {
+	_, err := c.db.tablesVersion(ctx, conn)
+	if err == nil && !c.db.dialect.embedded() {
 		err = c.server(ctx, conn)
 	}
 	if err != nil {
 		return err
 	}
+	text, err := tableFiles.ReadFile(c.db.dialect.tableFiles() + tablesFile)
+	if err != nil {
+		return err
+	}
 	found := false
-	for _, file := range tableVersions[:max(version-firstVersion+1, 1)] {
-		text, err := tableFiles.ReadFile(c.db.dialect.tableFiles() + file)
+	for _, made := range madeTable.FindAllStringSubmatch(string(text), -1) {
+		has, err := c.db.hasTable(ctx, conn, made[1])
 		if err != nil {
 			return err
 		}
-		for _, made := range madeTable.FindAllStringSubmatch(string(text), -1) {
-			has, err := c.db.hasTable(ctx, conn, made[1])
-			if err != nil {
-				return err
-			}
-			if found = found || has; !has {
-				c.fault("the table %s is missing", made[1])
-			}
+		if found = found || has; !has {
+			c.fault("the table %s is missing", made[1])
 		}
 	}
 	if !found {
@@ -95,27 +88,27 @@ func (c *check) run(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
+var (
+	quickCheck = either(`PRAGMA quick_check(1)`, ``)
+	wholeCheck = either(`PRAGMA integrity_check(100)`, ``)
+)
+
 // file asks SQLite what is wrong with its file.
-func (c *check) file(ctx context.Context, conn *sql.Conn) error {
-	pragma := "PRAGMA quick_check(1)"
+func (c *check) file(t *tx) error {
+	if !c.db.dialect.embedded() {
+		return nil
+	}
+	q := quickCheck
 	if c.deep {
-		pragma = "PRAGMA integrity_check(100)"
+		q = wholeCheck
 	}
-	rows, err := conn.QueryContext(ctx, pragma)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		var verdict string
-		if err := rows.Scan(&verdict); err != nil {
-			return err
-		}
+	verdicts, err := t.texts(q)
+	for _, verdict := range verdicts {
 		if verdict != "ok" {
 			c.fault("the file is damaged: %s", strings.ReplaceAll(verdict, "\n", "; "))
 		}
 	}
-	return rows.Err()
+	return err
 }
 
 // compareIndexes has amcheck, in whatever schema it is, compare all indexes with their tables. The
@@ -133,9 +126,11 @@ END $$`
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
 	var failures int64
+	var installed bool
 	err := conn.QueryRowContext(ctx,
-		`SELECT current_setting('data_checksums'), coalesce(checksum_failures, 0)
-		FROM pg_stat_database WHERE datname = current_database()`).Scan(&kept, &failures)
+		`SELECT current_setting('data_checksums'), coalesce(checksum_failures, 0),
+			EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'amcheck')
+		FROM pg_stat_database WHERE datname = current_database()`).Scan(&kept, &failures, &installed)
 	if err != nil {
 		return err
 	}
@@ -149,12 +144,6 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	if kept != "on" {
 		c.warn("the server keeps no checksums of its pages, so it can't tell what a disk " +
 			"has changed: see pg_checksums --enable")
-	}
-	installed := false
-	err = conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM pg_extension
-		WHERE extname = 'amcheck'`).Scan(&installed)
-	if err != nil {
-		return err
 	}
 	if !installed {
 		c.warn("indexes were not compared with their tables, as the database has no " +

@@ -20,13 +20,14 @@ func fields(err error) (all []string) {
 
 func TestConfigFaults(t *testing.T) {
 	_, err := sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{
-		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour, Stale: -1, MaxCached: -1,
+		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
 	})
-	assert.Equal(t, []string{"handle", "HistoryPerCell", "IDsFor", "Stale", "MaxCached"}, fields(err))
+	assert.Equal(t, []string{"handle", "HistoryPerCell", "IDsFor"}, fields(err))
 	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{}, sqlstore.Config{})
 	assert.Equal(t, []string{"handle", "configs"}, fields(err))
-	_, err = sqlstore.NewInbox(context.Background(), nil, sqlstore.InboxConfig{Holder: "\x00", Lease: -1, Poll: -1, Max: -1})
-	assert.Equal(t, []string{"Name", "Holder", "Lease", "Poll", "Max"}, fields(err))
+	_, err = sqlstore.NewInbox(context.Background(), nil, sqlstore.InboxConfig{Holder: "\x00",
+		Lease: -1})
+	assert.Equal(t, []string{"Name", "Holder", "Lease"}, fields(err))
 	_, err = sqlstore.Open(context.Background(), nil, 0)
 	assert.Equal(t, []string{"handle"}, fields(err))
 	for _, dialect := range []sqlstore.Dialect{-1, 4} {

@@ -132,17 +132,9 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// onConn calls a function with a connection that is set up.
-func (db *database) onConn(ctx context.Context, do func(*sql.Conn) error) error {
-	return db.onConnThat(ctx, waiting+db.setUp, do)
-}
-
-// onWriter calls a function with a connection of SQLite that does not wait by itself for others that write: see patiently.
-func (db *database) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
-	return db.onConnThat(ctx, noWaiting+db.setUp, do)
-}
-
-func (db *database) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) error) error {
+// onConn calls a function with a connection that is set up. One of SQLite that is to write does not
+// wait by itself for others that write: see patiently.
+func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn) error) error {
 	var conn *sql.Conn
 	err := patiently(ctx, func() (err error) { // while the last connection closes, none can be opened
 		conn, err = db.handle.Conn(ctx)
@@ -153,9 +145,10 @@ func (db *database) onConnThat(ctx context.Context, setUp string, do func(*sql.C
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if db.dialect.embedded() {
-		if strings.HasPrefix(setUp, noWaiting) {
+		if waits == noWaiting {
 			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
 		}
+		setUp := waits + db.setUp
 		if err := patiently(ctx, func() error { _, err := conn.ExecContext(ctx, setUp); return err }); err != nil {
 			return because(ctx, err)
 		}
@@ -238,7 +231,7 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 	}
 	defer db.turn.Unlock()
 	var t *tx
-	err := db.onWriter(ctx, func(conn *sql.Conn) error {
+	err := db.onConn(ctx, noWaiting, func(conn *sql.Conn) error {
 		var sqlTx *sql.Tx
 		err := patiently(ctx, func() (err error) {
 			sqlTx, err = conn.BeginTx(ctx, nil) // which may be the host's BEGIN IMMEDIATE
@@ -267,7 +260,10 @@ func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Con
 		return err
 	}
 	defer db.turn.Unlock()
-	return because(ctx, db.onWriter(ctx, func(conn *sql.Conn) error { return do(ctx, conn) }))
+	return because(ctx, db.onConn(ctx, noWaiting, func(conn *sql.Conn) error {
+		return do(ctx,
+			conn)
+	}))
 }
 
 // patiently calls a function again for as long as others keep the database locked, though not for ever. SQLite's own waiting looks
@@ -380,7 +376,7 @@ func (db *database) snapshot(ctx context.Context, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		options.Isolation = sql.LevelRepeatableRead
 	}
-	return db.onConn(ctx, func(conn *sql.Conn) error {
+	return db.onConn(ctx, waiting, func(conn *sql.Conn) error {
 		sqlTx, err := conn.BeginTx(ctx, options)
 		_, err = db.finish(ctx, sqlTx, err, nil, do)
 		return err
@@ -388,11 +384,8 @@ func (db *database) snapshot(ctx context.Context, do func(*tx) error) error {
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (t *tx) exec(q *query, args ...any) (int64, error) {
-	var (
-		result sql.Result
-		err    error
-	)
+func (t *tx) exec(q *query, args ...any) (n int64, err error) {
+	var result sql.Result
 	if stmt := t.prepared(q); stmt != nil {
 		result, err = stmt.ExecContext(t.ctx, args...)
 	} else {
@@ -404,19 +397,43 @@ func (t *tx) exec(q *query, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// execAll runs a statement with rows of values, and returns how many rows it changed.
-func (t *tx) execAll(b *bulk, rows [][]any) (changed int64, err error) {
-	err = b.pieces(rows, func(q *query, args []any) error {
-		n, err := t.exec(q, args...)
-		changed += n
-		return err
-	})
-	return changed, err
+// execRows runs a statement whose last argument is rows of values, if there are any.
+func (t *tx) execRows(q *query, rows [][]any, before ...any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	text, err := rowsOf(rows)
+	if err == nil {
+		_, err = t.exec(q, append(before, text)...)
+	}
+	return err
 }
 
-// eachOfAll calls a function with every row that a statement returns for rows of values.
-func (t *tx) eachOfAll(b *bulk, rows [][]any, row func(scan func(...any) error) error) error {
-	return b.pieces(rows, func(q *query, args []any) error { return t.each(q, args, row) })
+// insert runs a bulk with rows of values, and calls a function with every row that it returns. A
+// bulk that returns nothing needs none.
+func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) error) error {
+	run := func(q *query, args []any) error {
+		if row != nil {
+			return t.each(q, args, row)
+		}
+		_, err := t.exec(q, args...)
+		return err
+	}
+	if !t.db.dialect.embedded() && len(rows) > 0 {
+		text, err := rowsOf(rows)
+		if err != nil {
+			return err
+		}
+		return run(b.json, []any{text})
+	}
+	for i, size := range bulkSizes {
+		for ; len(rows) >= size; rows = rows[size:] {
+			if err := run(b.bound[i], slices.Concat(rows[:size]...)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // each calls a function with every row that a query finds. Outside of a transaction, a database of SQLite that is locked for a

@@ -22,7 +22,8 @@
 // makes a commit a part of the host's transaction. A commit whose reply was lost is
 // heed.ErrOutcomeUnknown; store.Do repeats it.
 //
-// Reads of evidence may be from memory, for as long as Config.Stale says. A store sees its own commits at once.
+// Reads of evidence may be from memory, for a second: see Config.NoCache. A store sees its own
+// commits at once.
 //
 // # Housekeeping
 //

@@ -92,7 +92,7 @@ var dumpParts = []struct {
 	row func(scan func(...any) error) (dump.Row, error)
 }{
 	{dumpCells, func(scan func(...any) error) (dump.Row, error) {
-		r, _, err := scanCell(scan)
+		r, err := scanCell(scan)
 		c := &dump.Cell{
 			Kind: r.cell.Kind, Scope: r.cell.Scope, Item: r.cell.Item, Name: r.cell.Name,
 			HalfLife: r.policy.HalfLife.Microseconds(), ByOrigin: r.policy.ByOrigin, Restart: r.restart,
@@ -168,30 +168,8 @@ var (
 	// loadEmpty finds a row where there is anything but kinds.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
 		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
-	loadCells = both(insertCells + `SELECT value->>0, value->>1, value->>2, value->>3, value->>4,
-			CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT),
-			CAST(value->>8 AS BIGINT) FROM json_each($1)`)
-	loadTallies = either(`INSERT INTO heed_tally (`+tallyNames+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-		insertTallies)
-	loadObservations = both(`INSERT INTO heed_observation (cell, id,
-			happened, recorded, source, observation)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT),
-			value->>4, value->>5
-		FROM json_each($1)`)
-	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), '' FROM json_each($1) WHERE true
-			ON CONFLICT DO NOTHING`)
-	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT),
-			CAST(value->>3 AS BIGINT)
-		FROM json_each($1) WHERE true
-		ON CONFLICT DO NOTHING RETURNING id, 0`)
-	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT),
-			value->>5, value->>6
-		FROM json_each($1)
-		WHERE true ON CONFLICT DO NOTHING RETURNING ref, seq`)
+	loadIDs = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
+		` ON CONFLICT DO NOTHING RETURNING id, 0`)
 	loadInbox = both(`INSERT INTO heed_inbox
 			(stream, id, topic, happened, payload, due, deliveries, holder)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
@@ -270,15 +248,10 @@ func (c *change) load(from io.Reader) error {
 	if err := c.raiseAll(); err != nil {
 		return err
 	}
-	if c.t.db.dialect.embedded() {
-		_, err := c.t.exec(raiseRevision, int64(in.Revision))
-		return err
+	_, err = c.t.exec(raiseRevision, int64(in.Revision))
+	if err == nil && !c.t.db.dialect.embedded() {
+		_, err = c.t.exec(analyzeAll)
 	}
-	var revision int64
-	if err := c.t.one(raiseRevision, []any{int64(in.Revision)}, &revision); err != nil {
-		return err
-	}
-	_, err = c.t.exec(analyzeAll)
 	return err
 }
 
@@ -296,11 +269,7 @@ func (c *change) learnLoaded() error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		text, err := rowsOf(rows)
-		if err != nil {
-			return err
-		}
-		if _, err := c.t.exec(loadIDs, text); err != nil {
+		if err := c.t.insert(loadIDs, rows, nil); err != nil {
 			return err
 		}
 	}
@@ -310,7 +279,7 @@ func (c *change) learnLoaded() error {
 type loading struct {
 	*change
 	in      *dump.Reader
-	query   *query // of the rows that wait to be written
+	bulk    *bulk // of the rows that wait to be written
 	rows    [][]any
 	lines   []int                  // of the rows
 	records map[string]dump.Record // likewise, without their bodies
@@ -324,21 +293,21 @@ func (l *loading) take(row dump.Row) error {
 		return l.kind(*row.Kind)
 	case row.Cell != nil:
 		d := row.Cell
-		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife,
+		return l.add(makeCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife,
 			flag(d.ByOrigin), lotOf(d.Item), int64(d.Restart))
 	case row.Tally != nil:
-		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
+		return l.add(addSums, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
 		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share})
 		if err != nil {
 			return err
 		}
-		return l.add(loadObservations, d.Cell.String(), hashOf(d.ID), int64(d.At), int64(d.Recorded),
-			d.Source, string(text))
+		return l.add(addToHistory, d.Cell.String(), hashOf(d.ID), int64(d.At), d.Source, string(text),
+			int64(d.Recorded))
 	case row.Lost != nil:
 		d := row.Lost
-		return l.add(loadLost, d.ID.String(), d.Cell.String(), int64(d.Recorded))
+		return l.add(addLost, d.ID.String(), d.Cell.String(), int64(d.Recorded), "")
 	case row.ID != nil:
 		d := row.ID
 		return l.add(loadIDs, d.ID.String(), int64(d.Recorded), flag(!d.Untraced), flag(d.Retracted))
@@ -384,7 +353,7 @@ func (l *loading) record(d *dump.Record) error {
 		return err
 	}
 	ref := hashOfRef(store.Ref{Kind: d.Kind, ID: d.ID})
-	if l.query != loadRecords {
+	if l.bulk != insertRecords {
 		if err := l.flush(); err != nil {
 			return err
 		}
@@ -397,8 +366,8 @@ func (l *loading) record(d *dump.Record) error {
 	}
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
-	return l.add(loadRecords, ref, d.Kind, d.ID, int64(d.At), int64(d.Revision), string(text),
-		string(d.Body))
+	return l.add(insertRecords, ref, d.Kind, d.ID, int64(d.At), string(text), string(d.Body),
+		int64(d.Revision))
 }
 
 const (
@@ -407,12 +376,12 @@ const (
 )
 
 // add keeps a row to be written with others of its sort, and writes those of another sort before.
-func (l *loading) add(q *query, values ...any) error {
-	if l.query != q {
+func (l *loading) add(b *bulk, values ...any) error {
+	if l.bulk != b {
 		if err := l.flush(); err != nil {
 			return err
 		}
-		l.query = q
+		l.bulk = b
 	}
 	l.rows, l.lines = append(l.rows, values), append(l.lines, l.in.Line())
 	if len(l.rows) < loadRows && l.size < loadBytes {
@@ -428,36 +397,23 @@ func (l *loading) flush() error {
 	}
 	rows, lines, records := l.rows, l.lines, l.records
 	l.rows, l.lines, l.records, l.size = nil, nil, nil, 0
-	if l.query == loadTallies && l.t.db.dialect.embedded() {
-		for _, row := range rows {
-			if _, err := l.t.exec(loadTallies, row...); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	text, err := rowsOf(rows)
-	if err != nil {
-		return err
-	}
-	switch l.query {
-	case loadIDs, loadRecords:
-		return l.insert(text, rows, lines, records)
-	case loadObservations:
-		if _, err := l.t.exec(l.query, text); err != nil {
+	switch l.bulk {
+	case loadIDs, insertRecords:
+		return l.insert(rows, lines, records)
+	case addToHistory:
+		if err := l.t.insert(l.bulk, rows, nil); err != nil {
 			return err
 		}
-		return l.once(text, rows, lines)
+		return l.once(rows, lines)
 	}
-	_, err = l.t.exec(l.query, text)
-	return err
+	return l.t.insert(l.bulk, rows, nil)
 }
 
 // insert writes ids, or records with their keys. None of them may be there yet.
-func (l *loading) insert(text string, rows [][]any, lines []int, records map[string]dump.Record) error {
+func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
 	added := make(map[string]bool)
-	err := l.t.each(l.query, []any{text}, func(scan func(...any) error) error {
+	err := l.t.insert(l.bulk, rows, func(scan func(...any) error) error {
 		var id string
 		var seq int64
 		err := scan(&id, &seq)
@@ -475,16 +431,17 @@ func (l *loading) insert(text string, rows [][]any, lines []int, records map[str
 		}
 		delete(added, id) // the next one of it is too much
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return l.writeRows(nil, nil, keys, nil)
+	return l.t.insert(addKeys, keys, nil)
 }
 
 // once reports an observation that its cell has twice, of rows that were written.
-func (l *loading) once(text string, rows [][]any, lines []int) error {
+func (l *loading) once(rows [][]any, lines []int) error {
+	text, err := rowsOf(rows)
+	if err != nil {
+		return err
+	}
 	twice := make(map[[2]string]bool)
-	err := l.t.each(loadedTwice, []any{text}, func(scan func(...any) error) error {
+	err = l.t.each(loadedTwice, []any{text}, func(scan func(...any) error) error {
 		var of [2]string // id and cell
 		err := scan(&of[1], &of[0])
 		twice[of] = true

@@ -6,25 +6,13 @@ import (
 	"os"
 )
 
-// fileOf returns the path of a database file of SQLite, and "" where it is none that this program can see.
-func fileOf(ctx context.Context, conn *sql.Conn) (path string, err error) {
-	rows, err := conn.QueryContext(ctx, "PRAGMA database_list")
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		var number int
-		var name string
-		var file sql.NullString
-		if err := rows.Scan(&number, &name, &file); err != nil {
-			return "", err
-		}
-		if name == "main" {
-			path = file.String
-		}
-	}
-	return path, rows.Err()
+// fileOf returns the path of a database file of SQLite, and "" if it is none that this program can
+// see.
+func fileOf(ctx context.Context, conn *sql.Conn) (string, error) {
+	var path sql.NullString
+	err := conn.QueryRowContext(ctx,
+		"SELECT max(file) FROM pragma_database_list WHERE name = 'main'").Scan(&path)
+	return path.String, err
 }
 
 // private lets nobody but its owner read and write a database file that is new, as long as nothing is in it.

@@ -23,13 +23,14 @@ type InboxConfig struct {
 	Holder string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
 	Lease time.Duration
-	// Poll is how often to look for events of other processes. Events of this [Store] are received at once. 0
-	// means 100 ms.
-	Poll time.Duration
-	// Max is how many events may wait for their acknowledgement. One more is refused with [evidence.ErrFull]. In PostgreSQL,
-	// events that are published at the same moment do not see each other. 0 means a million.
-	Max int
 }
+
+// How often an inbox looks for events of other processes. Events of its Store are received at once.
+const inboxPoll = 100 * time.Millisecond
+
+// How many events of an inbox may wait for their acknowledgement. In PostgreSQL, events that are
+// published at the same moment do not see each other.
+const inboxRoom = 1_000_000
 
 // Inbox is a queue of events in the database of a store, for applications without a broker. It delivers events in the order in
 // which they were published, to any number of receivers in any number of processes. Its time is the database's. It needs no
@@ -48,14 +49,10 @@ var (
 // NewInbox returns an inbox in the database of a store.
 func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
-	cfg.Poll = cmp.Or(cfg.Poll, 100*time.Millisecond)
-	cfg.Max = cmp.Or(cfg.Max, 1_000_000)
 	var found faults.List
 	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name, "must be set, and be a text that can be stored")
 	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder, "must be a text that can be stored")
 	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")
-	found.Check(cfg.Poll > 0, "Poll", cfg.Poll, "must not be negative")
-	found.Check(cfg.Max > 0, "Max", cfg.Max, "must not be negative")
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
@@ -105,19 +102,17 @@ var (
 )
 
 // Publish implements [stream.Sink]. An event whose id the inbox holds already is left out. Once an event is acknowledged, the
-// inbox forgets it, so an event of the same id is delivered again. An inbox that holds Max events returns [evidence.ErrFull],
-// and one that was closed [stream.ErrClosed]. An id or topic that can't be stored is a [*heed.InputError].
+// inbox forgets it, so an event of the same id is delivered again. An inbox that holds a million
+// events returns [evidence.ErrFull], and one that was closed [stream.ErrClosed]. An id or topic
+// that can't be stored is a [*heed.InputError].
 func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
-	switch err := evidence.CheckText("ID", e.ID); {
+	switch err := cmp.Or(evidence.CheckText("ID", e.ID), evidence.CheckText("Topic", e.Topic)); {
 	case e.ID == "":
 		return fmt.Errorf("sqlstore: publish: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
 	case err != nil:
 		return fmt.Errorf("sqlstore: publish: %w", err)
 	case s.closed.Load():
 		return fmt.Errorf("sqlstore: publish: %w", stream.ErrClosed)
-	}
-	if err := evidence.CheckText("Topic", e.Topic); err != nil {
-		return fmt.Errorf("sqlstore: publish: %w", err)
 	}
 	err := s.write(ctx, "publish", func(t *tx) error {
 		at := e.At.UTC().Format(time.RFC3339Nano)
@@ -137,10 +132,10 @@ func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 func (s *Inbox) checkRoom(t *tx) error {
 	var held int64
 	err := t.one(inboxStreamSpan, nil, &held)
-	if err == nil && held > int64(s.cfg.Max) {
+	if err == nil && held > inboxRoom {
 		err = t.one(inboxStreamSize, []any{s.cfg.Name}, &held)
 	}
-	if err == nil && held > int64(s.cfg.Max) {
+	if err == nil && held > inboxRoom {
 		err = evidence.ErrFull
 	}
 	return err
@@ -162,7 +157,7 @@ func (s *Inbox) Receive(ctx context.Context) (stream.Delivery, error) {
 		case errors.Is(err, heed.ErrNotFound) && s.closed.Load():
 			return nil, stream.ErrClosed
 		case errors.Is(err, heed.ErrNotFound):
-			wait = s.cfg.Poll
+			wait = inboxPoll
 		case err != nil:
 			return nil, fmt.Errorf("sqlstore: receive: %w", err)
 		}
@@ -173,7 +168,7 @@ func (s *Inbox) Receive(ctx context.Context) (stream.Delivery, error) {
 			}
 			continue // somebody else was quicker
 		}
-		timer := time.NewTimer(min(wait, s.cfg.Poll))
+		timer := time.NewTimer(min(wait, inboxPoll))
 		select {
 		case <-ctx.Done():
 		case <-news:

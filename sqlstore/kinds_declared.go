@@ -45,9 +45,6 @@ func (k *kinds) limitsOf(kind store.Kind) store.Limits {
 func (k *kinds) set(kind store.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known == nil {
-		k.known = make(map[string]*keptKind)
-	}
 	kind.Limits = k.limitsOf(kind)
 	k.known[kind.Name] = &keptKind{Kind: kind}
 }
@@ -83,34 +80,30 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 
 func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	all := slices.Clone(kinds)
-	keeping := func(t *tx, keep bool) (changed bool, err error) {
+	joined := func(t *tx) (changed []store.Kind, err error) {
 		for i, kind := range kinds {
 			stored, found, err := s.declared(t, kind.Name)
 			if err != nil {
-				return false, err
+				return nil, err
 			}
-			if all[i] = stores.Join(stored, kind); found && same(stored, all[i]) {
-				continue
-			}
-			changed = true
-			if !keep {
-				continue
-			}
-			if err := keepDeclared(t, all[i]); err != nil {
-				return false, err
+			if all[i] = stores.Join(stored, kind); !found || !same(stored, all[i]) {
+				changed = append(changed, all[i])
 			}
 		}
 		return changed, nil
 	}
-	var changed bool
+	var changed []store.Kind
 	err := s.db.read(ctx, func(t *tx) (err error) {
-		changed, err = keeping(t, false)
+		changed, err = joined(t)
 		return err
 	})
-	if err == nil && changed {
+	if err == nil && len(changed) > 0 {
 		c := &change{store: s, alone: true}
 		err = s.db.enter(ctx, c.enter, func(t *tx) error {
-			_, err := keeping(t, true)
+			changed, err := joined(t)
+			for i := 0; err == nil && i < len(changed); i++ {
+				err = keepDeclared(t, changed[i])
+			}
 			return err
 		})
 	}

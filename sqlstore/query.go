@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -31,38 +30,42 @@ func both(text string) *query {
 	return either(text, strings.ReplaceAll(postgres, "json_each(", "jsonb_array_elements("))
 }
 
-// A bulk is a statement of SQLite for any number of rows, whose values are bound. It is a statement for each of some numbers of rows: SQLite
-// takes several times as long to take a row from JSON.
-type bulk [len(bulkSizes)]*query
+// A bulk is a statement for any number of rows. PostgreSQL takes them as JSON, whose numbers it
+// reads exactly. SQLite would round numbers that it reads from text, and takes several times as
+// long for a row of JSON: there the values are bound, by a statement for each of some numbers of
+// rows.
+type bulk struct {
+	bound [len(bulkSizes)]*query
+	json  *query
+}
 
 var bulkSizes = [...]int{16, 4, 3, 2, 1}
 
-// bound registers a bulk. Between before and after stand the rows of values.
-func bound(before string, columns int, after string) (b bulk) {
+// columnTypes are the letters for the types of columns, with how PostgreSQL reads them.
+var columnTypes = map[rune]string{
+	't': `value->>%d`, 'i': `CAST(value->>%d AS BIGINT)`, 'f': `CAST(value->>%d AS DOUBLE PRECISION)`,
+}
+
+// inserting registers a bulk. The rows stand between into and after. types has a letter for each
+// column: a text, a whole number or a fraction.
+func inserting(into, types, after string) *bulk {
+	b := &bulk{}
+	row := `(?` + strings.Repeat(`, ?`, len(types)-1) + `)` // drivers look numbered ones up by name
 	for i, size := range bulkSizes {
-		var text strings.Builder
-		text.WriteString(before)
-		for n := range size * columns {
-			switch {
-			case n == 0:
-				text.WriteString("(")
-			case n%columns == 0:
-				text.WriteString("), (")
-			default:
-				text.WriteString(", ")
-			}
-			text.WriteString("?") // drivers look numbered ones up by name, one after the other
-		}
-		text.WriteString(")" + after)
-		b[i] = either(text.String(), "")
+		b.bound[i] = either(into+` VALUES `+row+strings.Repeat(`, `+row, size-1)+after, ``)
 	}
+	var columns []string
+	for i, letter := range types {
+		columns = append(columns, fmt.Sprintf(columnTypes[letter], i))
+	}
+	b.json = either(``, into+` SELECT `+strings.Join(columns, `, `)+` FROM jsonb_array_elements($1)`+after)
 	return b
 }
 
 // A fewOf is a statement of SQLite for a few keys, whose values are bound: one for each of some numbers of keys.
 type fewOf [len(fewSizes)]*query
 
-var fewSizes = [...]int{4, 16}
+var fewSizes = [...]int{1, 4, 16}
 
 // few registers a fewOf whose text ends before the keys.
 func few(text string) (f fewOf) {
@@ -83,18 +86,6 @@ func (f *fewOf) of(keys []string) (q *query, args []any) {
 		args[n] = keys[min(n, len(keys)-1)]
 	}
 	return f[i], args
-}
-
-// pieces calls a function with statements that have all rows.
-func (b *bulk) pieces(rows [][]any, do func(q *query, args []any) error) error {
-	for i, size := range bulkSizes {
-		for ; len(rows) >= size; rows = rows[size:] {
-			if err := do(b[i], slices.Concat(rows[:size]...)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)

@@ -33,21 +33,17 @@ const (
 	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
 	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
 	cellOfTally  = ` CROSS JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c`
-	inOrder      = ` ORDER BY 1, 2, 3, 4`
 )
 
 var (
-	readOne = either(tallyRows+`heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell = $1
-		ORDER BY t.channel, t.source`,
-		tallyRows+`heed_tally t`+cellOfTally+` WHERE t.cell = $1 ORDER BY t.channel, t.source`)
-	readFew     = few(tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
-	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
-	readRecords = either(someRecords, eachOfRecord)
-	readBoth    = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1)+inOrder,
-		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1)+inOrder)
+	readFew  = few(tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
+	readSome = either(someTallies, eachOfTally)
+	readBoth = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1),
+		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1))
 )
 
-// Read implements [store.Store]. See Config.Stale for how fresh the parts are where no records are asked for.
+// Read implements [store.Store]. See Config.NoCache for how fresh the parts are where no records
+// are asked for.
 func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,11 +115,6 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 	return nil
 }
 
-// parts reads cells by their hashes.
-func (t *tx) parts(cells []evidence.Cell, into map[string][]evidence.Part) error {
-	return t.snapshot(cells, nil, into, nil)
-}
-
 // snapshot reads cells and records, each by its hash.
 func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part, records map[string]store.Record) error {
 	if len(cells)+len(refs) == 0 {
@@ -144,7 +135,7 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 			hashes = append(hashes, hash)
 		}
 	}
-	q, args, inOrder, err := t.reading(hashes[:len(refs)], hashes[len(refs):])
+	q, args, err := t.reading(hashes[:len(refs)], hashes[len(refs):])
 	if err != nil {
 		return err
 	}
@@ -167,38 +158,30 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 		parts[hash] = append(parts[hash], p)
 		return nil
 	})
-	if !inOrder {
-		for _, key := range hashes[len(refs):] {
-			slices.SortFunc(parts[key], func(a, b evidence.Part) int {
-				return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
-			})
-		}
+	for _, key := range hashes[len(refs):] {
+		slices.SortFunc(parts[key], func(a, b evidence.Part) int {
+			return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+		})
 	}
 	return err
 }
 
-// reading returns the query that reads records and cells by their hashes, its arguments, and whether its rows come in order. A file takes
-// the hashes of a few cells as they are, which spares it from reading JSON.
-func (t *tx) reading(refs, cells []string) (q *query, args []any, inOrder bool, err error) {
-	switch {
-	case len(refs) == 0 && len(cells) == 1:
-		return readOne, []any{cells[0]}, true, nil
-	case len(refs) == 0 && t.db.dialect.embedded() && len(cells) <= fewSizes[len(fewSizes)-1]:
+// reading returns the query that reads records and cells by their hashes, and its arguments. A file
+// takes the hashes of a few cells as they are, which spares it from reading JSON.
+func (t *tx) reading(refs, cells []string) (q *query, args []any, err error) {
+	if len(refs) == 0 && t.db.dialect.embedded() && len(cells) <= fewSizes[len(fewSizes)-1] {
 		q, args = readFew.of(cells)
-		return q, args, false, nil
+		return q, args, nil
 	}
 	refRows, err := column(refs)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
 	cellRows, err := column(cells)
-	switch {
-	case len(cells) == 0:
-		return readRecords, []any{refRows}, true, err
-	case len(refs) == 0:
-		return readSome, []any{cellRows}, true, err
+	if len(refs) == 0 {
+		return readSome, []any{cellRows}, err
 	}
-	return readBoth, []any{refRows, cellRows}, true, err
+	return readBoth, []any{refRows, cellRows}, err
 }
 
 // recordOf makes a record of its stored row, or an error that names it.
@@ -400,20 +383,25 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 // History implements [store.Store].
 func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
 	return func(yield func(evidence.Observation, error) bool) {
-		happened, seq := maxInt64, maxInt64
-		pages(ctx, yield, func() (page []evidence.Observation, err error) {
-			rows := 0
-			err = s.db.read(ctx, func(t *tx) error {
-				return t.each(findHistory, []any{hashOfCell(c), happened, seq}, func(scan func(...any) error) error {
+		happened, seq, more := maxInt64, maxInt64, true
+		for more {
+			var page []evidence.Observation
+			err := s.db.read(ctx, func(t *tx) error {
+				args := []any{hashOfCell(c), happened, seq}
+				return t.each(findHistory, args, func(scan func(...any) error) error {
 					o, err := scanObservation(scan)
-					rows++
 					seq, happened, o.Cell = o.seq, int64(o.happened), c
 					page = append(page, o.Observation)
 					return err
 				})
 			})
-			return page, cmp.Or(err, lastPage(rows))
-		})
+			more = err == nil && len(page) == pageSize
+			yieldAll(ctx, page, err, func(o evidence.Observation, err error) bool {
+				goOn := yield(o, err) && err == nil
+				more = more && goOn
+				return goOn
+			})
+		}
 	}
 }
 

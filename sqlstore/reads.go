@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -15,10 +14,8 @@ import (
 //
 // If a read for several fails, each reads by itself.
 type readers struct {
-	db      *database
-	mu      sync.Mutex
-	leaders int // how many there are
-	waiting []*reader
+	line[*reader]
+	db *database
 }
 
 // mostRead is how many cells and records a read for several may have.
@@ -51,15 +48,10 @@ type found struct {
 // read returns the parts of cells and the records that there are.
 func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found, error) {
 	r := &reader{ctx: ctx, cells: cells, refs: refs}
-	q.mu.Lock()
-	if q.leaders == 0 {
-		q.leaders++
-		q.mu.Unlock()
+	r.turn = make(chan readTurn, 1)
+	if q.enter(r) {
 		return q.lead(r)
 	}
-	r.turn = make(chan readTurn, 1)
-	q.waiting = append(q.waiting, r)
-	q.mu.Unlock()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
@@ -79,61 +71,34 @@ func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.
 			}
 			late.Reset(longPatience)
 		case <-ctx.Done():
-			q.leave(r)
+			q.giveUp(r)
 			return found{}, ctx.Err()
 		}
 	}
 }
 
-// goAhead makes a reader that waits a leader, if there may be another one.
-func (q *readers) goAhead(r *reader) bool {
+// giveUp takes out a reader whose context has ended. If it was about to lead, another one does.
+func (q *readers) giveUp(r *reader) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.Index(q.waiting, r)
-	if i < 0 || q.leaders == mostLeaders {
-		return false
-	}
-	q.waiting = slices.Delete(q.waiting, i, i+1)
-	q.leaders++
-	return true
-}
-
-// leave takes out a reader whose context has ended. If it was about to lead, another one does.
-func (q *readers) leave(r *reader) {
-	q.mu.Lock()
-	i := slices.Index(q.waiting, r)
-	if i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	}
+	waited := q.leave(r)
 	q.mu.Unlock()
-	if i >= 0 {
+	if waited {
 		return
 	}
 	select {
 	case next := <-r.turn:
 		if next == toLeadReaders {
-			q.pass()
+			q.pass(leadsReaders)
 		}
 	default: // a leader reads for it, and finds nobody
 	}
 }
 
-// pass makes the first that waits the leader in the place of the caller, unless there is another leader.
-func (q *readers) pass() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) == 0 || q.leaders > 1 {
-		q.leaders--
-		return
-	}
-	next := q.waiting[0]
-	q.waiting = slices.Delete(q.waiting, 0, 1)
-	next.turn <- toLeadReaders
-}
+func leadsReaders(r *reader) { r.turn <- toLeadReaders }
 
 // lead reads for a reader and for those that wait. The next leader has its turn when this one is done, whatever happens.
 func (q *readers) lead(r *reader) (all found, err error) {
-	defer q.pass()
+	defer q.pass(leadsReaders)
 	members, cells, refs := q.gather(r)
 	if len(members) == 0 {
 		return q.db.find(r.ctx, r.cells, r.refs)

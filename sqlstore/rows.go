@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -52,35 +51,6 @@ func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, erro
 
 // pageSize is how many rows a list reads at a time.
 const pageSize = 500
-
-// pages yields page after page. For each, it calls read from the end of the one before.
-func pages[T any](ctx context.Context, yield func(T, error) bool, read func() ([]T, error)) {
-	for {
-		all, err := read()
-		if errors.Is(err, errLastPage) {
-			yieldAll(ctx, all, nil, yield)
-			return
-		}
-		stop := err != nil
-		yieldAll(ctx, all, err, func(one T, err error) bool {
-			stop = !yield(one, err) || err != nil
-			return !stop
-		})
-		if stop {
-			return
-		}
-	}
-}
-
-// errLastPage comes with the last page.
-var errLastPage = errors.New("the last page")
-
-func lastPage(rows int) error {
-	if rows < pageSize {
-		return errLastPage
-	}
-	return nil
-}
 
 // damaged is the error of a row that holds something that heed has not written.
 func damaged(format string, args ...any) error {

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,15 +36,13 @@ type Config struct {
 	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
 	Limits map[string]store.Limits
 
-	// Stale is for how long a cell that was read is read from memory. A Read of records too is always fresh. This store
-	// sees its own commits at once. It sees those of another one, in another process or on another handle, no later than
-	// this. 0 means a second. NoCache reads from the database every time.
-	Stale   time.Duration
+	// NoCache reads the sums of cells from the database every time. Otherwise a cell that was read is
+	// read from memory for a second, and commits of other stores, in other processes or on other
+	// handles, are seen no later than that. This store sees its own commits at once, and a Read of
+	// records too is always fresh.
 	NoCache bool
 	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's tables is [heed.ErrNotFound].
 	Existing bool
-	// MaxCached is how many cells are held in memory at most. 0 means 100,000.
-	MaxCached int
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
@@ -53,8 +50,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
 	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
-	c.Stale = cmp.Or(c.Stale, time.Second)
-	c.MaxCached = cmp.Or(c.MaxCached, 100_000)
 	c.Limits = maps.Clone(c.Limits)
 	return c
 }
@@ -63,8 +58,6 @@ func (c Config) validate() error {
 	c = c.withDefaults()
 	var found faults.List
 	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
-	found.Check(c.Stale > 0, "Stale", c.Stale, "must not be negative")
-	found.Check(c.MaxCached > 0, "MaxCached", c.MaxCached, "must not be negative")
 	return found.Err()
 }
 
@@ -117,15 +110,16 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 		}
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
-	s.kinds.limits = s.cfg.Limits
-	s.commits.store, s.commits.most, s.reads.db = s, mostLeaders, s.db
+	s.kinds.limits, s.kinds.known = s.cfg.Limits, make(map[string]*keptKind)
+	s.commits.store, s.reads.db = s, s.db
+	s.commits.most, s.reads.most = mostLeaders, mostLeaders
 	if dialect.embedded() {
 		s.commits.most = 1
 	}
 	if !cfg.NoCache {
-		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
+		s.cache = newCache()
 	}
-	err := s.db.onConn(ctx, func(conn *sql.Conn) error {
+	err := s.db.onConn(ctx, waiting, func(conn *sql.Conn) error {
 		if err := s.db.prepareTables(ctx, conn, cfg.Existing); err != nil {
 			return err
 		}
@@ -188,7 +182,8 @@ func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, er
 // those that add.
 //
 // After an error of the database (it is locked, or found a deadlock) or of the context the whole transaction has to be done
-// again. Cached reads of this store see the batches within Config.Stale of the transaction's commit.
+// again. Cached reads of this store see the batches within a second of the transaction's commit:
+// see Config.NoCache.
 func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx, batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
 	if err != nil {

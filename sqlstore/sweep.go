@@ -36,9 +36,8 @@ var (
 			lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
 			lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
 		WHERE cell = $5 AND channel = $6 AND source = $7`)
-	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true
-			ON CONFLICT DO NOTHING`)
+	addLost = inserting(`INSERT INTO heed_lost (id, cell, recorded, source)`, `ttit`,
+		` ON CONFLICT DO NOTHING`)
 	oldRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 AND at < $2
 		ORDER BY at, seq LIMIT 500`)
 )
@@ -118,7 +117,10 @@ func (w *sweep) files() error {
 	}
 	err := w.store.erase(w.ctx)
 	if err == nil {
-		err = w.store.db.onConn(w.ctx, func(conn *sql.Conn) error { return alignFiles(w.ctx, conn) })
+		err = w.store.db.onConn(w.ctx, waiting, func(conn *sql.Conn) error {
+			return alignFiles(w.ctx,
+				conn)
+		})
 	}
 	return err
 }
@@ -306,7 +308,7 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 		o := &page[i].Observation
 		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
-			lost = append(lost, []any{hashOf(o.ID), page[i].key, o.Source})
+			lost = append(lost, []any{hashOf(o.ID), page[i].key, int64(w.now), o.Source})
 		}
 	}
 	for from, d := range sums {
@@ -315,13 +317,5 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 			return false, err
 		}
 	}
-	if len(lost) == 0 {
-		return true, nil
-	}
-	rows, err := rowsOf(lost)
-	if err != nil {
-		return false, err
-	}
-	_, err = w.t.exec(addLost, int64(w.now), rows)
-	return true, err
+	return true, w.t.insert(addLost, lost, nil)
 }

@@ -15,14 +15,11 @@ import (
 //go:embed tables
 var tableFiles embed.FS
 
-// tableVersions are the names of the files that make the store's tables, the same in each dialect, in order.
-var tableVersions = [...]string{"0001_store.sql"}
-
-// firstVersion is the version of the tables that the first file makes. Tables of version 5 have
+// tablesVersion is the version of the tables that tablesFile makes. Tables of version 5 have
 // columns of checksums, and an answer was several records of several kinds in version 4.
 const (
-	firstVersion  = 6
-	tablesVersion = firstVersion + len(tableVersions) - 1
+	tablesVersion = 6
+	tablesFile    = "0001_store.sql"
 )
 
 func (d Dialect) tableFiles() string {
@@ -32,8 +29,9 @@ func (d Dialect) tableFiles() string {
 	return "tables/postgres/"
 }
 
-// Schema returns the files that make heed's tables, "0001_store.sql" and so on, for hosts that run them with a tool of their
-// own. Each is to run once, in order and in a transaction. All names begin with heed_. [Open] does all of it by itself.
+// Schema returns the file that makes heed's tables, "0001_store.sql", for hosts that run it with
+// their tool. It is to run once, in a transaction. All names begin with heed_. [Open] does this by
+// itself.
 func Schema(dialect Dialect) (fs.FS, error) {
 	if err := dialect.validate(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
@@ -56,14 +54,18 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
 }
 
-// prepareTables makes the store's tables, or brings them up to date: all that is missing, or nothing.
+// prepareTables makes the store's tables if there are none.
 func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing bool) error {
-	if existing {
-		if version, err := db.tablesVersion(ctx, conn); err != nil {
-			return err
-		} else if version == 0 {
-			return fmt.Errorf("tables: %w", heed.ErrNotFound)
-		}
+	var version int
+	err := patiently(ctx, func() (err error) {
+		version, err = db.tablesVersion(ctx, conn)
+		return err
+	})
+	if err == nil && version == 0 && existing {
+		err = fmt.Errorf("tables: %w", heed.ErrNotFound)
+	}
+	if err != nil {
+		return err
 	}
 	if db.dialect.embedded() {
 		if err := private(ctx, conn); err != nil {
@@ -73,14 +75,8 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 			return err
 		}
 	}
-	version, err := db.tablesVersion(ctx, conn)
-	switch {
-	case err != nil:
-		return err
-	case refused(version):
-		return &SchemaError{Found: version, Known: tablesVersion}
-	case version < tablesVersion: // or else nobody who writes is waited for
-		err = db.migrateTables(ctx, conn)
+	if version == 0 { // or else others who write are not waited for
+		err = db.makeTables(ctx, conn)
 	}
 	if err == nil && db.dialect.embedded() {
 		err = alignFiles(ctx, conn)
@@ -88,12 +84,7 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 	return err
 }
 
-// refused reports whether this program can't bring tables of a version up to date.
-func refused(version int) bool {
-	return version > tablesVersion || version != 0 && version < firstVersion
-}
-
-func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {
+func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN"
 	if db.dialect.embedded() {
 		begin = "BEGIN IMMEDIATE"
@@ -116,26 +107,14 @@ func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err erro
 		}
 	}
 	version, err := db.tablesVersion(ctx, conn)
-	switch {
-	case err != nil:
+	if err != nil || version > 0 { // another process has made them
 		return err
-	case refused(version):
-		return &SchemaError{Found: version, Known: tablesVersion}
-	case version > 0 && !db.dialect.embedded(): // commits under way end first, and later ones see the new version
-		if _, err := conn.ExecContext(ctx, "LOCK TABLE heed_store IN ACCESS EXCLUSIVE MODE"); err != nil {
-			return err
-		}
 	}
-	for _, name := range tableVersions[max(version-firstVersion+1, 0):] {
-		text, err := tableFiles.ReadFile(db.dialect.tableFiles() + name)
-		if err != nil {
-			return err
-		}
-		if _, err := conn.ExecContext(ctx, string(text)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	text, err := tableFiles.ReadFile(db.dialect.tableFiles() + tablesFile)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, string(text))
 	}
-	return nil
+	return err
 }
 
 func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
@@ -151,12 +130,16 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 	return n > 0, err
 }
 
-// tablesVersion returns the version of the tables, and 0 where there are none.
+// tablesVersion returns the version of the tables, and 0 if there are none. Any other version than
+// this program's is a [*SchemaError].
 func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	if has, err := db.hasTable(ctx, conn, "heed_store"); err != nil || !has {
 		return 0, err
 	}
 	err = conn.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&version)
+	if err == nil && version != tablesVersion {
+		return version, &SchemaError{Found: version, Known: tablesVersion}
+	}
 	return version, because(ctx, err)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/stores"
 )
 
 // A cellRow is a stored cell.
@@ -44,11 +45,15 @@ type delta struct {
 // deltas are changes of tallies.
 type deltas map[origin]*delta
 
-// origins returns where the sums come from, in order.
-func (ds deltas) origins() []origin {
-	return slices.SortedFunc(maps.Keys(ds), func(a, b origin) int {
+// rows returns the rows for the database, in order.
+func (ds deltas) rows() [][]any {
+	rows := make([][]any, 0, len(ds))
+	for _, from := range slices.SortedFunc(maps.Keys(ds), func(a, b origin) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
-	})
+	}) {
+		rows = append(rows, ds[from].row(from))
+	}
+	return rows
 }
 
 // add adds an observation, if it counts.
@@ -68,21 +73,9 @@ func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
 
 // lose notes that the history does not hold an observation.
 func (d *delta) lose(o *evidence.Observation) {
-	last := &d.lost[sign(o.Reward)]
+	last := &d.lost[stores.Sign(o.Reward)]
 	*last = max(*last, evidence.InstantOf(o.At))
 	d.lostSource = d.lostSource || o.Source != "" && !d.apart
-}
-
-// sign returns which of a tally's counts an observation of this reward is of.
-func sign(reward float64) int {
-	switch {
-	case reward > 0.5:
-		return 0
-	case reward < 0.5:
-		return 1
-	default:
-		return 2
-	}
 }
 
 // negate turns additions into removals.
@@ -94,8 +87,7 @@ func (d *delta) negate() {
 }
 
 const (
-	tallyColumns = 18
-	tallyNames   = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
+	tallyNames = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
 		last_positive, last_negative, last_neutral,
 		lost_positive, lost_negative, lost_neutral, lost_source`
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -22,22 +21,9 @@ import (
 // conflict, it is made alone, and the others again. If the transaction fails for another reason, each is made alone. Only an error at
 // the very end is one for all, as it leaves open whether they were applied.
 type queue struct {
-	store   *Store
-	mu      sync.Mutex
-	leaders int // how many there are
-	most    int // how many there may be
-	waiting []*member
+	line[*member]
+	store *Store
 }
-
-// mostLeaders is how many may commit at the same time in PostgreSQL, and read in any database. SQLite has one writer.
-const mostLeaders = 4
-
-// patience is how long a caller waits for a leader before it leads itself. Where there may be no other leader then, it asks again after
-// longPatience: those who lead may have stopped meanwhile, but for one who waits for somebody else's lock.
-const (
-	patience     = 5 * time.Millisecond
-	longPatience = 10 * patience
-)
 
 // mostTogether is how many calls may be in one transaction.
 const mostTogether = 128
@@ -87,23 +73,18 @@ type joint struct {
 // commit commits a call, together with others that wait or by itself.
 func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) {
 	m := &member{ctx: ctx, change: c}
-	q.mu.Lock()
-	if q.leaders == 0 {
-		q.leaders++
-		m.stage = called
-		q.mu.Unlock()
-		return q.lead(m)
-	}
 	m.turn = make(chan turn, 1)
-	q.waiting = append(q.waiting, m)
-	q.mu.Unlock()
+	if q.enter(m) {
+		m.stage = called
+		return q.leadFor(m)
+	}
 	next, err := q.await(m)
 	if err != nil {
 		return nil, err
 	}
 	switch next {
 	case toLead:
-		return q.lead(m)
+		return q.leadFor(m)
 	case toCommitAlone:
 		return q.store.commitAlone(ctx, c)
 	case toReturn:
@@ -121,6 +102,7 @@ func (q *queue) await(m *member) (turn, error) {
 			return next, nil
 		case <-late.C:
 			if q.goAhead(m) {
+				m.stage = called
 				return toLead, nil
 			}
 			late.Reset(longPatience)
@@ -131,7 +113,7 @@ func (q *queue) await(m *member) (turn, error) {
 	q.mu.Lock()
 	switch m.stage {
 	case queued:
-		q.waiting = slices.DeleteFunc(q.waiting, func(o *member) bool { return o == m })
+		q.leave(m)
 		q.mu.Unlock()
 		return 0, m.ctx.Err()
 	case joined:
@@ -147,25 +129,12 @@ func (q *queue) await(m *member) (turn, error) {
 	}
 	next := <-m.turn // which comes soon, or is there
 	if next == toLead {
-		q.pass()
+		q.pass(leads)
 	}
 	if next != toReturn {
 		return 0, m.ctx.Err()
 	}
 	return next, nil
-}
-
-// goAhead makes a member that waits a leader, if there may be another one.
-func (q *queue) goAhead(m *member) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if m.stage != queued || q.leaders == q.most {
-		return false
-	}
-	q.waiting = slices.DeleteFunc(q.waiting, func(o *member) bool { return o == m })
-	q.leaders++
-	m.stage = called
-	return true
 }
 
 // end notes once that the context of a member has ended. The caller holds the queue's mutex.
@@ -183,28 +152,18 @@ func (j *joint) end() {
 	}
 }
 
-// pass makes the first that waits the leader in the place of the caller, unless there is another leader.
-func (q *queue) pass() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) == 0 || q.leaders > 1 {
-		q.leaders--
-		return
-	}
-	next := q.waiting[0]
-	q.waiting = slices.Delete(q.waiting, 0, 1)
-	next.call(toLead)
-}
-
 // call gives a member its turn. The caller holds the queue's mutex.
 func (m *member) call(next turn) {
 	m.stage, m.in = called, nil
 	m.turn <- next
 }
 
-// lead commits for a member and for those that wait. The next leader has its turn when this one is done, whatever happens.
-func (q *queue) lead(m *member) ([]store.Receipt, error) {
-	defer q.pass()
+func leads(m *member) { m.call(toLead) }
+
+// leadFor commits for a member and for those that wait. The next leader has its turn when this one
+// is done, whatever happens.
+func (q *queue) leadFor(m *member) ([]store.Receipt, error) {
+	defer q.pass(leads)
 	if members := q.gather(m); len(members) > 1 && q.commitAll(members) == toReturn {
 		return m.receipts, m.err
 	}
@@ -220,7 +179,7 @@ func (q *queue) gather(leader *member) []*member {
 	if len(q.waiting) == 0 {
 		return members
 	}
-	var touched touched
+	touched := make(touched)
 	touched.take(leader.change.batches)
 	room := store.MaxChanges - changesOf(leader.change.batches)
 	q.waiting = slices.DeleteFunc(q.waiting, func(m *member) bool {
@@ -247,29 +206,26 @@ func changesOf(batches []store.Batch) (n int) {
 type touched map[store.Ref]bool
 
 // take adds those of a call, if it writes none of those that are there and relies on none that is written.
-func (t *touched) take(batches []store.Batch) bool {
-	if *t == nil {
-		*t = make(touched)
-	}
+func (t touched) take(batches []store.Batch) bool {
 	for i := range batches {
 		for k := range batches[i].Records {
-			if _, ok := (*t)[batches[i].Records[k].Ref]; ok {
+			if _, ok := t[batches[i].Records[k].Ref]; ok {
 				return false
 			}
 		}
 		for _, e := range batches[i].Expect {
-			if (*t)[e.Ref] {
+			if t[e.Ref] {
 				return false
 			}
 		}
 	}
 	for i := range batches {
 		for k := range batches[i].Records {
-			(*t)[batches[i].Records[k].Ref] = true
+			t[batches[i].Records[k].Ref] = true
 		}
 		for _, e := range batches[i].Expect {
-			if _, known := (*t)[e.Ref]; !known {
-				(*t)[e.Ref] = false
+			if _, known := t[e.Ref]; !known {
+				t[e.Ref] = false
 			}
 		}
 	}

@@ -24,7 +24,7 @@ type waiter struct {
 // inQueue has two calls wait in a queue where there may be two leaders. It has some already. The first one leads.
 func inQueue(t *testing.T, leaders int, test func(q *queue, leader *member, a, b *waiter)) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{most: 2, leaders: leaders}
+		q := &queue{line: line[*member]{most: 2, leaders: leaders}}
 		waits := func() *waiter {
 			w := &waiter{member: &member{change: &change{batches: []store.Batch{{}}}, turn: make(chan turn, 1)}, next: make(chan turn, 1)}
 			w.ctx, w.cancel = context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestOneLeaderHangs(t *testing.T) {
 		time.Sleep(2 * patience)
 		synctest.Wait()
 		require.Len(t, q.waiting, 2)
-		q.pass() // the other leader has done
+		q.pass(leads) // the other leader has done
 		time.Sleep(longPatience)
 		synctest.Wait()
 		assert.Len(t, q.waiting, 1)
@@ -111,7 +111,7 @@ func TestOneLeaderHangs(t *testing.T) {
 // TestOneReaderHangs, as TestOneLeaderHangs. The reader's own error is of the database, which is not there.
 func TestOneReaderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &readers{db: &database{}, leaders: mostLeaders}
+		q := &readers{line: line[*reader]{most: mostLeaders, leaders: mostLeaders}, db: &database{}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		done := make(chan error, 1)
@@ -120,7 +120,7 @@ func TestOneReaderHangs(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(2 * patience)
-		q.pass()
+		q.pass(leadsReaders)
 		time.Sleep(longPatience)
 		synctest.Wait()
 		require.Len(t, done, 1)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -18,7 +19,7 @@ var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, 
 
 // raise raises the versions of the kinds that the commit has changed.
 func (c *change) raise() error {
-	if c.alone && len(c.batches) > 0 && !c.known[0] && takesMuch(&c.batches[0]) {
+	if c.alone && len(c.batches) > 0 && !c.known[0] && stores.TakesMuch(&c.batches[0]) {
 		return c.raiseAll()
 	}
 	return c.raiseOf(c.raised())
@@ -56,11 +57,6 @@ func (all raises) rows() (rows [][]any) {
 	return rows
 }
 
-// takesMuch reports whether a batch does more than to take single ids back.
-func takesMuch(b *store.Batch) bool {
-	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0
-}
-
 // raiseAll raises the versions of all kinds that any program has declared.
 func (c *change) raiseAll() error {
 	all, err := c.store.allDeclared(c.t)
@@ -76,14 +72,4 @@ func (c *change) raiseAll() error {
 	return c.raiseOf(kinds)
 }
 
-// raiseOf raises versions.
-func (c *change) raiseOf(kinds raises) error {
-	if len(kinds) == 0 {
-		return nil
-	}
-	text, err := rowsOf(kinds.rows())
-	if err == nil {
-		_, err = c.t.exec(raiseVersions, text)
-	}
-	return err
-}
+func (c *change) raiseOf(kinds raises) error { return c.t.execRows(raiseVersions, kinds.rows()) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/stores"
 )
 
 // NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit to those before it: of a cell or
@@ -107,13 +108,7 @@ func (c *checker) observation(o *Observation) error {
 	if cell.ByOrigin {
 		key.Origin = Origin{o.Channel, o.Source}
 	}
-	sign := 2
-	switch {
-	case o.Reward > 0.5:
-		sign = 0
-	case o.Reward < 0.5:
-		sign = 1
-	}
+	sign := stores.Sign(o.Reward)
 	of := c.rooms[key]
 	if of == nil || of.n[sign] == 0 || of.last[sign] < o.At {
 		return errors.New("the observation is not in the sums of its cell")

@@ -20,7 +20,7 @@ func TestInbox(t *testing.T) {
 		n := 0
 		streamtest.Run(t, func() (streamtest.Harness, error) {
 			n++
-			cfg := sqlstore.InboxConfig{Name: fmt.Sprint("inbox", n), Holder: "h", Poll: 10 * time.Millisecond}
+			cfg := sqlstore.InboxConfig{Name: fmt.Sprint("inbox", n), Holder: "h"}
 			inbox, err := sqlstore.NewInbox(ctx, st, cfg)
 			reopen := func() (stream.Source, error) { return sqlstore.NewInbox(ctx, st, cfg) }
 			return streamtest.Harness{Source: inbox, Sink: inbox, Reopen: reopen, Close: inbox.Close}, err
