@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A line has callers of one sort: leaders, who work for all that wait, and those that wait. The first
-// caller leads at once.
+// A line has callers of one sort: leaders, who work for all that wait, and those that wait. The
+// first caller leads at once.
 type line[M comparable] struct {
 	mu      sync.Mutex
 	leaders int // how many there are
@@ -15,13 +15,13 @@ type line[M comparable] struct {
 	waiting []M
 }
 
-// mostLeaders is how many may commit at the same time in PostgreSQL, and read in any database. SQLite
-// has one writer.
+// mostLeaders is how many may commit at the same time in PostgreSQL, and read in any database.
+// SQLite has one writer.
 const mostLeaders = 4
 
 // patience is how long a caller waits for a leader before it leads itself. If there may be no other
-// leader then, it asks again after longPatience: those who lead may have stopped in between, except for
-// one who waits for somebody else's lock.
+// leader then, it asks again after longPatience: those who lead may have stopped in between, except
+// for one who waits for somebody else's lock.
 const (
 	patience     = 5 * time.Millisecond
 	longPatience = 10 * patience

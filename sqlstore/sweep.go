@@ -236,25 +236,20 @@ func (w *sweep) ids() error {
 func (w *sweep) unused() error {
 	done := &w.store.swept
 	done.mu.Lock()
-	after := done.cell
-	done.mu.Unlock()
+	defer done.mu.Unlock()
 	var n int
 	var last string
-	if err := w.t.one(pageOfCells, []any{after}, &n, &last); err != nil {
-		return err
-	}
-	if n > 0 {
-		if _, err := w.t.exec(unusedCells, after); err != nil {
-			return err
-		}
+	err := w.t.one(pageOfCells, []any{done.cell}, &n, &last)
+	if err == nil {
+		_, err = w.t.exec(unusedCells, done.cell)
 	}
 	if n < cellsOfPage {
 		last = ""
 	}
-	done.mu.Lock()
-	defer done.mu.Unlock()
-	done.cell = last
-	return nil
+	if err == nil {
+		done.cell = last
+	}
+	return err
 }
 
 // records drops the records that are past their limits, of all kinds that any program has declared.

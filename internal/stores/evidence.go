@@ -2,8 +2,8 @@ package stores
 
 import "github.com/heedhq/heed/store"
 
-// Sign returns which of a tally's three counts an observation of this reward is of: 0 is positive, 1
-// negative and 2 neutral.
+// Sign returns which of a tally's three counts an observation of this reward is of: 0 is positive,
+// 1 negative and 2 neutral.
 func Sign(reward float64) int {
 	switch {
 	case reward > 0.5:

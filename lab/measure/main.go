@@ -29,7 +29,7 @@ var budgets = []struct {
 	budget
 }{
 	{"library: code lines", budget{32_500, 36_100}},
-	{"sqlstore: lines", budget{6_300, 6_800}},
+	{"sqlstore: lines", budget{6_300, 6_400}},
 	{"suites: lines", budget{5_500, 6_800}},
 	{"command, pages, API, MCP: lines", budget{9_400, 14_300}},
 	{"adapters, streams: lines", budget{5_000, 5_430}},
