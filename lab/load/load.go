@@ -229,7 +229,7 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 	return answer.Choice, err
 }
 
-// look has a page open: it listens to its stream, and loads the page anew as one does that follows
+// look has a page open: it listens to its stream, and loads the page again as one does that follows
 // a busy agent.
 func (l *load) look(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+"/live", nil)

@@ -28,20 +28,20 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 36_100}},
+	{"library: code lines", budget{32_500, 36_070}},
 	{"sqlstore: lines", budget{6_300, 6_400}},
 	{"suites: lines", budget{5_500, 6_800}},
 	{"command, pages, API, MCP: lines", budget{9_400, 14_300}},
-	{"adapters, streams: lines", budget{5_000, 5_430}},
-	{"lab: lines", budget{9_000, 10_000}},
-	{"all: lines", budget{80_000, 90_700}},
-	{"library: exported names", budget{600, 968}},
-	{"library: settings", budget{200, 360}},
+	{"adapters, streams: lines", budget{5_000, 5_600}},
+	{"lab: lines", budget{9_000, 9_400}},
+	{"all: lines", budget{80_000, 89_700}},
+	{"library: exported names", budget{600, 969}},
+	{"library: settings", budget{200, 356}},
 	{"loop.Config: fields", budget{20, 31}},
 	{"loop.Config: settings reached", budget{150, 258}},
 	{"internal: packages", budget{16, 25}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 7_040}},
+	{"lines over 100 columns", budget{0, 6_880}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is

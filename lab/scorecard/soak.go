@@ -56,6 +56,22 @@ type soaked struct {
 	done  int64
 }
 
+// heaps has the agent work, and returns the live heap by tenths, each the mean of ten.
+func (a *soaked) heaps(ctx context.Context, operations int64) ([]float64, error) {
+	heaps := make([]float64, 10)
+	for tenth := range heaps {
+		for range 10 {
+			for end := a.done + operations/100; a.done < end; {
+				if err := a.round(ctx); err != nil {
+					return nil, fmt.Errorf("after %d operations: %w", a.done, err)
+				}
+			}
+			heaps[tenth] += liveHeap() / 10
+		}
+	}
+	return heaps, nil
+}
+
 // soak has an agent work. Work counts operations.
 func soak(ctx context.Context, s card.Settings, operations int64, cache strategy.Cache,
 	leaks bool) (result card.Result, err error) {
@@ -88,24 +104,16 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 		NewID: func() string { return fmt.Sprint("id", id.Uint64()) },
 		Strategy: strategy.Config{Cache: cache, NewID: func() uuid.UUID {
 			var u uuid.UUID
-			fill(id,
-				u[:])
+			fill(id, u[:])
 			return u
 		}},
 	})
 	if err != nil {
 		return result, err
 	}
-	heaps := make([]float64, 10) // by tenths, the mean of ten
-	for tenth := range heaps {
-		for range 10 {
-			for end := a.done + operations/100; a.done < end; {
-				if err := a.round(ctx); err != nil {
-					return result, fmt.Errorf("after %d operations: %w", a.done, err)
-				}
-			}
-			heaps[tenth] += liveHeap() / 10
-		}
+	heaps, err := a.heaps(ctx, operations)
+	if err != nil {
+		return result, err
 	}
 	most := 0.0
 	for _, heap := range heaps[5:] {
