@@ -17,7 +17,7 @@ import (
 type Observer func(context.Context, Notice)
 
 // A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or quotes anybody,
-// with one exception: the Err of a [Failed] is the error as it came, and a model's error may quote the prompt.
+// with one exception: the Err of a [Failed] or [Outage] is the error as it came, and a model's error may quote the prompt.
 //
 // In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where there is one, which is the
 // package's name again if you set none. At is when, by the component's clock.
@@ -132,6 +132,21 @@ type (
 		ID        string // of the event
 		Reason    string
 	}
+	// Outage reports that something heed depends on has stopped working: the store, or the model of
+	// an arm. It is sent once, when the outage begins.
+	Outage struct {
+		Component string
+		At        time.Time
+		What      string // "store", or "model" and its name
+		Err       error  // the first failure
+	}
+	// Restored reports that an outage has ended.
+	Restored struct {
+		Component string
+		At        time.Time
+		What      string    // as in the Outage
+		Since     time.Time // when the outage began
+	}
 	// Failed tells of a failure that no caller is told of, or that an answer hides, as a fallback was used.
 	Failed struct {
 		Component string
@@ -155,12 +170,15 @@ func (Retired) notice() slog.Level       { return slog.LevelInfo }
 func (Harmful) notice() slog.Level       { return slog.LevelWarn }
 func (Inverted) notice() slog.Level      { return slog.LevelWarn }
 func (DeadLettered) notice() slog.Level  { return slog.LevelWarn }
+func (Outage) notice() slog.Level        { return slog.LevelError }
+func (Restored) notice() slog.Level      { return slog.LevelInfo }
 func (Failed) notice() slog.Level        { return slog.LevelError }
 
 // LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field is an
-// attribute of its name. A field that is zero is left out, but not a reward. A [Failed] is logged as an error; [Harmful],
-// [Inverted] and [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated] and [Retired] for information, and all
-// else for debugging, which [slog.Default] does not show.
+// attribute of its name. A field that is zero is left out, but not a reward. A [Failed] and an [Outage] are
+// logged as errors; [Harmful], [Inverted] and [DeadLettered] as warnings; [Proposed], [NeedsApproval],
+// [Ambiguous], [Activated], [Retired] and [Restored] for information, and all else for debugging,
+// which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {

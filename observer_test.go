@@ -34,7 +34,13 @@ func TestLogTo(t *testing.T) {
 		"level=WARN msg=heed.Harmful Subject=r":                                                heed.Harmful{Subject: "r"},
 		"level=WARN msg=heed.Inverted Subject=p":                                               heed.Inverted{Subject: "p"},
 		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no JSON\"":                             heed.DeadLettered{ID: "e", Reason: "no JSON"},
-		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"":                       heed.Failed{What: "model", Err: errors.New("it is not there")},
+		"level=ERROR msg=heed.Outage What=store Err=refused": heed.Outage{
+			What: "store", Err: errors.New("refused"),
+		},
+		"level=INFO msg=heed.Restored What=store Since=2026-11-22T03:00:00.000Z": heed.Restored{
+			What: "store", Since: at,
+		},
+		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"": heed.Failed{What: "model", Err: errors.New("it is not there")},
 	} {
 		log.Reset()
 		observe(context.Background(), n)

@@ -26,7 +26,7 @@ type Live struct {
 // Observe implements [heed.Observer]. It waits for nobody.
 func (l *Live) Observe(_ context.Context, n heed.Notice) {
 	switch n.(type) {
-	case heed.Selected, heed.Duplicate, heed.Failed: // they change nothing that a page shows
+	case heed.Selected, heed.Duplicate, heed.Failed, heed.Outage, heed.Restored: // they change nothing that a page shows
 		return
 	}
 	l.mu.Lock()

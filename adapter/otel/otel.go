@@ -172,6 +172,13 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	case heed.DeadLettered:
 		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
 		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At, attribute.String("heed.reason", n.Reason))
+	case heed.Outage:
+		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "outage"}))
+		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At,
+			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
+	case heed.Restored:
+		t.event(ctx, log.SeverityInfo, "heed.restored", n.Component, "", n.At,
+			attribute.String("heed.what", n.What))
 	case heed.Failed:
 		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
 		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At, attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))

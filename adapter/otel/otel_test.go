@@ -124,6 +124,15 @@ func TestNotices(t *testing.T) {
 			heed.Failed{Component: "c", What: "model", Err: fmt.Errorf("ann said: %w", errors.ErrUnsupported)},
 			map[string]float64{"heed.errors heed.component=c,heed.what=model": 1}, "ERROR heed.failed heed.component=c heed.what=model error.type=*errors.errorString",
 		},
+		"outage": {
+			heed.Outage{Component: "c", What: "store", Err: errors.ErrUnsupported},
+			map[string]float64{"heed.errors heed.component=c,heed.what=outage": 1},
+			"ERROR heed.outage heed.component=c heed.what=store error.type=*errors.errorString",
+		},
+		"restored": {
+			heed.Restored{Component: "c", What: "store"}, map[string]float64{},
+			"INFO heed.restored heed.component=c heed.what=store",
+		},
 		"dead letter": {
 			heed.DeadLettered{Component: "c", ID: "i", Reason: "no JSON"}, map[string]float64{"heed.errors heed.component=c,heed.what=dead letter": 1},
 			"WARN heed.dead_lettered heed.component=c heed.subject=i heed.reason=no JSON",
