@@ -28,9 +28,8 @@ type api struct {
 	view     func() *view.Source
 	rate     rate
 	plans    loop.Plans // that /v1/answered may be about
-	reports  reports
+	reports  memo[view.Page, view.List[view.Segment]]
 	declared atomic.Bool // the kind of keyed calls
-	waiting  waiters
 }
 
 // A caller is who sent a request, and what comes with it beside the body.
@@ -104,7 +103,7 @@ var (
 func (h *Handler) api() http.Handler {
 	a := &api{
 		cfg: &h.cfg, tell: h.tell, view: h.view, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
-		reports: newReports(),
+		reports: newMemo[view.Page, view.List[view.Segment]](),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -47,47 +46,10 @@ type claim struct {
 	seal     cipher.AEAD
 }
 
-// mostWaiting is how many calls of a person wait for others with the same key. Each of them reads the store.
-const mostWaiting = 20
-
-// waiters are how many calls each person has that wait. The zero waiters are ready. They are safe for concurrent use.
-type waiters struct {
-	mu sync.Mutex
-	of map[string]int
-}
-
-// begin counts a call, unless the person has too many.
-func (w *waiters) begin(person string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of[person] >= mostWaiting {
-		return false
-	}
-	if w.of == nil {
-		w.of = make(map[string]int)
-	}
-	w.of[person]++
-	return true
-}
-
-func (w *waiters) end(person string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of[person]--; w.of[person] == 0 {
-		delete(w.of, person)
-	}
-}
-
-// errCarriedOut says that a call with the same key is under way.
-func errCarriedOut() error {
-	p := problemOf(conflicting, "A request with this idempotency key is being carried out. Send it again.")
-	p.after = time.Second
-	return p
-}
-
-// claimKey begins a call with an idempotency key, or returns the answer that it was given before. A call that somebody else carries
-// out is waited for, until the context ends. A person's calls that wait have a bound.
-func (a *api) claimKey(ctx context.Context, person, key string, what, body []byte) (*claim, *reply, error) {
+// claimKey begins a call with an idempotency key, or returns the answer that it was given before.
+func (a *api) claimKey(ctx context.Context, person, key string, what, body []byte) (
+	*claim, *reply, error,
+) {
 	if !a.declared.Load() {
 		if err := a.cfg.Store.Declare(ctx, keyedCalls.Kind); err != nil {
 			return nil, nil, err
@@ -98,26 +60,14 @@ func (a *api) claimKey(ctx context.Context, person, key string, what, body []byt
 	if err := c.derive(person, key, what, body); err != nil {
 		return nil, nil, err
 	}
-	waits := false
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		answer, err := c.begin(ctx, a.cfg.Now(), a.cfg.AnswerTimeout+keySpare)
-		if err != nil || answer != nil || c.revision > 0 {
-			return c, answer, err
-		}
-		if !waits {
-			if waits = a.waiting.begin(person); !waits {
-				return nil, nil, errCarriedOut()
-			}
-			defer a.waiting.end(person)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, nil, errCarriedOut()
-		}
+	answer, err := c.begin(ctx, a.cfg.Now(), a.cfg.AnswerTimeout+keySpare)
+	if err != nil || answer != nil || c.revision > 0 {
+		return c, answer, err
 	}
+	p := problemOf(conflicting,
+		"A request with this idempotency key is being carried out. Send it again.")
+	p.after = time.Second
+	return nil, nil, p
 }
 
 // derive makes of the key what the store may have.

@@ -1,65 +1,45 @@
 package web
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
 
-// A rate bounds how often each person may call, as buckets that fill with a number of calls a second and hold those of one second. It is safe
-// for concurrent use.
+// A rate bounds how often each person may call: a number of calls a second, and as many at once. It
+// is safe for concurrent use.
 type rate struct {
 	perSecond float64
 	now       func() time.Time
 
-	mu      sync.Mutex
-	buckets map[string]bucket
+	mu   sync.Mutex
+	used map[string]time.Time // when the calls of each person will have been paid for
 }
 
-type bucket struct {
-	left float64
-	at   time.Time
-}
+// mostUsers is from how many people on those who have not called of late are left out.
+const mostUsers = 10_000
 
-// mostBuckets is from how many people on those who have not called of late are left out.
-const mostBuckets = 10_000
-
-// take takes a call out of a person's bucket, or says how long to wait for one.
+// take counts a call of a person, or says how long to wait with it.
 func (r *rate) take(person string) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.now()
-	b := r.level(r.buckets[person], now)
-	if b.left < 1 {
-		return time.Duration((1 - b.left) / r.perSecond * float64(time.Second))
+	now, each := r.now(), time.Duration(float64(time.Second)/r.perSecond)
+	last := now.Add(max(each, time.Second))
+	used, known := r.used[person]
+	if used.Before(now) {
+		used = now
+	} else if used.After(last) { // the clock was set back
+		used = last
 	}
-	if _, known := r.buckets[person]; !known && len(r.buckets) >= mostBuckets {
-		r.prune(now)
+	if used = used.Add(each); used.After(last) {
+		return used.Sub(last)
 	}
-	if r.buckets == nil {
-		r.buckets = make(map[string]bucket)
+	if !known && len(r.used) >= mostUsers {
+		maps.DeleteFunc(r.used, func(_ string, until time.Time) bool { return !until.After(now) })
 	}
-	b.left--
-	r.buckets[person] = b
+	if r.used == nil {
+		r.used = make(map[string]time.Time)
+	}
+	r.used[person] = used
 	return 0
-}
-
-// level returns a bucket as it is now. A new one is full.
-func (r *rate) level(b bucket, now time.Time) bucket {
-	full := max(1, r.perSecond)
-	if b.at.IsZero() {
-		return bucket{full, now}
-	}
-	if passed := now.Sub(b.at); passed > 0 {
-		b = bucket{min(full, b.left+passed.Seconds()*r.perSecond), now}
-	}
-	return b
-}
-
-// prune leaves out full buckets, which are as those of people who never called.
-func (r *rate) prune(now time.Time) {
-	for person, b := range r.buckets {
-		if r.level(b, now).left >= max(1, r.perSecond) {
-			delete(r.buckets, person)
-		}
-	}
 }

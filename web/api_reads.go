@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/view"
 )
 
@@ -48,49 +46,10 @@ func (a *api) segments(ctx context.Context, _ *caller, in *pageCall) (
 ) {
 	v := a.view()
 	return listOf(v.Strategy != nil, "arms", in, func(p view.Page) (view.List[view.Segment], error) {
-		return a.reports.of(ctx, v, p)
+		return a.reports.of(ctx, p, func() (view.List[view.Segment], error) {
+			return v.Segments(ctx, p) // it takes milliseconds of a core for each segment
+		})
 	})
-}
-
-// reports are the parts of the list of segments as they were read last. A part takes milliseconds
-// of a core for each segment, so one is read at a time and serves for a second: readers do not slow
-// down choices. They are safe for concurrent use. Make them with newReports.
-type reports struct {
-	lock  lock.Lock
-	known map[view.Page]report
-}
-
-type report struct {
-	view.List[view.Segment]
-	at time.Time
-}
-
-const (
-	freshReport = time.Second
-	mostReports = 100
-)
-
-func newReports() reports { return reports{lock.New(), make(map[view.Page]report)} }
-
-func (r *reports) of(ctx context.Context, v *view.Source, p view.Page) (
-	l view.List[view.Segment], err error,
-) {
-	if err := r.lock.Lock(ctx); err != nil {
-		return l, err
-	}
-	defer r.lock.Unlock()
-	now := v.Now()
-	if age := now.Sub(r.known[p].at); age >= 0 && age < freshReport {
-		return r.known[p].List, nil
-	}
-	if l, err = v.Segments(ctx, p); err != nil {
-		return l, err
-	}
-	if len(r.known) >= mostReports {
-		clear(r.known)
-	}
-	r.known[p] = report{l, now}
-	return l, nil
 }
 
 type heuristicsCall struct {

@@ -85,7 +85,7 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// TestDifferences gives back both texts.
+// TestDifferences gives back both texts, and leaves the words around a change as they are.
 func TestDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([ab ]|c\n){0,30}`)
@@ -103,6 +103,9 @@ func TestDifferences(t *testing.T) {
 			t.Fatalf("%q and %q", was.String(), is.String())
 		}
 	})
+	assert.Equal(t, []stretch{
+		{Text: "Say "}, {Text: "the time ", Out: true}, {Text: "when ", In: true}, {Text: "to all."},
+	}, differences("Say the time to all.", "Say when to all."))
 }
 
 func TestSay(t *testing.T) {

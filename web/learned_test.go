@@ -75,7 +75,6 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 	w.cfg = web.Config{Store: st, Agent: w.agent, Identify: byHeader, Now: clock, Live: live}
 	w.h, err = web.New(w.cfg)
 	require.NoError(t, err)
-	t.Cleanup(w.h.Close)
 	return w
 }
 

@@ -57,12 +57,12 @@ type Config struct {
 
 	// Prefix is the path that the handler is mounted at, as "/heed". "" is the root. The handler takes it off by itself.
 	Prefix string
-	// Live is told by the parts when something happens. nil: pages follow the store, a second late at most.
+	// Live is told by the parts when something happens. nil: pages follow the store alone.
 	Live *Live
 	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576.
 	MaxBody int64
-	// Timeout bounds the time of a request, from its header to its answer. Streams have no end. 0 means 10 seconds. AnswerTimeout does
-	// so for /v1/answer, which may ask a model. 0 means a minute.
+	// Timeout bounds the time of a request, from its header to its answer. 0 means 10 seconds.
+	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute.
 	Timeout, AnswerTimeout time.Duration
 	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0 means 500.
 	Rate float64
@@ -78,10 +78,8 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
-	pulse pulse
-
-	closing context.Context //nolint:containedctx // of all streams
-	close   context.CancelFunc
+	// states are what the store was like when it was last read.
+	states memo[struct{}, string]
 }
 
 const (
@@ -99,9 +97,9 @@ func New(cfg Config) (*Handler, error) {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	h := &Handler{
-		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), watch: watch.New(cfg.Observer, "web", cfg.Now),
+		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
+		watch: watch.New(cfg.Observer, "web", cfg.Now), states: newMemo[struct{}, string](),
 	}
-	h.closing, h.close = context.WithCancel(context.Background())
 	h.mux.Handle("/v1/", h.api())
 	h.pages()
 	return h, nil
@@ -153,9 +151,6 @@ func (c *Config) validate() error {
 	return found.Err()
 }
 
-// Close ends all streams, for [http.Server.RegisterOnShutdown]. The handler serves all else as before.
-func (h *Handler) Close() { h.close() }
-
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
@@ -178,15 +173,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithValue(r.Context(), personKey{}, person)
-	if !streams(r) {
-		limit := h.cfg.Timeout
-		if r.URL.Path == answerPath {
-			limit = h.cfg.AnswerTimeout
-		}
-		bounded, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		ctx = bounded
+	limit := h.cfg.Timeout
+	if r.URL.Path == answerPath {
+		limit = h.cfg.AnswerTimeout
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	h.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 

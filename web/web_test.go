@@ -35,7 +35,6 @@ func handler(t *testing.T, change ...func(*web.Config)) *web.Handler {
 	}
 	h, err := web.New(cfg)
 	require.NoError(t, err)
-	t.Cleanup(h.Close)
 	return h
 }
 

@@ -38,7 +38,6 @@ func TestRenderersShowTheSame(t *testing.T) {
 			Identify: func(*http.Request) (string, error) { return "kim", nil },
 		})
 		require.NoError(t, err)
-		defer pages.Close()
 		get := func(path string) []byte {
 			w := httptest.NewRecorder()
 			pages.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))

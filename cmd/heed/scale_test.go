@@ -65,7 +65,6 @@ func BenchmarkItems(b *testing.B) {
 		Identify: func(*http.Request) (string, error) { return "kim", nil },
 	})
 	require.NoError(b, err)
-	b.Cleanup(pages.Close)
 	get := func(path string) func() error {
 		return func() error {
 			w := httptest.NewRecorder()

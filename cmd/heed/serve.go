@@ -243,7 +243,6 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes, ErrorLog: quiet,
 	}
-	server.RegisterOnShutdown(pages.Close)
 	if err := s.answer(door.greeting(what), func(p *printer) { door.greet(p, what) }); err != nil {
 		return err
 	}

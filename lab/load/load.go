@@ -8,7 +8,6 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -76,8 +75,7 @@ type load struct {
 const (
 	items    = 500
 	segments = 5
-	warm     = 100             // choices before the load
-	reload   = 2 * time.Second // how often a page of a busy agent is loaded anew
+	warm     = 100 // choices before the load
 )
 
 // measure serves an agent in a directory and sends the load.
@@ -119,7 +117,6 @@ func (l *load) serve(ctx context.Context, cfg web.Config) (report, error) {
 	}
 	server := httptest.NewServer(pages)
 	defer server.Close()
-	defer pages.Close() // ends the stream of the page
 	l.url, l.took, l.client = server.URL, make(map[string][]time.Duration), server.Client()
 	l.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 256
 	for range warm { // outcomes need choices
@@ -229,35 +226,24 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 	return answer.Choice, err
 }
 
-// look has a page open: it listens to its stream, and loads the page again as one does that follows
-// a busy agent.
+// look has a page open: it asks once in a second whether something has changed, and loads the page
+// again as one does that follows a busy agent.
 func (l *load) look(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+"/live", nil)
-	if err != nil {
-		return err
-	}
-	stream, err := l.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Body.Close() }()
-	heard := make(chan bool, 1)
-	go func() { heard <- bufio.NewScanner(stream.Body).Scan() }()
-	for {
-		_, err := l.call(ctx, http.MethodGet, "/", "")
-		switch {
-		case ctx.Err() != nil:
-			if !<-heard {
-				return errors.New("the stream of the page said nothing")
-			}
-			return nil
-		case err != nil:
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		path := "/live"
+		if n%2 == 0 {
+			path = "/"
+			l.pages++
+		}
+		if _, err := l.call(ctx, http.MethodGet, path, ""); err != nil && ctx.Err() == nil {
 			return err
 		}
-		l.pages++
 		select {
 		case <-ctx.Done():
-		case <-time.After(reload):
+			return nil
+		case <-tick.C:
 		}
 	}
 }

@@ -6,7 +6,6 @@
   let typed = null; // the form that it was typed into
   let touched = false; // somebody has typed something that a new page would lose
   let seen = status ? status.dataset.seen : "";
-  let source = null;
   let timer = 0;
   let loading = false;
   let resting = false;
@@ -22,7 +21,7 @@
     for (const form of document.forms) delete form.dataset.sent; // somebody came back
   });
 
-  if (!status || !status.dataset.live || !window.EventSource || !window.DOMParser) return;
+  if (!status || !status.dataset.live || !window.fetch || !window.DOMParser) return;
 
   // news says what the page says otherwise now: its facts, and what to read first.
   const news = (was, is) => {
@@ -94,27 +93,27 @@
     }
   };
 
-  const connect = () => {
-    if (source) return;
-    source = new EventSource(status.dataset.live + "?seen=" + encodeURIComponent(seen));
-    source.addEventListener("open", () => { if (!touched) say("Up to date."); });
-    source.addEventListener("changed", (e) => {
-      seen = e.data;
-      load();
-    });
-    source.addEventListener("behind", () => say("This page may be behind: heed can't read its store."));
-    source.addEventListener("error", () => {
-      say("This page may be behind: there is no connection. It tries again.");
-      if (source && source.readyState === EventSource.CLOSED) {
-        source = null;
-        window.setTimeout(() => { if (!document.hidden) connect(); }, 5000);
-      }
-    });
+  // follow asks once in a second whether the page would be another one by now. A page that nobody sees does not ask.
+  let asking = false;
+  let lost = true;
+  const follow = async () => {
+    if (document.hidden || asking) return;
+    asking = true;
+    try {
+      const answer = await fetch(status.dataset.live, { redirect: "error" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const version = await answer.text();
+      if (lost && !touched) say("Up to date.");
+      lost = false;
+      if (version !== seen) { seen = version; load(); }
+    } catch {
+      lost = true;
+      say("This page may be behind: heed does not answer. It tries again.");
+    } finally {
+      asking = false;
+    }
   };
-  const disconnect = () => { if (source) { source.close(); source = null; } };
-
-  // A browser has few connections for one host, so a page that nobody sees has none.
-  document.addEventListener("visibilitychange", () => { if (document.hidden) disconnect(); else connect(); });
-  window.addEventListener("pagehide", disconnect);
-  connect();
+  window.setInterval(follow, 1000);
+  document.addEventListener("visibilitychange", follow);
+  follow();
 })();

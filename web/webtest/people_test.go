@@ -57,7 +57,7 @@ func TestTwoPeople(t *testing.T) {
 		b.spare("net::ERR_")
 	}
 	s.stop()
-	kim.says("This page may be behind: there is no connection.")
+	kim.says("This page may be behind")
 	s.again()
 	kim.says("Up to date")
 

@@ -223,7 +223,6 @@ func (s *site) start(address string) {
 
 // stop ends the server as a shutdown does.
 func (s *site) stop() {
-	s.pages.Close()
 	s.server.CloseClientConnections()
 	s.server.Close()
 }
