@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
@@ -30,7 +30,7 @@ type Factors struct {
 
 // Validate reports all faults, joined; each is a [*heed.ConfigError].
 func (f *Factors) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	isFactor := func(x float64) bool { return x >= 0 && x <= 10 }
 	for _, channel := range slices.Sorted(maps.Keys(f.Channels)) {
 		x := f.Channels[channel]

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -246,7 +246,7 @@ func clone(x *float64) *float64 {
 
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy, "must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
@@ -267,7 +267,7 @@ func (c Config) validate() error {
 	return found.Err()
 }
 
-func checkShare(found *faults.List, field string, x float64) {
+func checkShare(found *valid.Faults, field string, x float64) {
 	found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1], or 0 for the default")
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Variant is one of the strategies of an experiment.
@@ -47,7 +47,7 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 }
 
 func (c ExperimentConfig) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(len(c.Variants) >= 2, "Variants", len(c.Variants), "must be two or more")
 	seen := make(map[string]bool)
 	for i, v := range c.Variants {

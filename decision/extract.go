@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
@@ -66,7 +66,7 @@ func (c ExtractorConfig) withDefaults() ExtractorConfig {
 }
 
 func (c *ExtractorConfig) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.LLM != nil, "LLM", nil, "must be set")
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	return found.Err()

@@ -1,6 +1,6 @@
 package decision
 
-import "github.com/heedhq/heed/internal/faults"
+import "github.com/heedhq/heed/internal/valid"
 
 // Urgency configures how the urgency of an event changes a decision. The zero value changes
 // nothing.
@@ -49,7 +49,7 @@ func (u Urgency) withDefaults() Urgency {
 }
 
 func (u Urgency) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(u.Reduction >= 0 && u.Reduction <= 1, "Reduction", u.Reduction, "must be in [0, 1]")
 	if u.tiered() {
 		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")

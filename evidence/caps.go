@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Part is the tally of one channel and one source of a cell, or of all of them if the cell's policy keeps origins together.
@@ -42,7 +42,7 @@ type Caps struct {
 
 // Validate reports all faults, joined.
 func (c Caps) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.SourceMass >= 0 && c.SourceMass <= MaxWeight, "SourceMass", c.SourceMass, "must be in [0, 1e6]")
 	found.Check(c.SourceShare >= 0 && c.SourceShare < 1, "SourceShare", c.SourceShare, "must be in [0, 1)")
 	found.Check(!(c.SourceShare > 0 && c.SourceShare < 1) || c.SourceMass != 0, "SourceShare", c.SourceShare, "needs a SourceMass, which sources have where they are few")

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Cell names one thing that is believed in. Stores read and list cells of one kind and scope together. Cells that differ only in the name
@@ -54,9 +54,9 @@ type Observation struct {
 
 // The limits of an observation.
 const (
-	MaxText   = text.Max       // bytes of an id, of each text of a cell, of a channel, a source and a session
-	MaxWeight = 1e6            // of one observation
-	MaxSkew   = limits.MaxSkew // how far ahead of the store's clock an observation may be
+	MaxText   = text.Max      // bytes of an id, of each text of a cell, of a channel, a source and a session
+	MaxWeight = 1e6           // of one observation
+	MaxSkew   = valid.MaxSkew // how far ahead of the store's clock an observation may be
 )
 
 // Validate reports the first fault of the observation as a [*heed.InputError], by the clock's now.
@@ -80,7 +80,7 @@ func (o *Observation) Validate(now time.Time) error {
 	if !(o.Share >= 0 && o.Share <= 1) {
 		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share)}
 	}
-	return limits.CheckTime("At", o.At, now)
+	return valid.Time("At", o.At, now)
 }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Policy says how a cell is kept. It is stored with the cell's first observation. Later batches with another policy are refused until the
@@ -21,7 +21,7 @@ type Policy struct {
 
 // Validate reports the fault of the policy, if it has one, as a [*heed.ConfigError].
 func (p Policy) Validate() error {
-	if h := p.HalfLife; h != 0 && (h < limits.MinHalfLife || h > limits.MaxHalfLife || h%time.Microsecond != 0) {
+	if h := p.HalfLife; h != 0 && (h < valid.MinHalfLife || h > valid.MaxHalfLife || h%time.Microsecond != 0) {
 		return &heed.ConfigError{Field: "HalfLife", Value: h, Reason: "must be 0 or whole microseconds between a minute and a hundred years"}
 	}
 	return nil
@@ -37,7 +37,7 @@ var ErrFull = errors.New("full")
 // which is a [heed.ErrConflict].
 func (p Policy) Conflict(kind string, wanted Policy) error {
 	e := &heed.SettingsError{
-		Component: "cells of kind " + kind, Field: "HalfLife", Stored: limits.HalfLife(p.HalfLife), Wanted: limits.HalfLife(wanted.HalfLife),
+		Component: "cells of kind " + kind, Field: "HalfLife", Stored: valid.HalfLife(p.HalfLife), Wanted: valid.HalfLife(wanted.HalfLife),
 	}
 	if p.HalfLife == wanted.HalfLife {
 		e.Field, e.Stored, e.Wanted = "ByOrigin", strconv.FormatBool(p.ByOrigin), strconv.FormatBool(wanted.ByOrigin)

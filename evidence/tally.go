@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever the history. The order of
@@ -128,7 +128,7 @@ func (t *Tally) advance(at Instant) {
 	if t.HalfLife == 0 {
 		return
 	}
-	step := limits.LandmarkStep * t.HalfLife.Microseconds()
+	step := valid.LandmarkStep * t.HalfLife.Microseconds()
 	landmark := Instant(floorDiv(int64(at), step) * step)
 	if t.N() == 0 {
 		t.Landmark = landmark

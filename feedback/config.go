@@ -13,10 +13,10 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/names"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -162,7 +162,7 @@ func (c *Config) complete() settings.Component {
 
 // validate reports all faults of a complete configuration.
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	for i, agent := range c.Agents {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/store"
 )
 

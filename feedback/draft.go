@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/prompt"
 )
 

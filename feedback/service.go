@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
@@ -26,8 +25,8 @@ import (
 type Service struct {
 	cfg        Config
 	similarity heed.Similarity    // cfg.Similarity, with a memory if it embeds
-	evaluating lock.Lock          // one evaluation at a time, so that they don't lose races
-	governing  lock.Lock          // one change of proposals and rules at a time
+	evaluating host.Lock          // one evaluation at a time, so that they don't lose races
+	governing  host.Lock          // one change of proposals and rules at a time
 	counting   bool               // the evaluator is Counting, which looks at no candidates
 	readings   *memo[*reading]    // by text
 	prompts    *memo[promptLines] // by agent
@@ -58,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 // open makes a service of a configuration after agree has reconciled it with the settings in the store.
 func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
 	s := &Service{
-		cfg: cfg, evaluating: lock.New(), governing: lock.New(), counting: cfg.Evaluator == nil,
+		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
 		readings: newMemo[*reading](5000), prompts: newMemo[promptLines](1000),
 		agents: newMemo[string](1000), drafts: newMemo[Draft](1000), failures: newMemo[failure](2),
 	}

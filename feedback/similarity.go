@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
 )
 

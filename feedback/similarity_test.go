@@ -16,13 +16,13 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 )
 
 // TestPairs counts what words bring together: 66 of 85 pairs that say the same, and 12 of 209 that do not. Approvers read both
 // texts, as words never expedite.
 func TestPairs(t *testing.T) {
-	text, err := os.ReadFile("../internal/oppose/testdata/pairs.json")
+	text, err := os.ReadFile("internal/oppose/testdata/pairs.json")
 	require.NoError(t, err)
 	var pairs []struct{ Kind, A, B string }
 	require.NoError(t, json.Unmarshal(text, &pairs))

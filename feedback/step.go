@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/store"
 )
 
@@ -62,7 +61,7 @@ func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Micro
 // step makes a change under a lock, and then notifies the observer, without the lock. It returns
 // the revision of what was written, 0 if nothing was. A refusal ends the step.
 func (s *Service) step(
-	ctx context.Context, l lock.Lock, do func(c *change) error,
+	ctx context.Context, l host.Lock, do func(c *change) error,
 ) (revision uint64, err error) {
 	if err := l.Lock(ctx); err != nil {
 		return 0, err

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/undo"
+	"github.com/heedhq/heed/internal/valid"
+	"github.com/heedhq/heed/learning/internal/undo"
 )
 
 // BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
@@ -69,7 +69,7 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 
 // validate reports all faults of a configuration with its defaults.
 func (c *BayesianConfig) validate() error {
-	var found faults.List
+	var found valid.Faults
 	windows := func(prefix string, undo, silence time.Duration) {
 		found.Check(undo >= 0, prefix+"UndoWindow", undo, "must not be negative")
 		found.Check(silence >= 0, prefix+"SilenceWindow", silence, "must not be negative")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -150,7 +150,7 @@ func (c Config) withDefaults() Config {
 
 // validate reports all faults of a configuration that has its defaults.
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(isConfidence(c.Initial), "Initial", c.Initial, "must be above 0 and below 1")
 	found.Check(isStrength(c.Strength), "Strength", c.Strength, "must be in [1e-3, 1e6]")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] goes before the heuristic's own, these
@@ -36,7 +36,7 @@ func (r Range) valid() bool { return r.Floor >= 0 && r.Floor <= r.Ceiling && r.C
 func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling) }
 
 func (c Constraints) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock, "must be locked, unlocked or empty")
 	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2, "FeedbackWeight", c.FeedbackWeight,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // An Expectation says which later message shows how an answer turned out.
@@ -21,7 +21,7 @@ type Expectation struct {
 	Timeout time.Duration
 }
 
-func checkExpectations(found *faults.List, expectations []Expectation) {
+func checkExpectations(found *valid.Faults, expectations []Expectation) {
 	for i, e := range expectations {
 		field := fmt.Sprintf("Expectations[%d]", i)
 		found.Check(strings.TrimSpace(e.Trigger) != "", field+".Trigger", e.Trigger, "must not be blank")

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -130,7 +130,7 @@ func (m *Module) load(tx *store.Tx, eventID string) (store.Row[answer.Answer], e
 }
 
 func (m *Module) checkFire(f *Fire) error {
-	return cmp.Or(f.validate(), limits.CheckTime("At", f.At, m.cfg.Now()))
+	return cmp.Or(f.validate(), valid.Time("At", f.At, m.cfg.Now()))
 }
 
 // FireIn is [Module.Fire] as a part of a step: it adds the fire to the answer, and counts in the

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -80,7 +80,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	if s.How != answer.Judged && s.How != answer.Outcome {
 		return nil, &heed.InputError{Field: "How", Reason: "must be a judgement or an outcome"}
 	}
-	if err := cmp.Or(j.Validate(), limits.CheckTime("At", s.At, m.cfg.Now())); err != nil {
+	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, m.cfg.Now())); err != nil {
 		return nil, err
 	}
 	l, f := m.ledger(tx), a.Fire(s.Of)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -31,7 +31,7 @@ func (m *Module) checkUndo(u *Undo) error {
 	}
 	texts := checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
 		text{"Person", u.Person}, text{"Session", u.Session})
-	return cmp.Or(texts, limits.CheckTime("At", u.At, m.cfg.Now()))
+	return cmp.Or(texts, valid.Time("At", u.At, m.cfg.Now()))
 }
 
 // Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -228,7 +228,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")

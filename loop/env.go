@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -50,7 +50,7 @@ func ConfigFromEnv(environ []string) (Config, error) {
 
 // An envReader reads one variable after the other.
 type envReader struct {
-	faults.List
+	valid.Faults
 	name, value string
 	bayesian    learning.BayesianConfig
 	cfg         Config

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/channels"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt"
@@ -348,7 +348,7 @@ func (a Account) Tree() Branch {
 
 // became says what became of the answer.
 func (a *Account) became() Branch {
-	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, channels.List(a.Channel))}
+	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, text.ChannelsWords(a.Channel))}
 	switch {
 	case len(a.Undid) > 0:
 		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
@@ -369,7 +369,7 @@ func (a *Account) became() Branch {
 		if h.Source != "" {
 			by = " by " + prompt.Line(h.Source, shown)
 		}
-		b.add(fmt.Sprintf("%s%s %s: %+.2f, %s", channels.Words(h.Channel), by, h.At.UTC().Format(day), h.Value, counts))
+		b.add(fmt.Sprintf("%s%s %s: %+.2f, %s", text.ChannelWords(h.Channel), by, h.At.UTC().Format(day), h.Value, counts))
 	}
 	return b
 }
@@ -389,13 +389,13 @@ func (a *Account) trust() Branch {
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
-		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(channels.Words(s.Channel), "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))
+		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(text.ChannelWords(s.Channel), "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))
 	}
 	for _, limit := range t.Limits {
 		now.add("limited by: " + string(limit))
 	}
 	for _, o := range t.History[:min(len(t.History), latest)] {
-		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, known by: %s", o.At.UTC().Format(day), o.Reward, o.Weight, cmp.Or(channels.Words(o.Channel), "a judgement")))
+		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, known by: %s", o.At.UTC().Format(day), o.Reward, o.Weight, cmp.Or(text.ChannelWords(o.Channel), "a judgement")))
 	}
 	b.On = append(b.On, now)
 	return b
@@ -425,7 +425,7 @@ func (a *Account) arm() Branch {
 		for _, r := range a.Outcomes {
 			o := r.Result
 			all.add(fmt.Sprintf("observed %s: %s was worth %+.2f, known by: %s",
-				o.At.UTC().Format(day), r.Choice.Arm, o.Value, channels.List(o.Channel)))
+				o.At.UTC().Format(day), r.Choice.Arm, o.Value, text.ChannelsWords(o.Channel)))
 		}
 		b.On = append(b.On, all)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -53,7 +53,7 @@ func (a *Agent) completeOutcome(o *Outcome) error {
 	if o.At.IsZero() {
 		o.At = a.cfg.Now()
 	}
-	if err := cmp.Or(o.validate(), limits.CheckTime("At", o.At, a.cfg.Now())); err != nil {
+	if err := cmp.Or(o.validate(), valid.Time("At", o.At, a.cfg.Now())); err != nil {
 		return err
 	}
 	return a.redact(&o.Failure)

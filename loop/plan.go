@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -126,7 +126,7 @@ func (a *Agent) complete(e *Event) error {
 		e.At = a.cfg.Now()
 	}
 	e.History = slices.Clone(e.History)
-	return limits.CheckTime("At", e.At, a.cfg.Now())
+	return valid.Time("At", e.At, a.cfg.Now())
 }
 
 // prepare makes a plan without its prompt. It is one step: what it reads is one read, and there is

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -71,7 +71,7 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 		By: r.Person, Kind: answer.Person, Channel: r.Channel, Target: r.Target, Value: r.Value,
 		Weight: r.Weight, At: r.At,
 	}
-	return s, cmp.Or(checkID(id), s.Validate(), limits.CheckTime("At", r.At, a.cfg.Now()))
+	return s, cmp.Or(checkID(id), s.Validate(), valid.Time("At", r.At, a.cfg.Now()))
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -136,7 +136,7 @@ func (l *loader) observation(e entry) error {
 		return errors.New("the cell has an observation of this id already")
 	}
 	k.cells = append(k.cells, c)
-	e.Cell = ids.Hash{}
+	e.Cell = text.Hash{}
 	if !l.cfg.NoHistory {
 		c.record(e, l.mostHistory(c.Kind))
 	} else if c.counts(&e) {

@@ -2,7 +2,7 @@ package memstore
 
 import (
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A state is all that a store holds.
@@ -25,9 +25,9 @@ func newState(cfg Config) *state {
 
 // An id is the hash of the id of an observation or a batch. Every store has the same, so that a
 // dump needs no other.
-type id = ids.Hash
+type id = text.Hash
 
-func hashID(text string) id { return ids.Of(text) }
+func hashID(name string) id { return text.HashOf(name) }
 
 // known is what a store knows of an id that it has seen.
 type known struct {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -51,7 +51,7 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	c = c.withDefaults()
-	var found faults.List
+	var found valid.Faults
 	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	return found.Err()
 }

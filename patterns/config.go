@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 
 // validate reports all faults of a configuration that has its defaults.
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name, "must be text of at most 256 bytes")
 	found.Add("Scoring", c.Scoring.validate())

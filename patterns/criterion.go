@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -37,7 +37,7 @@ func (c Criteria) withDefaults() Criteria {
 }
 
 func (c Criteria) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
 	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
 	found.Check(c.Floor > 0 && c.Floor < 1, "Floor", c.Floor, "must be in (0, 1), or 0 for the default")

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // An Approach is a strategy with the phrases that show it in a text.
@@ -24,7 +24,7 @@ type Approach struct {
 }
 
 func (a *Approach) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name, fmt.Sprintf("must have a word, and at most %d bytes", maxID))
 	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
 	for i, phrase := range a.Phrases {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of evidence are on counts,
@@ -64,7 +64,7 @@ func (m Maturity) withDefaults() Maturity {
 }
 
 func (m Maturity) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Join(evidence.Policy{HalfLife: m.HalfLife}.Validate())
 	found.Check(m.MinFeedback > 0, "MinFeedback", m.MinFeedback, "must not be negative")
 	found.Check(m.MinHelpful > 0, "MinHelpful", m.MinHelpful, "must not be negative")
@@ -240,7 +240,7 @@ func (v Inversion) withDefaults() Inversion {
 }
 
 func (v Inversion) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(v.MinObservations > 0, "MinObservations", v.MinObservations, "must not be negative")
 	found.Check(v.FailureRatio > 0 && v.FailureRatio <= 1, "FailureRatio", v.FailureRatio, "must be in (0, 1], or 0 for the default")
 	found.Check(checkText("", v.Prefix, maxID) == nil, "Prefix", v.Prefix, fmt.Sprintf("must be text of at most %d bytes", maxID))

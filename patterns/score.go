@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Class is what an outcome, or somebody's rating, says of what was followed.
@@ -62,7 +62,7 @@ func (s Scoring) withDefaults() Scoring {
 
 // validate reports all faults of a scoring that has its defaults.
 func (s Scoring) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(min(s.Success, s.Duration, s.Errors, s.Retries) >= 0 && s.Success+s.Duration+s.Errors+s.Retries == 100 && s.Duration < 100,
 		"Success", [4]int{s.Success, s.Duration, s.Errors, s.Retries},
 		"must not be negative, must add up to 100 with Duration, Errors and Retries, and the duration must not have all of it")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // An id that another transaction is about to make known is waited for.
@@ -418,7 +418,7 @@ func (c *change) keepPart(row *cellRow, part evidence.Part) {
 // restated gives a tally its half-life. The landmark is a number of steps of it.
 func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	t.HalfLife = halfLife
-	t.Landmark = evidence.Instant(int64(t.Landmark) * limits.LandmarkStep * halfLife.Microseconds())
+	t.Landmark = evidence.Instant(int64(t.Landmark) * valid.LandmarkStep * halfLife.Microseconds())
 	return t
 }
 

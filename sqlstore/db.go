@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Dialect says what sort of database it is, and what is promised there. [Open] finds out by itself where it is 0: then it is SQLite or
@@ -51,7 +51,7 @@ func (d Dialect) String() string {
 func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
 
 func (d Dialect) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(d >= SQLite && d < dialects, "Dialect", int(d), "must be SQLite, SQLiteRelaxed or Postgres")
 	return found.Err()
 }
@@ -77,7 +77,7 @@ type database struct {
 	dialect Dialect
 	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
-	turn    lock.Lock                  // SQLite has one writer at a time: those of this process wait here, in turn
+	turn    host.Lock                  // SQLite has one writer at a time: those of this process wait here, in turn
 
 	mu    sync.Mutex
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
@@ -90,7 +90,7 @@ func newDB(handle *sql.DB, dialect Dialect) *database {
 	}
 	return &database{
 		setUp:  setUp,
-		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: lock.New(),
+		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: host.NewLock(),
 		wakes: make(map[string]chan struct{}),
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/ids"
-	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -146,7 +146,7 @@ var dumpParts = []struct {
 	}},
 }
 
-func hashes(err error, text string, into *ids.Hash) error {
+func hashes(err error, text string, into *text.Hash) error {
 	if err == nil {
 		err = into.UnmarshalText([]byte(text))
 	}
@@ -160,7 +160,7 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource,
 		&landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
 		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last)
-	d.Landmark, d.LostSource = evidence.Instant(landmark*limits.LandmarkStep*halfLife), lostSource == 1
+	d.Landmark, d.LostSource = evidence.Instant(landmark*valid.LandmarkStep*halfLife), lostSource == 1
 	return dump.Row{Tally: d}, hashes(err, cell, &d.Cell)
 }
 

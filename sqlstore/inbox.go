@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -49,7 +49,7 @@ var (
 // NewInbox returns an inbox in the database of a store.
 func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
-	var found faults.List
+	var found valid.Faults
 	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name, "must be set, and be a text that can be stored")
 	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder, "must be a text that can be stored")
 	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")

@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // lotOf returns the lot of an item: 63 bits of a hash.
 func lotOf(item string) int64 {
-	hash := ids.Of(item)
+	hash := text.HashOf(item)
 	return lot(hash[:])
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -56,7 +56,7 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	c = c.withDefaults()
-	var found faults.List
+	var found valid.Faults
 	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	return found.Err()
 }
@@ -93,7 +93,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if len(configs) > 0 {
 		cfg = configs[0]
 	}
-	var found faults.List
+	var found valid.Faults
 	found.Check(handle != nil, "handle", nil, "must not be nil")
 	if dialect != 0 {
 		found.Join(dialect.validate())
@@ -239,7 +239,7 @@ func (s *Store) forget(batches []store.Batch) {
 }
 
 // hashOf names texts so that they fit into any index and tell nothing.
-func hashOf(texts ...string) string { return ids.Of(texts...).String() }
+func hashOf(texts ...string) string { return text.HashOf(texts...).String() }
 
 func hashOfCell(c evidence.Cell) string { return hashOf(c.Kind, c.Scope, c.Item, c.Name) }
 func hashOfRef(r store.Ref) string      { return hashOf(r.Kind, r.ID) }

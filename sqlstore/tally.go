@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A cellRow is a stored cell.
@@ -142,7 +142,7 @@ func onConflict(landmarks string, total func(sum string) string) string {
 func (d *delta) row(from origin) []any {
 	var landmark int64
 	if d.HalfLife > 0 {
-		landmark = int64(d.Landmark) / (limits.LandmarkStep * d.HalfLife.Microseconds())
+		landmark = int64(d.Landmark) / (valid.LandmarkStep * d.HalfLife.Microseconds())
 	}
 	return []any{
 		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,

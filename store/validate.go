@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // MaxChanges bounds one call of [Store.Commit]: the observations, records, expectations and ids to
@@ -160,7 +160,7 @@ func (b *Batch) validateEvidence(now time.Time) error {
 		if err := b.Restart[i].Cell.Validate(); err != nil {
 			return inside("Restart", i, err)
 		}
-		if err := limits.CheckTime("At", b.Restart[i].At, now); err != nil {
+		if err := valid.Time("At", b.Restart[i].At, now); err != nil {
 			return inside("Restart", i, err)
 		}
 	}

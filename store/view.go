@@ -8,7 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts
@@ -133,7 +133,7 @@ func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error)
 // IDOf derives the id of a record from texts. The same texts always give the same id, other texts
 // another one. The id is 22 characters long and does not reveal the texts, unless they can be
 // guessed.
-func IDOf(parts ...string) string { return ids.Of(parts...).String() }
+func IDOf(parts ...string) string { return text.HashOf(parts...).String() }
 
 // Damaged returns the damaged records of several kinds: see [View.Damaged].
 func Damaged(ctx context.Context, st Store, views ...interface {

@@ -7,7 +7,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // ArmID names an arm.
@@ -34,7 +34,7 @@ type Parameter struct {
 const maxArms = 1000
 
 func validateArms(arms []Arm) error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(len(arms) > 0, "Arms", len(arms), "must have at least one")
 	found.Check(len(arms) <= maxArms, "Arms", len(arms), fmt.Sprintf("must be at most %d", maxArms))
 	seen, positive := make(map[ArmID]bool), 0

@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -43,7 +43,7 @@ func (c ChangeTest) withDefaults() ChangeTest {
 }
 
 func (c ChangeTest) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.FalseAlarms >= 0 && c.FalseAlarms <= 0.5, "FalseAlarms", c.FalseAlarms, "must be in (0, 0.5], or 0 for no test")
 	found.Check(c.Every >= 0, "Every", c.Every, "must not be negative")
 	found.Check(c.FalseAlarms != 0 || c.Every == 0, "Every", c.Every, "needs a probability of false alarms")

@@ -16,7 +16,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/cells"
 )
 
 // ChoiceID names a choice. It is a UUID.
@@ -283,7 +282,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 type kinds struct{ arm, given, sessions, resets, parameter string }
 
 func kindsOf(learner string) kinds {
-	return kinds{cells.ArmKind(learner), learner + ".given", learner + ".sessions", cells.ResetsKind(learner), learner + ".parameter"}
+	return kinds{answers.ArmKind(learner), learner + ".given", learner + ".sessions", answers.ResetsKind(learner), learner + ".parameter"}
 }
 
 // A space is where a learner's cells of one segment are.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -197,7 +197,7 @@ func (c *Config) refresh() time.Duration {
 
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Check(c.Answers == answersKind(c.Name) || evidence.CheckText("", c.Answers) == nil,

@@ -4,8 +4,7 @@ import (
 	"math"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/spread"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Copy is the [Pooling] of the Adaptive Strategies design. An item follows its segment for a number
@@ -27,7 +26,7 @@ type Copy struct {
 
 // Validate reports all faults, joined.
 func (p Copy) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(p.Sessions >= 0, "Sessions", p.Sessions, "must be positive, or 0 for the default")
 	found.Check(p.MinConfidence >= 0 && p.MinConfidence < 1, "MinConfidence", p.MinConfidence, "must be in (0, 1), or 0 for the default")
 	return found.Err()
@@ -72,7 +71,7 @@ type copied struct {
 
 // Update implements [Model].
 func (m *copied) Update(arm int, before, after evidence.Sums) bool {
-	m.total[arm] = spread.Less(m.total[arm].Plus(after), before)
+	m.total[arm] = sumsWithout(m.total[arm].Plus(after), before)
 	m.refresh(arm)
 	return false
 }
@@ -109,7 +108,7 @@ func (m *copied) Independence(item Item) float64 {
 // Give implements [Giver].
 func (m *copied) Give(item Item, given []evidence.Sums) {
 	for i, total := range m.total {
-		if given[i] = spread.Less(total, item.Arms[i]); given[i].Mass <= rounding*total.Mass {
+		if given[i] = sumsWithout(total, item.Arms[i]); given[i].Mass <= rounding*total.Mass {
 			given[i] = evidence.Sums{}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/spread"
 	"github.com/heedhq/heed/store"
 )
 
@@ -436,7 +435,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	if !ok {
 		return
 	}
-	s.total = spread.Less(s.total.Plus(is), was)
+	s.total = sumsWithout(s.total.Plus(is), was)
 	drifted := len(l.values) > 0 && aged(scaleOf(s.total, l.cfg.MinConfidence)/s.scale)
 	if !s.model.Update(arm, was, is) && !drifted {
 		s.loaded = loaded

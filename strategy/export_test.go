@@ -2,7 +2,7 @@ package strategy
 
 import (
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // Remembered returns how many choices the learner's cache holds.
@@ -24,7 +24,7 @@ func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bo
 
 // Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each of its parameters.
 func (c Choice) Cells() []evidence.Cell {
-	space := space{kindsOf(c.Learner()), cells.Scope(c.Category, c.Context)}
+	space := space{kindsOf(c.Learner()), answers.Scope(c.Category, c.Context)}
 	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
 		all = append(all, space.parameter(c.Arm, Setting{Name: name, Value: value}))

@@ -11,7 +11,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/cells"
 )
 
 // History yields the learner's choices that a filter lets pass, the newest first, each with its
@@ -85,7 +84,7 @@ func (l *Learner) outcomes(ctx context.Context, f ChoiceFilter) iter.Seq2[Choice
 func (l *Learner) outcomesOf(
 	ctx context.Context, f *ChoiceFilter, arm ArmID, all []ChoiceRecord,
 ) ([]ChoiceRecord, error) {
-	space, n := space{l.kinds, cells.Scope(f.Category, f.Context)}, 0
+	space, n := space{l.kinds, answers.Scope(f.Category, f.Context)}, 0
 	for o, err := range l.cfg.Store.History(ctx, space.arm(f.Item, arm)) {
 		if err != nil {
 			return nil, err

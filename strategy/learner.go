@@ -15,7 +15,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/memo"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -35,7 +34,7 @@ type Learner struct {
 	pending  string        // the key of choices that wait
 	loose    atomic.Uint64 // numbers the choices without a session
 	answers  store.View[answer.Answer]
-	sessions *memo.Cache[*remembered]
+	sessions *memo[*remembered]
 	doubts   doubts
 	watch    *watch.Watch
 
@@ -91,7 +90,7 @@ func build(cfg Config) (*Learner, error) {
 		pending:  answers.Pending(cfg.Name),
 		answers:  answers.View(cfg.Answers),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
-		sessions: memo.New[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
+		sessions: newMemo[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/spread"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
@@ -215,7 +214,7 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	had, has := f.counts[at][arm], countOf(parts)
 	f.items[at].Arms[arm], f.counts[at][arm] = is, has
 	f.samples[arm] += has - had
-	f.total = spread.Less(f.total.Plus(is), was)
+	f.total = sumsWithout(f.total.Plus(is), was)
 	if f.model != nil && f.model.Update(arm, was, is) {
 		f.drifted = true
 	}

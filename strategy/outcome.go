@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
@@ -222,7 +222,7 @@ func (o *Outcome) validateTexts() error {
 		}
 	}
 	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session", c.Session, "Choice.Item", c.Item,
-		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", cells.Scope(c.Category, c.Context))
+		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", answers.Scope(c.Category, c.Context))
 }
 
 // reserved begins the ids of outcomes that the learner makes itself.

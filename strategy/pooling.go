@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/spread"
 )
 
 // A Pooling says how much items share. It works out the beliefs about an item's arms from the
@@ -128,20 +127,20 @@ func (Alone) String() string { return "alone" }
 
 type alone struct {
 	segment Segment
-	spread  spread.Spread
+	spread  spread
 	total   evidence.Sums // of all items and arms
 }
 
 // Update implements [Model].
 func (m *alone) Update(_ int, before, after evidence.Sums) bool {
-	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
-	m.total = spread.Less(m.total.Plus(after), before)
+	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before, m.segment.LeastWeight))
+	m.total = sumsWithout(m.total.Plus(after), before)
 	return false
 }
 
 // Believe implements [Model].
 func (m *alone) Believe(item Item, beliefs []Belief) {
-	dispersion, scale := m.spread.Dispersion(), scaleOf(m.total, m.segment.LeastWeight)
+	dispersion, scale := m.spread.dispersion(), scaleOf(m.total, m.segment.LeastWeight)
 	for i, prior := range m.segment.Priors {
 		beliefs[i] = Belief{Level: countsOf(item.Arms[i], scale, dispersion).posterior(prior)}
 	}
@@ -156,10 +155,10 @@ func (m *alone) Independence(item Item) float64 {
 }
 
 // spreadOf adds up the spread of all items' rewards, each arm's around its own mean.
-func spreadOf(items []Item, leastWeight float64) (all spread.Spread) {
+func spreadOf(items []Item, leastWeight float64) (all spread) {
 	for _, item := range items {
 		for _, arm := range item.Arms {
-			all = all.Plus(spread.Of(arm, leastWeight))
+			all = all.plus(newSpread(arm, leastWeight))
 		}
 	}
 	return all

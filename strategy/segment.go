@@ -9,8 +9,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
-	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
@@ -39,7 +39,7 @@ type segment struct {
 	// observers has a token of each goroutine that adds evidence. The end of a load takes all
 	// tokens: see load.
 	observers chan struct{}
-	loading   lock.Lock // of making the model again
+	loading   host.Lock // of making the model again
 }
 
 // maxObservers is how many goroutines may add evidence to a segment at a time.
@@ -54,14 +54,14 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	if s != nil {
 		return s, nil
 	}
-	scope := cells.Scope(category, context)
+	scope := answers.Scope(category, context)
 	if len(scope) > evidence.MaxText {
 		return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s = l.segments[key]; s == nil {
-		s = &segment{segmentKey: key, space: space{l.kinds, scope}, observers: make(chan struct{}, maxObservers), loading: lock.New()}
+		s = &segment{segmentKey: key, space: space{l.kinds, scope}, observers: make(chan struct{}, maxObservers), loading: host.NewLock()}
 		l.segments[key] = s
 	}
 	return s, nil

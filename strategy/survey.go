@@ -9,7 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // A Distribution is what a learner believes in one segment, by the store at that moment. It is
@@ -134,7 +134,7 @@ func (l *Learner) surveyed(ctx context.Context, of []Query) iter.Seq2[Query, err
 			return
 		}
 		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
-			category, context, ok := cells.ParseScope(scope)
+			category, context, ok := answers.ParseScope(scope)
 			if err == nil && !ok {
 				continue // of something else
 			}
@@ -246,7 +246,7 @@ const surveyItems = 4000
 // that is nothing.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	now := evidence.InstantOf(l.cfg.Now())
-	f, err = l.loadSample(ctx, space{l.kinds, cells.Scope(q.Category, q.Context)}, now, surveyItems)
+	f, err = l.loadSample(ctx, space{l.kinds, answers.Scope(q.Category, q.Context)}, now, surveyItems)
 	if err != nil {
 		return f, err
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/internal/spread"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // leastShape keeps a drawn level of exactly 0 or 1 a distribution.
@@ -35,7 +34,7 @@ type TwoLevel struct {
 
 // Validate reports all faults, joined.
 func (p TwoLevel) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(p.Sharpness == 0 || p.Sharpness >= 1 && p.Sharpness <= 100, "Sharpness", p.Sharpness, "must be in [1, 100], or 0 for the default")
 	return found.Err()
 }
@@ -55,7 +54,7 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
-	spread     spread.Spread
+	spread     spread
 	dispersion float64
 	total      evidence.Sums // of all items and arms
 	scale      float64       // of the outcomes' weights
@@ -75,7 +74,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
 		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
-	m.dispersion, m.scale = m.spread.Dispersion(), scaleOf(m.total, segment.LeastWeight)
+	m.dispersion, m.scale = m.spread.dispersion(), scaleOf(m.total, segment.LeastWeight)
 	for j := range m.candidates {
 		m.candidates[j] = candidate{make([]counts, len(segment.Priors)), make([]float64, len(segment.Priors))}
 	}
@@ -100,17 +99,17 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
-	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
+	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before, m.segment.LeastWeight))
 	if m.total.Mass <= 0 { // nothing was counted on the scale yet
 		m.scale = scaleOf(after, m.segment.LeastWeight)
 	}
-	m.total = spread.Less(m.total.Plus(after), before)
+	m.total = sumsWithout(m.total.Plus(after), before)
 	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
 	m.weighOwn(arm)
 	m.refresh()
-	return aged(m.spread.Dispersion()/m.dispersion) || aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
+	return aged(m.spread.dispersion()/m.dispersion) || aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
 }
 
 func aged(ratio float64) bool { return ratio > aging || ratio < 1/aging }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 )
 
@@ -105,7 +105,7 @@ func final(err error) (what string, is bool) {
 
 // Validate returns all faults of the settings, joined: each is a [*heed.ConfigError].
 func (r *Runner) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(r.Stream != nil, "Stream", nil, "must be set")
 	found.Check(r.DeadLetters != nil, "DeadLetters", nil, "must be set")
 	found.Check(r.Workers >= 0, "Workers", r.Workers, "must not be negative")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/channels"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -124,7 +124,7 @@ func TestSeenBy(t *testing.T) {
 	o.Cell.Name = "disagreed"
 	assert.Equal(t, known(view.DisagreementChannel), seenBy(o))
 	assert.Equal(t, "thumb", known("thumb"))
-	assert.Equal(t, "nobody said anything, thumb", channels.List("implicit_timeout, thumb"))
+	assert.Equal(t, "nobody said anything, thumb", text.ChannelsWords("implicit_timeout, thumb"))
 }
 
 // An arm leads where it is the best with a probability of a half or more.

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/channels"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 )
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": func(names string) string { return say(channels.List(names)) }, "seenby": seenBy, "sentence": sentence,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": func(names string) string { return say(text.ChannelsWords(names)) }, "seenby": seenBy, "sentence": sentence,
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
@@ -130,7 +130,7 @@ func known(name string) string {
 	if name == view.DisagreementChannel {
 		return "the model said something else"
 	}
-	return say(channels.Words(name))
+	return say(text.ChannelWords(name))
 }
 
 // seenBy is [known] for an observation.

@@ -24,7 +24,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
@@ -138,7 +138,7 @@ func (h *Handler) view() *view.Source {
 }
 
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set where there is no Agent")
 	found.Check(c.Identify != nil, "Identify", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -70,7 +70,7 @@ const (
 )
 
 // newService checks what all services have in their configuration.
-func newService(name string, taker *Taker, base, standard string, client *http.Client, since time.Time, overlap time.Duration, found *faults.List) service {
+func newService(name string, taker *Taker, base, standard string, client *http.Client, since time.Time, overlap time.Duration, found *valid.Faults) service {
 	base = cmp.Or(base, standard)
 	address, err := url.Parse(base)
 	web := err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != ""

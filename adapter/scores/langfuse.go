@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -47,7 +47,7 @@ type Langfuse struct {
 
 // NewLangfuse returns a Langfuse; or all faults of its configuration, joined, each a [*heed.ConfigError].
 func NewLangfuse(cfg LangfuseConfig) (*Langfuse, error) {
-	var found faults.List
+	var found valid.Faults
 	l := &Langfuse{cfg: cfg}
 	l.service = newService("langfuse", cfg.Taker, cfg.BaseURL, "https://cloud.langfuse.com", cfg.HTTPClient, cfg.Since, cfg.Overlap, &found)
 	found.Check(cfg.PublicKey != "", "PublicKey", nil, "must be set")
@@ -70,7 +70,7 @@ func NewLangfuse(cfg LangfuseConfig) (*Langfuse, error) {
 }
 
 // checkName returns the name of scores that are sent. They must not come back as grades.
-func checkName(name string, taker *Taker, found *faults.List) string {
+func checkName(name string, taker *Taker, found *valid.Faults) string {
 	name = cmp.Or(name, "heed")
 	if taker != nil {
 		_, ours := taker.cfg.Meanings[name]

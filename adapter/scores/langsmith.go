@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -54,7 +54,7 @@ type LangSmith struct {
 
 // NewLangSmith returns a LangSmith; or all faults of its configuration, joined, each a [*heed.ConfigError].
 func NewLangSmith(cfg LangSmithConfig) (*LangSmith, error) {
-	var found faults.List
+	var found valid.Faults
 	l := &LangSmith{cfg: cfg}
 	l.service = newService("langsmith", cfg.Taker, cfg.BaseURL, "https://api.smith.langchain.com", cfg.HTTPClient, cfg.Since, cfg.Overlap, &found)
 	found.Check(cfg.APIKey != "", "APIKey", nil, "must be set")

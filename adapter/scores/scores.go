@@ -22,7 +22,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -117,7 +117,7 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	ranges := make(map[string]Meaning, len(cfg.Meanings))
-	var found faults.List
+	var found valid.Faults
 	found.Check(cfg.Agent != nil, "Agent", nil, "must be set")
 	found.Check(evidence.CheckText("Source", cfg.Source) == nil, "Source", cfg.Source, "must be text that a store can keep")
 	for name, r := range cfg.Meanings {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -98,7 +98,7 @@ func (cmd *forgetCommand) nameless() error {
 
 // kept says what keeps a person from being forgotten.
 func (cmd *forgetCommand) kept(s *session, st *opened) error {
-	kindOf, kinds := make(map[ids.Hash]string), make(map[string]bool)
+	kindOf, kinds := make(map[text.Hash]string), make(map[string]bool)
 	for r, err := range st.rows(s.ctx) {
 		switch {
 		case err != nil:

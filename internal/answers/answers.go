@@ -1,5 +1,5 @@
 // Package answers says how answers are kept as records: under which id, how long, and by which keys
-// they are found.
+// they are found; and in which cells package strategy keeps the evidence that they are.
 package answers
 
 import (
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/store"
 )
 
@@ -116,7 +115,7 @@ func InSession(item, category, context string) string {
 	if item != "" {
 		return item
 	}
-	return "\x00" + cells.Scope(category, context)
+	return "\x00" + Scope(category, context)
 }
 
 // LastID returns the id of the record of the last choice of a name in a session.

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit to those before it: of a cell or
@@ -15,24 +15,24 @@ import (
 func NewLoader(from io.Reader) (*Reader, error) {
 	r, err := NewReader(from)
 	if err == nil {
-		r.check = &checker{kinds: make(map[string]bool), cells: make(map[ids.Hash]*Cell), rooms: make(map[roomKey]*room)}
+		r.check = &checker{kinds: make(map[string]bool), cells: make(map[text.Hash]*Cell), rooms: make(map[roomKey]*room)}
 	}
 	return r, err
 }
 
 // CellOf returns how a cell is kept that [NewLoader] has let in.
-func (r *Reader) CellOf(hash ids.Hash) *Cell { return r.check.cells[hash] }
+func (r *Reader) CellOf(hash text.Hash) *Cell { return r.check.cells[hash] }
 
 // A checker knows of the rows before what others must fit to.
 type checker struct {
 	kinds map[string]bool
-	cells map[ids.Hash]*Cell // without their texts
+	cells map[text.Hash]*Cell // without their texts
 	rooms map[roomKey]*room
 	late  bool // ids or records have come
 }
 
 type roomKey struct {
-	cell ids.Hash
+	cell text.Hash
 	Origin
 }
 

@@ -4,7 +4,7 @@
 // member, which says what the row is. Kinds come first, then cells, then what belongs to cells, then ids, then records in
 // the order of first writing. The last line has the number of rows and the SHA-256 of all lines before it.
 //
-// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by an [ids.Hash].
+// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by an [text.Hash].
 package dump
 
 import (
@@ -17,7 +17,7 @@ import (
 	"io"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -28,7 +28,7 @@ const Version = 2
 const MaxLine = 16 << 20
 
 // HashOfCell returns the hash of a cell.
-func HashOfCell(c evidence.Cell) ids.Hash { return ids.Of(c.Kind, c.Scope, c.Item, c.Name) }
+func HashOfCell(c evidence.Cell) text.Hash { return text.HashOf(c.Kind, c.Scope, c.Item, c.Name) }
 
 // A Row is what a line holds. One of the fields is set.
 type Row struct {
@@ -43,7 +43,7 @@ type Row struct {
 
 // A Cell says how a cell is kept.
 type Cell struct {
-	Hash     ids.Hash         `json:"hash"`
+	Hash     text.Hash        `json:"hash"`
 	Kind     string           `json:"kind"`
 	Scope    string           `json:"scope,omitempty"`
 	Item     string           `json:"item,omitempty"`
@@ -55,7 +55,7 @@ type Cell struct {
 
 // A Tally is the sum of one origin of a cell.
 type Tally struct {
-	Cell          ids.Hash         `json:"cell"`
+	Cell          text.Hash        `json:"cell"`
 	Channel       string           `json:"channel,omitempty"`
 	Source        string           `json:"source,omitempty"`
 	Landmark      evidence.Instant `json:"landmark,omitempty"`
@@ -78,7 +78,7 @@ type Count struct {
 
 // An Observation is one of a cell's history. Those of one cell are in the order in which they were recorded.
 type Observation struct {
-	Cell     ids.Hash         `json:"cell"`
+	Cell     text.Hash        `json:"cell"`
 	ID       string           `json:"id"`
 	Channel  string           `json:"channel,omitempty"`
 	Source   string           `json:"source,omitempty"`
@@ -92,8 +92,8 @@ type Observation struct {
 
 // A Lost says that an observation of an id counts in a cell but is not in the history.
 type Lost struct {
-	ID       ids.Hash         `json:"id"`
-	Cell     ids.Hash         `json:"cell"`
+	ID       text.Hash        `json:"id"`
+	Cell     text.Hash        `json:"cell"`
 	Recorded evidence.Instant `json:"recorded"`
 	// Origin is the tally that it counts in, of a cell that has several. nil: that is not known, and it may be any.
 	Origin *Origin `json:"origin,omitempty"`
@@ -107,7 +107,7 @@ type Origin struct {
 
 // An ID is known, as that of an observation or of a batch.
 type ID struct {
-	ID        ids.Hash         `json:"id"`
+	ID        text.Hash        `json:"id"`
 	Recorded  evidence.Instant `json:"recorded"`
 	Retracted bool             `json:"retracted,omitempty"`
 	Untraced  bool             `json:"untraced,omitempty"` // no history was kept when it came
@@ -136,7 +136,7 @@ type InboxedEvent struct {
 }
 
 // RecordID returns the id of the event's record.
-func (e *InboxedEvent) RecordID() string { return ids.Of(e.Stream, e.ID).String() }
+func (e *InboxedEvent) RecordID() string { return text.HashOf(e.Stream, e.ID).String() }
 
 type header struct {
 	Version  int    `json:"version"`

@@ -15,14 +15,14 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/ids"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
 func rows() []dump.Row {
-	cell := ids.Of("kind", "scope", "item", "")
-	id := ids.Of("id")
+	cell := text.HashOf("kind", "scope", "item", "")
+	id := text.HashOf("id")
 	return []dump.Row{
 		{Kind: &store.Kind{Name: "note", Limits: store.Limits{For: time.Hour, Most: 3, Refuse: true}, Caused: []string{"a.*"}, Whole: true}},
 		{Cell: &dump.Cell{Hash: cell, Kind: "kind", Scope: "scope", Item: "item", HalfLife: 3.6e9, ByOrigin: true, Restart: 7}},
@@ -177,7 +177,7 @@ func TestInvalidRows(t *testing.T) {
 
 func TestTallyFits(t *testing.T) {
 	hour := dump.Cell{HalfLife: 3.6e9, ByOrigin: true}
-	const step = limits.LandmarkStep * 3.6e9
+	const step = valid.LandmarkStep * 3.6e9
 	for _, c := range []struct {
 		cell  dump.Cell
 		tally dump.Tally

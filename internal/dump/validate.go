@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -76,8 +76,8 @@ func (c *Cell) validate() error {
 	if c.Hash != HashOfCell(cell) {
 		return errors.New("the hash is not the cell's")
 	}
-	if c.HalfLife < 0 || c.HalfLife > limits.MaxHalfLife.Microseconds() {
-		return fmt.Errorf("halfLife must be in 0 to %d", limits.MaxHalfLife.Microseconds())
+	if c.HalfLife < 0 || c.HalfLife > valid.MaxHalfLife.Microseconds() {
+		return fmt.Errorf("halfLife must be in 0 to %d", valid.MaxHalfLife.Microseconds())
 	}
 	return errors.Join(c.Policy().Validate(), moments(c.Restart))
 }
@@ -117,7 +117,7 @@ func (t *Tally) validate() error {
 
 // Fits reports whether the tally can be one of the cell.
 func (t *Tally) Fits(c *Cell) error {
-	step := evidence.Instant(limits.LandmarkStep * c.HalfLife)
+	step := evidence.Instant(valid.LandmarkStep * c.HalfLife)
 	last := max(t.Positive.Last, t.Negative.Last, t.Neutral.Last)
 	switch {
 	case !c.ByOrigin && t.Channel+t.Source != "":

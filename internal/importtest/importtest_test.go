@@ -25,7 +25,9 @@ var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
 
-	"internal/curves": {library, silent, ""},
+	"internal/curves":          {library, silent, ""},
+	"learning/internal/undo":   {nothing, silent, ""},
+	"feedback/internal/oppose": {nothing, silent, "internal/text"},
 	"internal/view": { // for the command, the pages, the API and MCP
 		nothing, silent, ". answer evidence feedback learning loop patterns store strategy " +
 			"strategy/money internal/...",

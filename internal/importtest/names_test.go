@@ -59,7 +59,8 @@ func typesOf(pkgs []pkg) map[string][]string {
 	owners := make(map[string][]string)
 	for _, p := range pkgs {
 		top, _, _ := strings.Cut(p.dir, "/")
-		if strings.HasSuffix(p.dir, "test") || slices.Contains([]string{"internal", "examples", "cmd"}, top) {
+		if strings.HasSuffix(p.dir, "test") || top == "examples" || top == "cmd" ||
+			slices.Contains(strings.Split(p.dir, "/"), "internal") {
 			continue
 		}
 		for _, file := range slices.Sorted(maps.Keys(p.files)) {

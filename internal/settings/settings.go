@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -36,7 +36,7 @@ type Field struct {
 func (f *Field) show(value json.RawMessage) string {
 	var d time.Duration
 	if _, ok := f.Value.(*time.Duration); ok && json.Unmarshal(value, &d) == nil {
-		return limits.HalfLife(d)
+		return valid.HalfLife(d)
 	}
 	return string(value)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -32,14 +32,14 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	var found faults.List
+	var found valid.Faults
 	stores.Check(&found, -1, -day, -2*day, map[string]store.Limits{"note": {Most: -1}})
 	var fields []string
 	for fault := range heed.ConfigErrors(found.Err()) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "HistoryFor", "IDsFor", `Limits["note"].Most`}, fields)
-	found = faults.List{}
+	found = valid.Faults{}
 	stores.Check(&found, 1, day, day, map[string]store.Limits{"note": {Most: 1}})
 	assert.NoError(t, found.Err())
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/money"
 )
@@ -92,7 +92,7 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 	if err != nil {
 		return l, err
 	}
-	key := func(n SegmentName) string { return cells.Scope(n.Category, n.Context) }
+	key := func(n SegmentName) string { return answers.Scope(n.Category, n.Context) }
 	texts := func(n SegmentName) []string { return []string{n.Category, n.Context} }
 	return listed(p, names, key, texts, func(part []SegmentName) (all []Segment, err error) {
 		for _, n := range part {
@@ -366,12 +366,12 @@ func (n SegmentName) Query() strategy.Query {
 
 // SegmentNames returns the names of the segments that have outcomes, in order.
 func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error) {
-	kind := cells.ArmKind(s.Strategy.Config().Name)
+	kind := answers.ArmKind(s.Strategy.Config().Name)
 	for scope, err := range s.Store.Scopes(ctx, kind) {
 		if err != nil {
 			return nil, err
 		}
-		if category, context, ok := cells.ParseScope(scope); ok { // another package's scope is none
+		if category, context, ok := answers.ParseScope(scope); ok { // another package's scope is none
 			all = append(all, SegmentName{category, context})
 		}
 	}

@@ -76,7 +76,7 @@ var classics = []classic{
 		"TestConsumerBacksOff",
 	},
 	{
-		"a cache has no limit", "internal/memo/cache.go", "s.evict()", "", "internal/memo",
+		"a cache has no limit", "strategy/memo.go", "s.evict()", "", "strategy",
 		"TestCacheIsBounded",
 	},
 	{

@@ -34,8 +34,8 @@ var subjects = []subject{
 	{
 		"strategy",
 		[]string{
-			"credit", "credit_in", "correct", "outcome", "own", "pooling", "propensity", "segment",
-			"silence", "two_level",
+			"credit", "credit_in", "correct", "memo", "outcome", "own", "pooling", "propensity",
+			"segment", "silence", "spread", "two_level",
 		},
 		[]string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"},
 	},
@@ -60,17 +60,14 @@ var subjects = []subject{
 		[]string{faults, engines},
 	},
 	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
-	{"internal/cells", nil, []string{"strategy"}},
-	{"internal/spread", nil, []string{"internal/spread", "strategy"}},
-	{"internal/limits", nil, []string{"memstore", "evidence", "learning", engines}},
-	{"internal/ids", nil, []string{"internal/ids", "memstore", "strategy"}},
-	{"internal/memo", nil, []string{"internal/memo", "strategy"}},
+	{"internal/answers", []string{"cells"}, []string{"strategy"}},
+	{"internal/valid", []string{"limits"}, []string{"memstore", "evidence", "learning", engines}},
 	{"internal/people", nil, []string{"internal/people", "memstore", "feedback", engines}},
 	{"internal/stores", nil, []string{"internal/stores", "memstore", engines}},
 	{"internal/settings", nil, []string{"internal/settings", "learning", "strategy", "feedback"}},
-	{"internal/oppose", nil, []string{"internal/oppose", "feedback"}},
-	{"internal/text", nil, []string{"internal/text", "feedback", "learning"}},
-	{"internal/undo", nil, []string{"internal/undo", "learning"}},
+	{"feedback/internal/oppose", nil, []string{"feedback/internal/oppose", "feedback"}},
+	{"internal/text", nil, []string{"internal/text", "feedback", "learning", "memstore"}},
+	{"learning/internal/undo", nil, []string{"learning/internal/undo", "learning"}},
 	{"internal/names", nil, []string{"internal/names", "feedback"}},
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Config configures a [Client]. BaseURL must be set. Every other field has a default.
@@ -63,7 +63,7 @@ func (c Config) withDefaults() Config {
 
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	shown, reason := checkURL(c.BaseURL)
 	found.Check(reason == "", "BaseURL", shown, reason)
 	found.Check(!strings.ContainsFunc(string(c.APIKey), notVisible), "APIKey", c.APIKey, "must be printable ASCII without spaces")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -29,7 +29,7 @@ func TestPostgresNamesKeysAlike(t *testing.T) {
 	for _, key := range []string{"a", "person=ann", "ä/名前🙂", strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("ü", 512)} {
 		var hash string
 		require.NoError(t, handle.QueryRow("SELECT heed_hash($1, $2)", "some.kind", key).Scan(&hash))
-		assert.Equal(t, ids.Of("some.kind", key).String(), hash, key)
+		assert.Equal(t, text.HashOf("some.kind", key).String(), hash, key)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -44,7 +44,7 @@ func writingRows(b *testing.B, at place) func() error {
 	n.Store(time.Now().UnixNano()) // the benchmark may run again in one database, and the ids have to be new
 	next := func() [][]any {
 		n := n.Add(1)
-		name := func(of string, n int64) string { return ids.Of(of, fmt.Sprint(n)).String() }
+		name := func(of string, n int64) string { return text.HashOf(of, fmt.Sprint(n)).String() }
 		now, arm, id := time.Now().UnixMicro(), name("arm", n%3000), name("id", n)
 		text := fmt.Sprintf(`{"id":"share-true:%036d:","session":"%020d","reward":0.75,"weight":0.8}`, n, n)
 		return [][]any{

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -44,9 +44,9 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 	var cells, tallies [][]any
 	for i := range items {
 		item := fmt.Sprint("i", i)
-		lot := ids.Of(item)
+		lot := text.HashOf(item)
 		for k, arm := range []string{"a", "b"} {
-			key, good := ids.Of("strategy.arm", scope, item, arm).String(), int64((i+k)%2)
+			key, good := text.HashOf("strategy.arm", scope, item, arm).String(), int64((i+k)%2)
 			cells = append(cells, []any{
 				key, "strategy.arm", scope, item, arm, 0, 0, 0, int64(binary.BigEndian.Uint64(lot[:]) >> 1),
 			})

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -48,7 +48,7 @@ var (
 	loadOf    = dump.Row{Cell: &dump.Cell{Hash: loadHash, Kind: "kind", Scope: "scope", Item: "item", Name: "name"}}
 	loadSums  = dump.Row{Tally: &dump.Tally{Cell: loadHash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
 	loadOne   = dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1, At: 9, Recorded: 9}}
-	loadID    = dump.Row{ID: &dump.ID{ID: ids.Of("1"), Recorded: 9}}
+	loadID    = dump.Row{ID: &dump.ID{ID: text.HashOf("1"), Recorded: 9}}
 	loadKind  = dump.Row{Kind: &store.Kind{Name: "note"}}
 	loadInbox = dump.Row{Kind: &store.Kind{Name: dump.Inboxed}}
 )
@@ -69,7 +69,7 @@ func TestLoadRefusesAlike(t *testing.T) {
 	sums, few, source := *loadSums.Tally, *loadSums.Tally, *loadSums.Tally
 	sums.Positive.N, few.Positive.Lost, source.Source = 3, 9, "s"
 	event := `{"stream":"s","id":"e","topic":"t","happened":"2026-01-02T03:04:05Z"}`
-	of := ids.Of("s", "e").String()
+	of := text.HashOf("s", "e").String()
 	faults := map[string][]dump.Row{ // of the last row
 		"a cell twice":                   {loadOf, loadOf},
 		"sums of no cell":                {loadSums},
@@ -83,14 +83,14 @@ func TestLoadRefusesAlike(t *testing.T) {
 		"more than the sums":             {loadOf, loadSums, loadOne, {Observation: &two}},
 		"more than is not lost":          {loadOf, {Tally: &few}, loadOne},
 		"evidence after ids":             {loadOf, loadSums, loadID, loadOne},
-		"a loss of no cell":              {{Lost: &dump.Lost{ID: ids.Of("1"), Cell: loadHash}}},
+		"a loss of no cell":              {{Lost: &dump.Lost{ID: text.HashOf("1"), Cell: loadHash}}},
 		"an id twice":                    {loadID, loadID},
 		"a record of an undeclared kind": {loadRecord("1", "{}")},
 		"a record twice":                 {loadKind, loadRecord("1", "{}"), loadRecord("2", "{}"), loadRecord("1", "[]")},
 		"an event that is none":          {loadInbox, loadEvent(of, `"x"`)},
 		"an event of another type":       {loadInbox, loadEvent(of, `{"stream":1}`)},
 		"an event without a moment":      {loadInbox, loadEvent(of, `{"stream":"s","id":"e","topic":"t"}`)},
-		"an event with NUL":              {loadInbox, loadEvent(ids.Of("s", "\x00").String(), `{"stream":"s","id":"\u0000","topic":"t","happened":"2026-01-02T03:04:05Z"}`)},
+		"an event with NUL":              {loadInbox, loadEvent(text.HashOf("s", "\x00").String(), `{"stream":"s","id":"\u0000","topic":"t","happened":"2026-01-02T03:04:05Z"}`)},
 		"an event of another id":         {loadInbox, loadEvent("x", event)},
 		"an event twice":                 {loadInbox, loadEvent(of, event), loadEvent(of, event)},
 	}
@@ -126,7 +126,7 @@ func TestLoadRefusesAlike(t *testing.T) {
 func TestLoadKnowsWhatItHas(t *testing.T) {
 	sums := *loadSums.Tally
 	sums.Positive.N, sums.Positive.Lost = 2, 9
-	lost := dump.Row{Lost: &dump.Lost{ID: ids.Of("lost"), Cell: loadHash, Recorded: 9}}
+	lost := dump.Row{Lost: &dump.Lost{ID: text.HashOf("lost"), Cell: loadHash, Recorded: 9}}
 	kept := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1, At: 9, Recorded: 9}}
 	again := []evidence.Observation{
 		{ID: "1", Cell: loadCell, Reward: 1, Weight: 1, At: evidence.Instant(9).Time()},

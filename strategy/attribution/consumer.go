@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
@@ -106,7 +106,7 @@ const attempt = 30 * time.Second
 // [*heed.ConfigError].
 func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers))}
-	var found faults.List
+	var found valid.Faults
 	c.learner = strategy.Config{Name: "answers", Now: time.Now} //nolint:forbidigo // of dead letters
 	found.Check(cfg.Learner != nil || cfg.Answers != nil, "Learner", nil, "must be set, or Answers")
 	found.Check(cfg.Learner == nil || cfg.Answers == nil, "Answers", nil,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -39,7 +39,7 @@ func (r Router) ready() (Router, error) {
 	if r.ConfidenceBoth == 0 && r.ConfidenceAttribution == 0 && r.ConfidenceDirect == 0 {
 		r.ConfidenceBoth, r.ConfidenceAttribution, r.ConfidenceDirect = 0.9, 0.8, 0.5
 	}
-	var found faults.List
+	var found valid.Faults
 	found.Check(r.WeightAttribution >= 0 && r.WeightAttribution <= 1e6, "WeightAttribution", r.WeightAttribution, "must be in [0, 1e6]")
 	found.Check(r.WeightDirect >= 0 && r.WeightDirect <= 1e6, "WeightDirect", r.WeightDirect, "must be in [0, 1e6]")
 	for _, share := range []struct {

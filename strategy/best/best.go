@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/cells"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -62,7 +62,7 @@ const maxLooks = 10_000
 // New returns a race, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Race, error) {
 	cfg.Error, cfg.Indifference = cmp.Or(cfg.Error, 0.05), cmp.Or(cfg.Indifference, 0.01)
-	var found faults.List
+	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	found.Check(cfg.Error > 0 && cfg.Error < 0.5, "Error", cfg.Error, "must be in (0, 0.5), or 0 for the default")
 	found.Check(cfg.Indifference > 0 && cfg.Indifference <= 1, "Indifference", cfg.Indifference, "must be in (0, 1], or 0 for the default")
@@ -197,19 +197,19 @@ func (r *Race) standsIn(tx *store.Tx, q strategy.Query) (state, error) {
 }
 
 func id(learner string, q *strategy.Query) string {
-	return store.IDOf("winner", learner, cells.Scope(q.Category, q.Context), q.Item)
+	return store.IDOf("winner", learner, answers.Scope(q.Category, q.Context), q.Item)
 }
 
 // wants names what is read of the race of a query: the arms' cells, the resets, and the ending.
 func (r *Race) wants(q *strategy.Query) (w store.Wants) {
 	l := &r.learner
-	scope := cells.Scope(q.Category, q.Context)
+	scope := answers.Scope(q.Category, q.Context)
 	for _, arm := range l.Arms {
-		w.Cells = append(w.Cells, cells.Arm(l.Name, scope, q.Item, string(arm.ID)))
+		w.Cells = append(w.Cells, answers.ArmCell(l.Name, scope, q.Item, string(arm.ID)))
 	}
-	w.Cells = append(w.Cells, cells.Resets(l.Name, scope, ""))
+	w.Cells = append(w.Cells, answers.ResetsCell(l.Name, scope, ""))
 	if q.Item != "" {
-		w.Cells = append(w.Cells, cells.Resets(l.Name, scope, q.Item))
+		w.Cells = append(w.Cells, answers.ResetsCell(l.Name, scope, q.Item))
 	}
 	w.Refs = []store.Ref{endings.Ref(id(l.Name, q))}
 	return w

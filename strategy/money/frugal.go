@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -68,7 +68,7 @@ type expense struct {
 // New returns a Frugal, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	cfg.Quality, cfg.Explore = cmp.Or(cfg.Quality, 0.95), cmp.Or(cfg.Explore, 0.02)
-	var found faults.List
+	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	found.Check(cfg.Quality > 0 && cfg.Quality <= 1, "Quality", cfg.Quality, "must be in (0, 1], or 0 for the default")
 	found.Check(cfg.Explore > 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore, "must be in (0, 0.5], or 0 for the default")

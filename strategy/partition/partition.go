@@ -13,9 +13,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c *Config) validate() error {
-	var found faults.List
+	var found valid.Faults
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Check(c.Clusters >= 1 && c.Clusters <= maxCells, "Clusters", c.Clusters, fmt.Sprintf("must be in [1, %d], or 0 for the default", maxCells))
 	return found.Err()

@@ -1,5 +1,4 @@
-// Package memo has the bounded cache that heed keeps choices in.
-package memo
+package strategy
 
 import (
 	"context"
@@ -9,11 +8,11 @@ import (
 	"time"
 )
 
-// A Cache remembers values by group and name, each for a time to live and as many as it has room
+// A memo remembers values by group and name, each for a time to live and as many as it has room
 // for, and those that are being made. When it is full, a new value takes the place of the one that
 // was not asked for longest, among the values of the shard that it goes to. A value is made once,
-// however many callers ask for it at the same time. Cache is safe for concurrent use.
-type Cache[V any] struct {
+// however many callers ask for it at the same time. A memo is safe for concurrent use.
+type memo[V any] struct {
 	seed   maphash.Seed
 	ttl    time.Duration
 	room   int64
@@ -24,7 +23,7 @@ type Cache[V any] struct {
 // A shard has the values of some groups, so that a group can be dropped from one place.
 type shard[V any] struct {
 	mu      sync.Mutex
-	cache   *Cache[V]
+	cache   *memo[V]
 	entries map[key]*entry[V]
 	groups  map[string]*entry[V] // the first entry of each group's chain
 	recent  entry[V]             // the ring of all entries, the last used next to it
@@ -48,13 +47,13 @@ type entry[V any] struct {
 // shardCount is what large caches are spread over.
 const shardCount = 16
 
-// New returns a cache with room for that many values.
-func New[V any](room int, ttl time.Duration) *Cache[V] {
+// newMemo returns one with room for that many values.
+func newMemo[V any](room int, ttl time.Duration) *memo[V] {
 	n := 1
 	if room >= 64*shardCount {
 		n = shardCount
 	}
-	c := &Cache[V]{seed: maphash.MakeSeed(), ttl: ttl, room: int64(room), shards: make([]shard[V], n)}
+	c := &memo[V]{seed: maphash.MakeSeed(), ttl: ttl, room: int64(room), shards: make([]shard[V], n)}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.cache = c
@@ -65,7 +64,7 @@ func New[V any](room int, ttl time.Duration) *Cache[V] {
 	return c
 }
 
-func (c *Cache[V]) shard(group string) *shard[V] {
+func (c *memo[V]) shard(group string) *shard[V] {
 	return &c.shards[maphash.String(c.seed, group)%uint64(len(c.shards))]
 }
 
@@ -73,7 +72,7 @@ func (c *Cache[V]) shard(group string) *shard[V] {
 // time, or usable says that it will not do, make makes it, given how many values the key has had
 // before; other callers wait for that, or until their context is done. A value that could not be
 // made is not kept.
-func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
+func (c *memo[V]) Do(ctx context.Context, group, name string, now time.Time,
 	usable func(*V) bool, fill func(v *V, number uint64) error,
 ) (value *V, hit bool, err error) {
 	s, k := c.shard(group), key{group, name}
@@ -104,7 +103,7 @@ func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 
 // Get returns the value of a name in a group if it is kept and not past its time. It waits for
 // nothing.
-func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
+func (c *memo[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	s := c.shard(group)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +116,8 @@ func (c *Cache[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 }
 
 // Put keeps a value that was made elsewhere, and replaces the value of the same name. It does
-// nothing if [Cache.Do] is making a value of this name.
-func (c *Cache[V]) Put(group, name string, now time.Time, value V) {
+// nothing if [memo.Do] is making a value of this name.
+func (c *memo[V]) Put(group, name string, now time.Time, value V) {
 	s, k := c.shard(group), key{group, name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +147,7 @@ func (s *shard[V]) wait(ctx context.Context, e *entry[V]) error {
 	}
 }
 
-func (c *Cache[V]) fill(s *shard[V], e *entry[V], fill func(*V, uint64) error) (*V, bool, error) {
+func (c *memo[V]) fill(s *shard[V], e *entry[V], fill func(*V, uint64) error) (*V, bool, error) {
 	failed := true // unless fill returns: it may panic
 	defer func() {
 		s.mu.Lock()
@@ -167,7 +166,7 @@ func (c *Cache[V]) fill(s *shard[V], e *entry[V], fill func(*V, uint64) error) (
 }
 
 // Drop forgets all values of a group.
-func (c *Cache[V]) Drop(group string) {
+func (c *memo[V]) Drop(group string) {
 	s := c.shard(group)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (c *Cache[V]) Drop(group string) {
 }
 
 // Len returns how many values are kept, those past their time among them.
-func (c *Cache[V]) Len() int { return int(c.kept.Load()) }
+func (c *memo[V]) Len() int { return int(c.kept.Load()) }
 
 // add puts an entry first, and makes room for it.
 func (s *shard[V]) add(e *entry[V]) {

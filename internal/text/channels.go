@@ -1,10 +1,9 @@
-// Package channels has words for the channels of evidence.
-package channels
+package text
 
 import "strings"
 
-// Words says how something is known, by the name of its channel. Names of the host's own stay as they are.
-func Words(name string) string {
+// ChannelWords says how something is known, by the name of its channel. Names of the host's own stay as they are.
+func ChannelWords(name string) string {
 	switch name { // those of package learning, which explains them
 	case "user_explicit":
 		return "a user said it"
@@ -24,11 +23,11 @@ func Words(name string) string {
 	return name
 }
 
-// List is [Words] for names that are joined by commas.
-func List(names string) string {
+// ChannelsWords is [ChannelWords] for names that are joined by commas.
+func ChannelsWords(names string) string {
 	all := strings.Split(names, ",")
 	for i, name := range all {
-		all[i] = Words(strings.TrimSpace(name))
+		all[i] = ChannelWords(strings.TrimSpace(name))
 	}
 	return strings.Join(all, ", ")
 }

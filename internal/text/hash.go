@@ -1,6 +1,4 @@
-// Package ids derives short ids from texts. Stores know the ids of observations and batches by them, cells and records too, and
-// the packages name records by them that must not tell a person's name.
-package ids
+package text
 
 import (
 	"crypto/sha256"
@@ -9,12 +7,13 @@ import (
 	"fmt"
 )
 
-// A Hash is the first half of a SHA-256. As text it is base64 for URLs, without padding.
+// A Hash is the first half of a SHA-256. Stores know the ids of observations and batches, cells and
+// records by it, and packages name records by it that must not tell a person's name. As text it is base64 for URLs, without padding.
 type Hash [16]byte
 
-// Of returns the hash of a list of texts. Each text counts with its length, so that no two lists have the same hash by being
+// HashOf returns the hash of a list of texts. Each text counts with its length, so that no two lists have the same hash by being
 // joined alike. A hash tells nothing of its texts, unless they can be guessed.
-func Of(texts ...string) Hash {
+func HashOf(texts ...string) Hash {
 	buffer := make([]byte, 0, 512) // on the stack
 	for _, text := range texts {
 		buffer = binary.AppendUvarint(buffer, uint64(len(text)))

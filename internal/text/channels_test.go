@@ -1,22 +1,22 @@
-package channels_test
+package text_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/heedhq/heed/internal/channels"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 )
 
 // Every channel of package learning has words, and none of them is its name.
-func TestWords(t *testing.T) {
+func TestChannelWords(t *testing.T) {
 	for _, name := range []string{
 		learning.ChannelExplicit, learning.ChannelDev, learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored,
 		learning.ChannelOutcome, learning.ChannelAgreement, "silence",
 	} {
-		assert.Contains(t, channels.Words(name), " ", name)
+		assert.Contains(t, text.ChannelWords(name), " ", name)
 	}
-	assert.Equal(t, "thumb", channels.Words("thumb"))
-	assert.Equal(t, "the user took it back, thumb", channels.List("implicit_undo, thumb"))
+	assert.Equal(t, "thumb", text.ChannelWords("thumb"))
+	assert.Equal(t, "the user took it back, thumb", text.ChannelsWords("implicit_undo, thumb"))
 }

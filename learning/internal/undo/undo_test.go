@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/undo"
+	"github.com/heedhq/heed/learning/internal/undo"
 )
 
 type example struct {

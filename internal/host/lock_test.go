@@ -1,4 +1,4 @@
-package lock_test
+package host_test
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/host"
 )
 
 func TestOneHolderAtATime(t *testing.T) {
-	l, sum := lock.New(), 0
+	l, sum := host.NewLock(), 0
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
@@ -29,7 +29,7 @@ func TestOneHolderAtATime(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
-	l := lock.New()
+	l := host.NewLock()
 	assert.True(t, l.TryLock())
 	assert.False(t, l.TryLock())
 	l.Unlock()
@@ -38,7 +38,7 @@ func TestTryLock(t *testing.T) {
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := lock.New(), time.Now()
+		l, began := host.NewLock(), time.Now()
 		require.NoError(t, l.Lock(t.Context()))
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

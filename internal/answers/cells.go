@@ -1,5 +1,4 @@
-// Package cells names the cells in which package strategy keeps evidence, for packages that are built on it.
-package cells
+package answers
 
 import (
 	"strconv"
@@ -8,20 +7,20 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// Arm returns the cell of an item's arm.
-func Arm(learner, scope, item, arm string) evidence.Cell {
+// ArmCell returns the cell of an item's arm.
+func ArmCell(learner, scope, item, arm string) evidence.Cell {
 	return evidence.Cell{Kind: ArmKind(learner), Scope: scope, Item: item, Name: arm}
 }
 
 // ArmKind returns the kind of a learner's cells of arms.
 func ArmKind(learner string) string { return learner + ".arm" }
 
-// Resets returns the cell that counts how often an item was reset, or its segment where item is "".
-func Resets(learner, scope, item string) evidence.Cell {
+// ResetsCell returns the cell that counts how often an item was reset, or its segment where item is "".
+func ResetsCell(learner, scope, item string) evidence.Cell {
 	return evidence.Cell{Kind: ResetsKind(learner), Scope: scope, Item: item, Name: "resets"}
 }
 
-// ResetsKind returns the kind of the cells of [Resets].
+// ResetsKind returns the kind of the cells of [ResetsCell].
 func ResetsKind(learner string) string { return learner + ".resets" }
 
 // Scope writes category and context as one text from which both can be told.

@@ -1,4 +1,4 @@
-package ids_test
+package text_test
 
 import (
 	"encoding/json"
@@ -9,48 +9,48 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // TestNoTwoListsAreAlike joins the same texts in other ways.
 func TestNoTwoListsAreAlike(t *testing.T) {
-	seen := map[ids.Hash][]string{}
+	seen := map[text.Hash][]string{}
 	for _, texts := range [][]string{
 		nil, {""}, {"", ""}, {"abc"}, {"ab", "c"}, {"a", "bc"}, {"a", "b", "c"}, {"", "abc"}, {"abc", ""},
 		{"a\x00b"}, {"a", "\x00b"}, {"\x01a"}, {"\x02\x01a"}, {"\x01a", ""}, {"a", "\x01b"}, {"a\x01b"},
 	} {
-		hash := ids.Of(texts...)
+		hash := text.HashOf(texts...)
 		assert.NotContains(t, seen, hash, "%q is as %q", texts, seen[hash])
 		seen[hash] = texts
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		lists := rapid.SliceOf(rapid.StringOfN(rapid.SampledFrom([]rune("\x00\x01\x02a")), 0, 3, -1))
 		a, b := lists.Draw(t, "a"), lists.Draw(t, "b")
-		require.Equal(t, slices.Equal(a, b), ids.Of(a...) == ids.Of(b...))
+		require.Equal(t, slices.Equal(a, b), text.HashOf(a...) == text.HashOf(b...))
 	})
 }
 
 // TestHashesStayTheSame pins them, as databases and dumps hold them.
 func TestHashesStayTheSame(t *testing.T) {
-	assert.Equal(t, "GmDDi73wQxXl0SdHpF9-Ag", ids.Of("abc").String())
-	assert.Equal(t, "BYaT90csHGKvam5IM2VtvQ", ids.Of("kind", "", "item", "").String())
+	assert.Equal(t, "GmDDi73wQxXl0SdHpF9-Ag", text.HashOf("abc").String())
+	assert.Equal(t, "BYaT90csHGKvam5IM2VtvQ", text.HashOf("kind", "", "item", "").String())
 }
 
-func TestText(t *testing.T) {
-	hash := ids.Of("abc")
-	text, err := json.Marshal(hash)
+func TestHashAsText(t *testing.T) {
+	hash := text.HashOf("abc")
+	written, err := json.Marshal(hash)
 	require.NoError(t, err)
-	var read ids.Hash
-	require.NoError(t, json.Unmarshal(text, &read))
+	var read text.Hash
+	require.NoError(t, json.Unmarshal(written, &read))
 	assert.Equal(t, hash, read)
 	for _, wrong := range []string{`""`, `"abc"`, `"!!!!!!!!!!!!!!!!!!!!!!"`} {
 		assert.Error(t, json.Unmarshal([]byte(wrong), &read), wrong)
 	}
 }
 
-func BenchmarkOf(b *testing.B) {
+func BenchmarkHashOf(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = ids.Of("0123456789abcdef0123456789abcdef")
+		_ = text.HashOf("0123456789abcdef0123456789abcdef")
 	}
 }

@@ -1,4 +1,4 @@
-package faults_test
+package valid_test
 
 import (
 	"testing"
@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // TestErr is one line, so that a prefix holds for all faults, and finds each of them.
 func TestErr(t *testing.T) {
-	var none, part, all faults.List
+	var none, part, all valid.Faults
 	assert.NoError(t, none.Err())
 	part.Check(false, "Alpha", -1, "must be positive")
 	all.Check(true, "Name", "n", "must be short")

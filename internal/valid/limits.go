@@ -1,5 +1,4 @@
-// Package limits has the limits of evidence that stores and the formats of dumps must agree on.
-package limits
+package valid
 
 import (
 	"fmt"
@@ -8,7 +7,7 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// The limits.
+// The limits of evidence that stores and the formats of dumps must agree on.
 const (
 	// LandmarkStep is how many half-lives the landmarks of tallies are apart, counted from 1970. Sums then stay within 2^256 times
 	// what was added.
@@ -20,9 +19,9 @@ const (
 	MaxHalfLife = 100 * 365 * 24 * time.Hour
 )
 
-// CheckTime reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more than
+// Time reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more than
 // [MaxSkew] ahead of the clock.
-func CheckTime(field string, t, now time.Time) error {
+func Time(field string, t, now time.Time) error {
 	switch {
 	case t.IsZero():
 		return &heed.InputError{Field: field, Reason: "must be set"}

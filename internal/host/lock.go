@@ -1,14 +1,13 @@
-// Package lock has a mutex that a caller waits for only as long as its context lasts. Use it where the holder may be waiting
-// for a store or for a host's code.
-package lock
+package host
 
 import "context"
 
-// A Lock is a mutex. Make it with [New]. It is safe for concurrent use.
+// A Lock is a mutex that a caller waits for only as long as its context lasts. Use it where the holder
+// may be waiting for a store or for a host's code. Make it with [NewLock]. It is safe for concurrent use.
 type Lock chan struct{}
 
-// New returns an unlocked Lock.
-func New() Lock { return make(Lock, 1) }
+// NewLock returns an unlocked Lock.
+func NewLock() Lock { return make(Lock, 1) }
 
 // Lock waits for the lock. It returns the context's error if the context ends first; the lock is then not held.
 func (l Lock) Lock(ctx context.Context) error {

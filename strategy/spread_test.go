@@ -1,4 +1,4 @@
-package spread_test
+package strategy
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/spread"
 )
 
 func TestDispersion(t *testing.T) {
@@ -28,11 +27,11 @@ func TestDispersion(t *testing.T) {
 		}
 	}
 	dispersion := func(arms ...evidence.Sums) float64 {
-		var all spread.Spread
+		var all spread
 		for _, arm := range arms {
-			all = all.Plus(spread.Of(arm, 0.3))
+			all = all.plus(newSpread(arm, 0.3))
 		}
-		return all.Dispersion()
+		return all.dispersion()
 	}
 	assert.Equal(t, 1., dispersion())
 	assert.InDelta(t, 1, dispersion(arm(500, coin(0.3)), arm(100, coin(0.9)), arm(1, coin(0.5))), 1e-9, "0/1 rewards are coin tosses")
@@ -48,14 +47,14 @@ func TestDispersion(t *testing.T) {
 	}
 	assert.InDelta(t, 11, dispersion(few...), 0.3, "many items of a few rewards each tell the same")
 	assert.Less(t, dispersion(arm(2, func() float64 { return 0.6 })), 2., "two that agree are not certainty")
-	assert.EqualValues(t, spread.MaxDispersion, dispersion(arm(100_000, func() float64 { return 0.6 })))
-	one, other := spread.Of(few[0], 0.3), spread.Of(few[1], 0.3)
-	assert.InDelta(t, one.Seen, one.Plus(other).Minus(other).Seen, 1e-12)
-	assert.InDelta(t, one.Coin, one.Plus(other).Minus(other).Coin, 1e-12)
-	assert.Equal(t, spread.Spread{}, spread.Spread{Coin: 1, Seen: 1}.Minus(spread.Spread{Coin: 1 + 1e-9, Seen: 1 + 1e-9}))
+	assert.EqualValues(t, maxDispersion, dispersion(arm(100_000, func() float64 { return 0.6 })))
+	one, other := newSpread(few[0], 0.3), newSpread(few[1], 0.3)
+	assert.InDelta(t, one.Seen, one.plus(other).minus(other).Seen, 1e-12)
+	assert.InDelta(t, one.Coin, one.plus(other).minus(other).Coin, 1e-12)
+	assert.Equal(t, spread{}, spread{Coin: 1, Seen: 1}.minus(spread{Coin: 1 + 1e-9, Seen: 1 + 1e-9}))
 }
 
 func TestLess(t *testing.T) {
 	all, part := evidence.Sums{Mass: 3, Squares: 2, Reward: 1, RewardSquares: 0.5}, evidence.Sums{Mass: 1, Squares: 1, Reward: 1 + 1e-9, RewardSquares: 0.25}
-	assert.Equal(t, evidence.Sums{Mass: 2, Squares: 1, Reward: 0, RewardSquares: 0.25}, spread.Less(all, part))
+	assert.Equal(t, evidence.Sums{Mass: 2, Squares: 1, Reward: 0, RewardSquares: 0.25}, sumsWithout(all, part))
 }

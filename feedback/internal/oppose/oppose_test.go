@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 )
 
 // TestPairs counts the pairs that pass the guard: 13 of the 209 texts that oppose each other or name other numbers, and 74 of the

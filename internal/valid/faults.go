@@ -1,5 +1,6 @@
-// Package faults collects the faults of a configuration, so that all are reported together.
-package faults
+// Package valid has what checks of what hosts give share: the faults of a configuration, collected so
+// that all are reported together, and the limits of times and half-lives.
+package valid
 
 import (
 	"strings"
@@ -7,33 +8,33 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// List holds faults in the order in which they were found. The zero value is ready to use; it must not be used
+// Faults holds faults in the order in which they were found. The zero value is ready to use; it must not be used
 // concurrently.
-type List struct{ all []error }
+type Faults struct{ all []error }
 
 // Check adds a fault unless ok.
-func (l *List) Check(ok bool, field string, value any, reason string) {
+func (l *Faults) Check(ok bool, field string, value any, reason string) {
 	if !ok {
 		l.all = append(l.all, &heed.ConfigError{Field: field, Value: value, Reason: reason})
 	}
 }
 
 // Add adds the faults of one part of the configuration, with the part's name before theirs.
-func (l *List) Add(part string, err error) {
+func (l *Faults) Add(part string, err error) {
 	for fault := range heed.ConfigErrors(err) {
 		l.all = append(l.all, &heed.ConfigError{Field: part + "." + fault.Field, Value: fault.Value, Reason: fault.Reason})
 	}
 }
 
 // Join adds faults that name their fields as this configuration does.
-func (l *List) Join(err error) {
+func (l *Faults) Join(err error) {
 	if err != nil {
 		l.all = append(l.all, err)
 	}
 }
 
 // Err returns the faults joined, each a [*heed.ConfigError], or nil where there are none.
-func (l *List) Err() error {
+func (l *Faults) Err() error {
 	if len(l.all) == 0 {
 		return nil
 	}
