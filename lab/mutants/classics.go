@@ -77,7 +77,7 @@ var classics = []classic{
 	},
 	{
 		"a cache has no limit", "strategy/memo.go", "s.evict()", "", "strategy",
-		"TestCacheIsBounded",
+		"TestMemoIsBounded",
 	},
 	{
 		"a reviewer's name is compared as it is written", "feedback/config.go",
