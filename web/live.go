@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
@@ -34,7 +34,7 @@ func (l *Live) Observe(_ context.Context, n heed.Notice) {
 // A memo keeps what was read for a second of real time, and one caller reads at a time: so many
 // readers cost as much as one. It is safe for concurrent use. Make it with newMemo.
 type memo[K comparable, V any] struct {
-	lock  lock.Lock
+	lock  host.Lock
 	known map[K]reading[V]
 }
 
@@ -50,7 +50,7 @@ const (
 )
 
 func newMemo[K comparable, V any]() memo[K, V] {
-	return memo[K, V]{lock.New(), make(map[K]reading[V])}
+	return memo[K, V]{host.NewLock(), make(map[K]reading[V])}
 }
 
 // of returns what was read last, or reads it again. A reader that goes away leaves that to others.
