@@ -44,7 +44,7 @@ var table = map[string]row{
 	"stream":   {library, shared, ". store internal/..."},
 	"prompt":   {library, shared, ". internal/..."},
 	"learning": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"decision": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"decision": {library, shared, ". answer evidence store stream prompt llm internal/..."},
 	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
@@ -59,26 +59,27 @@ var table = map[string]row{
 	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"memstore": {library, shared, ". evidence store internal/..."},
-	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
+	"llm":      {nothing, shared, ""},
+	"llm/...":  {nothing, shared, ". prompt decision llm internal/..."},
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library, shared,
 		". answer evidence store stream prompt learning decision strategy strategy/... " +
-			"feedback patterns memstore sqlstore internal/...",
+			"feedback patterns memstore sqlstore llm internal/...",
 	},
 	"loop/looptest": {
 		nothing, silent, ". answer store store/storetest learning decision decision/llmtest " +
-			"strategy feedback patterns memstore loop internal/...",
+			"strategy feedback patterns memstore llm loop internal/...",
 	},
 	"web": {
 		nothing, shared,
 		". answer evidence store prompt learning decision strategy strategy/... " +
-			"feedback patterns loop internal/...",
+			"feedback patterns loop llm internal/...",
 	},
 	"adapter/...": { // below its own go.mod; another adapter is none of what it may import, but for scores
 		anything, shared,
 		". answer evidence store stream prompt learning decision decision/llmtest " +
-			"strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest " +
+			"strategy strategy/... feedback patterns memstore sqlstore llm loop loop/looptest " +
 			"adapter/scores",
 	},
 	"adapter/mcp": {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/thoughts"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -143,6 +144,17 @@ type AnswerError struct {
 
 // Refused says that the model did not want to answer, or a filter of the provider. A host may want to handle it.
 const Refused = "refused"
+
+// Unwrap returns [llm.Unusable] if the model gave the answer. It returns [llm.ServerError] if the
+// endpoint answered in another form, for example with the page of a proxy.
+func (e *AnswerError) Unwrap() error {
+	switch e.Fault {
+	case Refused, "cut off", "no text", "too large":
+		return llm.Unusable
+	default:
+		return llm.ServerError
+	}
+}
 
 func (e *AnswerError) Error() string {
 	text := "unusable answer: " + e.Fault

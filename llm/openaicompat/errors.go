@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -27,6 +28,9 @@ type StatusError struct {
 	// RetryAfter is how long the endpoint asked to wait. 0: it did not, or not in a known form.
 	RetryAfter time.Duration
 }
+
+// Unwrap returns the [llm.Failure] that the status means.
+func (e *StatusError) Unwrap() error { return llm.FromStatus(e.Status, e.RetryAfter, nil) }
 
 func (e *StatusError) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("status %d %s", e.Status, http.StatusText(e.Status)))
@@ -130,4 +134,8 @@ func (k APIKey) connectionError(err error) *connectionError {
 
 func (e *connectionError) Error() string { return e.text }
 
-func (e *connectionError) Unwrap() error { return e.err }
+// Unwrap returns the cause and the [llm.Failure]. A connection that failed in a way that is not known
+// is one all the same.
+func (e *connectionError) Unwrap() []error {
+	return []error{e.err, cmp.Or(llm.FailureOf(e.err), llm.Unreachable)}
+}
