@@ -292,22 +292,22 @@ func (s *state) cells() iter.Seq[*cell] {
 	}
 }
 
-// items returns the items of a space in order, or a sample of them: the first that a loop over the
-// map comes to, which depends on keyed hashes and on no name.
+// items returns the items of a space in order, or a sample of them.
 func (s *state) items(in space, sample *stores.Sample) []string {
 	all := s.spaces[in]
-	most := len(all)
-	if sample != nil && most > sample.Most {
-		most = sample.Most
-		sample.Given, sample.All = most, len(all)
+	if sample == nil || len(all) <= sample.Most {
+		return slices.Sorted(maps.Keys(all))
 	}
-	items := make([]string, 0, most)
+	items := make([]string, 0, sample.Most+sample.Most/4)
+	// Each item draws a lot. The lots go by its name and by how many items there are, so that a
+	// store that was told the same gives the same sample, and no name is in all of them.
+	lots, least := evidence.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
 	for item := range all {
-		if len(items) == most {
-			break
+		if lot := lots.Rand(0, item); lot.Float64() < least {
+			items = append(items, item)
 		}
-		items = append(items, item)
 	}
+	sample.Given, sample.All = len(items), len(all)
 	slices.Sort(items)
 	return items
 }
