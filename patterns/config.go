@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -24,10 +25,11 @@ type Config struct {
 	// "patterns.pattern". "" means "patterns".
 	Name string
 
-	Scoring   Scoring
-	Criteria  Criteria
-	Maturity  Maturity
-	Inversion Inversion
+	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
+	// keeps the stored half-life; in a new store it is 90 days. Set it lower where ways of working
+	// change quickly. A value that differs from the stored one is a [*heed.SettingsError] of [New]:
+	// see [Rebuild]. CriteriaHalfLife is the same for the evidence on criteria.
+	HalfLife, CriteriaHalfLife time.Duration
 
 	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches].
 	Approaches []Approach
@@ -37,25 +39,11 @@ type Config struct {
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those of the last 2,000 outcomes whose
 	// descriptions share words with it: rare words count more, and words that join others, such as "the", for nothing.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
-	// MaxSimilar is how many past tasks a plan has. 0 means 5.
-	MaxSimilar int
-	// Size bounds each section of patterns in a plan. 0 means 10 items and 3,000 characters.
-	Size SectionSize
 	// Warnings adds a section to plans that warns of deprecated patterns.
 	Warnings bool
-	// Strikes is how many failures in a row strike a task out, at most 100. 0 means 3.
-	Strikes int
-	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it. 0 means the half-life of
-	// [Maturity].
+	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it. 0
+	// means HalfLife.
 	StaleAfter time.Duration
-
-	// Literal keeps the arithmetic of the learning-systems design as it stands there; docs/specs.md has the differences.
-	// Evidence that is stored already keeps the arithmetic under which it was recorded.
-	Literal bool
-
-	// RequireTimes refuses outcomes, ratings and errors whose At is zero. It is for a host that reads times from elsewhere. Without it,
-	// a time that the host could not read counts as now.
-	RequireTimes bool
 
 	// Observer is told what happens. See [heed.Observer].
 	Observer heed.Observer
@@ -63,24 +51,40 @@ type Config struct {
 	Now func() time.Time
 	// NewID makes ids. nil means random UUIDs.
 	NewID func() string
+
+	tuning tuning
 }
 
-// SpecConfig returns the configuration of the learning-systems design: its own arithmetic. The caller sets Store.
-func SpecConfig() Config { return Config{Literal: true} }
+// tuning has the values that a host cannot set. Tests of the package set them to reach each rule
+// alone.
+type tuning struct {
+	Criteria  criteria
+	Maturity  maturity
+	Inversion inversion
+	// Literal keeps the arithmetic of the learning-systems design as the design has it. Evidence that
+	// is stored already keeps the arithmetic under which it was recorded.
+	Literal bool
+}
+
+const (
+	maxSimilar = 5 // past tasks of a plan: the design's limit
+	strikesOut = 3 // failures in a row that strike a task out: the design's
+)
+
+// SpecConfig returns the configuration of the learning-systems design, with the design's own
+// arithmetic; docs/specs.md has the differences. The caller sets Store.
+func SpecConfig() Config { return Config{tuning: tuning{Literal: true}} }
 
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
-	c.Scoring = c.Scoring.withDefaults()
-	c.Criteria = c.Criteria.withDefaults()
-	c.Maturity = c.Maturity.withDefaults()
-	c.Inversion = c.Inversion.withDefaults()
+	c.HalfLife, c.CriteriaHalfLife = cmp.Or(c.HalfLife, quarter), cmp.Or(c.CriteriaHalfLife, quarter)
+	t := &c.tuning
+	t.Criteria, t.Inversion = t.Criteria.withDefaults(), t.Inversion.withDefaults()
+	t.Maturity = t.Maturity.withDefaults(c.HalfLife)
 	if c.Approaches == nil {
 		c.Approaches = Approaches()
 	}
-	c.MaxSimilar = cmp.Or(c.MaxSimilar, 5)
-	c.Size = c.Size.or(planSize)
-	c.Strikes = cmp.Or(c.Strikes, 3)
-	c.StaleAfter = cmp.Or(c.StaleAfter, c.Maturity.HalfLife)
+	c.StaleAfter = cmp.Or(c.StaleAfter, c.HalfLife)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -95,15 +99,13 @@ func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name, "must be text of at most 256 bytes")
-	found.Add("Scoring", c.Scoring.validate())
-	found.Add("Criteria", c.Criteria.validate())
-	found.Add("Maturity", c.Maturity.validate())
-	found.Add("Inversion", c.Inversion.validate())
+	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
+	faded := evidence.Policy{HalfLife: c.CriteriaHalfLife}.Validate() == nil
+	found.Check(faded, "CriteriaHalfLife", c.CriteriaHalfLife,
+		"must be whole microseconds between a minute and a hundred years")
 	for i, a := range c.Approaches {
 		found.Add(fmt.Sprintf("Approaches[%d]", i), a.validate())
 	}
-	found.Check(c.MaxSimilar > 0, "MaxSimilar", c.MaxSimilar, "must not be negative")
-	found.Check(c.Strikes > 0 && c.Strikes <= strikesRead, "Strikes", c.Strikes, fmt.Sprintf("must be in [1, %d], or 0 for the default", strikesRead))
 	found.Check(c.StaleAfter > 0, "StaleAfter", c.StaleAfter, "must not be negative")
 	return found.Err()
 }
@@ -114,18 +116,12 @@ const componentOf = "patterns/"
 // component returns the settings that the store keeps. set is the configuration as the host gave it. The half-lives come first,
 // as they are the defaults of other settings.
 func (c *Config) component(set Config) settings.Component {
-	maturity, criteria := set.Maturity, set.Criteria
-	maturity.HalfLife, criteria.HalfLife = 0, 0
 	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"), Fields: []settings.Field{
-		{Name: "maturity.half_life", Value: &c.Maturity.HalfLife, Set: set.Maturity.HalfLife != 0, Fixed: true},
-		{Name: "criteria.half_life", Value: &c.Criteria.HalfLife, Set: set.Criteria.HalfLife != 0, Fixed: true},
-		{Name: "maturity", Value: &c.Maturity, Set: maturity != Maturity{}},
-		{Name: "criteria", Value: &c.Criteria, Set: criteria != Criteria{}},
-		{Name: "inversion", Value: &c.Inversion, Set: set.Inversion != Inversion{}},
-		{Name: "scoring", Value: &c.Scoring, Set: set.Scoring != Scoring{}},
-		{Name: "strikes", Value: &c.Strikes, Set: set.Strikes != 0},
+		{Name: "maturity.half_life", Value: &c.HalfLife, Set: set.HalfLife != 0, Fixed: true},
+		{Name: "criteria.half_life", Value: &c.CriteriaHalfLife, Set: set.CriteriaHalfLife != 0,
+			Fixed: true},
 		{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
-		{Name: "literal", Value: &c.Literal, Set: set.Literal},
+		{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
 	}}
 }
 
@@ -197,8 +193,8 @@ func (c *Config) change(ctx context.Context) (settings.Component, error) {
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return component, err
 	}
-	c.Maturity.HalfLife = cmp.Or(set.Maturity.HalfLife, c.Maturity.HalfLife)
-	c.Criteria.HalfLife = cmp.Or(set.Criteria.HalfLife, c.Criteria.HalfLife)
+	c.HalfLife = cmp.Or(set.HalfLife, c.HalfLife)
+	c.CriteriaHalfLife = cmp.Or(set.CriteriaHalfLife, c.CriteriaHalfLife)
 	component = c.component(set)
 	for i, f := range component.Fields {
 		component.Fields[i].Set = f.Set || stored[f.Name].Set
@@ -226,8 +222,9 @@ func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) er
 		return err
 	}
 	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name, map[string]string{
-		"maturity.half_life": r.cfg.Maturity.HalfLife.String(), "criteria.half_life": r.cfg.Criteria.HalfLife.String(),
-		"cells": fmt.Sprint(len(b.Rebuild)),
+		"maturity.half_life": r.cfg.HalfLife.String(),
+		"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
+		"cells":              fmt.Sprint(len(b.Rebuild)),
 	})}
 	tx.Add(b)
 	return nil

@@ -8,48 +8,36 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
-// Criteria says how the weight of a criterion of evaluation follows from its evidence. With the faded helpful mass H, the faded
-// harmful mass X and the prior Beta(α, β),
+// criteria says when a criterion of evaluation is weighed and deprecated. With the faded helpful
+// mass H, the faded harmful mass X and the prior Beta(α, β),
 //
-//	weight = max(Floor, (α + H) / (α + β + H + X))
+//	weight = max(0.1, (α + H) / (α + β + H + X))
 //
-// So a weight that nothing confirms fades towards the prior's mean. Below MinFeedback observations the weight is the prior's
-// mean. The zero value of each field means its default.
-type Criteria struct {
-	HalfLife    time.Duration // after which an observation counts half. 0 means 90 days
-	Prior       evidence.Beta // shapes in [1e-3, 1e6]. The zero prior means Beta(1, 1)
-	Floor       float64       // in (0, 1). 0 means 0.1
-	MinFeedback int           // observations; with fewer, a criterion is neither weighed nor deprecated. 0 means 3
-	MaxHarmful  float64       // in (0, 1]. A greater harmful share of the mass deprecates the criterion. 0 means 0.3
+// So a weight that nothing confirms fades towards the prior's mean. Below MinFeedback observations
+// the weight is the prior's mean.
+type criteria struct {
+	Prior       evidence.Beta
+	MinFeedback int     // observations; with fewer, a criterion is neither weighed nor deprecated
+	MaxHarmful  float64 // a greater harmful share of the mass deprecates the criterion
 }
 
-func (c Criteria) withDefaults() Criteria {
-	c.HalfLife = cmp.Or(c.HalfLife, quarter)
+const criterionFloor = 0.1 // the least weight: the design's
+
+// The values are the learning-systems design's; the design has no prior.
+func (c criteria) withDefaults() criteria {
 	c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 1, Beta: 1})
-	c.Floor = cmp.Or(c.Floor, 0.1)
 	c.MinFeedback = cmp.Or(c.MinFeedback, 3)
 	c.MaxHarmful = cmp.Or(c.MaxHarmful, 0.3)
 	return c
 }
 
-func (c Criteria) validate() error {
-	var found valid.Faults
-	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
-	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
-	found.Check(c.Floor > 0 && c.Floor < 1, "Floor", c.Floor, "must be in (0, 1), or 0 for the default")
-	found.Check(c.MinFeedback > 0, "MinFeedback", c.MinFeedback, "must not be negative")
-	found.Check(c.MaxHarmful > 0 && c.MaxHarmful <= 1, "MaxHarmful", c.MaxHarmful, "must be in (0, 1], or 0 for the default")
-	return found.Err()
-}
-
 // A Criterion is what a criterion of evaluation has earned, read at a moment. It is a plain value, and immutable.
 type Criterion struct {
 	Name       string
-	Weight     float64 // in [Criteria.Floor, 1]
+	Weight     float64 // in [0.1, 1]
 	Deprecated bool    // it did harm too often
 	Effective  float64 // the factor for scores on this criterion: Weight, or 0 if it is deprecated
 	// HelpfulCount and HarmfulCount are its observations. Helpful and Harmful are their masses, which fade.
@@ -99,27 +87,30 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 }
 
 func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) Criterion {
-	cfg := &r.cfg.Criteria
+	cfg := &r.cfg.tuning.Criteria
 	s := t.At(evidence.InstantOf(now))
 	c := Criterion{
 		Name: name, HelpfulCount: t.Positive.N, HarmfulCount: t.Negative.N,
 		Helpful: s.Reward, Harmful: harmfulMass(s), HarmfulShare: harmfulShare(t),
-		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(), HalfLife: cfg.HalfLife,
+		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
+		HalfLife: r.cfg.CriteriaHalfLife,
 	}
 	n, ratio := c.HelpfulCount+c.HarmfulCount, c.HarmfulShare
 	switch {
-	case r.cfg.Literal:
-		c.Weight, c.LastValidated = literalWeight(cfg, s), c.LastFeedback
+	case r.cfg.tuning.Literal:
+		c.Weight, c.LastValidated = literalWeight(s), c.LastFeedback
 		if n > 0 {
 			ratio = float64(c.HarmfulCount) / float64(n) // the design compares counts, which do not fade
 		}
-		c.Reason = fmt.Sprintf("helpful/(helpful+harmful), and never below the floor of %g", cfg.Floor)
+		c.Reason = fmt.Sprintf("helpful/(helpful+harmful), and never below the floor of %g",
+			criterionFloor)
 	case n < uint64(cfg.MinFeedback):
-		c.Weight = max(cfg.Floor, cfg.Prior.Mean())
+		c.Weight = max(criterionFloor, cfg.Prior.Mean())
 		c.Reason = fmt.Sprintf("the prior's, as there are fewer than %d observations", cfg.MinFeedback)
 	default:
-		c.Weight = max(cfg.Floor, s.Posterior(cfg.Prior).Mean())
-		c.Reason = fmt.Sprintf("(%g+helpful)/(%g+helpful+harmful), and never below the floor of %g", cfg.Prior.Alpha, cfg.Prior.Alpha+cfg.Prior.Beta, cfg.Floor)
+		c.Weight = max(criterionFloor, s.Posterior(cfg.Prior).Mean())
+		c.Reason = fmt.Sprintf("(%g+helpful)/(%g+helpful+harmful), and never below the floor of %g",
+			cfg.Prior.Alpha, cfg.Prior.Alpha+cfg.Prior.Beta, criterionFloor)
 	}
 	c.Conditions = []Condition{
 		newCondition(Deprecated, "observations", float64(n), "at least", float64(cfg.MinFeedback)),

@@ -32,7 +32,7 @@ func TestCriterionWeights(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
 				weight, deprecated := v.Default, v.DefaultDeprecated
-				if cfg.Literal {
+				if cfg.Tune().Literal {
 					weight, deprecated = v.Literal, v.LiteralDeprecated
 				}
 				w := newWorld(t, cfg)
@@ -64,7 +64,7 @@ func TestFading(t *testing.T) {
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, v.age)
 		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
 	}
-	w := newWorld(t, patterns.Config{Criteria: patterns.Criteria{HalfLife: 45 * day}})
+	w := newWorld(t, patterns.Config{CriteriaHalfLife: 45 * day})
 	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 45)
 	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
 	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
@@ -92,7 +92,7 @@ func TestOutcomeIsFeedback(t *testing.T) {
 		mild.Errors, mild.Duration, mild.Retries = 1, 15*time.Minute, 1
 		require.Equal(t, 14, w.record(worst).Score.Value)
 		require.Equal(t, 38, w.record(mild).Score.Value)
-		if cfg.Literal {
+		if cfg.Tune().Literal {
 			assert.InDelta(t, 0.14, w.criterion("worst").Harmful, 1e-9)
 			assert.InDelta(t, 0.38, w.criterion("mild").Harmful, 1e-9)
 			w.feed(patterns.Rating{Criterion: "worst", Class: patterns.Helpful}, 0)
@@ -123,10 +123,10 @@ func TestCriterionValidation(t *testing.T) {
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 5)
 		c := w.criterion("c")
 		assert.Equal(t, start.Add(-5*day), c.LastFeedback)
-		assert.Equal(t, !cfg.Literal, c.LastValidated.IsZero())
+		assert.Equal(t, !cfg.Tune().Literal, c.LastValidated.IsZero())
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 9)
 		want := start.Add(-9 * day)
-		if cfg.Literal {
+		if cfg.Tune().Literal {
 			want = start.Add(-5 * day)
 		}
 		assert.Equal(t, want, w.criterion("c").LastValidated)
@@ -163,7 +163,7 @@ func TestEffectiveWeights(t *testing.T) {
 
 func TestCriteriaAreConfigurable(t *testing.T) {
 	weight := func(c patterns.Criteria, helpful, harmful int) patterns.Criterion {
-		w := newWorld(t, patterns.Config{Criteria: c})
+		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Criteria: c}))
 		for range helpful {
 			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 		}
@@ -174,7 +174,6 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 	}
 	assert.InDelta(t, 0.9, weight(patterns.Criteria{Prior: evidence.Beta{Alpha: 9, Beta: 1}}, 0, 0).Weight, 1e-12)
 	assert.Equal(t, 0.1, weight(patterns.Criteria{}, 0, 20).Weight)
-	assert.Equal(t, 0.3, weight(patterns.Criteria{Floor: 0.3}, 0, 20).Weight)
 	assert.InDelta(t, 2./3, weight(patterns.Criteria{MinFeedback: 1}, 1, 0).Weight, 1e-12)
 	assert.False(t, weight(patterns.Criteria{MinFeedback: 4}, 2, 1).Deprecated)
 	assert.False(t, weight(patterns.Criteria{MaxHarmful: 0.5}, 2, 1).Deprecated)
@@ -185,7 +184,8 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 func TestWeightsFollowFeedback(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		literal := rapid.Bool().Draw(rt, "literal")
-		w := newWorld(t, patterns.Config{Literal: literal, Criteria: patterns.Criteria{MinFeedback: 1}})
+		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Literal: literal,
+			Criteria: patterns.Criteria{MinFeedback: 1}}))
 		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {

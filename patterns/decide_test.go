@@ -195,7 +195,8 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, w.pattern("proven").ArchivedAt, "what people decide on is not archived")
 
-	quick := newWorld(t, patterns.Config{StaleAfter: day, Maturity: patterns.Maturity{Recency: time.Hour}})
+	quick := newWorld(t, patterns.Tuned(patterns.Config{StaleAfter: day},
+		patterns.Tuning{Maturity: patterns.Maturity{Recency: time.Hour}}))
 	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)
 	require.NoError(t, quick.Sweep(ctx, time.Time{}))
@@ -226,7 +227,7 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 // The state of a pattern follows from evidence that fades from the first observation on.
 func TestLateEvidenceFades(t *testing.T) {
 	cfg := patterns.SpecConfig()
-	cfg.Maturity.MinFeedback = 1
+	cfg.Tune().Maturity.MinFeedback = 1
 	w := newWorld(t, cfg)
 	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful}, 200).Transitions)
 	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: patterns.Helpful}, 0).Transitions, 1)
@@ -273,9 +274,6 @@ func TestStrikes(t *testing.T) {
 	assert.Len(t, many.Failures, 10)
 	assert.True(t, many.Out)
 
-	one := newWorld(t, patterns.Config{Strikes: 1})
-	strike := one.record(patterns.Outcome{Task: "t"}).Strikes
-	assert.True(t, strike.Out)
 	_, err = w.Strikes(ctx, "")
 	assertInputError(t, err, "Task")
 }

@@ -8,7 +8,8 @@
 //
 // [Recorder.Record] turns an outcome into evidence (package [github.com/heedhq/heed/evidence]) on the patterns and criteria that
 // it names. Evidence counts once, fades with a half-life from when it happened, and is never overwritten. The state of a pattern
-// ([Maturity]) and the weight of a criterion ([Criteria]) are computed when they are read:
+// ([Recorder.Standing]) and the weight of a criterion ([Recorder.Criteria]) are computed when they
+// are read:
 //
 //	candidate     fewer than 3 observations                                              × 0.5
 //	established   it has a record                                                        × 1
@@ -20,7 +21,7 @@
 // [Transition] with its cause.
 //
 // The numbers come from the learning-systems design. That design puts all gates on faded mass, so that a pattern leaves
-// proven within hours without any new evidence. Config.Literal has its arithmetic as it stands there.
+// proven within hours without any new evidence. [SpecConfig] has its arithmetic as it stands there.
 //
 // [Recorder.Plan] gathers what the next prompt needs, [Recorder.Rank] scores the patterns that a host could follow,
 // [Recorder.Extract] finds the approaches that a text speaks of, [Recorder.Errors] has the errors of a task for its next

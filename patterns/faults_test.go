@@ -239,7 +239,7 @@ var functionCalls = map[string]call{
 		return err
 	}),
 	"New, with another setting": does(func(s *shaky) error {
-		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) { c.Strikes = 7 }))
+		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) { c.StaleAfter = day }))
 		return err
 	}),
 	"Open": does(func(s *shaky) error {
@@ -248,7 +248,7 @@ var functionCalls = map[string]call{
 	}),
 	"Rebuild": does(func(s *shaky) error {
 		_, err := patterns.Rebuild(ctx,
-			s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by.Actor,
+			s.configured(func(c *patterns.Config) { c.HalfLife = 30 * day }), by.Actor,
 			by.Reason)
 		return err
 	}),

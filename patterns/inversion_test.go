@@ -48,11 +48,10 @@ func TestInversion(t *testing.T) {
 		{"seven of ten", 3, 7, patterns.Inversion{}, true, "Failed 7/10 times (70% failure rate)"},
 		{"a threshold of 80 %", 3, 7, patterns.Inversion{FailureRatio: 0.8}, false, ""},
 		{"more observations wanted", 1, 3, patterns.Inversion{MinObservations: 5}, false, ""},
-		{"another prefix", 0, 3, patterns.Inversion{Prefix: "NOT THIS: "}, true, "Failed 3/3 times (100% failure rate)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
-				cfg.Inversion = test.cfg
+				cfg.Tune().Inversion = test.cfg
 				w := newWorld(t, cfg)
 				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type", Tags: []string{"go"}})
 				require.NoError(t, err)
@@ -66,7 +65,7 @@ func TestInversion(t *testing.T) {
 					return
 				}
 				anti := w.pattern("anti-pattern-123")
-				assert.Equal(t, w.Config().Inversion.Prefix+"Split by file type. "+test.reason, anti.Content)
+				assert.Equal(t, "AVOID: Split by file type. "+test.reason, anti.Content)
 				assert.Equal(t, test.reason, anti.Reason)
 				assert.True(t, anti.Anti)
 				assert.Equal(t, []string{"go"}, anti.Tags)
@@ -177,13 +176,6 @@ func TestRehabilitation(t *testing.T) {
 	assert.Equal(t, patterns.Inverted, old.standing("p").State, "two successes are too few")
 	old.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, patterns.Established, old.standing("p").State, "old failures have faded")
-
-	eager := newWorld(t, patterns.Config{Inversion: patterns.Inversion{Rehabilitation: 10}})
-	eager.feedPattern("p", patterns.Harmful, 3, 0)
-	eager.feedPattern("p", patterns.Helpful, 9, 0)
-	assert.Equal(t, patterns.Inverted, eager.standing("p").State)
-	eager.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.NotEqual(t, patterns.Inverted, eager.standing("p").State)
 
 	literal := newWorld(t, patterns.SpecConfig())
 	literal.feedPattern("p", patterns.Harmful, 3, 0)

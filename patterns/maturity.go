@@ -10,41 +10,36 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/valid"
 )
 
-// Maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of evidence are on counts,
-// which do not fade. Shares are of masses, which fade.
+// maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of
+// evidence are on counts, which do not fade. Shares are of masses, which fade.
 //
 //	deprecated   at least MinFeedback observations, harmful share > Deprecation
 //	candidate    fewer than MinFeedback observations
-//	proven       at least MinHelpful helpful ones, harmful share < MaxHarmful, the last helpful one within Recency
+//	proven       at least MinHelpful helpful ones, harmful share < MaxHarmful, the last helpful one
+//	             within Recency
 //	established  otherwise
 //
-// The first that holds is the state. Time alone makes a proven pattern established, and changes no other state. The zero value
-// of each field means its default.
-type Maturity struct {
-	HalfLife    time.Duration // after which an observation counts half. 0 means 90 days
-	MinFeedback int           // 0 means 3
-	MinHelpful  int           // 0 means 5
-	MaxHarmful  float64       // in (0, Deprecation]. 0 means 0.15
-	Deprecation float64       // in (0, 1]. 0 means 0.3
-	// Recency is the greatest age of the last helpful observation of a proven pattern. 0 means the half-life.
-	Recency time.Duration
-	// Multipliers are the factors of a candidate's score, an established pattern's and a proven one's. Each must be at
-	// least the one before. Other states have the multiplier 0. Zero means 0.5, 1 and 1.5.
-	Multipliers [3]float64
+// The first that holds is the state. Time alone makes a proven pattern established, and changes no
+// other state.
+type maturity struct {
+	MinFeedback int
+	MinHelpful  int
+	MaxHarmful  float64
+	Deprecation float64
+	Recency     time.Duration // the greatest age of the last helpful observation of a proven pattern
 }
 
-// multiplier returns the factor of a state.
-func (m *Maturity) multiplier(s State) float64 {
+// multiplier returns the factor that a state puts on a score. The factors are the design's.
+func (s State) multiplier() float64 {
 	switch s {
 	case Candidate:
-		return m.Multipliers[0]
+		return 0.5
 	case Established:
-		return m.Multipliers[1]
+		return 1
 	case Proven:
-		return m.Multipliers[2]
+		return 1.5
 	default:
 		return 0
 	}
@@ -52,28 +47,14 @@ func (m *Maturity) multiplier(s State) float64 {
 
 const quarter = 90 * 24 * time.Hour
 
-func (m Maturity) withDefaults() Maturity {
-	m.HalfLife = cmp.Or(m.HalfLife, quarter)
+// The values are the learning-systems design's.
+func (m maturity) withDefaults(halfLife time.Duration) maturity {
 	m.MinFeedback = cmp.Or(m.MinFeedback, 3)
 	m.MinHelpful = cmp.Or(m.MinHelpful, 5)
 	m.MaxHarmful = cmp.Or(m.MaxHarmful, 0.15)
 	m.Deprecation = cmp.Or(m.Deprecation, 0.3)
-	m.Recency = cmp.Or(m.Recency, m.HalfLife)
-	m.Multipliers = cmp.Or(m.Multipliers, [3]float64{0.5, 1, 1.5})
+	m.Recency = cmp.Or(m.Recency, halfLife)
 	return m
-}
-
-func (m Maturity) validate() error {
-	var found valid.Faults
-	found.Join(evidence.Policy{HalfLife: m.HalfLife}.Validate())
-	found.Check(m.MinFeedback > 0, "MinFeedback", m.MinFeedback, "must not be negative")
-	found.Check(m.MinHelpful > 0, "MinHelpful", m.MinHelpful, "must not be negative")
-	found.Check(m.Deprecation > 0 && m.Deprecation <= 1, "Deprecation", m.Deprecation, "must be in (0, 1], or 0 for the default")
-	found.Check(m.MaxHarmful > 0 && m.MaxHarmful <= m.Deprecation, "MaxHarmful", m.MaxHarmful, "must be positive and at most Deprecation")
-	found.Check(m.Recency > 0, "Recency", m.Recency, "must not be negative")
-	x := m.Multipliers
-	found.Check(x[0] >= 0 && x[0] <= x[1] && x[1] <= x[2] && x[2] <= 1e6, "Multipliers", x, "must be in [0, 1e6] and must not fall")
-	return found.Err()
 }
 
 // A Condition is one condition of a state: what a pattern or a criterion has, and what the state takes. Its text is for
@@ -129,11 +110,12 @@ func (c Condition) number(x float64) string {
 	}
 }
 
-// conditions returns the conditions of [Maturity] in a fixed order, or those of the learning-systems design. That it last
-// helped some time ago is no condition where it never did; another condition of proven is missed then.
+// conditions returns the conditions of [maturity] in a fixed order, or the
+// learning-systems design's. That it last helped some time ago is no condition where it never did;
+// another condition of proven is missed then.
 func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
-	m := &c.Maturity
-	if c.Literal {
+	m := &c.tuning.Maturity
+	if c.tuning.Literal {
 		return literalConditions(m, t, now)
 	}
 	ratio := harmfulShare(t)
@@ -149,7 +131,7 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 }
 
 // recent is the one condition that depends on the time.
-func (m *Maturity) recent(t *evidence.Tally, now time.Time) Condition {
+func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
 	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())), "at most", days(m.Recency))
 }
 
@@ -187,12 +169,13 @@ func days(d time.Duration) float64 { return d.Hours() / 24 }
 // share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it misses.
 func share(x float64) string { return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%" }
 
-// This file has the arithmetic of the learning-systems design as it stands there, for [Config.Literal].
+// This file has the arithmetic of the learning-systems design as it stands there, which only
+// [SpecConfig] sets.
 
 const literalSlack = 0.01 // how far the design lets a faded total miss its gate
 
 // literalConditions are all on faded mass. None is on when the pattern last helped.
-func literalConditions(m *Maturity, t *evidence.Tally, now time.Time) []Condition {
+func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Condition {
 	s := t.At(evidence.InstantOf(now))
 	total, ratio := s.Mass, 0.
 	if total <= literalSlack {
@@ -209,47 +192,39 @@ func literalConditions(m *Maturity, t *evidence.Tally, now time.Time) []Conditio
 }
 
 // literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is 1, as there is no prior.
-func literalWeight(c *Criteria, s evidence.Sums) float64 {
+func literalWeight(s evidence.Sums) float64 {
 	if s.Mass <= 0 {
 		return 1
 	}
-	return max(c.Floor, s.Reward/s.Mass)
+	return max(criterionFloor, s.Reward/s.Mass)
 }
 
-// Inversion says when a pattern becomes an anti-pattern, and how it gets back.
+// inversion says when a pattern becomes an anti-pattern, and how it gets back.
 //
-// A pattern is inverted, once, when it has at least MinObservations observations and at least FailureRatio of them are
-// failures. These are counts, which do not fade, since it was last rehabilitated. Its anti-pattern is made in the same commit
-// and says the pattern's content after the prefix.
+// A pattern is inverted, once, when it has at least MinObservations observations and at least
+// FailureRatio of them are failures. These are counts, which do not fade, since it was last
+// rehabilitated. Its anti-pattern is made in the same commit, with the pattern's content after
+// "AVOID: ".
 //
-// An inverted pattern goes on collecting evidence. It is rehabilitated when it has had Rehabilitation successes since the
-// inversion, and its harmful share no longer deprecates it ([Maturity]). Its anti-pattern is then archived.
-type Inversion struct {
-	MinObservations int     // 0 means 3
-	FailureRatio    float64 // in (0, 1]. 0 means 0.6
-	Prefix          string  // "" means "AVOID: "
-	Rehabilitation  int     // successes. 0 means as many as MinObservations
+// An inverted pattern goes on collecting evidence. It is rehabilitated when it has had
+// MinObservations successes since the inversion, and its harmful share no longer deprecates it
+// ([maturity]). Its anti-pattern is then archived.
+type inversion struct {
+	MinObservations int
+	FailureRatio    float64
 }
 
-func (v Inversion) withDefaults() Inversion {
+const avoid = "AVOID: " // the design's prefix of an anti-pattern
+
+// The values are the learning-systems design's.
+func (v inversion) withDefaults() inversion {
 	v.MinObservations = cmp.Or(v.MinObservations, 3)
 	v.FailureRatio = cmp.Or(v.FailureRatio, 0.6)
-	v.Prefix = cmp.Or(v.Prefix, "AVOID: ")
-	v.Rehabilitation = cmp.Or(v.Rehabilitation, v.MinObservations)
 	return v
 }
 
-func (v Inversion) validate() error {
-	var found valid.Faults
-	found.Check(v.MinObservations > 0, "MinObservations", v.MinObservations, "must not be negative")
-	found.Check(v.FailureRatio > 0 && v.FailureRatio <= 1, "FailureRatio", v.FailureRatio, "must be in (0, 1], or 0 for the default")
-	found.Check(checkText("", v.Prefix, maxID) == nil, "Prefix", v.Prefix, fmt.Sprintf("must be text of at most %d bytes", maxID))
-	found.Check(v.Rehabilitation > 0, "Rehabilitation", v.Rehabilitation, "must not be negative")
-	return found.Err()
-}
-
 // inverts reports whether these observations make an anti-pattern.
-func (v *Inversion) inverts(c Observations) bool {
+func (v *inversion) inverts(c Observations) bool {
 	return c.total() >= uint64(v.MinObservations) &&
 		float64(c.Failures) >= v.FailureRatio*float64(c.total())-tolerance
 }
@@ -268,26 +243,26 @@ func percent(part, whole uint64) uint64 {
 }
 
 // warn changes anti into the anti-pattern of a pattern with these observations.
-func (v *Inversion) warn(anti, of *Pattern, c Observations) {
+func warn(anti, of *Pattern, c Observations) {
 	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
 	anti.Reason = c.reason()
-	about := strings.TrimRight(stripPrefixes(of.Content, v.Prefix), ". \t\n")
-	room := maxContent - len(v.Prefix) - len(anti.Reason) - len(". …")
+	about := strings.TrimRight(stripPrefixes(of.Content), ". \t\n")
+	room := maxContent - len(avoid) - len(anti.Reason) - len(". …")
 	if len(about) > room {
 		about = strings.ToValidUTF8(about[:room], "") + "…"
 	}
-	anti.Content = v.Prefix + about + ". " + anti.Reason
+	anti.Content = avoid + about + ". " + anti.Reason
 	anti.Tags, anti.Examples = of.Tags, of.Examples
 }
 
 // stripPrefixes removes prohibitions from the front of a text, however often they stand there.
-func stripPrefixes(text, prefix string) string {
-	prefixes := []string{strings.TrimSpace(prefix), "AVOID:", "DO NOT:", "NEVER:"}
+func stripPrefixes(text string) string {
+	prefixes := []string{"AVOID:", "DO NOT:", "NEVER:"}
 	for again := true; again; {
 		again = false
 		text = strings.TrimSpace(text)
 		for _, p := range prefixes {
-			if p != "" && len(text) >= len(p) && strings.EqualFold(text[:len(p)], p) {
+			if len(text) >= len(p) && strings.EqualFold(text[:len(p)], p) {
 				text, again = text[len(p):], true
 			}
 		}

@@ -22,11 +22,11 @@ func TestMaturity(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
 				want := v.Default
-				if cfg.Literal {
+				if cfg.Tune().Literal {
 					want = v.Literal
 				}
-				cfg.Inversion.FailureRatio = 1 // what is inverted has no maturity
-				cfg.Inversion.MinObservations = 1000
+				cfg.Tune().Inversion.FailureRatio = 1 // what is inverted has no maturity
+				cfg.Tune().Inversion.MinObservations = 1000
 				w := newWorld(t, cfg)
 				_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "a way"})
 				require.NoError(t, err)
@@ -70,7 +70,8 @@ func TestProvenNeedsRecentHelp(t *testing.T) {
 	w.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, patterns.Proven, w.standing("p").State)
 
-	short := newWorld(t, patterns.Config{Maturity: patterns.Maturity{Recency: day}})
+	short := newWorld(t, patterns.Tuned(patterns.Config{},
+		patterns.Tuning{Maturity: patterns.Maturity{Recency: day}}))
 	short.feedPattern("p", patterns.Helpful, 9, 0)
 	short.clock.Advance(25 * time.Hour)
 	assert.Equal(t, patterns.Established, short.standing("p").State)
@@ -105,7 +106,8 @@ func TestMaturityAgainstAnOracle(t *testing.T) {
 		at      time.Time
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t, patterns.Config{Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}})
+		w := newWorld(t, patterns.Tuned(patterns.Config{},
+			patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}}))
 		var all []seen
 		oracle := func() patterns.State {
 			var helpful int
@@ -185,11 +187,12 @@ func TestLastValidated(t *testing.T) {
 		w.feedPattern("p", patterns.Harmful, 1, 3)
 		s := w.standing("p")
 		assert.Equal(t, start.Add(-3*day), s.LastFeedback)
-		assert.Equal(t, !cfg.Literal, s.LastValidated.IsZero(), "in the design any feedback validates")
+		assert.Equal(t, !cfg.Tune().Literal, s.LastValidated.IsZero(),
+			"in the design any feedback validates")
 		w.feedPattern("p", patterns.Helpful, 1, 9)
 		s = w.standing("p")
 		assert.Equal(t, start.Add(-3*day), s.LastFeedback)
-		if cfg.Literal {
+		if cfg.Tune().Literal {
 			assert.Equal(t, start.Add(-3*day), s.LastValidated)
 		} else {
 			assert.Equal(t, start.Add(-9*day), s.LastValidated)
@@ -197,9 +200,10 @@ func TestLastValidated(t *testing.T) {
 	})
 }
 
-func TestMaturityIsConfigurable(t *testing.T) {
+func TestEachRuleOfMaturityAlone(t *testing.T) {
 	state := func(m patterns.Maturity, helpful, harmful int, daysAgo float64) patterns.Standing {
-		w := newWorld(t, patterns.Config{Maturity: m, Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}})
+		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Maturity: m,
+			Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}}))
 		w.feedPattern("p", patterns.Helpful, helpful, daysAgo)
 		w.feedPattern("p", patterns.Harmful, harmful, daysAgo)
 		return w.standing("p")
@@ -208,8 +212,6 @@ func TestMaturityIsConfigurable(t *testing.T) {
 	assert.Equal(t, patterns.Proven, state(patterns.Maturity{MinHelpful: 3}, 3, 0, 0).State)
 	assert.Equal(t, patterns.Proven, state(patterns.Maturity{MaxHarmful: 0.25}, 5, 1, 0).State)
 	assert.Equal(t, patterns.Established, state(patterns.Maturity{Deprecation: 0.5}, 2, 1, 0).State)
-	assert.InDelta(t, 0.5, state(patterns.Maturity{HalfLife: day}, 1, 0, 1).Helpful, 1e-9)
-	assert.Equal(t, 0.25, state(patterns.Maturity{Multipliers: [3]float64{0.25, 1, 2}}, 1, 0, 0).Multiplier)
 }
 
 func TestAShareDoesNotReadAsTheBoundThatItMisses(t *testing.T) {

@@ -116,7 +116,8 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 }
 
 func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
-	w, told := observed(t, patterns.Config{Inversion: patterns.Inversion{FailureRatio: 0.25}})
+	w, told := observed(t, patterns.Tuned(patterns.Config{},
+		patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 0.25}}))
 	w.feedPattern("p", patterns.Helpful, 3, 0)
 	told.since()
 	w.feedPattern("p", patterns.Harmful, 1, 0)

@@ -8,7 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Outcome says how a task went. Nobody needs to have rated it, as [Scoring] works with what can be counted.
+// An Outcome says how a task went. No person needs to rate it,
+// because [Outcome.Score] works with what can be counted.
 type Outcome struct {
 	// ID names the outcome. An outcome that is recorded again under the same id counts once.
 	ID string `json:"id"`
@@ -105,7 +106,7 @@ func (o *Outcome) credited() []PatternID {
 // immutable.
 type Strikes struct {
 	Task  string
-	Count int // at most Config.Strikes
+	Count int // at most 3
 	// Out tells that the task is struck out: another attempt of the same kind is not worth it.
 	Out bool
 	// Failures are the last of them, at most 10, the oldest first.
@@ -146,12 +147,12 @@ func (r *Recorder) strikes(task string, entries []Entry) Strikes {
 		if entries[i].isReview() || o.Success {
 			break
 		}
-		s.Count = min(s.Count+1, r.cfg.Strikes)
+		s.Count = min(s.Count+1, strikesOut)
 		if len(s.Failures) < maxExamples {
 			s.Failures = append(s.Failures, o.clone())
 		}
 	}
-	s.Out = s.Count >= r.cfg.Strikes
+	s.Out = s.Count >= strikesOut
 	slices.Reverse(s.Failures)
 	return s
 }

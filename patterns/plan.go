@@ -50,7 +50,7 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 // another step has changed patterns or outcomes since the last plan. A plan does not have what its
 // own step adds.
 func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
-	plan := Plan{Size: r.cfg.Size}
+	var plan Plan
 	current, tasks, err := r.current(tx)
 	// What the step has read before may be older than the versions, so that it must not be
 	// remembered with them.
@@ -124,7 +124,7 @@ func (r *Recorder) rank(p *prospect, now time.Time) (k rank, ok bool) {
 	state := p.state(r, now)
 	rate := p.tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
 	counts := countsOf(&p.tally)
-	k = rank{p.id, p.from, state, [3]float64{r.cfg.Maturity.multiplier(state), rate, float64(counts.total())}}
+	k = rank{p.id, p.from, state, [3]float64{state.multiplier(), rate, float64(counts.total())}}
 	switch {
 	case p.anti:
 		k.list, k.order[0] = Inverted, float64(counts.Failures)
@@ -142,7 +142,7 @@ func (r *Recorder) plans(s State) bool {
 // similar asks the host's own function for past tasks, if there is one.
 func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []Precedent,
 	err error) {
-	limit := r.cfg.MaxSimilar
+	limit := maxSimilar
 	if r.cfg.Similar == nil {
 		known, err := r.pastTasks(tx, current)
 		if err != nil {

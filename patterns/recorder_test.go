@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 )
@@ -40,7 +39,7 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 		neutral.Duration, neutral.Errors = time.Hour, 3
 		require.Equal(t, patterns.Neutral, w.record(neutral).Score.Class)
 		want := patterns.Observations{Successes: 1, Failures: 1}
-		if cfg.Literal {
+		if cfg.Tune().Literal {
 			want.Failures++ // the design takes whatever is not helpful for a failure
 		}
 		assert.Equal(t, want, w.standing("a").Counts)
@@ -150,27 +149,6 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 	assertInputError(t, err, "Criterion")
 }
 
-func TestATimeThatCouldNotBeReadIsRefused(t *testing.T) {
-	w := newWorld(t, patterns.Config{RequireTimes: true})
-	unread, err := time.Parse(time.RFC3339, "yesterday")
-	require.Error(t, err)
-	calls := func(at time.Time) (errs []error) {
-		_, err := w.Record(ctx, patterns.Outcome{ID: "o", Task: "t", Strategy: "p", At: at})
-		_, rated := w.Rate(ctx, patterns.Rating{ID: "r", Pattern: "p", Class: patterns.Helpful, Strength: 1, At: at})
-		_, kept := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no", At: at})
-		return []error{err, rated, kept}
-	}
-	for _, err := range calls(unread) {
-		assertInputError(t, err, "At")
-	}
-	_, err = w.Standing(ctx, "p")
-	require.ErrorIs(t, err, heed.ErrNotFound)
-	for _, err := range calls(start) {
-		require.NoError(t, err)
-	}
-	assert.Equal(t, patterns.Observations{Successes: 1, Failures: 1}, w.standing("p").Counts)
-}
-
 func TestLongTextsAreCut(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	long := string(bytes.Repeat([]byte("é"), 5000)) + "\x00\xff"
@@ -234,7 +212,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			outcomes[i].At = start.Add(-time.Duration(rapid.IntRange(0, 300).Draw(rt, "age")) * day)
 		}
 		read := func(order []patterns.Outcome) (patterns.Standing, patterns.Criterion) {
-			w := newWorld(t, patterns.Config{Inversion: patterns.Inversion{MinObservations: 1000}})
+			w := newWorld(t, patterns.Tuned(patterns.Config{},
+				patterns.Tuning{Inversion: patterns.Inversion{MinObservations: 1000}}))
 			for _, o := range order {
 				w.record(o)
 			}
@@ -340,34 +319,24 @@ func TestConfigFaults(t *testing.T) {
 	_, err := patterns.New(ctx, patterns.Config{})
 	assert.Equal(t, []string{"Store"}, fields(err))
 	_, err = patterns.New(ctx, patterns.Config{
-		Store: &memstore.Store{}, Name: "a\x00", Strikes: -1, StaleAfter: -1,
-		Scoring:   patterns.Scoring{Success: 1},
-		Criteria:  patterns.Criteria{HalfLife: -1, Prior: evidence.Beta{Alpha: -1, Beta: 1}, Floor: 1, MinFeedback: -1, MaxHarmful: 2},
-		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: [3]float64{2, 1}},
-		Inversion: patterns.Inversion{MinObservations: -1, FailureRatio: 1.1, Prefix: "\xff"},
+		Store: &memstore.Store{}, Name: "a\x00", StaleAfter: -1, HalfLife: -1, CriteriaHalfLife: 1,
 		Approaches: []patterns.Approach{
 			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}},
 		},
-		MaxSimilar: -1,
 	})
-	assert.Equal(t, []string{
-		"Name", "Scoring.Success", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
-		"Maturity.HalfLife", "Maturity.MinFeedback", "Maturity.MinHelpful", "Maturity.MaxHarmful", "Maturity.Recency", "Maturity.Multipliers",
-		"Inversion.MinObservations", "Inversion.FailureRatio", "Inversion.Prefix", "Inversion.Rehabilitation",
-		"Approaches[0].Name", "Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name",
-		"MaxSimilar", "Strikes", "StaleAfter",
+	assert.Equal(t, []string{"Name", "HalfLife", "CriteriaHalfLife", "Approaches[0].Name",
+		"Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name", "StaleAfter",
 	}, fields(err))
-	_, err = patterns.New(ctx, patterns.Config{Store: &memstore.Store{}, Criteria: patterns.Criteria{Prior: evidence.Beta{Alpha: 1e6, Beta: 1e6}}})
-	require.NoError(t, err)
 }
 
 func TestConfigIsReadBack(t *testing.T) {
 	w := newWorld(t, patterns.SpecConfig())
 	c := w.Config()
-	assert.True(t, c.Literal)
-	assert.Equal(t, 90*day, c.Maturity.HalfLife)
-	assert.Equal(t, 90*day, c.Maturity.Recency)
+	tuning := patterns.TuningOf(c)
+	assert.True(t, tuning.Literal)
+	assert.Equal(t, 90*day, c.HalfLife)
+	assert.Equal(t, 90*day, tuning.Maturity.Recency)
 	assert.Equal(t, 90*day, c.StaleAfter)
-	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6, Prefix: "AVOID: ", Rehabilitation: 3}, c.Inversion)
+	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6}, tuning.Inversion)
 	assert.Len(t, c.Approaches, 12)
 }

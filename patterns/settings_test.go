@@ -26,7 +26,7 @@ func audited(t testing.TB, st store.Store) (all []string) {
 }
 
 func TestHalfLivesAreKept(t *testing.T) {
-	w := newWorld(t, patterns.Config{Maturity: patterns.Maturity{HalfLife: 30 * day}})
+	w := newWorld(t, patterns.Config{HalfLife: 30 * day})
 	o := good("p")
 	o.Criteria = []string{"c"}
 	w.record(o)
@@ -37,14 +37,15 @@ func TestHalfLivesAreKept(t *testing.T) {
 
 	same, err := open(patterns.Config{})
 	require.NoError(t, err)
-	assert.Equal(t, 30*day, same.Config().Maturity.HalfLife, "what is not set is the stored one")
-	assert.Equal(t, 30*day, same.Config().Maturity.Recency, "and so is what has it as its default")
+	assert.Equal(t, 30*day, same.Config().HalfLife, "what is not set is the stored one")
+	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).Maturity.Recency,
+		"and so is what has it as its default")
 	assert.Equal(t, 30*day, same.Config().StaleAfter)
-	assert.Equal(t, 90*day, same.Config().Criteria.HalfLife)
+	assert.Equal(t, 90*day, same.Config().CriteriaHalfLife)
 	assert.Empty(t, audited(t, w.store), "nothing was changed")
 
 	for field, cfg := range map[string]patterns.Config{
-		"maturity.half_life": {Maturity: patterns.Maturity{HalfLife: day}}, "criteria.half_life": {Criteria: patterns.Criteria{HalfLife: day}},
+		"maturity.half_life": {HalfLife: day}, "criteria.half_life": {CriteriaHalfLife: day},
 	} {
 		_, err := open(cfg)
 		var refused *heed.SettingsError
@@ -54,7 +55,7 @@ func TestHalfLivesAreKept(t *testing.T) {
 		assert.ErrorIs(t, err, heed.ErrConflict)
 	}
 
-	other, err := open(patterns.Config{Name: "other", Maturity: patterns.Maturity{HalfLife: day}})
+	other, err := open(patterns.Config{Name: "other", HalfLife: day})
 	require.NoError(t, err, "recorders of another name have settings of their own")
 	_, err = other.Record(ctx, patterns.Outcome{ID: "y", Task: "t", Patterns: []patterns.PatternID{"q"}, Success: true})
 	require.NoError(t, err)
@@ -69,24 +70,24 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	for range 3 {
 		w.record(good("p"))
 	}
-	strict, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, Maturity: patterns.Maturity{MinFeedback: 4}, Strikes: 7})
+	cfg := patterns.SpecConfig()
+	cfg.Store, cfg.Now, cfg.StaleAfter = w.store, w.clock.Now, day
+	strict, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
-	s, err := strict.Standing(ctx, "p")
-	require.NoError(t, err)
-	assert.Equal(t, patterns.Candidate, s.State)
 	var changes []map[string]string
 	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
 		require.NoError(t, err)
 		changes = append(changes, e.Details)
 	}
 	require.Len(t, changes, 1)
-	assert.Equal(t, "3 -> 7", changes[0]["strikes"])
-	assert.Contains(t, changes[0]["maturity"], `"MinFeedback":4`)
+	assert.Equal(t, "false -> true", changes[0]["literal"])
+	assert.Contains(t, changes[0], "stale_after")
 
-	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, Strikes: 1})
+	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, StaleAfter: 1})
 	require.NoError(t, err)
-	assert.Equal(t, strict.Config().Maturity, tool.Config().Maturity, "a tool reads with the settings of the host")
-	assert.Equal(t, 7, tool.Config().Strikes)
+	assert.Equal(t, patterns.TuningOf(strict.Config()), patterns.TuningOf(tool.Config()),
+		"a tool reads with the settings of the host")
+	assert.Equal(t, day, tool.Config().StaleAfter)
 	assert.Len(t, audited(t, w.store), 1, "and changes none")
 	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -96,13 +97,13 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 }
 
 func TestRebuild(t *testing.T) {
-	w := newWorld(t, patterns.Config{Scoring: patterns.Scoring{Fast: time.Minute, Slow: time.Hour}})
+	w := newWorld(t, patterns.Config{StaleAfter: day})
 	for i := range 3 {
 		o := good("p", "q")
 		o.Criteria, o.At = []string{"c"}, start.Add(-time.Duration(10*i)*day)
 		w.record(o)
 	}
-	cfg := patterns.Config{Store: w.store, Now: w.clock.Now, Maturity: patterns.Maturity{HalfLife: 10 * day}}
+	cfg := patterns.Config{Store: w.store, Now: w.clock.Now, HalfLife: 10 * day}
 	_, err := patterns.New(ctx, cfg)
 	require.ErrorIs(t, err, heed.ErrConflict)
 	_, err = patterns.Rebuild(ctx, cfg, "ada", "")
@@ -114,11 +115,12 @@ func TestRebuild(t *testing.T) {
 	s, err := r.Standing(ctx, "p")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.75, s.Helpful, 1e-9, "a third counts half, a third a quarter")
-	assert.Equal(t, 90*day, r.Config().Criteria.HalfLife, "what was not to change did not")
+	assert.Equal(t, 90*day, r.Config().CriteriaHalfLife, "what was not to change did not")
 	c, err := r.Criteria(ctx, "c")
 	require.NoError(t, err)
 	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
-	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"}, audited(t, w.store), "New takes Scoring back to its default")
+	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"},
+		audited(t, w.store), "New takes StaleAfter back to its default")
 	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
 	var policy *heed.SettingsError
 	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened anew")
@@ -127,7 +129,7 @@ func TestRebuild(t *testing.T) {
 
 	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store})
 	require.NoError(t, err)
-	assert.Equal(t, 10*day, tool.Config().Maturity.HalfLife)
+	assert.Equal(t, 10*day, tool.Config().HalfLife)
 }
 
 // Where the history is not whole, nothing changes; what was learned can be reset.
@@ -142,7 +144,7 @@ func TestRebuildWithoutHistory(t *testing.T) {
 		w.record(o)
 	}
 	cfg := patterns.Config{
-		Store: st, Now: c.Now, Maturity: patterns.Maturity{HalfLife: day}, Criteria: patterns.Criteria{HalfLife: day},
+		Store: st, Now: c.Now, HalfLife: day, CriteriaHalfLife: day,
 	}
 	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.ErrorIs(t, err, evidence.ErrForgotten)

@@ -18,8 +18,10 @@ import (
 type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
-	State      State
-	Multiplier float64      // of the state: see [Maturity]
+	State State
+	// Multiplier is the factor of the state: 0.5 for a candidate, 1 for an established pattern, 1.5
+	// for a proven one, else 0.
+	Multiplier float64
 	Score      float64      // by which [Recorder.Rank] ranked it; else 0
 	Counts     Observations // which do not fade
 	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful part of both, which does
@@ -99,7 +101,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		Rate:          sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean(),
 		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
 	}
-	if r.cfg.Literal {
+	if r.cfg.tuning.Literal {
 		s.LastValidated = s.LastFeedback
 	}
 	if !root.Anti {
@@ -110,13 +112,13 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		}
 		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
 	}
-	s.Multiplier = r.cfg.Maturity.multiplier(s.State)
+	s.Multiplier = s.State.multiplier()
 	return s
 }
 
 // inversionConditions adds the conditions under which a pattern is inverted, and under which an inverted one is rehabilitated.
 func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
-	v := &r.cfg.Inversion
+	v := &r.cfg.tuning.Inversion
 	counts := s.Counts.minus(p.Base)
 	ratio := 0.
 	if n := counts.total(); n > 0 {
@@ -129,8 +131,10 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 		return all
 	}
 	return append(all,
-		newCondition(rehabilitated, "successes since the inversion", float64(s.Counts.minus(p.Inverted).Successes), "at least", float64(v.Rehabilitation)),
-		newCondition(rehabilitated, "a harmful share", s.HarmfulShare, "at most", r.cfg.Maturity.Deprecation))
+		newCondition(rehabilitated, "successes since the inversion",
+			float64(s.Counts.minus(p.Inverted).Successes), "at least", float64(v.MinObservations)),
+		newCondition(rehabilitated, "a harmful share", s.HarmfulShare, "at most",
+			r.cfg.tuning.Maturity.Deprecation))
 }
 
 // String explains the standing: what the pattern has earned, and each condition.

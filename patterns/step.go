@@ -148,7 +148,8 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 		return err
 	}
 	_, warned := d.pattern(antiPrefix + id)
-	p.NoRoom = d.full && !warned && !p.Anti && d.r.cfg.Inversion.inverts(countsOf(&t).minus(p.Base))
+	p.NoRoom = d.full && !warned && !p.Anti &&
+		d.r.cfg.tuning.Inversion.inverts(countsOf(&t).minus(p.Base))
 	if because := d.r.advance(&p, &t, d.now); cause == "" {
 		cause = because
 	} else if because != "" {
@@ -189,7 +190,7 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	switch {
 	case p.State == Inverted:
 		anti.ArchivedAt = time.Time{}
-		d.r.cfg.Inversion.warn(&anti, p, countsOf(t).minus(p.Base))
+		warn(&anti, p, countsOf(t).minus(p.Base))
 	case p.Override == Deprecated: // it goes on warning
 	case !anti.archived():
 		anti.ArchivedAt = stored(d.now)
@@ -239,7 +240,7 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	case p.State == Inverted && !r.rehabilitated(p, t):
 	case p.NoRoom:
 		p.State = Deprecated
-	case p.State != Inverted && r.cfg.Inversion.inverts(counts.minus(p.Base)):
+	case p.State != Inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
 		p.State, p.Inverted, p.Twin = Inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
@@ -259,8 +260,9 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 
 // rehabilitated reports whether an inverted pattern has shown that it works after all.
 func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
-	return countsOf(t).minus(p.Inverted).Successes >= uint64(r.cfg.Inversion.Rehabilitation) &&
-		harmfulShare(t) <= r.cfg.Maturity.Deprecation+tolerance
+	again := countsOf(t).minus(p.Inverted).Successes
+	return again >= uint64(r.cfg.tuning.Inversion.MinObservations) &&
+		harmfulShare(t) <= r.cfg.tuning.Maturity.Deprecation+tolerance
 }
 
 func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }

@@ -37,7 +37,8 @@ func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 
 // due reports whether it is time for a sweep.
 func (r *Recorder) due(now time.Time) bool {
-	every := max(min(24*time.Hour, r.cfg.StaleAfter/90, r.cfg.Maturity.Recency/90), time.Minute)
+	every := max(min(24*time.Hour, r.cfg.StaleAfter/90, r.cfg.tuning.Maturity.Recency/90),
+		time.Minute)
 	last := r.swept.Load()
 	return last == nil || now.Sub(*last) >= every || now.Before(*last)
 }

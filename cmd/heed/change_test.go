@@ -117,7 +117,7 @@ func TestRebuild(t *testing.T) {
 		"has nothing that these settings are for")
 	assertFails(t, of("strategy", "--name", "models", "--half-life", "1s").run(t), failed,
 		"strategy models (1 of 1)", "HalfLife")
-	assertFails(t, of("patterns", "--half-life", "1ns").run(t), failed, "Maturity.HalfLife")
+	assertFails(t, of("patterns", "--half-life", "1ns").run(t), failed, "HalfLife")
 	r := of("strategy", "--name", "models", "--half-life", "720h", "--by-source").run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s, sources apart: true.\n", r.out)
@@ -145,10 +145,10 @@ func TestRebuild(t *testing.T) {
 	_, err = strategy.New(ctx, cfg)
 	require.NoError(t, err)
 	_, err = patterns.New(ctx, patterns.Config{Store: w.store,
-		Maturity: patterns.Maturity{HalfLife: time.Hour}})
+		HalfLife: time.Hour})
 	require.ErrorIs(t, err, heed.ErrConflict)
 	_, err = patterns.New(ctx, patterns.Config{Store: w.store,
-		Maturity: patterns.Maturity{HalfLife: 2 * time.Hour}})
+		HalfLife: 2 * time.Hour})
 	require.NoError(t, err)
 	_, err = learning.New(ctx, learning.Config{Store: w.store, HalfLife: time.Hour})
 	require.ErrorIs(t, err, heed.ErrConflict)

@@ -23,15 +23,6 @@ func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
 	}{
 		"literal": {patterns.SpecConfig(), "patterns split-by-feature",
 			"proven needs helpful observations", "proven needs a faded helpful mass"},
-		"recency": {patterns.Config{Maturity: patterns.Maturity{Recency: 2 * time.Hour}},
-			"patterns", "split-by-feature    proven", "split-by-feature    established"},
-		"gates": {patterns.Config{Maturity: patterns.Maturity{MinFeedback: 9}}, "patterns",
-			"split-by-feature    proven", "split-by-feature    candidate"},
-		"multipliers": {patterns.Config{Maturity: patterns.Maturity{Multipliers: [3]float64{0.5, 1,
-			3}}}, "patterns split-by-feature", "1.500        8", "3.000        8"},
-		"inversion": {patterns.Config{Inversion: patterns.Inversion{MinObservations: 5}},
-			"patterns split-by-file", "inverted needs observations: at least 3",
-			"inverted needs observations: at least 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,22 +42,6 @@ func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
 			assert.Equal(t, with, again, "looking changes nothing")
 		})
 	}
-}
-
-func TestThePrefixIsTheHosts(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	w := host(t, db)
-	_, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock,
-		Inversion: patterns.Inversion{Prefix: "DON'T: "}})
-	require.NoError(t, err)
-	for _, command := range []string{"deprecate", "restore"} { // which inverts it anew
-		r := call{args: []string{"--db", db, "patterns", command, "split-by-file", "--yes", "--reason",
-			"x"}}.run(t)
-		require.Zero(t, r.code, r.err)
-	}
-	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out,
-		"DON'T: split-by-file. Failed 4/4 times")
 }
 
 // TestTheGateIsTheApplications has a proposal that ann and bob have given the evidence for, and ann

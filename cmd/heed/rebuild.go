@@ -167,11 +167,11 @@ func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebui
 		return nil, err
 	}
 	cfg := patterns.Config{Store: st.store, Name: name, Now: s.now} // what it leaves open stays, and may follow the half-life
-	cfg.Maturity.HalfLife, cfg.Criteria.HalfLife = r.Config().Maturity.HalfLife, r.Config().Criteria.HalfLife
-	changed := set(&cfg.Maturity.HalfLife, cmd.HalfLife)
-	changed = set(&cfg.Criteria.HalfLife, cmd.CriteriaHalfLife) || changed
+	cfg.HalfLife, cfg.CriteriaHalfLife = r.Config().HalfLife, r.Config().CriteriaHalfLife
+	changed := set(&cfg.HalfLife, cmd.HalfLife)
+	changed = set(&cfg.CriteriaHalfLife, cmd.CriteriaHalfLife) || changed
 	return &rebuilding{
-		kept{"patterns", name, cfg.Maturity.HalfLife.String(), cfg.Criteria.HalfLife.String(), nil, changed},
+		kept{"patterns", name, cfg.HalfLife.String(), cfg.CriteriaHalfLife.String(), nil, changed},
 		func(actor, reason string) error {
 			_, err := patterns.Rebuild(s.ctx, cfg, actor, reason)
 			return err

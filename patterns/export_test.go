@@ -1,0 +1,21 @@
+package patterns
+
+// Tests reach each rule alone by other values than a host's.
+type (
+	Tuning    = tuning
+	Maturity  = maturity
+	Criteria  = criteria
+	Inversion = inversion
+)
+
+// Tuned returns a configuration with other values.
+func Tuned(c Config, t Tuning) Config {
+	c.tuning = t
+	return c
+}
+
+// TuningOf returns the values of a configuration.
+func TuningOf(c Config) Tuning { return c.tuning }
+
+// Tune returns the values of a configuration, to change them.
+func (c *Config) Tune() *Tuning { return &c.tuning }
