@@ -1,0 +1,253 @@
+package evidence
+
+import (
+	"iter"
+	"slices"
+)
+
+// A Crowd is who has spoken about a group of items that learn from each other, for example the items
+// of a segment, and how much about each arm in all items together: see [Trust]. First it hears all
+// cells. When it has settled it knows the factor by which each person's part of an arm counts.
+//
+// Share and ShareVoices may be called by many goroutines at the same time, and nothing else
+// meanwhile.
+type Crowd struct {
+	trust   Trust
+	known   people
+	arms    int
+	masses  []float64 // of each person, by arm
+	settled []float64 // the same when the crowd settled
+
+	count   float64   // of people when the crowd settled
+	now     float64   // of people since
+	limits  []float64 // by arm
+	counted []float64 // what people count for, by arm, when the crowd settled
+	grown   []float64 // by how much more was said since, by arm
+	over    []float64 // by how much people have passed their limits since, by arm
+}
+
+// A Voice is what one source has said in one cell, read at a moment.
+type Voice struct {
+	person  int32 // or one of the following
+	said    Sums
+	silence Sums // in the channels of silence
+}
+
+// instrument stands for all instruments in place of a person's number, and stranger for a person
+// whom the crowd has not heard.
+const (
+	instrument = -1
+	stranger   = -2
+)
+
+// Crowd returns a crowd that has heard nothing yet of so many arms.
+func (t Trust) Crowd(arms int) *Crowd {
+	c := &Crowd{
+		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
+		grown: make([]float64, arms), over: make([]float64, arms),
+	}
+	c.known.trust = &c.trust
+	return c
+}
+
+// Hear takes up the parts of a cell of an arm. It appends what each source has said there to the
+// voices, for ShareVoices and [Trust.PoolVoices].
+func (c *Crowd) Hear(voices []Voice, arm int, parts []Part, now Instant) []Voice {
+	first := len(voices)
+	voices = c.known.read(voices, parts, now, c.number)
+	for i := first; i < len(voices); i++ {
+		if v := &voices[i]; v.person >= 0 {
+			c.masses[int(v.person)*c.arms+arm] += v.mass()
+		}
+	}
+	return voices
+}
+
+// number returns the number of a source, and makes room for a new one.
+func (c *Crowd) number(source string) int32 {
+	n := c.known.number(source)
+	for len(c.masses) < c.known.count()*c.arms {
+		c.masses = append(c.masses, 0)
+	}
+	return n
+}
+
+// people are numbered in the order in which they come.
+type people struct {
+	trust  *Trust
+	known  bool
+	first  string // if there is one; where one person is alone, there is no map
+	others map[string]int32
+}
+
+func (p *people) count() int {
+	if !p.known {
+		return 0
+	}
+	return 1 + len(p.others)
+}
+
+// find returns the number of a source, or stranger.
+func (p *people) find(source string) int32 {
+	switch n, ok := p.others[source]; {
+	case slices.Contains(p.trust.Instruments, source):
+		return instrument
+	case p.known && source == p.first:
+		return 0
+	case ok:
+		return n
+	default:
+		return stranger
+	}
+}
+
+// number returns the number of a source, which it gives to a new one.
+func (p *people) number(source string) int32 {
+	n := p.find(source)
+	switch {
+	case n != stranger:
+	case !p.known:
+		p.known, p.first, n = true, source, 0
+	default:
+		if p.others == nil {
+			p.others = make(map[string]int32)
+		}
+		n = int32(1 + len(p.others)) //nolint:gosec // more do not fit into memory
+		p.others[source] = n
+	}
+	return n
+}
+
+// read appends what each source has said in a cell.
+func (p *people) read(
+	voices []Voice, parts []Part, now Instant, number func(string) int32,
+) []Voice {
+	first := len(voices)
+	var at map[string]int // of the sources, where one may have several parts
+	for i := range parts {
+		part := &parts[i]
+		v, sums := Voice{person: number(part.Source)}, part.Tally.At(now)
+		if slices.Contains(p.trust.Silence, part.Channel) {
+			v.silence = sums
+		} else {
+			v.said = sums
+		}
+		if at == nil && i > 0 && parts[i-1].Source >= part.Source { // there are several channels
+			at = make(map[string]int, len(parts))
+			for j := range i {
+				at[parts[j].Source] = first + j
+			}
+		}
+		if was, ok := at[part.Source]; ok {
+			voices[was].said = voices[was].said.Plus(v.said)
+			voices[was].silence = voices[was].silence.Plus(v.silence)
+			continue
+		}
+		if at != nil {
+			at[part.Source] = len(voices)
+		}
+		voices = append(voices, v)
+	}
+	return voices
+}
+
+func (v *Voice) mass() float64 { return max(v.said.Mass+v.silence.Mass, 0) }
+
+// Settle works out how many people there are, and what each may have on each arm.
+func (c *Crowd) Settle() {
+	c.count = 0
+	for n := range c.known.count() {
+		c.count += c.counts(n)
+	}
+	c.settled, c.now = slices.Clone(c.masses), c.count
+	clear(c.grown)
+	clear(c.over)
+	for arm := range c.arms {
+		c.limits[arm], c.counted[arm] = limit(c.count, c.on(arm)), 0
+		for m := range c.on(arm) {
+			c.counted[arm] += min(m, c.limits[arm])
+		}
+	}
+}
+
+// counts returns for how much a person counts among the people.
+func (c *Crowd) counts(person int) float64 {
+	all := 0.
+	for _, m := range c.masses[person*c.arms : (person+1)*c.arms] {
+		all += m
+	}
+	return min(1, all)
+}
+
+// on yields what each person has said about an arm.
+func (c *Crowd) on(arm int) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := arm; i < len(c.masses); i += c.arms {
+			if c.masses[i] > 0 && !yield(c.masses[i]) {
+				return
+			}
+		}
+	}
+}
+
+// People returns their number, when the crowd settled.
+func (c *Crowd) People() float64 { return c.count }
+
+// Factor returns how much of what a source has said about an arm counts in all cells together, in
+// (0, 1].
+func (c *Crowd) Factor(arm int, source string) float64 { return c.factor(arm, c.known.find(source)) }
+
+func (c *Crowd) factor(arm int, person int32) float64 {
+	at := int(person)*c.arms + arm
+	if person < 0 || at >= len(c.settled) || c.settled[at] <= c.limits[arm] {
+		return 1
+	}
+	return c.limits[arm] / c.settled[at]
+}
+
+// Share returns what a cell of an arm is for the whole group, at a moment: its parts, each scaled by
+// its source's factor. A person whom the crowd has not heard has a factor of 1.
+func (c *Crowd) Share(arm int, parts []Part, now Instant) Sums {
+	var few [4]Voice
+	return c.ShareVoices(arm, c.known.read(few[:0], parts, now, c.known.find))
+}
+
+// ShareVoices does what Share does for what was heard of a cell.
+func (c *Crowd) ShareVoices(arm int, voices []Voice) Sums {
+	return c.trust.addUp(voices, func(v *Voice) float64 { return c.factor(arm, v.person) })
+}
+
+// Pool limits the parts of a cell that has something else than an arm, as one of this crowd may say
+// it there, and adds them up.
+func (c *Crowd) Pool(parts []Part, now Instant) Sums {
+	var few [4]Voice
+	return c.trust.pool(c.count, c.known.read(few[:0], parts, now, c.known.find))
+}
+
+// Add tells that a source has said more about an arm since the crowd settled. What counts stays as
+// it was. Add reports whether that has come so far from the rule that the crowd should be made
+// again: there is an eighth more of an arm than the limits allow, a fourth more people, or twice as
+// much evidence.
+func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {
+	n := c.number(source)
+	if n < 0 {
+		return false
+	}
+	person, at := int(n), int(n)*c.arms+arm
+	c.now -= c.counts(person)
+	before := c.masses[at]
+	c.masses[at] += mass
+	c.now += c.counts(person)
+	if c.now <= believed {
+		return false
+	}
+	if c.count <= believed {
+		return true
+	}
+	factor := c.factor(arm, n)
+	passed := func(m float64) float64 { return max(factor*m-c.limits[arm], 0) }
+	c.over[arm] += passed(c.masses[at]) - passed(before)
+	c.grown[arm] += mass
+	return c.over[arm] > max(floor(c.count), c.counted[arm]/8) || c.now > 1.25*c.count ||
+		c.grown[arm] > max(c.counted[arm], floor(c.count))
+}

@@ -1,0 +1,208 @@
+package evidence
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Trust says whom to believe, by one rule that goes by how many people there are. The zero Trust is
+// ready to use. It applies when beliefs are read and never changes what is stored. So it can be
+// changed at any time, and the order of arrival does not matter. It needs a policy that keeps
+// origins apart: see [Policy].
+//
+// A source is a person, unless it is named as an instrument. All that has no source is one person.
+// The rule is about a group of cells that are alternatives: the arms of one item ([Trust.Pool]), or
+// the arms of all items of a segment together ([Crowd]), each with the number of its own people,
+//
+//	N = Σ min(1, m)
+//
+// for the mass m that each person has in the group. It fades as evidence does. One or two people are
+// believed as they are. Of more, each may have twice a fair share of an arm: the mass x that solves
+//
+//	x = 2/N · Σ min(m, x), or a = max(1, 20/(N-1)) if that is more
+//
+// for the mass m that each person has on the arm. A person who has more is scaled down to x, as if
+// it had faded. So k people, whatever they send, have at most this part of what counts for an arm:
+//
+//	f(k) = max(2k/N, k·a/(k·a + h))
+//
+// where h is the mass of all others within their limits, and N counts all people, these included.
+// As the limits go by N, k people who join n others also shift what each of the others weighs. With
+// that, they move a mean by at most f(k) + k/n.
+type Trust struct {
+	// Instruments names the sources that are no people: CI, a test suite, payments. Each is
+	// believed as it is, and counts for nobody's limit. Choose names that no user can take.
+	Instruments []string
+	// Silence names the channels of silence: "implicit_timeout". Their positive evidence counts for
+	// at most SilenceMass plus the positive evidence of all other channels. So a complaint never
+	// makes silence louder. From an even prior, with a SilenceMass of 1, silence alone brings a
+	// belief to 2/3 at most. Empty means no limit.
+	Silence     []string
+	SilenceMass float64
+}
+
+// Validate reports all faults, joined.
+func (t Trust) Validate() error {
+	var found faults.List
+	for i, name := range t.Instruments {
+		field := fmt.Sprintf("Instruments[%d]", i)
+		found.Check(name != "", field, name, "must not be empty, as that is what has no source")
+		found.Check(CheckText("", name) == nil, field, name, "must be text that a store can keep")
+	}
+	found.Check(t.SilenceMass >= 0 && t.SilenceMass <= MaxWeight, "SilenceMass", t.SilenceMass,
+		"must be in [0, 1e6]")
+	found.Check(t.SilenceMass == 0 || len(t.Silence) > 0, "SilenceMass", t.SilenceMass,
+		"needs the channels in Silence")
+	return found.Err()
+}
+
+// Clone returns a copy that shares nothing.
+func (t Trust) Clone() Trust {
+	t.Instruments, t.Silence = slices.Clone(t.Instruments), slices.Clone(t.Silence)
+	return t
+}
+
+// The constants of the rule: see [Trust].
+const (
+	believed   = 2  // as many people are believed as they are
+	fairShares = 2  // of more, each may have as many fair shares of an arm
+	allowance  = 20 // divided by the number of the others, is what each may have in any case,
+	leastMass  = 1  // and this at the least
+)
+
+// floor returns the mass that one of n people may have in any case.
+func floor(n float64) float64 { return max(leastMass, allowance/(n-1)) }
+
+// limit returns the mass x that each of n people may have on an arm on which these have spoken. The
+// difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above the solution,
+// Newton's method comes down to it without passing it, in fewer than 1/share steps.
+func limit(n float64, masses iter.Seq[float64]) float64 {
+	if n <= believed {
+		return math.Inf(1)
+	}
+	share, least, x := fairShares/n, floor(n), math.Inf(1)
+	for {
+		over, rest := 0., 0.
+		for m := range masses {
+			if m > x {
+				over++
+			} else {
+				rest += m
+			}
+		}
+		slope := 1 - share*over
+		next := share * rest / slope
+		switch {
+		case slope < 1e-12, next >= x:
+			return max(x, least)
+		case next <= least: // also where fewer people have spoken than can have such a share
+			return least
+		}
+		x = next
+	}
+}
+
+// Pool reads the parts of the arms of one item at a moment, limits them, and adds them up, by arm.
+func (t Trust) Pool(arms [][]Part, now Instant) []Sums {
+	people := people{trust: &t}
+	voices := make([][]Voice, len(arms))
+	for i, parts := range arms {
+		voices[i] = people.read(nil, parts, now, people.number)
+	}
+	return t.PoolVoices(voices)
+}
+
+// PoolVoices does what [Trust.Pool] does for what a crowd has heard of one item, by arm.
+func (t Trust) PoolVoices(arms [][]Voice) []Sums {
+	n := peopleIn(arms)
+	sums := make([]Sums, len(arms))
+	for i, voices := range arms {
+		sums[i] = t.pool(n, voices)
+	}
+	return sums
+}
+
+// pool limits what was said in one cell, as one of n people may say it, and adds it up.
+func (t *Trust) pool(n float64, voices []Voice) Sums {
+	most := limit(n, massesOf(voices))
+	return t.addUp(voices, func(v *Voice) float64 {
+		if m := v.mass(); m > most {
+			return most / m
+		}
+		return 1
+	})
+}
+
+// addUp scales what people have said, then limits silence, and adds up.
+func (t *Trust) addUp(voices []Voice, factor func(*Voice) float64) (all Sums) {
+	var silence Sums
+	for i := range voices {
+		v, by := &voices[i], 1.
+		if v.person != instrument {
+			by = factor(v)
+		}
+		all, silence = all.Plus(v.said.scale(by)), silence.Plus(v.silence.scale(by))
+	}
+	if most := t.SilenceMass + all.Reward; silence.Reward > most {
+		silence = silence.scalePositive(most / silence.Reward)
+	}
+	return all.Plus(silence)
+}
+
+// massesOf yields the masses of people.
+func massesOf(voices []Voice) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := range voices {
+			if voices[i].person != instrument && !yield(voices[i].mass()) {
+				return
+			}
+		}
+	}
+}
+
+// peopleIn returns how many people have spoken of an item.
+func peopleIn(arms [][]Voice) (n float64) {
+	all, last := 0, int32(0)
+	for _, voices := range arms {
+		all += len(voices)
+		for i := range voices {
+			last = max(last, voices[i].person)
+		}
+	}
+	if int(last) > 2*all { // they are a few of many, whose numbers are far apart
+		of := make(map[int32]float64, all)
+		for person, m := range spoken(arms) {
+			of[person] += m
+		}
+		for _, m := range of {
+			n += min(1, m)
+		}
+		return n
+	}
+	of := make([]float64, last+1)
+	for person, m := range spoken(arms) {
+		of[person] += m
+	}
+	for _, m := range of {
+		n += min(1, m)
+	}
+	return n
+}
+
+// spoken yields the people who have spoken of an item, each with the mass of a voice.
+func spoken(arms [][]Voice) iter.Seq2[int32, float64] {
+	return func(yield func(int32, float64) bool) {
+		for _, voices := range arms {
+			for i := range voices {
+				v := &voices[i]
+				if v.person != instrument && !yield(v.person, v.mass()) {
+					return
+				}
+			}
+		}
+	}
+}

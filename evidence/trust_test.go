@@ -1,0 +1,227 @@
+package evidence_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A said is what people have said about one arm of some items.
+type said []map[string]evidence.Part
+
+// parts returns what was said about an item, as a store lists it.
+func (s said) parts(item int) (parts []evidence.Part) {
+	for _, name := range sortedKeys(s[item]) {
+		parts = append(parts, s[item][name])
+	}
+	return parts
+}
+
+func (s said) add(item int, source string, mass, reward float64) {
+	p := s[item][source]
+	p.Source = source
+	p.Tally.Merge(part("", source, mass*reward, mass*(1-reward)).Tally)
+	s[item][source] = p
+}
+
+// level is the sum over all items, and whoever has spoken.
+func (s said) level(t evidence.Trust) (sums evidence.Sums, crowd *evidence.Crowd) {
+	crowd = t.Crowd(1)
+	voices := make([][]evidence.Voice, len(s))
+	for i := range s {
+		voices[i] = crowd.Hear(nil, 0, s.parts(i), origin)
+	}
+	crowd.Settle()
+	for _, v := range voices {
+		sums = sums.Plus(crowd.ShareVoices(0, v))
+	}
+	return sums, crowd
+}
+
+// TestFewNeverOutweighMany: whatever k people send on whatever items, their part of what counts is
+// at most f(k) in the level and in each cell, and they move the mean by at most f(k) + k/n: see
+// [evidence.Trust].
+func TestFewNeverOutweighMany(t *testing.T) {
+	masses := rapid.OneOf(rapid.Float64Range(1e-6, 20),
+		rapid.SampledFrom([]float64{1e-3, 1, 2, 1e4, 1e12}))
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.IntRange(1, 6).Draw(t, "items")
+		honest, all, blame := make(said, items), make(said, items), make(said, items)
+		for i := range items {
+			honest[i], all[i], blame[i] = map[string]evidence.Part{}, map[string]evidence.Part{},
+				map[string]evidence.Part{}
+		}
+		of := map[string]float64{}
+		say := func(who string, item int, mass, reward float64, lies bool) {
+			of[who] += mass
+			all.add(item, who, mass, reward)
+			if !lies {
+				honest.add(item, who, mass, reward)
+				reward = 0
+			} else {
+				reward = 1
+			}
+			blame.add(item, who, mass, reward) // the mean is the liars' part
+		}
+		for i := range rapid.IntRange(3, 60).Draw(t, "people") {
+			for range rapid.IntRange(1, 3).Draw(t, "times") {
+				say(fmt.Sprint("p", i), rapid.IntRange(0, items-1).Draw(t, "item"),
+					masses.Draw(t, "mass"), rapid.Float64Range(0, 1).Draw(t, "reward"), false)
+			}
+		}
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		mind := rapid.SampledFrom([]float64{0, 1}).Draw(t, "mind")
+		for i := range k {
+			for range rapid.IntRange(1, 8).Draw(t, "lies") {
+				say(fmt.Sprint("m", i), rapid.IntRange(0, items-1).Draw(t, "item"),
+					masses.Draw(t, "mass"), mind, true)
+			}
+		}
+		without, before := honest.level(evidence.Trust{})
+		with, after := all.level(evidence.Trust{})
+		parts, _ := blame.level(evidence.Trust{})
+		n := after.People()
+		f := func(h float64) float64 {
+			a := max(1, 20/(n-1))
+			return max(float64(k)*2/n, float64(k)*a/(float64(k)*a+h))
+		}
+		h := parts.Mass - parts.Reward
+		assert.LessOrEqual(t, parts.Mean(), f(h)+1e-9)
+		if before.People() > 2 {
+			assert.LessOrEqual(t, math.Abs(with.Mean()-without.Mean()),
+				f(h)+float64(k)/before.People()+1e-9)
+		}
+		for i := range items {
+			n = 0
+			for _, p := range all[i] {
+				n += min(1, p.Tally.Mass)
+			}
+			cell := evidence.Trust{}.Pool([][]evidence.Part{blame.parts(i)}, origin)[0]
+			if n > 2 {
+				assert.LessOrEqual(t, cell.Mean(), f(cell.Mass-cell.Reward)+1e-9)
+			}
+		}
+	})
+}
+
+// One or two people, and an instrument, are believed as they are.
+func TestFewPeopleAreBelieved(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	parts := []evidence.Part{part("", "ann", 3, 97), part("", "ben", 500, 0), part("", "ci", 1e4, 0)}
+	whole := parts[0].Tally.At(origin).Plus(parts[1].Tally.At(origin)).Plus(parts[2].Tally.At(origin))
+	assert.Equal(t, whole, trust.Pool([][]evidence.Part{parts}, origin)[0])
+	crowd := trust.Crowd(1)
+	crowd.Hear(nil, 0, parts, origin)
+	crowd.Settle()
+	assert.Equal(t, whole, crowd.Share(0, parts, origin))
+	assert.InDelta(t, 2, crowd.People(), 0, "an instrument is no person")
+
+	for i := range 38 {
+		parts = append(parts, part("", fmt.Sprint("z", i), 0.25, 0.75))
+	}
+	limited := trust.Pool([][]evidence.Part{parts}, origin)[0]
+	assert.InDelta(t, 1e4+38+2*4.0/1.9*0.95, limited.Mass, 1.5, "of forty, two have twice a fair share")
+	crowd = trust.Crowd(1)
+	crowd.Hear(nil, 0, parts, origin)
+	crowd.Settle()
+	assert.InDelta(t, limited.Mass, crowd.Share(0, parts, origin).Mass, 1e-9)
+	assert.Equal(t, 1., crowd.Factor(0, "ci"))
+	assert.Less(t, crowd.Factor(0, "ben"), 0.01)
+	assert.Equal(t, 1., crowd.Factor(0, "z1"))
+	assert.Equal(t, 1., crowd.Factor(0, "nobody"))
+}
+
+// A person who makes up items for each lie has as much in all of them as in one.
+func TestMadeUpItemsAreOne(t *testing.T) {
+	trust, crowd := evidence.Trust{}, evidence.Trust{}.Crowd(2)
+	for i := range 40 {
+		crowd.Hear(nil, i%3/2, []evidence.Part{part("", fmt.Sprint("p", i), 3, 2)}, origin)
+	}
+	lie := []evidence.Part{part("", "m", 1, 0)}
+	for range 100 {
+		crowd.Hear(nil, 1, lie, origin)
+	}
+	crowd.Settle()
+	assert.InDelta(t, 1, 100*crowd.Share(1, lie, origin).Mass, 1e-9,
+		"fewer than half of the people have spoken of the arm")
+	assert.Equal(t, 1., trust.Pool([][]evidence.Part{nil, lie}, origin)[1].Mass,
+		"of the item itself nobody else has")
+}
+
+// What is added after a crowd has settled counts as before, until it has come too far.
+func TestACrowdDrifts(t *testing.T) {
+	add := func(people, each, more int, source func(n int) string) (first int) {
+		crowd := evidence.Trust{Instruments: []string{"ci"}}.Crowd(1)
+		for i := range people {
+			crowd.Hear(nil, 0, []evidence.Part{part("", fmt.Sprint("p", i), float64(each), 0)}, origin)
+		}
+		crowd.Settle()
+		for n := range more {
+			if crowd.Add(0, source(n), 1) {
+				return n + 1
+			}
+		}
+		return 0
+	}
+	the := func(who string) func(int) string { return func(int) string { return who } }
+	anew := func(n int) string { return fmt.Sprint("new ", n) }
+	assert.Zero(t, add(1, 5, 1000, the("p0")), "one person alone")
+	assert.Zero(t, add(2, 5, 1000, the("p0")))
+	assert.Zero(t, add(40, 5, 10_000, the("ci")))
+	assert.Equal(t, 1, add(2, 5, 10, anew), "the third person")
+	assert.Equal(t, 11, add(40, 5, 100, anew), "a fourth more people")
+	assert.Equal(t, 31, add(40, 5, 100, the("p0")), "five are there, ten may be, and an eighth of 200")
+}
+
+func TestTrustIsValidated(t *testing.T) {
+	quiet := evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"s"}, SilenceMass: 1}
+	require.NoError(t, quiet.Validate())
+	for want, trust := range map[string]evidence.Trust{
+		"Instruments[1]": {Instruments: []string{"ci", ""}},
+		"SilenceMass":    {SilenceMass: 1},
+	} {
+		assert.ErrorContains(t, trust.Validate(), want)
+	}
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	trust.Clone().Instruments[0] = "x"
+	assert.Equal(t, "ci", trust.Instruments[0])
+}
+
+func BenchmarkTrust(b *testing.B) {
+	for _, people := range []int{1, 40, 1000, 100_000} {
+		var parts []evidence.Part
+		crowd := evidence.Trust{}.Crowd(1)
+		for i := range people {
+			parts = append(parts, part("", fmt.Sprintf("%06d", i), 1, 1))
+		}
+		crowd.Hear(nil, 0, parts, origin)
+		crowd.Settle()
+		now := evidence.InstantOf(origin.Time().Add(time.Hour))
+		b.Run(fmt.Sprint("item/", people), func(b *testing.B) {
+			for b.Loop() {
+				evidence.Trust{}.Pool([][]evidence.Part{parts}, now)
+			}
+		})
+		b.Run(fmt.Sprint("share/", people), func(b *testing.B) {
+			for b.Loop() {
+				crowd.Share(0, parts, now)
+			}
+		})
+		b.Run(fmt.Sprint("settle/", people), func(b *testing.B) {
+			for b.Loop() {
+				crowd.Settle()
+			}
+		})
+	}
+}
+
+func sortedKeys(m map[string]evidence.Part) []string { return slices.Sorted(maps.Keys(m)) }
