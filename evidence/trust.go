@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // Trust says whom to believe, by one rule that goes by how many people there are. The zero Trust is
@@ -47,7 +47,7 @@ type Trust struct {
 
 // Validate reports all faults, joined.
 func (t Trust) Validate() error {
-	var found faults.List
+	var found valid.Faults
 	for i, name := range t.Instruments {
 		field := fmt.Sprintf("Instruments[%d]", i)
 		found.Check(name != "", field, name, "must not be empty, as that is what has no source")
