@@ -20,6 +20,10 @@ var (
 	// because the connection broke before the reply. The commit was applied as a whole or not at
 	// all. store.Do reads again and repeats the step.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrUnavailable means that the store could not be reached, as package loop has noticed. Bad
+	// input, a conflict, damaged records, and a context of the caller's that has ended are other
+	// errors.
+	ErrUnavailable = errors.New("unavailable")
 )
 
 // A SizeError reports a record or a commit that is larger than stores accept. The call that

@@ -17,7 +17,8 @@ import (
 type Observer func(context.Context, Notice)
 
 // A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or quotes anybody,
-// with one exception: the Err of a [Failed] or [Outage] is the error as it came, and a model's error may quote the prompt.
+// with one exception: the Err of a [Failed] or [Outage] is the error as it came, and the error of a
+// model may quote the prompt.
 //
 // In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where there is one, which is the
 // package's name again if you set none. At is when, by the component's clock.

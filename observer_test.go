@@ -40,7 +40,9 @@ func TestLogTo(t *testing.T) {
 		"level=INFO msg=heed.Restored What=store Since=2026-11-22T03:00:00.000Z": heed.Restored{
 			What: "store", Since: at,
 		},
-		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"": heed.Failed{What: "model", Err: errors.New("it is not there")},
+		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"": heed.Failed{
+			What: "model", Err: errors.New("it is not there"),
+		},
 	} {
 		log.Reset()
 		observe(context.Background(), n)

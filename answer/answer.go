@@ -107,16 +107,19 @@ type Answer struct {
 
 // A Reply is the answer that was given.
 type Reply struct {
-	Path      string  `json:"path"`               // "heuristic" or "llm"
-	Response  string  `json:"response,omitempty"` // the id of its trace
-	Text      string  `json:"text,omitempty"`
-	Cut       bool    `json:"cut,omitempty"`       // the model's text ends too early
-	Spare     bool    `json:"spare,omitempty"`     // a fallback answered: the arm's model failed
-	Heuristic string  `json:"heuristic,omitempty"` // that answered
-	Threshold float64 `json:"threshold,omitempty"` // the confidence that it needed to answer
-	Believed  float64 `json:"believed,omitempty"`  // the confidence that it had
-	Task      string  `json:"task,omitempty"`
-	About     string  `json:"about,omitempty"` // the task in words
+	Path     string `json:"path"`               // "heuristic" or "llm"
+	Response string `json:"response,omitempty"` // the id of its trace
+	Text     string `json:"text,omitempty"`
+	Cut      bool   `json:"cut,omitempty"` // the model's text ends too early
+	// Undelivered reports that the person has not seen the answer, so that silence about it is no
+	// approval.
+	Undelivered bool    `json:"undelivered,omitempty"`
+	Spare       bool    `json:"spare,omitempty"`     // a fallback answered: the arm's model failed
+	Heuristic   string  `json:"heuristic,omitempty"` // that answered
+	Threshold   float64 `json:"threshold,omitempty"` // the confidence that it needed to answer
+	Believed    float64 `json:"believed,omitempty"`  // the confidence that it had
+	Task        string  `json:"task,omitempty"`
+	About       string  `json:"about,omitempty"` // the task in words
 	// Reinforced is a heuristic that the model's answer agrees with, and that earns the praise of
 	// it.
 	Reinforced string   `json:"reinforced,omitempty"`

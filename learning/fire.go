@@ -37,6 +37,9 @@ type Fire struct {
 	// at most 64. How the answer is received counts for them: see [Config].NoAgreement. HeuristicID
 	// must be empty.
 	Compared []answer.Comparison
+	// Unheard has neither silence nor the next message of the stream count, because the person has
+	// not seen the answer, or could not react. Explicit signals count.
+	Unheard bool
 }
 
 const (
@@ -174,7 +177,7 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 		w.Domain, w.Edition, condition = h.Domain, h.Edition, cmp.Or(f.Condition, h.Condition)
 	}
 	known := a.Reception(f.HeuristicID)
-	if err := m.setWindows(&w, condition, known.Silence != nil); err != nil {
+	if err := m.setWindows(&w, condition, known.Silence != nil, f.Unheard); err != nil {
 		return err
 	}
 	if known.Known() {
@@ -221,14 +224,16 @@ func (m *Module) fireJudged(tx *store.Tx, a *answer.Answer, w *answer.Fire) erro
 }
 
 // setWindows sets how long an answer stays open, and the phrase that it waits for.
-func (m *Module) setWindows(w *answer.Fire, condition string, silent bool) error {
+func (m *Module) setWindows(w *answer.Fire, condition string, silent, unheard bool) error {
 	windows, err := ask(func() (Windows, error) { return m.cfg.Strategy.Windows(w.Domain), nil })
 	if err != nil {
 		return err
 	}
 	e := m.expectation(condition)
 	w.Phrase, w.Failure = strings.ToLower(e.Outcome), e.Failure
-	windows.Silence = cmp.Or(e.Timeout, windows.Silence)
+	if windows.Silence = cmp.Or(e.Timeout, windows.Silence); unheard {
+		windows.Silence, windows.Ignore = 0, 0
+	}
 	if windows.Undo > 0 {
 		w.Undo = w.Shown.Add(windows.Undo)
 	}

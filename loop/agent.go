@@ -47,6 +47,7 @@ type Agent struct {
 	similar  heed.Similarity
 	shelf    shelf
 	own      store.Store // the host's, or the one that New has opened
+	lifeline *lifeline   // to it
 	frozen   atomic.Bool
 	watch    *watch.Watch
 	gates    sync.Map // of models and of other code of the host's, by name
@@ -75,11 +76,16 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	own := cfg.Store
-	cfg.Store = &keeper{own, cfg.kept()}
 	a := &Agent{
-		own: own, cfg: cfg, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
+		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
+	a.lifeline = &lifeline{
+		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
+		watch: a.watch, now: cfg.Now,
+	}
+	cfg.Store = a.lifeline
+	a.cfg = cfg
 	a.similar = a.remembering(cfg.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -113,23 +119,6 @@ func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 		c.Store = st
 	}
 	return nil
-}
-
-// A keeper is a store of the host's that keeps answers for as long as [Config].Keep says.
-type keeper struct {
-	store.Store
-	limits map[string]store.Limits // by kind
-}
-
-// Declare implements [store.Store].
-func (k *keeper) Declare(ctx context.Context, kinds ...store.Kind) error {
-	kinds = slices.Clone(kinds)
-	for i := range kinds {
-		if limits, ok := k.limits[kinds[i].Name]; ok {
-			kinds[i].Limits = limits
-		}
-	}
-	return k.Store.Declare(ctx, kinds...)
 }
 
 // kept returns the limits of what it takes to speak of an answer for as long as the host wants.

@@ -35,7 +35,11 @@ type Reply struct {
 // Answer answers an event: with a heuristic that is trusted, else with the model. It is [Agent.Prepare] and [Agent.Answered]
 // around a call of [Config].Model, or of the arm's.
 //
-// A model that fails gives an answer without a text, and no error: see Result.Reason.
+// A model that fails gives an answer without a text, and no error: see Result.Reason. If the store
+// can't be reached, there is an answer all the same, and Answer.Degraded has what it lacks.
+//
+// If the context ends before Answer returns, or OnChunk panics, the answer is recorded as not
+// delivered: see [Agent.Undelivered].
 func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	p, err := a.prepare(ctx, e)
 	if err != nil {
@@ -46,6 +50,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 			err = a.show(ctx, &p)
 		}
 		given, failed := a.checked(ctx, &p)
+		a.delivered(ctx, &p, err)
 		return given, wrap("answer", errors.Join(err, failed))
 	}
 	m := a.model(p.Arm)
@@ -76,6 +81,9 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		return p.answer(), wrap("answer", fault)
 	}
 	given, err := a.conclude(ctx, &p, res)
+	if err == nil {
+		a.delivered(ctx, &p, nil)
+	}
 	if given.Result.Prompt != "" { // the trace has the prompt without the conversation
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
 	}
@@ -85,16 +93,24 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 // Answered records the answer of a model that the framework asked by a plan that is not ready, and
 // begins to wait for what becomes of the answer. The answer of one event counts once, however often
 // it is reported.
+//
+// If the store can't be reached, there is no error: Degraded.After is set in what it returns. Keep
+// that Answer, and call Answered with its Plan when the store is back, which [heed.Restored]
+// reports. So it is with what [Agent.Answer] and [Agent.Prepare] returned. The Reply is not used
+// then. Silence about an answer that is recorded so late counts nothing, because reactions could
+// not be recorded either. A plan can't be kept after the process ends, and its answer is lost then.
 func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	switch {
 	case p.Event.ID == "":
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "must come from Prepare"})
+	case p.unkept() && p.Result.Path != "":
+		return a.catchUp(ctx, p)
 	case p.Ready:
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "is ready: no model was to be asked"})
 	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens or a negative latency"})
 	}
-	p.took = r.Latency
+	p.took, p.Degraded = r.Latency, p.Degraded.clone()
 	asked := a.asking(&p)
 	res, err := a.decider.Reply(ctx, asked, p.ask, given{r})
 	if err != nil {
@@ -104,12 +120,27 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	return made, wrap("answered", err)
 }
 
+// catchUp records an answer that was given while the store was away.
+func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return Answer{}, wrap("answered", err)
+	}
+	p.Degraded = p.Degraded.clone()
+	if _, err := a.keep(ctx, &p); err != nil {
+		return Answer{}, wrap("answered", err)
+	}
+	made, err := a.checked(ctx, &p)
+	return made, wrap("answered", err)
+}
+
 // conclude records what a model has answered.
 func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Answer, error) {
+	now := a.cfg.Now()
 	began := p.began
 	if began.IsZero() { // the framework asked the model
-		began = a.cfg.Now().Add(-p.took)
+		began = now.Add(-p.took)
 	}
+	p.took = max(now.Sub(began), 0)
 	var err error
 	p.Text, p.Result = res.Text, res
 	switch res.Path {
@@ -122,7 +153,9 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 			return a.checked(ctx, p)
 		}
 	case decision.Fallback:
-		err = a.failed(ctx, p)
+		if err = a.failed(ctx, p); a.down(ctx, ctx, err) != nil {
+			p.degrade().After, err = err, nil
+		}
 	case decision.Heuristic, decision.Rejected:
 	}
 	a.decider.Notify(ctx, p.Result, began)
@@ -136,7 +169,7 @@ func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 		return nil
 	}
 	found, err := a.patterns.Extract(ctx, p.Text)
-	if err != nil {
+	if err != nil && !errors.Is(err, heed.ErrUnavailable) {
 		a.watch.Failed(ctx, "find the patterns of "+p.Event.ID, err)
 	}
 	for _, id := range found {
@@ -159,7 +192,9 @@ func receive(f func()) error {
 
 // answer returns the answer of a plan that is ready.
 func (p *Plan) answer() Answer {
-	return Answer{ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result}
+	return Answer{
+		ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result, Degraded: p.Degraded,
+	}
 }
 
 // converse has the model read the conversation so far.
@@ -176,28 +211,30 @@ func (a *Agent) converse(p *Plan, r *decision.Request) {
 
 // checked returns the answer of a plan, with the rules that it breaks.
 func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) {
-	given = p.answer()
-	if given.Text != "" && !p.unchecked {
-		given.Violations, err = a.violations(ctx, feedback.Checked{ID: given.ID, Text: given.Text})
+	var broken []feedback.Violation
+	if p.Text != "" && !p.unchecked {
+		broken, err = a.violations(ctx, feedback.Checked{ID: p.Event.ID, Text: p.Text})
 	}
+	if a.down(ctx, ctx, err) != nil {
+		p.degrade()
+		p.unread("rules")
+		err = nil
+	}
+	given = p.answer()
+	given.Violations = broken
 	return given, err
 }
 
-// keepTimeout bounds the commit of an answer. The caller's context does not end it, because the
-// answer is there and should be kept.
-const keepTimeout = 5 * time.Second
-
-// keep records the answer of a model in one commit: its record, its trace and what waits for its
-// fate. If the event was answered since it was planned, the plan gets that answer, and keep reports
-// true.
+// keep records an answer in one commit: its record, its trace and what waits for its fate. If the
+// event was answered since it was planned, the plan gets that answer, and keep reports true. The
+// caller's context does not end the commit, because the answer is there and should be kept.
 func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
-	if ctx.Done() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
-		defer cancel()
-	}
-	again, res := false, p.Result
-	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+	p.undelivered = ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
+	again, res := p.Degraded != nil, p.Result
+	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		if p.Result = res; again { // the first run relies on what the plan has read
 			row, err := a.answers.In(tx, answers.ID(p.Event.ID))
 			if before = row.Value.Reply != nil; err != nil || before {
@@ -207,12 +244,18 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 		again = true
 		return a.keepIn(tx, p, &p.Result)
 	})
-	if before {
-		row, err := a.read(ctx, p.Event.ID)
-		if err != nil {
-			return true, err
+	if err == nil && before {
+		var row answer.Answer
+		if row, err = a.read(limited, p.Event.ID); err == nil {
+			a.repeat(p, &row)
 		}
-		a.repeat(p, &row)
+	}
+	switch down := a.down(ctx, limited, err); {
+	case down != nil:
+		p.degrade().After = down
+		return false, nil
+	case err == nil && p.Degraded != nil:
+		p.Degraded.After = nil
 	}
 	return before, err
 }
@@ -232,8 +275,11 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	case a.learning != nil:
 		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
-			Path: string(res.Path), Prediction: res.Predicted(), At: e.At, Compared: res.Compared[:min(len(res.Compared), maxCompared)],
+			Path: string(res.Path), Prediction: res.Predicted(), At: e.At,
+			Compared: res.Compared[:min(len(res.Compared), maxCompared)],
+			Unheard:  p.undelivered || p.unkept(),
 		})
+	case p.undelivered || p.unkept():
 	case r.Choice != nil && !r.Reply.Spare && !a.cfg.ArmsIgnoreSilence:
 		end := r.At.Add(silenceWindow)
 		r.Fires = []answer.Fire{{Shown: r.At, Silence: end, Due: end, Path: r.Reply.Path}}
@@ -262,7 +308,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	e := &p.Event
 	reply := &answer.Reply{
 		Path: string(res.Path), Response: res.ResponseID, Cut: res.Cut, Heuristic: res.CreditID,
-		Threshold: res.Threshold, Task: e.Task,
+		Threshold: res.Threshold, Task: e.Task, Undelivered: p.undelivered,
 	}
 	r = answer.Answer{
 		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Tenant: e.Tenant, Person: e.Person,
@@ -272,7 +318,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	if p.Choice != nil && len(p.Undone) == 0 && res.Path != decision.Heuristic {
 		r.Choice = p.Choice.Record()
 		r.Choice.IgnoreSilence = a.cfg.ArmsIgnoreSilence
-		reply.Spent = p.spentOn(res, a.cfg.Now())
+		reply.Spent = p.spentOn(res)
 	}
 	if res.Path == decision.Heuristic {
 		reply.Believed = res.Prediction.Confidence
@@ -335,7 +381,7 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	if !slices.ContainsFunc(learner.Config().Arms, known) {
 		return nil
 	}
-	spent := p.spentOn(&p.Result, a.cfg.Now())
+	spent := p.spentOn(&p.Result)
 	_, err := learner.Observe(ctx, strategy.Outcome{
 		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
 		At:   maxTime(p.Event.At, p.Choice.At),

@@ -171,7 +171,8 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 	q := p.query(notes)
 	q.Frozen = a.frozen.Load()
 	choice, err := a.chosen(tx, chooser, q)
-	if err != nil && (choice.Arm == "" || tx.Context().Err() != nil) {
+	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
+	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {
 		return overdue(tx.Context(), err)
 	}
 	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
@@ -57,14 +56,10 @@ func (c *Config) chooser(
 }
 
 // spentOn returns what the model's answer to a plan took.
-func (p *Plan) spentOn(res *decision.Result, now time.Time) answer.Spent {
-	s := answer.Spent{
+func (p *Plan) spentOn(res *decision.Result) answer.Spent {
+	return answer.Spent{
 		Cost: (float64(res.InputTokens)*p.Arm.InputPrice +
 			float64(res.OutputTokens)*p.Arm.OutputPrice) / 1e6,
 		Latency: p.took, Tokens: res.InputTokens + res.OutputTokens,
 	}
-	if !p.began.IsZero() {
-		s.Latency = max(now.Sub(p.began), 0)
-	}
-	return s
 }

@@ -33,6 +33,10 @@ type Config struct {
 	Keep time.Duration
 	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content ends with the process.
 	Store store.Store
+	// RequireStore has Answer, Prepare and Answered return an error if the store can't be reached.
+	// By default they answer by what this process has read last: see [Degraded]. Set it if an answer
+	// that is not recorded is worse than none.
+	RequireStore bool
 	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one name share all that they
 	// learn. "" means "loop".
 	Name string

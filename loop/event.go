@@ -68,6 +68,8 @@ type Answer struct {
 	Violations []feedback.Violation
 	// Result says how the decision came about.
 	Result decision.Result
+	// Degraded is what the answer lacks because the store could not be reached. nil: nothing.
+	Degraded *Degraded
 }
 
 // A Reaction is what a person makes of an answer. Of the reactions of one person, channel and target the latest holds.

@@ -28,26 +28,28 @@ type Account struct {
 	Path      decision.Path
 	Text      string
 	At        time.Time
-	Cut       bool                    // the model's text ends too early
-	Heuristic string                  // that answered; "" if the model did
-	Needed    float64                 // the confidence that it took to answer
-	Believed  float64                 // the confidence that the heuristic had then
-	Trust     *learning.Explanation   // of the heuristic, as of now
-	Choice    *strategy.Choice        // of the arm
-	Spare     bool                    // a fallback answered, as the arm's model failed. Only that counts for the arm
-	Undid     []string                // the answers that the event's text took back. If there are any, this answer earns nothing
-	Item      *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
-	Outcomes  []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
-	Rules     []feedback.Rule         // that the prompt had
-	Notes     []string                // likewise
-	Ways      []string                // the ways of working that the prompt recommended
-	Warnings  []string                // the ways of working that it warned of
-	Followed  []patterns.PatternID    // the ways of working that the answer followed
-	Contents  map[string]string       // what those ways of working say, by their ids, as far as they are still known
-	Shown     []string                // the heuristics that the prompt had
-	Compared  []answer.Comparison     // the heuristics that the prompt withheld
-	Told      []string                // the heuristics that the prompt withheld, but that it or the conversation says all the same
-	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
+	Cut       bool                  // the model's text ends too early
+	Heuristic string                // that answered; "" if the model did
+	Needed    float64               // the confidence that it took to answer
+	Believed  float64               // the confidence that the heuristic had then
+	Trust     *learning.Explanation // of the heuristic, as of now
+	Choice    *strategy.Choice      // of the arm
+	// Undelivered reports that the person has not seen the answer, so silence counts nothing.
+	Undelivered bool
+	Spare       bool                    // a fallback answered, as the arm's model failed. Only that counts for the arm
+	Undid       []string                // the answers that the event's text took back. If there are any, this answer earns nothing
+	Item        *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
+	Outcomes    []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
+	Rules       []feedback.Rule         // that the prompt had
+	Notes       []string                // as for Rules
+	Ways        []string                // the ways of working that the prompt recommended
+	Warnings    []string                // the ways of working that it warned of
+	Followed    []patterns.PatternID    // the ways of working that the answer followed
+	Contents    map[string]string       // what those ways of working say, by their ids, as far as they are still known
+	Shown       []string                // the heuristics that the prompt had
+	Compared    []answer.Comparison     // the heuristics that the prompt withheld
+	Told        []string                // the heuristics that the prompt withheld, but that it or the conversation says all the same
+	Overruled   map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
 	// worth are joined by commas.
 	Worth   float64
@@ -85,7 +87,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	account := Account{
 		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At,
 		Heuristic: r.Reply.Heuristic, Needed: r.Reply.Threshold, Believed: r.Reply.Believed,
-		Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
+		Undelivered: r.Reply.Undelivered, Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
 	}
 	for _, id := range r.Reply.Followed {
 		account.Followed = append(account.Followed, patterns.PatternID(id))
@@ -302,6 +304,9 @@ func (a Account) Tree() Branch {
 	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day), prompt.Line(a.Text, shown))}
 	if a.Cut {
 		root.add("the model's text was cut off, so it was compared with no heuristic")
+	}
+	if a.Undelivered {
+		root.add("it was not delivered, so silence about it counts nothing")
 	}
 	if a.Heuristic != "" {
 		root.On = append(root.On, a.trust())

@@ -36,7 +36,7 @@ func newWorkshop(t *testing.T) *workshop {
 	require.NoError(t, err)
 	w := &workshop{kept: kept, fails: &storetest.Failing{Store: kept}}
 	w.world = newWorld(t, loop.Config{
-		Store: w.fails, Arms: []loop.Arm{{ID: "only"}},
+		Store: w.fails, RequireStore: true, Arms: []loop.Arm{{ID: "only"}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
 	})
 	w.clock = c
@@ -133,6 +133,7 @@ func fallibles() []fallible {
 				Value: 0.5, Confidence: 0.8, At: w.clock.Now(),
 			}))
 		}},
+		{"Undelivered", "", func(w *workshop) error { return w.Undelivered(ctx, "m") }},
 		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {
 			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."}))

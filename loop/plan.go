@@ -56,6 +56,8 @@ type Plan struct {
 	// before.
 	Violations []feedback.Violation
 	Would      string // with [Config].Shadow: the heuristic that would have answered, or ""
+	// Degraded is what the plan lacks because the store could not be reached. nil: nothing.
+	Degraded *Degraded
 
 	item      string        // the cell of the event's text; see query
 	ask       decision.Ask  // what the model is asked
@@ -66,6 +68,9 @@ type Plan struct {
 	room      int
 	unchecked bool              // no rule has a check
 	overruled map[string]string // heuristics, each with the rule that contradicts it
+
+	repeated    bool // the event was answered before
+	undelivered bool // the caller's context ended before the answer was recorded
 }
 
 // LeftOut is something that a plan lacks.
@@ -87,7 +92,8 @@ type LeftOut struct {
 // against it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the
 // model's answer.
 //
-// Bad input is a [*heed.InputError]. After any other error, call it again.
+// Bad input is a [*heed.InputError]. After any other error, call it again. If the store can't be
+// reached, there is a plan all the same: see [Degraded].
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	p, err := a.prepare(ctx, e)
 	if err == nil && p.Ready {
@@ -148,7 +154,9 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	var changes []*learning.Change
 	var done bool
 	var failed error
-	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+	limited, cancel := patient(ctx, a.cfg.Budget.Time+storeTimeout)
+	defer cancel()
+	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		p = Plan{Event: e, room: a.cfg.Budget.Runes}
 		a.want(tx, &p, &f, h)
 		row, err := a.answers.In(tx, answers.ID(e.ID))
@@ -168,6 +176,10 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		}
 		return a.planIn(tx, &p, &f)
 	})
+	if down := a.down(ctx, limited, err); down != nil {
+		p, done, err = a.recalled(ctx, &e, &f, h, down)
+		changes, failed = nil, nil
+	}
 	if err != nil {
 		return p, err
 	}
@@ -175,6 +187,24 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		a.decider.Notify(ctx, p.Result, began)
 	}
 	return p, failed
+}
+
+// recalled makes the plan of an event by what this process has read before the store was away. It
+// commits nothing but the answer of a heuristic, if the store is back by then. done reports that
+// the event was answered before.
+func (a *Agent) recalled(
+	ctx context.Context, e *Event, f *fitting, h *learning.Hearing, down error,
+) (p Plan, done bool, err error) {
+	p = Plan{
+		Event: *e, room: a.cfg.Budget.Runes, Command: h != nil && h.Command(),
+		Degraded: &Degraded{Before: down},
+	}
+	tx := store.Reading(ctx, recalled{a.lifeline})
+	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
+		return p, false, err
+	}
+	done, err = a.keep(ctx, &p)
+	return p, done, err
 }
 
 // want names what a plan reads.
@@ -240,7 +270,12 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
 	defer cancel()
 	err := tx.Within(limited, func() error {
-		b, err := a.booksIn(tx)
+		b, err := f.books, error(nil)
+		if p.Degraded == nil {
+			b, err = a.booksIn(tx)
+		} else if b == nil {
+			err = &unreachable{errNotRemembered}
+		}
 		if err == nil && b != f.books {
 			*f = a.refit(limited, f, b, &p.Event)
 		}
@@ -264,6 +299,7 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 // repeat makes the plan of an event that was answered before.
 func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	p.Ready, p.Text, p.Undone = true, r.Reply.Text, slices.Clone(r.Undoes)
+	p.repeated = true
 	if p.Arm, p.Choice = (Arm{}), nil; r.Choice != nil {
 		p.take(strategy.ChoiceOf(r.Choice), a.arms())
 	}
@@ -277,14 +313,26 @@ func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	}
 }
 
-// late notes that a part was not there in time. Other errors stay.
+// late notes that a part was not there in time, or is not remembered. Other errors stay.
 func (p *Plan) late(ctx context.Context, err error, what string) error {
-	if err != nil && ctx.Err() == nil &&
-		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy)) {
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case p.Degraded != nil && errors.Is(err, heed.ErrUnavailable):
+		p.unread(what)
+		return nil
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy):
 		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "time"})
 		return nil
 	}
 	return err
+}
+
+// unread notes that a part is not remembered.
+func (p *Plan) unread(what string) {
+	if d := p.Degraded; !slices.Contains(d.Unread, what) {
+		d.Unread = append(d.Unread, what)
+	}
 }
 
 // byHeuristic lets a heuristic answer that is trusted, unless a rule is against it. Its answer is a
@@ -297,6 +345,9 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 		}
 		rule, err := a.against(tx, res.Text)
 		switch {
+		case p.Degraded != nil && errors.Is(err, heed.ErrUnavailable):
+			p.unread("rules") // which may be against it
+			return nil
 		case err != nil:
 			return err
 		case rule != "":
@@ -306,8 +357,10 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 			p.Would = res.CreditID
 			return nil
 		}
-		if err := a.keepIn(tx, p, &res); err != nil {
-			return err
+		if p.Degraded == nil {
+			if err := a.keepIn(tx, p, &res); err != nil {
+				return err
+			}
 		}
 		p.Ready, p.Text, p.Result = true, res.Text, res
 		return nil

@@ -113,6 +113,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 		}
 		for i := range rows {
 			before := rows[i].Value.ForArm()
+			a.unheard(&rows[i].Value)
 			if err := a.timeOut(tx, &rows[i].Value, now); err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
 		if f.Closed || f.Due.After(now) {
 			continue
 		}
-		if k := r.Reception(f.Heuristic); !k.Known() {
+		if k := r.Reception(f.Heuristic); !k.Known() && !f.Silence.IsZero() {
 			r.Say(answer.Statement{
 				How: answer.Silence, By: r.Person, Kind: answer.Person,
 				Channel: learning.ChannelTimeout, Of: f.Heuristic, At: f.Silence, Worth: 1,

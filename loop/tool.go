@@ -12,7 +12,9 @@ import (
 )
 
 // Tool checks a call of a tool against the rules before it is made, if r.Before is set, and returns
-// the rules that the call breaks: see [feedback.Check]. The caller decides what to do then.
+// the rules that the call breaks: see [feedback.Check]. The caller decides what to do then. If the
+// store can't be reached, the rules are those that were read last; if they were never read, that is
+// an error.
 //
 // Otherwise it records the result of a tool that was called while an event was answered. An error
 // counts once for its task: the prompt of the next event of that task has the newest 20, and the
@@ -45,7 +47,14 @@ func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.
 	if c.Agent = a.cfg.Name; a.frozen.Load() {
 		c.ID = ""
 	}
-	return a.feedback.Rules().Check(ctx, c)
+	rules := a.feedback.Rules()
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
+	found, err := rules.Check(limited, c)
+	if a.down(ctx, limited, err) != nil { // by the rules that were read last
+		found, err = rules.CheckIn(store.Reading(ctx, recalled{a.lifeline}), c)
+	}
+	return found, err
 }
 
 // tool records the error of a tool.

@@ -2,8 +2,10 @@ package strategy
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
@@ -62,9 +64,10 @@ func (l *Learner) read(
 	if stale {
 		defer s.loading.Unlock()
 		tx.Want(store.Wants{Cells: cells, Refs: refs})
-		if err := l.load(tx, s, now); err != nil {
+		err := l.load(tx, s, now)
+		if err != nil && !(errors.Is(err, heed.ErrUnavailable) && s.known()) {
 			return nil, err
-		}
+		} // without the store, the beliefs go on to be those that were read last
 	}
 	var read store.Snapshot
 	if err := tx.Read(&read, cells, refs); err != nil {

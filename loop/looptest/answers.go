@@ -450,14 +450,28 @@ func receiverPanics(text string) func(*fixture) {
 	}
 }
 
-// notKept has the store fail when the model was asked. A framework may have shown the answer by
-// then.
+// notKept has the store fail when the model was asked. The turn goes on.
 func notKept(f *fixture) {
 	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
 		f.store.Fail(1, false)
 		return says("Look at the logs.")(ctx, r, emit)
 	})
+	f.wantUnkept(func() {})
+}
+
+// storeAway has the store fail during the whole turn.
+func storeAway(f *fixture) {
+	f.model.will(says("Look at the logs."))
+	f.store.SetAway(true)
+	f.wantUnkept(func() { f.store.SetAway(false) })
+}
+
+// wantUnkept has a turn whose answer is given and not kept. back brings the store back.
+func (f *fixture) wantUnkept(back func()) {
 	h := f.run(background, f.turn(plainText))
-	f.wantNoneKept(h)
+	back()
+	f.Check(h.err == nil, "the turn failed without the store: %v", h.err)
+	f.wantSaid(h, "Look at the logs.")
+	f.wantAnswers(0)
 	f.wantWhole(h.turn)
 }

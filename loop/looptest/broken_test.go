@@ -354,10 +354,20 @@ var broken = map[string]map[string]fault{
 			return s, err
 		}},
 	},
-	"an answer that can't be kept has no id": {
-		"gives its id": {answered: func(v *talk, r reply) (answer, error) {
-			_, _ = v.answered(r)
-			return answer{ID: v.plan.Event.ID, Text: r.Text}, r.Err
+	"an answer that can't be kept is given all the same": {
+		"fails the turn": {answered: func(v *talk, r reply) (answer, error) {
+			a, err := v.answered(r)
+			if err == nil && a.Degraded != nil {
+				err = a.Degraded.After
+			}
+			return a, err
+		}},
+		"asks nothing without the store": {turn: func(v *talk) (said, error) {
+			p, err := v.agent.Prepare(v.ctx, v.event())
+			if err == nil && p.Degraded != nil {
+				return said{}, p.Degraded.Before
+			}
+			return v.contained()
 		}},
 	},
 	"turns at once are kept apart": {

@@ -27,6 +27,14 @@ type Failing struct {
 	calls  int
 	counts map[string]int // by method
 	failed bool
+	away   bool
+}
+
+// SetAway has all calls fail with [ErrFailed] and without effect, as during an outage, or ends that.
+func (s *Failing) SetAway(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
 }
 
 // Fail begins to count again from 0, and has the call number at fail.
@@ -74,6 +82,9 @@ func (s *Failing) count(method string) (before, after bool) {
 		s.counts = make(map[string]int)
 	}
 	s.counts[method]++
+	if s.away {
+		return true, false
+	}
 	if s.calls != s.At {
 		return false, false
 	}

@@ -1,0 +1,52 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/store"
+)
+
+// Undelivered records that the person has not seen an answer, for example because the connection
+// broke while it was sent. Then neither silence nor the next message counts as a reaction to it;
+// statements count as before. Call it before the silence is over, which is 30 seconds by default:
+// what silence has counted already stays. An unknown answer is [ErrNoAnswer].
+//
+// [Agent.Answer] calls it if its context has ended, or if Event.OnChunk has panicked.
+func (a *Agent) Undelivered(ctx context.Context, id string) error {
+	return wrap("undelivered", a.change(ctx, id, func(_ *store.Tx, r *answer.Answer) error {
+		own(r).Undelivered = true
+		ignore(r, func(*answer.Fire) bool { return true })
+		return nil
+	}))
+}
+
+// delivered records that an answer was not delivered, if that is so. fault is the error of its
+// delivery.
+func (a *Agent) delivered(ctx context.Context, p *Plan, fault error) {
+	recorded := p.Text != "" && !p.repeated && !p.undelivered && !p.unkept()
+	if !recorded || fault == nil && ctx.Err() == nil {
+		return
+	}
+	ctx, cancel := patient(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	err := a.Undelivered(ctx, p.Event.ID)
+	a.watch.Failed(ctx, "record that "+p.Event.ID+" was not delivered", err)
+}
+
+// unheard has silence count nothing if the store was away before it was over, because reactions
+// could not be recorded.
+func (a *Agent) unheard(r *answer.Answer) {
+	ignore(r, func(f *answer.Fire) bool { return a.lifeline.away(f.Shown, f.Silence) })
+}
+
+// ignore ends the windows of silence of the fires that are still open.
+func ignore(r *answer.Answer, which func(*answer.Fire) bool) {
+	for i := range r.Fires {
+		if f := &r.Fires[i]; !f.Closed && !f.Silence.IsZero() && which(f) {
+			r.OwnFires()
+			r.Fires[i].Silence, r.Fires[i].Ignore = time.Time{}, time.Time{}
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/watch"
+	"github.com/heedhq/heed/store"
+)
+
+// Degraded reports what an answer lacks because the store could not be reached. An event is
+// answered all the same, by what this process has read last. Before and After wrap the errors of the
+// store, and [heed.ErrUnavailable].
+type Degraded struct {
+	// Before is why the step before the answer failed, nil if it did not. That step reads what was
+	// learned. It also commits what the event's text changes about earlier answers, and a session's
+	// arm: none of that was counted, and [Agent.Hear] can count the text later.
+	Before error
+	// After is why the answer is not recorded, nil if it is. Statements about the answer are
+	// [ErrNoAnswer] then. Once the store is back, [Agent.Answered] with the answer's Plan records
+	// it; without that call, heed learns nothing of the answer.
+	After error
+	// Unread are the parts that could not be taken from memory either, such as "rules": see
+	// [LeftOut].What. Without "rules" in it, the rules are those which were read last.
+	Unread []string
+}
+
+func (d *Degraded) clone() *Degraded {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Unread = slices.Clone(d.Unread)
+	return &c
+}
+
+// degrade returns what the plan lacks, to be changed.
+func (p *Plan) degrade() *Degraded {
+	if p.Degraded == nil {
+		p.Degraded = new(Degraded)
+	}
+	return p.Degraded
+}
+
+// unkept reports whether the store was away when the answer was to be recorded.
+func (p *Plan) unkept() bool { return p.Degraded != nil && p.Degraded.After != nil }
+
+// down returns the error of a step if it means that the store can't be reached and the agent goes
+// on without it, and else nil. limited is the context that bounds the step, and ctx the caller's.
+func (a *Agent) down(ctx, limited context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() != nil || a.cfg.RequireStore:
+		return nil
+	case errors.Is(err, heed.ErrUnavailable):
+		return err
+	case limited.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+		return &unreachable{err}
+	}
+	return nil
+}
+
+// An unreachable error is the error of a store that can't be reached.
+type unreachable struct{ err error }
+
+func (e *unreachable) Error() string        { return e.err.Error() }
+func (e *unreachable) Unwrap() error        { return e.err }
+func (e *unreachable) Is(target error) bool { return target == heed.ErrUnavailable }
+
+// errStoreSlow is the cause of a context that ends because the store takes too long.
+var errStoreSlow = errors.New("the store gave no answer in its time")
+
+// storeTimeout bounds what a store may take for one answer, beyond the budget, and for its commit.
+const storeTimeout = 5 * time.Second
+
+// patient returns a context for a step of an answer. The store has at most half of the time that
+// the caller has left, so that there is an answer if the store hangs.
+func patient(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/2) //nolint:forbidigo // a deadline is of real time
+	}
+	return context.WithTimeoutCause(ctx, most, errStoreSlow)
+}
+
+// A lifeline is the store of the host. It notices outages, remembers what was read, and keeps
+// answers for as long as [Config].Keep says.
+type lifeline struct {
+	store.Store
+	limits map[string]store.Limits // by kind
+	memory *memory
+	watch  *watch.Watch
+	now    func() time.Time
+
+	mu      sync.Mutex
+	failing [2]bool // whether reads fail, and commits
+	outages []outage
+	last    error // the latest failure
+	// A try that hangs is not repeated until as much time has passed again, so that the callers in
+	// between need not wait.
+	took  time.Duration
+	ended time.Time
+}
+
+// An outage is a time in which the store could not be reached. until is zero while it lasts.
+type outage struct{ since, until time.Time }
+
+// Places in lifeline.failing.
+const (
+	reading = iota
+	committing
+)
+
+// mostOutages is how many outages a lifeline remembers.
+const mostOutages = 16
+
+// slow is how long a failing try takes at least that is not repeated at once.
+const slow = 100 * time.Millisecond
+
+// Declare implements [store.Store].
+func (l *lifeline) Declare(ctx context.Context, kinds ...store.Kind) error {
+	kinds = slices.Clone(kinds)
+	for i := range kinds {
+		if limits, ok := l.limits[kinds[i].Name]; ok {
+			kinds[i].Limits = limits
+		}
+	}
+	return l.Store.Declare(ctx, kinds...)
+}
+
+// Commit implements [store.Store].
+func (l *lifeline) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
+	err = l.try(ctx, committing, func() error {
+		receipts, err = l.Store.Commit(ctx, batches...)
+		return err
+	})
+	return receipts, err
+}
+
+// Read implements [store.Store].
+func (l *lifeline) Read(
+	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
+) error {
+	records, parts := len(into.Records), len(into.Parts)
+	err := l.try(ctx, reading, func() error {
+		return l.Store.Read(ctx, into, cells, refs, finds...)
+	})
+	if err == nil {
+		l.memory.keep(refs, into.Records[records:], cells, into.Parts[parts:])
+	}
+	return err
+}
+
+// Find implements [store.Store].
+func (l *lifeline) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return trying(ctx, l, l.Store.Find(ctx, q))
+}
+
+// List implements [store.Store].
+func (l *lifeline) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	return trying(ctx, l, l.Store.List(ctx, kind, scope))
+}
+
+// Scopes implements [store.Store].
+func (l *lifeline) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	return trying(ctx, l, l.Store.Scopes(ctx, kind))
+}
+
+// History implements [store.Store].
+func (l *lifeline) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
+	return trying(ctx, l, l.Store.History(ctx, c))
+}
+
+// Sweep implements [store.Store].
+func (l *lifeline) Sweep(ctx context.Context, now time.Time) error {
+	return l.try(ctx, committing, func() error { return l.Store.Sweep(ctx, now) })
+}
+
+// trying passes on what a store yields, and notices whether it fails.
+func trying[T any](
+	ctx context.Context, l *lifeline, all iter.Seq2[T, error],
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := l.try(ctx, reading, func() error {
+			for v, err := range all {
+				if err != nil {
+					return err
+				}
+				if !yield(v, nil) {
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// try calls the store, unless that has just hung, and notes how it went.
+func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
+	began := time.Now() //nolint:forbidigo // a store hangs in real time
+	if err := l.hangs(began); err != nil && ctx.Err() == nil {
+		return err
+	}
+	err := call()
+	switch {
+	case err == nil:
+		l.reached(ctx, what)
+	case isOutage(ctx, err):
+		err = &unreachable{err}
+		l.missed(ctx, what, err, began)
+	}
+	return err
+}
+
+// hangs returns the error of the latest try if it took long and has ended only shortly before.
+func (l *lifeline) hangs(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil || l.took < slow || now.Sub(l.ended) >= l.took {
+		return nil
+	}
+	return l.last
+}
+
+// isOutage reports whether the store could not be reached, by an error that it returned.
+func isOutage(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return errors.Is(context.Cause(ctx), errStoreSlow)
+	}
+	for _, other := range []error{
+		heed.ErrNotFound, heed.ErrConflict, heed.ErrDamaged, evidence.ErrForgotten, evidence.ErrFull,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return !errors.As(err, new(*heed.InputError)) && !errors.As(err, new(*heed.ConfigError)) &&
+		!errors.As(err, new(*heed.SizeError)) && !errors.As(err, new(*heed.PanicError))
+}
+
+// missed notes that a call has failed, and notifies the observer if an outage begins.
+func (l *lifeline) missed(ctx context.Context, what int, err error, began time.Time) {
+	ended := time.Now() //nolint:forbidigo // a store hangs in real time
+	l.mu.Lock()
+	before := l.failing
+	l.failing[what], l.last, l.took, l.ended = true, err, ended.Sub(began), ended
+	if before == [2]bool{} {
+		l.outages = append(l.outages, outage{since: l.now()})
+		l.outages = l.outages[max(len(l.outages)-mostOutages, 0):]
+	}
+	l.mu.Unlock()
+	if before == [2]bool{} && l.watch != nil {
+		l.watch.Tell(ctx, heed.Outage{
+			Component: l.watch.Name(), At: l.now(), What: "store", Err: errors.Unwrap(err),
+		})
+	}
+}
+
+// reached notes that a call has succeeded, and notifies the observer if an outage has ended. A
+// commit that succeeds ends the outage of reads, too, but not the reverse: a database that takes
+// over may only allow reads at first.
+func (l *lifeline) reached(ctx context.Context, what int) {
+	l.mu.Lock()
+	before := l.failing
+	l.failing[reading] = false
+	if what == committing {
+		l.failing[committing] = false
+	}
+	var over *outage
+	if before != [2]bool{} && l.failing == [2]bool{} {
+		l.last = nil
+		over = &l.outages[len(l.outages)-1]
+		over.until = l.now()
+	}
+	l.mu.Unlock()
+	if over != nil && l.watch != nil {
+		l.watch.Tell(ctx, heed.Restored{
+			Component: l.watch.Name(), At: l.now(), What: "store", Since: over.since,
+		})
+	}
+}
+
+// away reports whether an outage that this process has noticed overlaps a time. What was stated
+// then may not have been recorded.
+func (l *lifeline) away(from, until time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.outages, func(o outage) bool {
+		return !o.since.After(until) && (o.until.IsZero() || o.until.After(from))
+	})
+}
+
+// A recalled store returns what a lifeline remembers.
+type recalled struct{ *lifeline }
+
+// Read implements [store.Store]. A record or a cell that is not remembered is read as if it did
+// not exist, which only changes the belief about one item or heuristic. Without a version or what
+// a query finds, a whole part is missing, so that is an error.
+func (r recalled) Read(
+	_ context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query,
+) error {
+	if len(finds) > 0 || !r.memory.recall(into, cells, refs) {
+		return &unreachable{errNotRemembered}
+	}
+	return nil
+}
+
+var errNotRemembered = errors.New("this process has not read it before the store was away")
+
+// A memory has the records and evidence that a process has read last, about 4,000 of each at most,
+// and versions without a limit. Records of answers are left out. It is safe for concurrent use.
+type memory struct {
+	answers string // the kind of answers
+
+	mu       sync.Mutex
+	versions map[string]store.Record // by kind
+	records  recent[store.Ref, store.Record]
+	parts    recent[evidence.Cell, []evidence.Part]
+}
+
+// keep remembers what was read.
+func (m *memory) keep(
+	refs []store.Ref, records []store.Record, cells []evidence.Cell, parts []evidence.Part,
+) {
+	parts = slices.Clone(parts) // the caller may read into the slice again
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, ref := range refs {
+		switch {
+		case ref.Kind == m.answers:
+		case ref.ID == "":
+			if m.versions == nil {
+				m.versions = make(map[string]store.Record)
+			}
+			m.versions[ref.Kind] = records[i]
+		default:
+			m.records.put(ref, records[i])
+		}
+	}
+	for _, c := range cells {
+		end := 0
+		for end < len(parts) && parts[end].Cell == c {
+			end++
+		}
+		m.parts.put(c, parts[:end:end])
+		parts = parts[end:]
+	}
+}
+
+// recall appends what is remembered, and reports whether all versions are.
+func (m *memory) recall(into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, ref := range refs {
+		if ref.ID == "" {
+			if _, ok := m.versions[ref.Kind]; !ok {
+				return false
+			}
+		}
+	}
+	for _, ref := range refs {
+		r := m.versions[ref.Kind]
+		if ref.ID != "" {
+			if r, _ = m.records.get(ref); r.Revision == 0 {
+				r = store.Record{Ref: ref}
+			}
+		}
+		into.Records = append(into.Records, r)
+	}
+	for _, c := range cells {
+		parts, _ := m.parts.get(c)
+		into.Parts = append(into.Parts, parts...)
+	}
+	return true
+}
+
+// mostRecent is how many entries a generation of recent has.
+const mostRecent = 2048
+
+// recent keeps what was put or got lately: the latest entries, and one generation before them.
+type recent[K comparable, V any] struct{ now, before map[K]V }
+
+func (r *recent[K, V]) put(key K, value V) {
+	if len(r.now) >= mostRecent || r.now == nil {
+		r.now, r.before = make(map[K]V), r.now
+	}
+	r.now[key] = value
+}
+
+func (r *recent[K, V]) get(key K) (value V, ok bool) {
+	if value, ok = r.now[key]; ok {
+		return value, true
+	}
+	if value, ok = r.before[key]; ok {
+		r.put(key, value)
+	}
+	return value, ok
+}
