@@ -28,16 +28,16 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 36_070}},
+	{"library: code lines", budget{32_500, 36_620}},
 	{"sqlstore: lines", budget{6_300, 6_400}},
-	{"suites: lines", budget{5_500, 6_800}},
+	{"suites: lines", budget{5_500, 6_830}},
 	{"command, pages, API, MCP: lines", budget{9_400, 14_300}},
-	{"adapters, streams: lines", budget{5_000, 5_600}},
+	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 9_400}},
-	{"all: lines", budget{80_000, 89_700}},
-	{"library: exported names", budget{600, 969}},
+	{"all: lines", budget{80_000, 90_500}},
+	{"library: exported names", budget{600, 986}},
 	{"library: settings", budget{200, 356}},
-	{"loop.Config: fields", budget{20, 31}},
+	{"loop.Config: fields", budget{20, 32}},
 	{"loop.Config: settings reached", budget{150, 258}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
