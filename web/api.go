@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"io"
 	"mime"
@@ -13,120 +12,54 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/loop"
 )
-
-// openAPI describes the API. A test compares it with the handlers.
-//
-//go:embed openapi.json
-var openAPI []byte
 
 // An api answers the calls below /v1/. It is safe for concurrent use.
 type api struct {
 	cfg      *Config
 	tell     func(ctx context.Context, what string, err error)
-	view     func() *view.Source
+	server   *view.Server
 	rate     rate
-	plans    loop.Plans // that /v1/answered may be about
-	reports  memo[view.Page, view.List[view.Segment]]
 	declared atomic.Bool // the kind of keyed calls
 }
 
-// A caller is who sent a request, and what comes with it beside the body.
-type caller struct {
-	person string
-	event  string  // the id of an event whose body has none; "" means a new one
-	pieces *pieces // nil: nobody wants the answer as it comes
-}
-
-// A route is one call of the API.
-type route struct {
-	method, path string
-	in, out      reflect.Type // of the body or the query, and of the answer
-	streams      bool         // the answer may be had as it comes
-	sorts        []string     // the problems that it may end in, beside those of all calls
-	serve        func(ctx context.Context, a *api, c *caller, given []byte) (any, error)
-}
-
-const answerPath = "/v1/answer"
-
-// none is the answer of a call that answers nothing.
-type none struct{}
-
-func routeOf[In, Out any](method, path string, do func(*api, context.Context, *caller, *In) (Out, error), sorts ...string) route {
-	return route{
-		method: method, path: path, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), sorts: sorts,
-		serve: func(ctx context.Context, a *api, c *caller, given []byte) (any, error) {
-			in, read := new(In), decode
-			if method == http.MethodGet {
-				read = fromQuery
-			}
-			if err := read(given, in); err != nil {
-				return nil, err
-			}
-			return do(a, ctx, c, in)
-		},
-	}
-}
-
-// routes returns all calls of the API but that for openapi.json.
-func routes() []route {
-	const get, post = http.MethodGet, http.MethodPost
-	answer := routeOf(post, answerPath, (*api).answer, modelFailed, missingPart)
-	answer.streams = true
-	return []route{
-		routeOf(post, "/v1/select", (*api).choose, missingPart),
-		routeOf(post, "/v1/observe", (*api).observe, unknown, missingPart),
-		answer,
-		routeOf(post, "/v1/prepare", (*api).prepare, missingPart),
-		routeOf(post, "/v1/answered", (*api).answered, unknown, missingPart),
-		routeOf(post, "/v1/react", (*api).react, unknown, forgotten, missingPart),
-		routeOf(post, "/v1/undo", (*api).undo, unknown, forgotten, missingPart),
-		routeOf(post, "/v1/outcome", (*api).outcome, unknown, forgotten, missingPart),
-		routeOf(post, "/v1/correct", (*api).correct, unknown, missingPart),
-		routeOf(get, "/v1/explanation", (*api).explanation, unknown),
-		routeOf(get, "/v1/find", (*api).find, unknown, missingPart),
-		routeOf(get, "/v1/segments", (*api).segments, missingPart),
-		routeOf(get, "/v1/heuristics", (*api).heuristics, missingPart),
-		routeOf(get, "/v1/rules", (*api).rules, missingPart),
-		routeOf(get, "/v1/warnings", (*api).warnings, missingPart),
-	}
-}
+const answerPath = view.AnswerPath
 
 // The problems that every call may end in, and those of calls with a body beside them.
 var (
-	ofAll    = []string{malformed, badField, unidentified, badMethod, tooMany, outOfTime, failure}
-	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, keyReused, conflicting}
+	ofAll = []string{
+		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,
+	}
+	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, keyReused, view.Conflicting}
 )
 
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
 	a := &api{
-		cfg: &h.cfg, tell: h.tell, view: h.view, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
-		reports: newMemo[view.Page, view.List[view.Segment]](),
+		cfg: &h.cfg, tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
+		server: view.NewServer(h.view),
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	add := func(method, path string, serve http.HandlerFunc) {
+		mux.HandleFunc(method+" "+path, serve)
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", method)
+			problemOf(badMethod, "This call has the method "+method+".").write(w)
+		})
+	}
+	add(http.MethodGet, "/v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(openAPI)
+		_, _ = w.Write(view.OpenAPI)
 	})
-	mux.HandleFunc("/v1/openapi.json", onlyBy(http.MethodGet))
-	for _, call := range routes() {
-		mux.HandleFunc(call.method+" "+call.path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, &call) })
-		mux.HandleFunc(call.path, onlyBy(call.method))
+	for _, call := range view.Operations() {
+		add(call.Method, call.Path, func(w http.ResponseWriter, r *http.Request) {
+			a.handle(w, r, &call)
+		})
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
 		problemOf(noCall, "GET /v1/openapi.json lists the calls.").write(w)
 	})
 	return mux
-}
-
-// onlyBy refuses other methods than one.
-func onlyBy(method string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", method)
-		problemOf(badMethod, "This call has the method "+method+".").write(w)
-	}
 }
 
 // A reply is the answer of a call.
@@ -136,24 +69,26 @@ type reply struct {
 }
 
 // handle answers one request.
-func (a *api) handle(w http.ResponseWriter, r *http.Request, call *route) {
+func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operation) {
 	ctx := r.Context()
-	c := &caller{person: personOf(r)}
-	if call.streams && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		c.pieces = newPieces(ctx, w)
+	c := &view.Caller{Person: personOf(r)}
+	var pieces *pieces
+	if call.Path == answerPath && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		pieces = newPieces(ctx, w)
+		c.Pieces = pieces.piece
 	}
 	got, err := a.carryOut(ctx, r, call, c)
 	if err != nil {
-		p := explainError(err, call.in)
-		a.failed(ctx, call.method+" "+call.path, p.cause)
-		if !c.pieces.problem(p) {
+		p := explainError(err, call.In)
+		a.failed(ctx, call.Method+" "+call.Path, p.cause)
+		if !pieces.problem(p) {
 			p.write(w)
 		}
 		return
 	}
 	switch {
-	case c.pieces != nil:
-		c.pieces.end(got.text)
+	case pieces != nil:
+		pieces.end(got.text)
 	case got.status == http.StatusNoContent:
 		w.WriteHeader(got.status)
 	default:
@@ -164,38 +99,47 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *route) {
 }
 
 // carryOut carries a call out, or finds the answer that it had before.
-func (a *api) carryOut(ctx context.Context, r *http.Request, call *route, c *caller) (reply, error) {
-	if wait := a.rate.take(c.person); wait > 0 {
+func (a *api) carryOut(
+	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
+) (none reply, _ error) {
+	if wait := a.rate.take(c.Person); wait > 0 {
 		p := problemOf(tooMany, "Send the request again after a while.")
 		p.after = wait
-		return reply{}, p
+		return none, p
 	}
-	given, err := given(r, call.method)
+	if call.Method == http.MethodGet {
+		return replyOf(a.server.Query(ctx, call, c, r.URL.RawQuery))
+	}
+	given, err := bodyOf(r)
 	if err != nil {
-		return reply{}, err
+		return none, err
 	}
 	keys := r.Header.Values("Idempotency-Key")
 	switch {
-	case call.method == http.MethodGet || len(keys) == 0:
-		return a.once(ctx, call, c, given)
+	case len(keys) == 0:
+		return replyOf(a.server.Do(ctx, call, c, given))
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey:
-		return reply{}, &fieldFault{"Idempotency-Key", "must be one text of 1 to 255 bytes"}
+		return none, problemAt("Idempotency-Key", "must be one text of 1 to 255 bytes")
 	}
-	claim, before, err := a.claimKey(ctx, c.person, keys[0], []byte(call.path), given)
-	if err != nil || before != nil {
-		return deref(before), err
+	claim, before, err := a.claimKey(ctx, c.Person, keys[0], []byte(call.Path), given)
+	if err != nil {
+		return none, err
 	}
-	c.event = claim.event()
-	got, err := a.once(ctx, call, c, given)
+	if before != nil {
+		return *before, nil
+	}
+	c.Event = claim.event()
+	got, err := replyOf(a.server.Do(ctx, call, c, given))
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if err != nil {
 		a.failed(ctx, "give back an idempotency key", claim.release(last))
-		return reply{}, err
+		return none, err
 	}
 	if err := claim.keep(last, got); err != nil {
 		a.failed(ctx, "keep an answer under its idempotency key", err)
-		return reply{}, problemOf(failure, "The call was carried out, and its answer could not be kept under its idempotency key. Send it again.")
+		return none, problemOf(view.Failure, "The call was carried out, and its answer could not be "+
+			"kept under its idempotency key. Send it again.")
 	}
 	return got, nil
 }
@@ -210,35 +154,24 @@ func (a *api) failed(ctx context.Context, what string, err error) {
 // lastWords is how long the store has to keep what became of a call whose client has gone.
 const lastWords = 5 * time.Second
 
-func deref(r *reply) reply {
-	if r == nil {
-		return reply{}
-	}
-	return *r
-}
-
-// given returns the body of a request, or its query where the call has no body.
-func given(r *http.Request, method string) ([]byte, error) {
-	if method == http.MethodGet {
-		return []byte(r.URL.RawQuery), nil
-	}
+// bodyOf returns the body of a request.
+func bodyOf(r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, problemOf(notJSONType, "The Content-Type must be application/json.")
 	}
 	if r.URL.RawQuery != "" {
-		return nil, &syntaxFault{"This call has no parameters in the URL."}
+		return nil, problemOf(view.Malformed, "This call has no parameters in the URL.")
 	}
 	return io.ReadAll(r.Body)
 }
 
-// once carries a call out.
-func (a *api) once(ctx context.Context, call *route, c *caller, given []byte) (reply, error) {
-	value, err := call.serve(ctx, a, c, given)
+// replyOf writes what a call has given.
+func replyOf(value any, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if _, nothing := value.(none); nothing {
+	if reflect.TypeOf(value) == reflect.TypeFor[view.Nothing]() {
 		return reply{status: http.StatusNoContent}, nil
 	}
 	text, err := json.Marshal(value)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -48,7 +49,7 @@ func TestThePythonProgramTriesAgain(t *testing.T) {
 	}
 	slices.Sort(again)
 	assert.Equal(t, retried.FindStringSubmatch(string(page))[1], strings.Join(slices.Compact(again), ", "))
-	assert.NotContains(t, again, strconv.Itoa(sorts[missingPart].Status))
+	assert.NotContains(t, again, strconv.Itoa(sorts[view.MissingPart].Status))
 }
 
 // The programs of docs/http.md print what stands below them.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 )
 
@@ -64,7 +65,7 @@ func (a *api) claimKey(ctx context.Context, person, key string, what, body []byt
 	if err != nil || answer != nil || c.revision > 0 {
 		return c, answer, err
 	}
-	p := problemOf(conflicting,
+	p := problemOf(view.Conflicting,
 		"A request with this idempotency key is being carried out. Send it again.")
 	p.after = time.Second
 	return nil, nil, p

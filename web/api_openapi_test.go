@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/internal/view"
 )
 
 // A document is the parts of openapi.json that are compared with the handlers.
@@ -51,7 +53,7 @@ type schema struct {
 
 func documented(t *testing.T) (d document) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal(openAPI, &d))
+	require.NoError(t, json.Unmarshal(view.OpenAPI, &d))
 	return d
 }
 
@@ -98,16 +100,16 @@ func (d *document) faultOfObject(s schema, of reflect.Type, at string) string {
 		return at + " must be an object without other properties"
 	}
 	var names, required []string
-	for _, f := range fieldsOf(of) {
-		names = append(names, f.name)
-		if f.required {
-			required = append(required, f.name)
+	for _, f := range view.FieldsOf(of) {
+		names = append(names, f.Name)
+		if f.Required {
+			required = append(required, f.Name)
 		}
-		property, ok := s.Properties[f.name]
+		property, ok := s.Properties[f.Name]
 		if !ok || property.Description == "" {
-			return at + "." + f.name + " is not described"
+			return at + "." + f.Name + " is not described"
 		}
-		if fault := d.faultOf(property, f.of, at+"."+f.name); fault != "" {
+		if fault := d.faultOf(property, f.Of, at+"."+f.Name); fault != "" {
 			return fault
 		}
 	}
@@ -123,9 +125,9 @@ func (d *document) faultOfObject(s schema, of reflect.Type, at string) string {
 }
 
 // sortsOf returns the problems that a call may end in, by their status.
-func sortsOf(call *route) map[string][]string {
-	all := slices.Concat(ofAll, call.sorts)
-	if call.method == http.MethodPost {
+func sortsOf(call *view.Operation) map[string][]string {
+	all := slices.Concat(ofAll, call.Faults)
+	if call.Method == http.MethodPost {
 		all = slices.Concat(all, ofBodies)
 	}
 	found := make(map[string][]string)
@@ -139,48 +141,48 @@ func sortsOf(call *route) map[string][]string {
 // The document has each call with all fields, their types, and each status that the call may end in, and nothing else.
 func TestDocumentOfAPI(t *testing.T) {
 	d := documented(t)
-	calls := routes()
+	calls := view.Operations()
 	assert.Len(t, d.Paths, len(calls)+1, "with openapi.json")
 	for _, call := range calls {
-		op, ok := d.Paths[call.path][strings.ToLower(call.method)]
-		if !assert.True(t, ok, call.path) || !assert.Len(t, d.Paths[call.path], 1, call.path) {
+		op, ok := d.Paths[call.Path][strings.ToLower(call.Method)]
+		if !assert.True(t, ok, call.Path) || !assert.Len(t, d.Paths[call.Path], 1, call.Path) {
 			continue
 		}
-		if call.method == http.MethodPost {
-			assert.Empty(t, d.faultOf(op.RequestBody.Content["application/json"].Schema, call.in, "body of "+call.path))
+		if call.Method == http.MethodPost {
+			assert.Empty(t, d.faultOf(op.RequestBody.Content["application/json"].Schema, call.In, "body of "+call.Path))
 		} else {
 			compareQuery(t, &op, &call)
 		}
 		statuses := sortsOf(&call)
-		assert.Len(t, op.Responses, len(statuses)+1, call.path)
+		assert.Len(t, op.Responses, len(statuses)+1, call.Path)
 		for status, found := range statuses {
-			assert.Equal(t, "#/components/responses/"+status, op.Responses[status].Ref, call.path)
+			assert.Equal(t, "#/components/responses/"+status, op.Responses[status].Ref, call.Path)
 			for _, sort := range found {
-				assert.Contains(t, d.Components.Responses[status].Description, "#"+sort, call.path)
+				assert.Contains(t, d.Components.Responses[status].Description, "#"+sort, call.Path)
 			}
 		}
-		if call.out == reflect.TypeFor[none]() {
-			assert.Contains(t, op.Responses, "204", call.path)
+		if call.Out == reflect.TypeFor[view.Nothing]() {
+			assert.Contains(t, op.Responses, "204", call.Path)
 			continue
 		}
-		assert.Empty(t, d.faultOf(op.Responses["200"].Content["application/json"].Schema, call.out, "answer of "+call.path))
+		assert.Empty(t, d.faultOf(op.Responses["200"].Content["application/json"].Schema, call.Out, "answer of "+call.Path))
 		_, streams := op.Responses["200"].Content["text/event-stream"]
-		assert.Equal(t, call.streams, streams, call.path)
+		assert.Equal(t, call.Path == answerPath, streams, call.Path)
 	}
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Problem"], reflect.TypeFor[trouble](), "problem"))
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Piece"], reflect.TypeFor[piece](), "piece"))
 }
 
-func compareQuery(t *testing.T, op *operation, call *route) {
+func compareQuery(t *testing.T, op *operation, call *view.Operation) {
 	t.Helper()
-	fields := fieldsOf(call.in)
-	if !assert.Len(t, op.Parameters, len(fields), call.path) {
+	fields := view.FieldsOf(call.In)
+	if !assert.Len(t, op.Parameters, len(fields), call.Path) {
 		return
 	}
 	for i, f := range fields {
 		p := op.Parameters[i]
-		kind := map[reflect.Kind]string{reflect.Int: "integer", reflect.String: "string"}[f.of.Kind()]
-		assert.Equal(t, []any{f.name, "query", f.required, kind}, []any{p.Name, p.In, p.Required, p.Schema.Type}, call.path)
+		kind := map[reflect.Kind]string{reflect.Int: "integer", reflect.String: "string"}[f.Of.Kind()]
+		assert.Equal(t, []any{f.Name, "query", f.Required, kind}, []any{p.Name, p.In, p.Required, p.Schema.Type}, call.Path)
 	}
 }
 
@@ -188,12 +190,12 @@ func compareQuery(t *testing.T, op *operation, call *route) {
 func TestComparisonBites(t *testing.T) {
 	d := documented(t)
 	s := d.Components.Schemas["UndoRequest"]
-	require.Empty(t, d.faultOf(s, reflect.TypeFor[undoCall](), ""))
+	require.Empty(t, d.faultOf(s, reflect.TypeFor[view.Undo](), ""))
 	assert.NotEmpty(t, d.faultOf(s, reflect.TypeFor[struct {
 		Answer string `json:"answer"`
 	}](), ""))
 	assert.NotEmpty(t, d.faultOf(s, reflect.TypeFor[struct {
-		undoCall
+		view.Undo
 		More string `json:"more"`
 	}](), ""))
 	assert.NotEmpty(t, d.faultOf(s, reflect.TypeFor[struct {

@@ -1,18 +1,14 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 )
 
 // problemsAt is where docs/http.md explains each sort of problem.
@@ -32,137 +28,68 @@ type trouble struct {
 
 func (p *trouble) Error() string { return p.Title + ": " + p.Detail }
 
-// The sorts of problems. Each has a heading in docs/http.md.
+// The sorts of problems that package view does not have. Each has a heading in docs/http.md.
 const (
-	malformed    = "malformed"
-	badField     = "bad-field"
 	keyReused    = "key-reused"
 	unidentified = "not-identified"
 	otherSite    = "other-site"
-	unknown      = "unknown"
 	noCall       = "no-such-call"
 	badMethod    = "method-not-allowed"
-	conflicting  = "conflict"
-	forgotten    = "forgotten"
 	tooLarge     = "too-large"
 	tooSlow      = "too-slow"
 	notJSONType  = "not-json"
 	tooMany      = "too-many"
-	modelFailed  = "model-failed"
-	missingPart  = "not-configured"
-	outOfTime    = "out-of-time"
-	failure      = "failure"
 )
 
 // sorts are the titles and statuses of problems.
-var sorts = map[string]trouble{
-	malformed:    {Title: "The request is malformed", Status: http.StatusBadRequest},
-	badField:     {Title: "A field is wrong", Status: http.StatusUnprocessableEntity},
-	keyReused:    {Title: "The idempotency key belongs to another request", Status: http.StatusUnprocessableEntity},
-	unidentified: {Title: "You are not identified", Status: http.StatusUnauthorized},
-	otherSite:    {Title: "The request came from another site", Status: http.StatusForbidden},
-	unknown:      {Title: "Nothing has this name", Status: http.StatusNotFound},
-	noCall:       {Title: "There is no such call", Status: http.StatusNotFound},
-	badMethod:    {Title: "The call has another method", Status: http.StatusMethodNotAllowed},
-	conflicting:  {Title: "Somebody else was quicker", Status: http.StatusConflict},
-	forgotten:    {Title: "The history that this needs is no longer kept", Status: http.StatusConflict},
-	tooLarge:     {Title: "The body is too large", Status: http.StatusRequestEntityTooLarge},
-	tooSlow:      {Title: "The body came too slowly", Status: http.StatusRequestTimeout},
-	notJSONType:  {Title: "The body must be JSON", Status: http.StatusUnsupportedMediaType},
-	tooMany:      {Title: "Too many requests", Status: http.StatusTooManyRequests},
-	modelFailed:  {Title: "The model has given no answer", Status: http.StatusBadGateway},
-	missingPart:  {Title: "The server is not configured for this", Status: http.StatusServiceUnavailable},
-	outOfTime:    {Title: "The time is up", Status: http.StatusGatewayTimeout},
-	failure:      {Title: "The server has failed", Status: http.StatusInternalServerError},
+var sorts = map[string]struct {
+	Title  string
+	Status int
+}{
+	view.Malformed:   {"The request is malformed", http.StatusBadRequest},
+	view.BadField:    {"A field is wrong", http.StatusUnprocessableEntity},
+	keyReused:        {"The idempotency key belongs to another request", http.StatusUnprocessableEntity},
+	unidentified:     {"You are not identified", http.StatusUnauthorized},
+	otherSite:        {"The request came from another site", http.StatusForbidden},
+	view.Unknown:     {"Nothing has this name", http.StatusNotFound},
+	noCall:           {"There is no such call", http.StatusNotFound},
+	badMethod:        {"The call has another method", http.StatusMethodNotAllowed},
+	view.Conflicting: {"Somebody else was quicker", http.StatusConflict},
+	view.Forgotten:   {"The history that this needs is no longer kept", http.StatusConflict},
+	tooLarge:         {"The body is too large", http.StatusRequestEntityTooLarge},
+	tooSlow:          {"The body came too slowly", http.StatusRequestTimeout},
+	notJSONType:      {"The body must be JSON", http.StatusUnsupportedMediaType},
+	tooMany:          {"Too many requests", http.StatusTooManyRequests},
+	view.ModelFailed: {"The model has given no answer", http.StatusBadGateway},
+	view.MissingPart: {"The server is not configured for this", http.StatusServiceUnavailable},
+	view.OutOfTime:   {"The time is up", http.StatusGatewayTimeout},
+	view.Failure:     {"The server has failed", http.StatusInternalServerError},
 }
 
 // problemOf returns a problem of a sort.
 func problemOf(sort, detail string) *trouble {
-	p := sorts[sort]
-	p.Type, p.Detail = problemsAt+sort, detail
-	return &p
+	of := sorts[sort]
+	return &trouble{Type: problemsAt + sort, Title: of.Title, Status: of.Status, Detail: detail}
 }
 
-// explainError makes a problem of an error that a call of the body has returned. Errors of the server's tell the client nothing but that.
-func explainError(err error, body reflect.Type) *trouble {
+// problemAt returns a problem of a field.
+func problemAt(field, reason string) *trouble {
+	p := problemOf(view.BadField, field+" "+reason+".")
+	p.Field = field
+	return p
+}
+
+// explainError makes a problem of an error that a call with an input has returned. Errors of the
+// server's tell the client nothing but that.
+func explainError(err error, in reflect.Type) *trouble {
 	var known *trouble
-	var input *heed.InputError
-	var field *fieldFault
-	var syntax *syntaxFault
-	var large *http.MaxBytesError
-	var refused *feedback.RefusedError
-	var missing *heed.ConfigError
-	switch {
-	case errors.As(err, &known):
+	if errors.As(err, &known) {
 		return known
-	case errors.As(err, &syntax):
-		return problemOf(malformed, syntax.reason)
-	case errors.As(err, &field):
-		return atField(field.field, field.reason)
-	case errors.As(err, &large):
-		return problemOf(tooLarge, "The body may have "+strconv.FormatInt(large.Limit, 10)+" bytes.")
-	case errors.As(err, &input):
-		return atField(nameIn(body, input.Field), input.Reason)
-	case errors.As(err, &refused):
-		return problemOf(conflicting, refused.Reason+".")
-	case errors.As(err, &missing):
-		return problemOf(missingPart, missing.Field+" "+missing.Reason+".")
-	case errors.Is(err, evidence.ErrForgotten):
-		return problemOf(forgotten, "What the arm was told before goes on counting. All else of the call counts.")
-	case errors.Is(err, heed.ErrNotFound):
-		return problemOf(unknown, "No "+kindOf(body)+" of this id is known, or no longer.")
-	case errors.Is(err, heed.ErrConflict):
-		return problemOf(conflicting, "Send the request again.")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return problemOf(outOfTime, "The server has not finished in time. Send the request again.")
 	}
-	p := problemOf(failure, "Nothing is wrong with the request. Send it again later.")
-	p.cause = err
+	f := view.FaultOf(err, in)
+	p := problemOf(f.Sort, f.Detail)
+	p.Field, p.cause = f.Field, f.Cause
 	return p
-}
-
-// kindOf returns what the id in a body is of.
-func kindOf(body reflect.Type) string {
-	if body != nil {
-		for _, f := range fieldsOf(body) {
-			if f.name == "answer" || f.name == "choice" {
-				return f.name
-			}
-		}
-	}
-	return "element"
-}
-
-func atField(name, reason string) *trouble {
-	p := problemOf(badField, strings.TrimPrefix(name+" ", " ")+reason+".")
-	p.Field = name
-	return p
-}
-
-// nameIn returns what a body calls a field that heed has found a fault in.
-func nameIn(body reflect.Type, name string) string {
-	if body == nil {
-		return name
-	}
-	head, rest, _ := strings.Cut(name, ".")
-	head, index, _ := strings.Cut(head, "[")
-	if index != "" {
-		index = "[" + index
-	}
-	for _, f := range fieldsOf(body) {
-		if f.in != head {
-			continue
-		}
-		of := f.of
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-			of = of.Elem()
-		}
-		if rest != "" && of.Kind() == reflect.Struct {
-			return f.name + index + "." + nameIn(of, rest)
-		}
-		return f.name + index
-	}
-	return strings.ToLower(name)
 }
 
 // write answers with the problem.
@@ -179,7 +106,7 @@ func writeJSON(w http.ResponseWriter, status int, kind string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil { // a number that JSON has not
 		status, kind = http.StatusInternalServerError, "application/problem+json"
-		text, _ = json.Marshal(problemOf(failure, "The answer has no form in JSON."))
+		text, _ = json.Marshal(problemOf(view.Failure, "The answer has no form in JSON."))
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
@@ -188,8 +115,8 @@ func writeJSON(w http.ResponseWriter, status int, kind string, value any) {
 
 // problem answers with the problem of a status, for what is refused before a call is known.
 func problem(w http.ResponseWriter, status int, detail string) {
-	for _, sort := range []string{noCall, otherSite, unidentified, tooLarge, tooSlow, failure} {
-		if sorts[sort].Status == status || sort == failure {
+	for _, sort := range []string{noCall, otherSite, unidentified, tooLarge, tooSlow, view.Failure} {
+		if sorts[sort].Status == status || sort == view.Failure {
 			problemOf(sort, detail).write(w)
 			return
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -212,7 +213,7 @@ func TestPrepareAndAnswered(t *testing.T) {
 		assert.Equal(t, "Rotate its logs.", w.must(200, w.post("/v1/answered", said)).text(t, "text"))
 	}
 	assert.Zero(t, w.asked.Load())
-	assert.Equal(t, unknown, w.post("/v1/answered", said, "X-Person", "another").sort(), "a plan is of who prepared it")
+	assert.Equal(t, view.Unknown, w.post("/v1/answered", said, "X-Person", "another").sort(), "a plan is of who prepared it")
 	assert.Equal(t, true, w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
 
 	w.must(200, w.post("/v1/prepare", `{"id":"e2","text":"The disk of db-2 is full."}`))
@@ -224,7 +225,7 @@ func TestPrepareAndAnswered(t *testing.T) {
 		assert.True(t, ok && arm["id"] != "", "%s has an arm like the others", path)
 	}
 	assert.Contains(t, w.post("/v1/react", `{"answer":"e9","value":1}`).body, "No answer of this id is known")
-	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body, "value must be a number, without quotes.")
+	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body, "value must be a number that fits into 64 bits, without quotes.")
 	none := w.must(200, w.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
@@ -262,7 +263,7 @@ func TestPages(t *testing.T) {
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get(path)).body, path)
 	}
 	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!", "limit=1&limit=2", "what=1"} {
-		assert.Contains(t, []string{badField, malformed}, w.get("/v1/segments?"+query).sort(), query)
+		assert.Contains(t, []string{view.BadField, view.Malformed}, w.get("/v1/segments?"+query).sort(), query)
 	}
 }
 
@@ -271,67 +272,67 @@ func TestBadRequests(t *testing.T) {
 	w := newWorld(t)
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"t"}`))
 	for _, tt := range []struct{ path, body, sort, field string }{
-		{"/v1/answer", ``, malformed, ""},
-		{"/v1/answer", `{`, malformed, ""},
-		{"/v1/answer", `{"text":"t"} {}`, malformed, ""},
-		{"/v1/answer", "{\"text\":\"\xff\"}", malformed, ""},
-		{"/v1/answer", `{"text":"t",}`, malformed, ""},
-		{"/v1/answer", `null`, badField, ""},
-		{"/v1/answer", `[]`, badField, ""},
-		{"/v1/answer", strings.Repeat("[", 20_000), badField, ""},
-		{"/v1/answer", `{"text":` + strings.Repeat("[", 20_000), badField, "text"},
-		{"/v1/answer", `{"history":` + strings.Repeat(`[{"role":`, 20_000), badField, "history[0].role"},
-		{"/v1/answer", `{}`, badField, "text"},
-		{"/v1/answer", `{"Text":"t"}`, badField, "Text"},
-		{"/v1/answer", `{"text":"t","text":"u"}`, badField, "text"},
-		{"/v1/answer", `{"text":"t","actor":"kim"}`, badField, "actor"},
-		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, badField, strings.Repeat("x", 100) + "…"},
-		{"/v1/answer", `{"text":1}`, badField, "text"},
-		{"/v1/answer", `{"text":null}`, badField, "text"},
-		{"/v1/answer", `{"text":""}`, badField, "text"},
-		{"/v1/prepare", `{"text":" "}`, badField, "text"},
-		{"/v1/answer", `{"text":"t","at":"yesterday"}`, badField, "at"},
-		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, badField, "at"},
-		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, badField, "history[0].text"},
-		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, badField, "history[0].x"},
-		{"/v1/answer", `{"text":"t","id":"\u0000"}`, badField, "id"},
-		{"/v1/answer", `{"text":"t","id":"` + strings.Repeat("x", 2000) + `"}`, badField, "id"},
-		{"/v1/react", `{"answer":"e1","value":"NaN"}`, badField, "value"},
-		{"/v1/react", `{"answer":"e1","value":NaN}`, malformed, ""},
-		{"/v1/react", `{"answer":"e1","value":1e999}`, badField, "value"},
-		{"/v1/react", `{"answer":"e1","value":2}`, badField, "value"},
-		{"/v1/react", `{"answer":"e1","value":1,"weight":-1}`, badField, "weight"},
-		{"/v1/react", `{"answer":"e1","value":1,"target":"all"}`, badField, "target"},
-		{"/v1/react", `{"answer":"","value":1}`, badField, "answer"},
-		{"/v1/react", `{"answer":"../e1","value":1}`, unknown, ""},
-		{"/v1/react", `{"answer":"e1"}`, badField, "value"},
-		{"/v1/undo", `{"answer":"\u0000","person":"ann"}`, unknown, ""},
-		{"/v1/outcome", `{"answer":"e1"}`, badField, "success"},
-		{"/v1/outcome", `{"answer":"e1","success":"yes"}`, badField, "success"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"errors":1.5}`, badField, "errors"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"errors":99999999999999999999}`, badField, "errors"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":-1}`, badField, "duration_ms"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":1e13}`, badField, "duration_ms"},
-		{"/v1/outcome", `{"answer":"e1","reward":1.1}`, badField, "reward"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"cost":1e300}`, badField, "cost"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"ways":"tests"}`, badField, "ways"},
-		{"/v1/correct", `{"answer":"e1","text":"t","reviewer":"kim"}`, badField, "reviewer"},
-		{"/v1/correct", `{"answer":"e1","text":"` + strings.Repeat("x", 501) + `"}`, badField, "text"},
-		{"/v1/correct", `{"answer":"e1","text":"t","severity":"awful"}`, badField, "severity"},
-		{"/v1/correct", `{"answer":"e1","text":"t","decision":"MAYBE"}`, badField, "decision"},
-		{"/v1/select", `{"arms":["none"]}`, badField, "arms"},
-		{"/v1/select", `{"arms":[1]}`, badField, "arms[0]"},
-		{"/v1/observe", `{"choice":"x","value":1,"confidence":1}`, badField, "choice"},
-		{"/v1/observe", `{"choice":"bnVsbA","value":1,"confidence":1}`, badField, "choice"},
-		{"/v1/observe", `{"choice":"e30","value":1,"confidence":1}`, badField, "choice"},
-		{"/v1/observe", `{"value":1,"confidence":1}`, badField, "choice"},
-		{"/v1/answered", `{"id":"e9","text":"t"}`, unknown, ""},
-		{"/v1/answered", `{"id":"e9"}`, badField, "text"},
-		{"/v1/answered", `{"id":"e9","text":"t","input_tokens":-1}`, badField, "input_tokens"},
+		{"/v1/answer", ``, view.Malformed, ""},
+		{"/v1/answer", `{`, view.Malformed, ""},
+		{"/v1/answer", `{"text":"t"} {}`, view.Malformed, ""},
+		{"/v1/answer", "{\"text\":\"\xff\"}", view.Malformed, ""},
+		{"/v1/answer", `{"text":"t",}`, view.Malformed, ""},
+		{"/v1/answer", `null`, view.BadField, ""},
+		{"/v1/answer", `[]`, view.BadField, ""},
+		{"/v1/answer", strings.Repeat("[", 20_000), view.BadField, ""},
+		{"/v1/answer", `{"text":` + strings.Repeat("[", 20_000), view.Malformed, ""},
+		{"/v1/answer", `{"history":` + strings.Repeat(`[{"role":`, 20_000), view.Malformed, ""},
+		{"/v1/answer", `{}`, view.BadField, "text"},
+		{"/v1/answer", `{"Text":"t"}`, view.BadField, "Text"},
+		{"/v1/answer", `{"text":"t","text":"u"}`, view.BadField, "text"},
+		{"/v1/answer", `{"text":"t","actor":"kim"}`, view.BadField, "actor"},
+		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, view.BadField, strings.Repeat("x", 100) + "…"},
+		{"/v1/answer", `{"text":1}`, view.BadField, "text"},
+		{"/v1/answer", `{"text":null}`, view.BadField, "text"},
+		{"/v1/answer", `{"text":""}`, view.BadField, "text"},
+		{"/v1/prepare", `{"text":" "}`, view.BadField, "text"},
+		{"/v1/answer", `{"text":"t","at":"yesterday"}`, view.BadField, "at"},
+		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, view.BadField, "at"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, view.BadField, "history[0].text"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, view.BadField, "history[0].x"},
+		{"/v1/answer", `{"text":"t","id":"\u0000"}`, view.BadField, "id"},
+		{"/v1/answer", `{"text":"t","id":"` + strings.Repeat("x", 2000) + `"}`, view.BadField, "id"},
+		{"/v1/react", `{"answer":"e1","value":"NaN"}`, view.BadField, "value"},
+		{"/v1/react", `{"answer":"e1","value":NaN}`, view.Malformed, ""},
+		{"/v1/react", `{"answer":"e1","value":1e999}`, view.BadField, "value"},
+		{"/v1/react", `{"answer":"e1","value":2}`, view.BadField, "value"},
+		{"/v1/react", `{"answer":"e1","value":1,"weight":-1}`, view.BadField, "weight"},
+		{"/v1/react", `{"answer":"e1","value":1,"target":"all"}`, view.BadField, "target"},
+		{"/v1/react", `{"answer":"","value":1}`, view.BadField, "answer"},
+		{"/v1/react", `{"answer":"../e1","value":1}`, view.Unknown, ""},
+		{"/v1/react", `{"answer":"e1"}`, view.BadField, "value"},
+		{"/v1/undo", `{"answer":"\u0000","person":"ann"}`, view.Unknown, ""},
+		{"/v1/outcome", `{"answer":"e1"}`, view.BadField, "success"},
+		{"/v1/outcome", `{"answer":"e1","success":"yes"}`, view.BadField, "success"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"errors":1.5}`, view.BadField, "errors"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"errors":99999999999999999999}`, view.BadField, "errors"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":-1}`, view.BadField, "duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":1e13}`, view.BadField, "duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","reward":1.1}`, view.BadField, "reward"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"cost":1e300}`, view.BadField, "cost"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"ways":"tests"}`, view.BadField, "ways"},
+		{"/v1/correct", `{"answer":"e1","text":"t","reviewer":"kim"}`, view.BadField, "reviewer"},
+		{"/v1/correct", `{"answer":"e1","text":"` + strings.Repeat("x", 501) + `"}`, view.BadField, "text"},
+		{"/v1/correct", `{"answer":"e1","text":"t","severity":"awful"}`, view.BadField, "severity"},
+		{"/v1/correct", `{"answer":"e1","text":"t","decision":"MAYBE"}`, view.BadField, "decision"},
+		{"/v1/select", `{"arms":["none"]}`, view.BadField, "arms"},
+		{"/v1/select", `{"arms":[1]}`, view.BadField, "arms[0]"},
+		{"/v1/observe", `{"choice":"x","value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/observe", `{"choice":"bnVsbA","value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/observe", `{"choice":"e30","value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/observe", `{"value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/answered", `{"id":"e9","text":"t"}`, view.Unknown, ""},
+		{"/v1/answered", `{"id":"e9"}`, view.BadField, "text"},
+		{"/v1/answered", `{"id":"e9","text":"t","input_tokens":-1}`, view.BadField, "input_tokens"},
 		{"/v1/nothing", `{}`, noCall, ""},
 	} {
 		got := w.post(tt.path, tt.body)
-		name := tt.path + " " + clipName(tt.body)
+		name := tt.path + " " + tt.body[:min(len(tt.body), 100)]
 		if assert.Equal(t, tt.sort, got.sort(), "%s: %s", name, got.body) && tt.field != "" {
 			assert.Equal(t, tt.field, got.text(t, "field"), name)
 		}
@@ -357,20 +358,20 @@ func TestBadEnvelopes(t *testing.T) {
 	}{
 		"no content type":        {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
 		"a form":                 {of("POST", "/v1/undo", `answer=e`, kind, "application/x-www-form-urlencoded"), notJSONType},
-		"a charset is fine":      {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), unknown},
+		"a charset is fine":      {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), view.Unknown},
 		"another method":         {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
 		"GET of a call":          {of("GET", "/v1/undo", ""), badMethod},
 		"POST to a list":         {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
-		"a query beside a body":  {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), malformed},
+		"a query beside a body":  {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), view.Malformed},
 		"too large":              {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind, jsonType), tooLarge},
 		"another site":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Sec-Fetch-Site", "cross-site"), otherSite},
 		"nobody":                 {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"), Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
-		"an empty key":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", ""), badField},
-		"two keys":               {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", "a", "Idempotency-Key", "b"), badField},
-		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), badField},
-		"no answer in the query": {of("GET", "/v1/explanation", ""), badField},
-		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), malformed},
-		"a hostile id":           {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""), unknown},
+		"an empty key":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", ""), view.BadField},
+		"two keys":               {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", "a", "Idempotency-Key", "b"), view.BadField},
+		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
+		"no answer in the query": {of("GET", "/v1/explanation", ""), view.BadField},
+		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), view.Malformed},
+		"a hostile id":           {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""), view.Unknown},
 		"a path with dots":       {of("GET", "/v1/../v1/rules", ""), noCall},
 		"a call of no version":   {of("GET", "/v1/", ""), noCall},
 	} {
@@ -378,7 +379,7 @@ func TestBadEnvelopes(t *testing.T) {
 	}
 	assert.Equal(t, "POST", of("PUT", "/v1/undo", "").header.Get("Allow"))
 	assert.Equal(t, http.StatusOK, of("HEAD", "/v1/rules", "").status)
-	assert.JSONEq(t, string(openAPI), w.must(200, w.get("/v1/openapi.json")).body)
+	assert.JSONEq(t, string(view.OpenAPI), w.must(200, w.get("/v1/openapi.json")).body)
 }
 
 // A handler without a part says so, and a server's failure tells the client nothing of it.
@@ -392,20 +393,20 @@ func TestMissingPartsAndFailures(t *testing.T) {
 		"/v1/prepare": `{"text":"t"}`, "/v1/answered": `{"id":"e"}`, "/v1/react": `{"answer":"e","value":1}`, "/v1/undo": `{"answer":"e"}`,
 		"/v1/outcome": `{"answer":"e"}`, "/v1/correct": `{"answer":"e"}`,
 	} {
-		assert.Equal(t, missingPart, alone.post(path, body).sort(), path)
+		assert.Equal(t, view.MissingPart, alone.post(path, body).sort(), path)
 	}
 	for _, path := range []string{"/v1/segments", "/v1/heuristics", "/v1/rules", "/v1/warnings"} {
-		assert.Equal(t, missingPart, alone.get(path).sort(), path)
+		assert.Equal(t, view.MissingPart, alone.get(path).sort(), path)
 	}
-	assert.Equal(t, unknown, alone.get("/v1/explanation?answer=e").sort())
+	assert.Equal(t, view.Unknown, alone.get("/v1/explanation?answer=e").sort())
 	assert.Contains(t, alone.post("/v1/select", `{}`).body, "--lessons FILE", "the next step is named")
 
 	silent := newWorld(t, func(c *loop.Config, _ *Config) { c.Model = nil })
-	assert.Equal(t, missingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")
+	assert.Equal(t, view.MissingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")
 	broken := newWorld(t)
 	broken.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("the secret reason") }
 	got := broken.post("/v1/answer", `{"text":"t"}`)
-	assert.Equal(t, modelFailed, got.sort())
+	assert.Equal(t, view.ModelFailed, got.sort())
 	assert.NotContains(t, got.body, "secret")
 }
 
@@ -425,8 +426,8 @@ func TestStream(t *testing.T) {
 	}
 	events = eventsOf(w.post("/v1/answer", `{"text":"t"}`, "Accept", "text/event-stream").body)
 	assert.Equal(t, "problem", events[len(events)-1][0])
-	assert.Contains(t, events[len(events)-1][1], modelFailed)
-	assert.Equal(t, badField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(), "nothing has begun")
+	assert.Contains(t, events[len(events)-1][1], view.ModelFailed)
+	assert.Equal(t, view.BadField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(), "nothing has begun")
 }
 
 func eventsOf(body string) (events [][2]string) {
@@ -472,7 +473,7 @@ func TestKeysKeepNothingReadable(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Redact = func(string) string { return "-" } })
 	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("down") }
 	const body = `{"text":"the secret question"}`
-	assert.Equal(t, modelFailed, w.post("/v1/answer", body, "Idempotency-Key", "secret key").sort())
+	assert.Equal(t, view.ModelFailed, w.post("/v1/answer", body, "Idempotency-Key", "secret key").sort())
 	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "the secret answer", nil }
 	first := w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key"))
 	assert.Equal(t, "the secret answer", w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
@@ -506,7 +507,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 	wg.Go(func() { first = post(w) })
 	<-begun
 	for _, busy := range []reception{post(w), post(other)} {
-		assert.Equal(t, conflicting, busy.sort())
+		assert.Equal(t, view.Conflicting, busy.sort())
 		assert.Equal(t, "1", busy.header.Get("Retry-After"))
 	}
 	close(free)
@@ -570,8 +571,8 @@ func TestFindAndAskModel(t *testing.T) {
 	w.must(200, w.post("/v1/answer", `{"id":"e2","text":"somebody says hello","session":"ticket 7","ask_model":true}`))
 	assert.EqualValues(t, 1, w.asked.Load())
 	assert.Equal(t, "e2", w.must(200, w.get("/v1/find?session=ticket+7")).text(t, "id"))
-	assert.Equal(t, unknown, w.get("/v1/find?session=another").sort())
-	assert.Equal(t, badField, w.get("/v1/find").sort())
+	assert.Equal(t, view.Unknown, w.get("/v1/find?session=another").sort())
+	assert.Equal(t, view.BadField, w.get("/v1/find").sort())
 	arm, ok := w.must(200, w.get("/v1/explanation?answer=e2")).field(t, "arm").(map[string]any)
 	require.True(t, ok, "an object")
 	assert.NotEmpty(t, arm["id"])
@@ -594,7 +595,7 @@ func TestAbandonedKey(t *testing.T) {
 		_, err = w.agent.Answer(t.Context(), loop.Event{ID: claim.event(), Text: "t"}) // and it dies
 		require.NoError(t, err)
 		got := w.post("/v1/answer", body, "Idempotency-Key", "k")
-		assert.Equal(t, conflicting, got.sort(), "it may still be alive")
+		assert.Equal(t, view.Conflicting, got.sort(), "it may still be alive")
 		assert.NotEmpty(t, got.header.Get("Retry-After"))
 		time.Sleep(3*time.Second + keySpare)
 		assert.Equal(t, claim.event(), w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
@@ -646,7 +647,7 @@ func TestTimeAndCancellation(t *testing.T) {
 		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = time.Second })
 		w.model = func(ctx context.Context, _ decision.LLMRequest) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 		began := time.Now()
-		assert.Equal(t, outOfTime, w.post("/v1/answer", `{"text":"t"}`).sort())
+		assert.Equal(t, view.OutOfTime, w.post("/v1/answer", `{"text":"t"}`).sort())
 		assert.Equal(t, time.Second, time.Since(began))
 
 		ctx, cancel := context.WithCancel(t.Context())

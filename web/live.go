@@ -9,10 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
 
@@ -31,52 +29,11 @@ func (l *Live) Observe(_ context.Context, n heed.Notice) {
 	}
 }
 
-// A memo keeps what was read for a second of real time, and one caller reads at a time: so many
-// readers cost as much as one. It is safe for concurrent use. Make it with newMemo.
-type memo[K comparable, V any] struct {
-	lock  host.Lock
-	known map[K]reading[V]
-}
-
-type reading[V any] struct {
-	value V
-	err   error
-	at    time.Time
-}
-
-const (
-	fresh        = time.Second
-	mostReadings = 100
-)
-
-func newMemo[K comparable, V any]() memo[K, V] {
-	return memo[K, V]{host.NewLock(), make(map[K]reading[V])}
-}
-
-// of returns what was read last, or reads it again. A reader that goes away leaves that to others.
-func (m *memo[K, V]) of(ctx context.Context, key K, read func() (V, error)) (v V, err error) {
-	if err := m.lock.Lock(ctx); err != nil {
-		return v, err
-	}
-	defer m.lock.Unlock()
-	if known := m.known[key]; time.Since(known.at) < fresh { //nolint:forbidigo // real time
-		return known.value, known.err
-	}
-	if v, err = read(); err != nil && ctx.Err() != nil {
-		return v, err
-	}
-	if len(m.known) >= mostReadings {
-		clear(m.known)
-	}
-	m.known[key] = reading[V]{v, err, time.Now()} //nolint:forbidigo // as above
-	return v, err
-}
-
 // version names the state of the store and of this process. It changes with decisions, corrections
 // and answers of any process, and with all that [Live] is told.
 func (h *Handler) version(ctx context.Context) (string, error) {
 	changes := strconv.FormatUint(h.cfg.Live.changes.Load(), 10)
-	state, err := h.states.of(ctx, struct{}{}, func() (string, error) {
+	state, err := h.states.Of(ctx, struct{}{}, func() (string, error) {
 		state, err := h.state(ctx)
 		if err != nil {
 			h.tell(ctx, "live", err)

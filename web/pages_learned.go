@@ -20,7 +20,7 @@ func (h *Handler) choosing() {
 }
 
 var errNoArms = &heed.InputError{
-	Field: "arms", Reason: "are not chosen here. " + nextFor["arms"],
+	Field: "arms", Reason: "are not chosen here. " + view.Lacks("arms").Detail,
 }
 
 // withArms returns the view, or an error if it has no arms.

@@ -79,7 +79,7 @@ type Handler struct {
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
 	// states are what the store was like when it was last read.
-	states memo[struct{}, string]
+	states view.Memo[struct{}, string]
 }
 
 const (
@@ -98,7 +98,7 @@ func New(cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		watch: watch.New(cfg.Observer, "web", cfg.Now), states: newMemo[struct{}, string](),
+		watch: watch.New(cfg.Observer, "web", cfg.Now), states: view.NewMemo[struct{}, string](),
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,7 @@ func (s *server) addResources(to *sdk.Server) {
 		}, func(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			found, err := read(ctx, view.Of(s.agent, s.now))
 			if err != nil {
-				return nil, told(err)
+				return nil, told(err, reflect.TypeFor[view.Nothing]())
 			}
 			text, err := json.MarshalIndent(found, "", "  ")
 			if err != nil {

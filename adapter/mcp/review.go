@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -27,13 +28,13 @@ const (
 )
 
 func (s *server) addReview(to *sdk.Server) {
-	tool := writes("review", "Decide about a proposed rule",
+	tool := annotated("review", "Decide about a proposed rule",
 		"Asks the user, in a form, whether a proposed rule is to hold. Only the user decides: you "+
 			"see the decision, and can't make it.")
 	sdk.AddTool(to, tool, func(ctx context.Context, req *sdk.CallToolRequest,
 		in reviewIn) (*sdk.CallToolResult, reviewOut, error) {
 		result, out, err := s.review(ctx, req, &in)
-		return result, out, told(err)
+		return result, out, told(err, reflect.TypeFor[reviewIn]())
 	})
 }
 
@@ -62,8 +63,9 @@ type asked struct {
 func (s *server) review(ctx context.Context, req *sdk.CallToolRequest,
 	in *reviewIn) (*sdk.CallToolResult, reviewOut, error) {
 	who := s.speaker(req.Session, req.Extra)
-	if err := who.named(); err != nil {
-		return nil, reviewOut{}, err
+	if who.person == "" {
+		return nil, reviewOut{}, fault("person",
+			"is not known: start the server with a person, or give each person a token")
 	}
 	rules, err := s.rules()
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 		return nil, fault("person", err.Error())
 	}
 	if canonical == p.Proposer || slices.Contains(p.Writers, canonical) {
-		return nil, errors.New("refused: who proposed or edited a rule does not decide about it")
+		return nil, errors.New("Refused: who proposed or edited a rule does not decide about it")
 	}
 	v := view.Of(s.agent, s.now)
 	report, err := v.Report(ctx, id)

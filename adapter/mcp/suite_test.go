@@ -86,7 +86,7 @@ func (d *desk) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	if err != nil {
 		return said, err
 	}
-	plan, err := c.do(ctx, "prepare", arguments{"text": t.Text, "message": t.ID, "conversation": t.Session})
+	plan, err := c.do(ctx, "prepare", arguments{"text": t.Text, "id": t.ID, "session": t.Session})
 	if err != nil {
 		return said, err
 	}
@@ -128,7 +128,8 @@ func (d *desk) converse(ctx context.Context, c client, plan arguments, t *loopte
 	lines = append(lines, d.said[t.Session]...)
 	d.mu.Unlock()
 	lines = append(lines, looptest.Line{Role: looptest.User, Text: plan["prompt"].(string)})
-	model, _ := plan["model"].(string)
+	arm, _ := plan["arm"].(arguments)
+	model, _ := arm["model"].(string)
 	for {
 		said, err := d.ask(ctx, cmp.Or(d.script.Models[model], d.script.Model), lines, t.Stream)
 		if err != nil || len(said.Calls) == 0 {
@@ -136,7 +137,7 @@ func (d *desk) converse(ctx context.Context, c client, plan arguments, t *loopte
 		}
 		for _, call := range said.Calls {
 			text, err := d.call(ctx, c, plan, call)
-			in := arguments{"id": plan["id"], "name": call.Tool, "call": call.ID, "text": text}
+			in := arguments{"answer": plan["id"], "name": call.Tool, "call": call.ID, "text": text}
 			if err != nil {
 				in["error"], text = err.Error(), "error: "+err.Error()
 			}
@@ -168,7 +169,8 @@ func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line
 
 // call calls a tool of the host's that the arm allows, and the rules.
 func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest.Call) (string, error) {
-	allowed, limited := plan["tools"].([]any)
+	arm, _ := plan["arm"].(arguments)
+	allowed, limited := arm["tools"].([]any)
 	for _, tool := range d.script.Tools {
 		if tool.Name != call.Tool {
 			continue
@@ -178,8 +180,8 @@ func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest
 			may = may || name == tool.Name
 		}
 		if may {
-			told, err := c.do(ctx, "tool_result", arguments{"id": plan["id"], "name": call.Tool, "call": call.ID, "before": true, "input": call.Input})
-			if err != nil || told["violations"] != nil {
+			told, err := c.do(ctx, "tool_result", arguments{"answer": plan["id"], "name": call.Tool, "call": call.ID, "before": true, "input": call.Input})
+			if err != nil || len(told["violations"].([]any)) > 0 {
 				return "The call is not made.", err
 			}
 			return tool.Run(ctx, call.Input)

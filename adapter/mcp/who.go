@@ -67,29 +67,17 @@ func (s *server) speaker(session *sdk.ServerSession, extra *sdk.RequestExtra) sp
 	return who
 }
 
-// named returns an error if nobody knows who speaks.
-func (w *speaker) named() error {
-	if w.person == "" {
-		return fault("person", "is not known: start the server with a person, or give each person a token")
+// names returns what heed calls a message and a conversation of the client's. The people who speak
+// to one server can't enter each other's conversations.
+func (w speaker) names(message, conversation string) (id, session string) {
+	session = cmp.Or(conversation, w.session)
+	if w.token && session != "" {
+		session = "mcp-" + digest(w.person, session)
 	}
-	return nil
-}
-
-// conversation returns the name of a conversation that the client calls by a name. The people who speak to one server can't enter each
-// other's conversations.
-func (w *speaker) conversation(name string) string {
-	if w.token && name+w.session != "" {
-		return "mcp-" + digest(w.person, cmp.Or(name, w.session))
+	if message != "" {
+		id = "mcp-" + digest(w.person, session, message)
 	}
-	return cmp.Or(name, w.session)
-}
-
-// message returns the id of an event for the client's id of a message, or "" without one.
-func (w *speaker) message(id, conversation string) string {
-	if id == "" {
-		return ""
-	}
-	return "mcp-" + digest(w.person, conversation, id)
+	return id, session
 }
 
 // digest names a list of texts.

@@ -1,0 +1,194 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Selection asks for an arm.
+type Selection struct {
+	Session  string           `json:"session,omitempty"`
+	Item     string           `json:"item,omitempty"`
+	Category string           `json:"category,omitempty"`
+	Context  string           `json:"context,omitempty"`
+	Arms     []strategy.ArmID `json:"arms,omitempty"`
+}
+
+// A Selected is an arm, with the choice that outcomes are told of.
+type Selected struct {
+	Choice     string            `json:"choice"`
+	Arm        string            `json:"arm"`
+	Parameters map[string]string `json:"parameters"`
+	At         time.Time         `json:"at"`
+}
+
+// learner returns what chooses arms, or a fault if there is none.
+func (s *Server) learner() (*strategy.Learner, error) {
+	if l := s.view().Strategy; l != nil {
+		return l, nil
+	}
+	return nil, Lacks("arms")
+}
+
+func (s *Server) choose(ctx context.Context, _ *Caller, in *Selection) (none Selected, _ error) {
+	learner, err := s.learner()
+	if err != nil {
+		return none, err
+	}
+	c, err := learner.Select(ctx, strategy.Query{
+		Session: in.Session, Item: in.Item, Category: in.Category, Context: in.Context, Arms: in.Arms,
+	})
+	if err != nil { // there may be a choice all the same, which looks like a good one
+		return none, err
+	}
+	text, err := json.Marshal(c)
+	return Selected{
+		base64.RawURLEncoding.EncodeToString(text), string(c.Arm), maps.Collect(c.Parameters()), c.At,
+	}, err
+}
+
+// An Observation says how a choice turned out.
+type Observation struct {
+	Choice     string    `json:"choice"`
+	ID         string    `json:"id,omitempty"`
+	Value      float64   `json:"value"`
+	Confidence float64   `json:"confidence"`
+	Share      float64   `json:"share,omitempty"`
+	Channel    string    `json:"channel,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	At         time.Time `json:"at,omitzero"`
+	Cost       float64   `json:"cost,omitempty"`
+	Latency    float64   `json:"latency_ms,omitempty"`
+	Tokens     int       `json:"tokens,omitempty"`
+}
+
+// An Observed says what was made of an observation.
+type Observed struct {
+	Disposition string `json:"disposition"`
+}
+
+func (s *Server) observe(ctx context.Context, _ *Caller, in *Observation) (none Observed, _ error) {
+	learner, err := s.learner()
+	if err != nil {
+		return none, err
+	}
+	o := strategy.Outcome{
+		ID: in.ID, Value: in.Value, Confidence: in.Confidence, Share: in.Share, Channel: in.Channel,
+		Source: in.Source, At: in.At, Cost: in.Cost, Tokens: in.Tokens,
+	}
+	text, err := base64.RawURLEncoding.DecodeString(in.Choice)
+	if err != nil || json.Unmarshal(text, &o.Choice) != nil {
+		return none, badField("choice", "must be what /v1/select has given")
+	}
+	if o.Latency, err = millis("latency_ms", in.Latency); err != nil {
+		return none, err
+	}
+	did, err := learner.Observe(ctx, o)
+	return Observed{string(did)}, err
+}
+
+// A Range asks for a part of a list.
+type Range struct {
+	Limit int    `json:"limit,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
+const (
+	usuallyListed = 50
+	mostListed    = 200
+)
+
+// part reads a part of a list, if the agent has what it is about.
+func part[T any](has bool, what string, in Range, read func(Page) (List[T], error)) (
+	l List[T], err error,
+) {
+	if !has {
+		return l, Lacks(what)
+	}
+	p := Page{Limit: cmp.Or(in.Limit, usuallyListed), After: in.After}
+	if p.Limit < 1 || p.Limit > mostListed {
+		return l, badField("limit", fmt.Sprintf("must be 1 to %d", mostListed))
+	}
+	return read(p)
+}
+
+func (s *Server) segments(ctx context.Context, _ *Caller, in *Range) (List[Segment], error) {
+	v := s.view()
+	return part(v.Strategy != nil, "arms", *in, func(p Page) (List[Segment], error) {
+		return s.lists.Of(ctx, p, func() (List[Segment], error) {
+			return v.Segments(ctx, p) // it takes milliseconds of a core for each segment
+		})
+	})
+}
+
+// A HeuristicRange asks for heuristics.
+type HeuristicRange struct {
+	Domain string `json:"domain,omitempty"`
+	Range
+}
+
+func (s *Server) heuristics(ctx context.Context, _ *Caller, in *HeuristicRange) (
+	List[Heuristic], error,
+) {
+	v := s.view()
+	return part(v.Learning != nil, "heuristics", in.Range, func(p Page) (List[Heuristic], error) {
+		return v.Heuristics(ctx, in.Domain, p)
+	})
+}
+
+// A RuleRange asks for rules.
+type RuleRange struct {
+	Agent  string `json:"agent,omitempty"`
+	Status string `json:"status,omitempty"`
+	Range
+}
+
+func (s *Server) rules(ctx context.Context, _ *Caller, in *RuleRange) (List[Rule], error) {
+	v := s.view()
+	return part(v.Feedback != nil, "rules", in.Range, func(p Page) (List[Rule], error) {
+		return v.Rules(ctx, RuleQuery{in.Agent, in.Status}, p)
+	})
+}
+
+// warnings are the ways of working that prompts warn of.
+func (s *Server) warnings(ctx context.Context, _ *Caller, in *Range) (List[Way], error) {
+	v := s.view()
+	return part(v.Patterns != nil, "ways of working", *in, func(p Page) (List[Way], error) {
+		return v.Ways(ctx, WayQuery{Warned: true}, p)
+	})
+}
+
+// A Search asks for the newest answer of a session.
+type Search struct {
+	Session string `json:"session"`
+}
+
+// A Found is the id of an answer.
+type Found struct {
+	ID string `json:"id"`
+}
+
+func (s *Server) find(ctx context.Context, _ *Caller, in *Search) (Found, error) {
+	a, err := s.agent()
+	if err != nil {
+		return Found{}, err
+	}
+	id, err := a.Find(ctx, in.Session)
+	return Found{id}, err
+}
+
+// A Named names an answer.
+type Named struct {
+	Answer string `json:"answer" heed:"id"`
+}
+
+func (s *Server) explain(ctx context.Context, _ *Caller, in *Named) (Explanation, error) {
+	return s.view().Explain(ctx, in.Answer)
+}

@@ -1,0 +1,120 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+)
+
+// The sorts of faults of operations. Each has a heading in docs/http.md.
+const (
+	Malformed   = "malformed"
+	BadField    = "bad-field"
+	Unknown     = "unknown"
+	Conflicting = "conflict"
+	Forgotten   = "forgotten"
+	ModelFailed = "model-failed"
+	MissingPart = "not-configured"
+	OutOfTime   = "out-of-time"
+	Failure     = "failure"
+)
+
+// A Fault says why an operation has failed, to its caller.
+type Fault struct {
+	Sort, Detail string
+	Field        string // that is wrong, as the input calls it; "" if none is
+	Cause        error  // of a failure inside, for the observer alone
+}
+
+func (f *Fault) Error() string { return f.Detail }
+
+func badField(name, reason string) error {
+	return &Fault{BadField, strings.TrimPrefix(name+" ", " ") + reason + ".", name, nil}
+}
+
+// FaultOf makes a fault of an error of an operation with an input.
+func FaultOf(err error, in reflect.Type) *Fault {
+	var known *Fault
+	var input *heed.InputError
+	var refused *feedback.RefusedError
+	var missing *heed.ConfigError
+	of := func(sort, detail string) *Fault { return &Fault{Sort: sort, Detail: detail} }
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &input):
+		return FaultOf(badField(nameIn(in, input.Field), input.Reason), in)
+	case errors.As(err, &refused):
+		return of(Conflicting, "Refused: "+refused.Reason+".")
+	case errors.As(err, &missing):
+		return of(MissingPart, missing.Field+" "+missing.Reason+".")
+	case errors.Is(err, evidence.ErrForgotten):
+		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
+	case errors.Is(err, heed.ErrNotFound):
+		return of(Unknown, "No "+kindOf(in)+" of this id is known, or no longer.")
+	case errors.Is(err, heed.ErrConflict):
+		return of(Conflicting, "Send the request again.")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return of(OutOfTime, "The server has not finished in time. Send the request again.")
+	}
+	return &Fault{
+		Sort: Failure, Detail: "Nothing is wrong with the request. Send it again later.", Cause: err,
+	}
+}
+
+// kindOf returns what the id in an input is of.
+func kindOf(in reflect.Type) string {
+	for _, f := range FieldsOf(in) {
+		if f.Name == "answer" || f.Name == "choice" {
+			return f.Name
+		}
+	}
+	return "element"
+}
+
+// nameIn returns what an input calls a field that heed has found a fault in.
+func nameIn(in reflect.Type, name string) string {
+	head, rest, _ := strings.Cut(name, ".")
+	head, index, _ := strings.Cut(head, "[")
+	if index != "" {
+		index = "[" + index
+	}
+	for _, f := range FieldsOf(in) {
+		if !slices.Contains(f.in, head) {
+			continue
+		}
+		of := f.Of
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if rest != "" && of.Kind() == reflect.Struct {
+			return f.Name + index + "." + nameIn(of, rest)
+		}
+		return f.Name + index
+	}
+	if rest != "" { // a part of heed's that the input does not have
+		return nameIn(in, rest)
+	}
+	return strings.ToLower(name)
+}
+
+// nextFor says how a server comes by a part.
+var nextFor = map[string]string{
+	"agent": "Start heed serve with --run, or set Agent in Go's web.Config.",
+	"arms": "Start heed serve with --run and --lessons FILE, where FILE has \"arms\", or set Arms " +
+		"in Go's loop.Config. Beside an application, arms are there once it has chosen one.",
+	"heuristics":      "The application has to be an agent that learns heuristics.",
+	"rules":           "The application has to be an agent that takes corrections.",
+	"ways of working": "The application has to be an agent that learns ways of working.",
+}
+
+// Lacks says that an agent or a server is without a part, and how it comes by it.
+func Lacks(part string) *Fault {
+	return &Fault{Sort: MissingPart, Detail: "The server has no " + part + ". " + nextFor[part]}
+}

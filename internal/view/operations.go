@@ -1,0 +1,183 @@
+package view
+
+import (
+	"context"
+	_ "embed" // of the document
+	"encoding/json"
+	"net/http"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/heedhq/heed/loop"
+)
+
+// OpenAPI describes the operations. Their tests compare it with the table.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+// An Operation is what a program asks of an agent by the HTTP API, or a model by MCP.
+type Operation struct {
+	Method  string // in the API; GET changes nothing
+	Path    string
+	Tool    string       // its name in MCP; "" if MCP does not have it
+	In, Out reflect.Type // Out is [Nothing] if there is nothing to tell
+	Faults  []string     // the sorts that it may end in, in addition to what all operations may
+	do      func(context.Context, *Server, *Caller, any) (any, error)
+}
+
+// Nothing is the result of an operation that has none.
+type Nothing struct{}
+
+// A Caller is who calls an operation, and what comes with the call in addition to its input.
+type Caller struct {
+	Person string // "" if it is not known
+	// Event is the id of an event whose input has none. "" means a new one.
+	Event string
+	// Pieces is told the parts of an answer as they come. nil: they are not wanted.
+	Pieces func(ctx context.Context, text string, anew bool)
+	// Model says that a model calls, for the person. It can't name another one, nor set how much
+	// something counts. Names returns what heed calls an event and a session of the client's.
+	Model bool
+	Names func(event, session string) (string, string)
+}
+
+// user returns who an input is about.
+func (c *Caller) user(named string) string {
+	if c.Model {
+		return c.Person
+	}
+	return named
+}
+
+func operation[In, Out any](
+	at string, do func(*Server, context.Context, *Caller, *In) (Out, error), faults ...string,
+) Operation {
+	method, at, _ := strings.Cut(at, " ")
+	return Operation{
+		Method: method, Path: at, Faults: faults,
+		In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](),
+		do: func(ctx context.Context, s *Server, c *Caller, in any) (any, error) {
+			return do(s, ctx, c, in.(*In))
+		},
+	}
+}
+
+// tool has MCP offer an operation, too.
+func tool(name string, o Operation) Operation {
+	o.Tool = name
+	return o
+}
+
+// Operations are all that programs and models can ask for.
+func Operations() []Operation {
+	ofAnswers := []string{Unknown, Forgotten, MissingPart}
+	return []Operation{
+		operation("POST /v1/select", (*Server).choose, MissingPart),
+		operation("POST /v1/observe", (*Server).observe, Unknown, MissingPart),
+		operation("POST "+AnswerPath, (*Server).answer, ModelFailed, MissingPart),
+		tool("prepare", operation("POST /v1/prepare", (*Server).prepare, MissingPart)),
+		tool("answered", operation("POST /v1/answered", (*Server).answered, Unknown, MissingPart)),
+		tool("tool_result", operation("POST /v1/tool_result", (*Server).toolResult, MissingPart)),
+		tool("outcome", operation("POST /v1/outcome", (*Server).outcome, ofAnswers...)),
+		tool("react", operation("POST /v1/react", (*Server).react, ofAnswers...)),
+		tool("undo", operation("POST /v1/undo", (*Server).undo, ofAnswers...)),
+		tool("correct", operation("POST /v1/correct", (*Server).correct, Unknown, MissingPart)),
+		tool("propose", operation("POST /v1/propose", (*Server).propose, MissingPart)),
+		tool("explain", operation("GET /v1/explanation", (*Server).explain, Unknown)),
+		operation("GET /v1/find", (*Server).find, Unknown, MissingPart),
+		operation("GET /v1/segments", (*Server).segments, MissingPart),
+		operation("GET /v1/heuristics", (*Server).heuristics, MissingPart),
+		operation("GET /v1/rules", (*Server).rules, MissingPart),
+		operation("GET /v1/warnings", (*Server).warnings, MissingPart),
+	}
+}
+
+// AnswerPath is the operation that may take as long as a model.
+const AnswerPath = "/v1/answer"
+
+// A Server carries out operations. It is safe for concurrent use. Make it with [NewServer].
+type Server struct {
+	view  func() *Source
+	plans loop.Plans // that answered may be about
+	lists Memo[Page, List[Segment]]
+}
+
+// NewServer returns a server of what view returns.
+func NewServer(view func() *Source) *Server {
+	return &Server{view: view, lists: NewMemo[Page, List[Segment]]()}
+}
+
+// agent returns the agent, or a fault if there is none.
+func (s *Server) agent() (*loop.Agent, error) {
+	if a := s.view().Agent; a != nil {
+		return a, nil
+	}
+	return nil, Lacks("agent")
+}
+
+// Do carries an operation out. given is its input in JSON.
+func (s *Server) Do(ctx context.Context, o *Operation, c *Caller, given []byte) (any, error) {
+	in := reflect.New(o.In).Interface()
+	if err := decode(given, in, c.Model); err != nil {
+		return nil, err
+	}
+	return o.do(ctx, s, c, in)
+}
+
+// Query carries an operation out with the parameters of a URL.
+func (s *Server) Query(ctx context.Context, o *Operation, c *Caller, query string) (any, error) {
+	given, err := fromQuery(query, o.In)
+	if err != nil {
+		return nil, err
+	}
+	return s.Do(ctx, o, c, given)
+}
+
+// A described is what the document says of an operation.
+type described struct {
+	Summary    string
+	Tool       string `json:"x-tool"` // when a model calls it
+	Parameters []struct{ Name, Description string }
+	Body       struct {
+		Content map[string]struct {
+			Schema struct {
+				Ref string `json:"$ref"`
+			}
+		}
+	} `json:"requestBody"`
+}
+
+// Describe returns the title of a tool, when a model is to call it, and the schema of its input,
+// with the words of the document.
+func (o *Operation) Describe() (title, when string, schema map[string]any) {
+	var doc struct {
+		Paths      map[string]map[string]described
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]map[string]any }
+		}
+	}
+	_ = json.Unmarshal(OpenAPI, &doc) // it is embedded, and tests read it
+	d := doc.Paths[o.Path][strings.ToLower(o.Method)]
+	of := doc.Components.Schemas[path.Base(d.Body.Content["application/json"].Schema.Ref)].Properties
+	if o.Method == http.MethodGet {
+		of = make(map[string]map[string]any)
+		for _, p := range d.Parameters {
+			of[p.Name] = map[string]any{"type": "string", "description": p.Description}
+		}
+	}
+	properties, required := map[string]any{}, []string{}
+	for _, f := range FieldsOf(o.In) {
+		if f.Hidden {
+			continue
+		}
+		properties[f.Name] = of[f.Name]
+		if f.Required {
+			required = append(required, f.Name)
+		}
+	}
+	return d.Summary, d.Tool, map[string]any{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+	}
+}
