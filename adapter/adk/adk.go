@@ -19,6 +19,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -41,7 +42,7 @@ type Adapter struct {
 	plugin *plugin.Plugin
 
 	mu    sync.Mutex
-	turns map[string]*turn // by the id of the invocation
+	turns map[string]*run // by the id of the invocation
 }
 
 // New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
@@ -49,7 +50,7 @@ func New(cfg Config) (*Adapter, error) {
 	if cfg.Agent == nil {
 		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
 	}
-	a := &Adapter{cfg: cfg, turns: make(map[string]*turn)}
+	a := &Adapter{cfg: cfg, turns: make(map[string]*run)}
 	var err error
 	a.plugin, err = plugin.New(plugin.Config{
 		Name:                 "heed",
@@ -78,20 +79,13 @@ func WithEvent(ctx context.Context, e loop.Event) context.Context {
 	return context.WithValue(ctx, eventKey{}, e)
 }
 
-// The keys of an event's CustomMetadata.
-const (
-	idKey    = "heed.answer"
-	rulesKey = "heed.breaks"
-)
-
 // ID returns the id of the answer that an event of ADK's is, or "" if it is none that heed knows. The id is in the event's CustomMetadata, which
 // the session keeps.
 func ID(e *session.Event) string {
 	if e == nil {
 		return ""
 	}
-	id, _ := e.CustomMetadata[idKey].(string)
-	return id
+	return turn.ID(e.CustomMetadata)
 }
 
 // eventOf returns what heed is told of a run, and the person's message. A run that goes on after a pause has the message that it began with.

@@ -3,17 +3,15 @@ package adk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/adk/v2/model"
 	"google.golang.org/genai"
 
+	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -82,23 +80,6 @@ func withText(c *genai.Content, text string) *genai.Content {
 	return changed
 }
 
-// metadata returns metadata with the id of an answer and the rules that it breaks.
-func metadata(m map[string]any, id string, broken []feedback.Violation) map[string]any {
-	m = maps.Clone(m)
-	if m == nil {
-		m = make(map[string]any)
-	}
-	m[idKey] = id
-	if len(broken) > 0 {
-		rules := make([]any, len(broken)) // as a session's storage gives it back
-		for i, v := range broken {
-			rules[i] = v.Rule
-		}
-		m[rulesKey] = rules
-	}
-	return m
-}
-
 // Model returns a model for an agent of ADK's. It asks the one of the models that the arm names, and main where the arm names none. It
 // takes thoughts in tags, such as <think>, out of a stream.
 func (a *Adapter) Model(main model.LLM, models map[string]model.LLM) model.LLM {
@@ -123,16 +104,9 @@ func (r *router) choose(ctx context.Context) (model.LLM, error) {
 	if t == nil {
 		return r.main, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	name := t.plan.Arm.ModelName
-	if name == "" {
-		return r.main, nil
-	}
-	if named := r.models[name]; named != nil {
-		return named, nil
-	}
-	return nil, fmt.Errorf("the arm %q names the model %q, which Adapter.Model was not given", t.plan.Arm.ID, name)
+	t.Lock()
+	defer t.Unlock()
+	return turn.ModelOf(r.models, r.main, &t.Plan.Arm)
 }
 
 func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
@@ -157,23 +131,16 @@ func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest,
 
 // spoken passes on what a model streams, without thoughts in tags.
 func spoken(responses iter.Seq2[*model.LLMResponse, error], yield func(*model.LLMResponse, error) bool) {
-	var piece strings.Builder
-	write, end := loop.Spoken(func(text string) { piece.WriteString(text) })
-	take := func() string {
-		defer piece.Reset()
-		return piece.String()
-	}
+	var speech turn.Speech
 	for response, err := range responses {
 		if err == nil && response != nil && response.Partial {
-			response = spokenPart(response, func(text string) string { write(text); return take() })
+			response = spokenPart(response, speech.Say)
 		} else if err == nil && response != nil {
-			end() // what was held back comes before the whole
-			if rest := take(); rest != "" {
+			if rest := speech.Rest(); rest != "" { // it comes before the whole
 				if !yield(&model.LLMResponse{Content: genai.NewContentFromText(rest, genai.RoleModel), Partial: true}, nil) {
 					return
 				}
 			}
-			write, end = loop.Spoken(func(text string) { piece.WriteString(text) })
 		}
 		if !yield(response, err) {
 			return

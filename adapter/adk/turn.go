@@ -1,10 +1,8 @@
 package adk
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/adk/v2/agent"
@@ -13,25 +11,18 @@ import (
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
 
-	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/adapter/internal/turn"
 )
 
-// A turn is a run of the runner. ADK may run several agents in it at once.
-type turn struct {
-	event   loop.Event
-	said    string // the person's message
-	resumed bool   // the run goes on after a pause
-	runs    int    // with the turn's id; of the adapter's lock
+// A run is one of the runner. ADK may run several agents in it at once.
+type run struct {
+	turn.Turn
 
-	mu       sync.Mutex
-	prepared bool
-	plan     loop.Plan
-	reply    loop.Reply
-	lost     error // why heed could not be told of a tool
-	told     bool  // of the answer
-	silent   int   // how often the model only thought
-	empty    bool  // the model's last response has no content: ADK makes no event of it
-	began    time.Time
+	resumed bool // it goes on after a pause
+	runs    int  // with the run's id; of the adapter's lock
+	silent  int  // how often the model only thought
+	empty   bool // the model's last response has no content: ADK makes no event of it
+	began   time.Time
 }
 
 // mostSilent is how often ADK may ask a model again that only thinks.
@@ -45,7 +36,8 @@ func (a *Adapter) beforeRun(ctx agent.InvocationContext) (*genai.Content, error)
 	defer a.mu.Unlock()
 	t := a.turns[ctx.InvocationID()]
 	if t == nil {
-		t = &turn{event: e, said: said, resumed: resumed}
+		t = &run{resumed: resumed}
+		t.Agent, t.Enforce, t.Event, t.Said = a.cfg.Agent, a.cfg.Enforce, e, said
 		a.turns[ctx.InvocationID()] = t
 	}
 	t.runs++
@@ -63,16 +55,15 @@ func (a *Adapter) afterRun(ctx agent.InvocationContext) {
 		delete(a.turns, ctx.InvocationID())
 	}
 	a.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.prepared && !t.plan.Ready && !t.told && (t.reply.Err != nil || t.empty) && ctx.Err() == nil {
-		t.told = true
-		_, _ = a.cfg.Agent.Answered(ctx, t.plan, t.reply) // the run has its error, and can't be given another one
+	t.Lock()
+	defer t.Unlock()
+	if t.Open() && (t.Reply.Err != nil || t.empty) {
+		_ = t.Fail(ctx) // the run has its error, and can't be given another one
 	}
 }
 
 // turn returns the turn that a call belongs to, or nil if it does not learn.
-func (a *Adapter) turn(invocation, agent string) *turn {
+func (a *Adapter) turn(invocation, agent string) *run {
 	if agent != "" && a.cfg.Agents != nil && !slices.Contains(a.cfg.Agents, agent) {
 		return nil
 	}
@@ -81,40 +72,30 @@ func (a *Adapter) turn(invocation, agent string) *turn {
 	return a.turns[invocation]
 }
 
-// prepare prepares the turn once.
-func (a *Adapter) prepare(ctx context.Context, t *turn) error {
-	if t.prepared {
-		return nil
-	}
-	plan, err := a.cfg.Agent.Prepare(ctx, t.event)
-	t.plan, t.prepared = plan, err == nil
-	return err
-}
-
 func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LLMResponse, error) {
 	t := a.turn(ctx.InvocationID(), ctx.AgentName())
-	if t == nil || t.event.Text == "" {
+	if t == nil || t.Event.Text == "" {
 		return nil, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.event.AskModel = t.event.AskModel || formatted(r)
-	if err := a.prepare(ctx, t); err != nil {
+	t.Lock()
+	defer t.Unlock()
+	t.Event.AskModel = t.Event.AskModel || formatted(r)
+	if err := t.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	if t.plan.Ready && t.resumed { // the run has its answer, and ADK goes on with what a person or another program said to a tool
+	if t.Plan.Ready && t.resumed { // the run has its answer, and ADK goes on with what a person or another program said to a tool
 		return nil, nil
 	}
-	if t.plan.Ready {
+	if t.Plan.Ready {
 		return &model.LLMResponse{
-			Content: genai.NewContentFromText(t.plan.Text, genai.RoleModel), TurnComplete: true, FinishReason: genai.FinishReasonStop,
-			CustomMetadata: metadata(nil, t.plan.Event.ID, t.plan.Violations),
+			Content: genai.NewContentFromText(t.Plan.Text, genai.RoleModel), TurnComplete: true, FinishReason: genai.FinishReasonStop,
+			CustomMetadata: turn.Metadata(nil, t.Plan.Event.ID, t.Plan.Violations),
 		}, nil
 	}
 	if t.silent >= mostSilent { // ADK may ask again before the runner ends
 		return nil, errThinks
 	}
-	brief(r, t.said, &t.plan)
+	brief(r, t.Said, &t.Plan)
 	t.began = platform.Now(ctx)
 	return nil, nil
 }
@@ -125,25 +106,24 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error)
 	if t == nil || r == nil || r.Partial || err != nil {
 		return nil, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
+	in, out := 0, 0
 	if u := r.UsageMetadata; u != nil {
-		t.reply.InputTokens += int(max(u.PromptTokenCount, 0))
-		t.reply.OutputTokens += int(max(u.CandidatesTokenCount, 0)) + int(max(u.ThoughtsTokenCount, 0))
+		in, out = int(u.PromptTokenCount), int(max(u.CandidatesTokenCount, 0)+max(u.ThoughtsTokenCount, 0))
 	}
-	set(&t.reply.Model, r.ModelVersion)
-	t.reply.Latency += max(platform.Now(ctx).Sub(t.began), 0)
-	t.reply.Cut = cutOff(r)
-	t.reply.Err, t.empty = nil, r.Content == nil && r.ErrorCode == ""
+	t.Count(in, out, platform.Now(ctx).Sub(t.began), cutOff(r), nil)
+	set(&t.Reply.Model, r.ModelVersion)
+	t.empty = r.Content == nil && r.ErrorCode == ""
 	return nil, nil
 }
 
 func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest, err error) (*model.LLMResponse, error) {
 	if t := a.turn(ctx.InvocationID(), ctx.AgentName()); t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.reply.Err = err
-		set(&t.reply.Model, r.Model)
+		t.Lock()
+		defer t.Unlock()
+		t.Reply.Err = err
+		set(&t.Reply.Model, r.Model)
 	}
 	return nil, nil
 }
@@ -154,27 +134,19 @@ func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*sessi
 	if t == nil || e.Partial || !e.IsFinalResponse() || len(e.LongRunningToolIDs) > 0 {
 		return nil, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.prepared || t.plan.Ready || t.told || !t.answers(e) {
+	t.Lock()
+	defer t.Unlock()
+	if !t.Open() || !t.answers(e) {
 		return nil, nil
 	}
-	if t.lost != nil {
-		return nil, t.lost
-	}
-	t.reply.Text = textOf(e.Content)
-	answer, err := a.cfg.Agent.Answered(ctx, t.plan, t.reply)
+	answer, err := t.Answered(ctx, textOf(e.Content))
 	if err != nil {
 		return nil, err
 	}
-	t.told = true
-	if answer.Text == "" {
-		return nil, errors.New("heed has no answer: " + string(answer.Result.Reason))
-	}
-	if answer.Text != t.reply.Text {
+	if answer.Text != t.Reply.Text {
 		e.Content = withText(e.Content, answer.Text)
 	}
-	e.CustomMetadata = metadata(e.CustomMetadata, answer.ID, answer.Violations)
+	e.CustomMetadata = turn.Metadata(e.CustomMetadata, answer.ID, answer.Violations)
 	return nil, nil
 }
 
@@ -184,9 +156,9 @@ func cutOff(r *model.LLMResponse) bool {
 }
 
 // answers reports whether a final event is the model's answer.
-func (t *turn) answers(e *session.Event) bool {
+func (t *run) answers(e *session.Event) bool {
 	if e.ErrorCode != "" && !(cutOff(&e.LLMResponse) && textOf(e.Content) != "") {
-		t.reply.Err = errors.New(e.ErrorCode + ": " + e.ErrorMessage)
+		t.Reply.Err = errors.New(e.ErrorCode + ": " + e.ErrorMessage)
 		return false
 	}
 	if e.Content == nil || slices.ContainsFunc(e.Content.Parts, func(p *genai.Part) bool { return p.FunctionResponse != nil }) {

@@ -22,6 +22,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
@@ -83,20 +84,13 @@ func (a *Adapter) Resume(
 	})
 }
 
-// The keys of a message's Extra.
-const (
-	idKey    = "heed.answer"
-	rulesKey = "heed.breaks"
-)
-
 // ID returns the id of the answer that a message is, or "" if it is none that heed knows. Of a stream, the last piece has it. So does the
 // whole message that schema.ConcatMessages makes of the pieces.
 func ID(m *schema.Message) string {
 	if m == nil {
 		return ""
 	}
-	id, _ := m.Extra[idKey].(string)
-	return id
+	return turn.ID(m.Extra)
 }
 
 // textOf returns the text of a message.

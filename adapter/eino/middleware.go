@@ -1,8 +1,8 @@
 package eino
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -11,7 +11,7 @@ import (
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 
-	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/adapter/internal/turn"
 )
 
 type middleware struct {
@@ -21,7 +21,7 @@ type middleware struct {
 
 // WrapModel has the model learn in the runs of [Adapter.Run].
 func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel, _ *adk.ModelContext) (model.BaseChatModel, error) {
-	if t := m.adapter.turnOf(ctx); t != nil {
+	if t := m.adapter.runOf(ctx); t != nil {
 		return &learning{turn: t, inner: inner}, nil
 	}
 	return inner, nil
@@ -29,7 +29,7 @@ func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel, _
 
 // learning is a model in a turn.
 type learning struct {
-	turn  *turn
+	turn  *run
 	inner model.BaseChatModel
 }
 
@@ -76,7 +76,7 @@ func (l *learning) Stream(ctx context.Context, input []*schema.Message, opts ...
 
 // A call is one of a model in a turn.
 type call struct {
-	turn    *turn
+	turn    *run
 	began   time.Time
 	in, out int             // tokens
 	cut     bool            // the answer ends at the most of them
@@ -87,45 +87,37 @@ type call struct {
 }
 
 // call prepares the turn, once, and a call of its model.
-func (t *turn) call(ctx context.Context, inner model.BaseChatModel, input []*schema.Message, opts []model.Option) (*call, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.failed = nil
+func (t *run) call(ctx context.Context, inner model.BaseChatModel, input []*schema.Message, opts []model.Option) (*call, error) {
+	t.Lock()
+	defer t.Unlock()
+	t.Failed = nil
 	c := &call{turn: t, model: inner, input: input, opts: opts, began: t.adapter.cfg.Now()}
-	if !t.prepared {
+	if !t.Prepared {
 		if i := person(input); i >= 0 {
-			t.said = textOf(input[i])
+			t.Said = textOf(input[i])
 		}
-		if t.event.Text == "" {
-			t.event.Text = t.said
-		}
-		if t.event.Text == "" { // a picture alone
+		if t.Event.Text = cmp.Or(t.Event.Text, t.Said); t.Event.Text == "" { // a picture alone
 			return c, nil
 		}
-		plan, err := t.adapter.cfg.Agent.Prepare(ctx, t.event)
-		if err != nil {
+		if err := t.Prepare(ctx); err != nil {
 			return nil, err
 		}
-		t.plan, t.prepared = plan, true
 	}
-	if t.plan.Ready {
-		c.ready = schema.AssistantMessage(t.plan.Text, nil)
-		c.ready.Extra = extra(nil, &loop.Answer{ID: t.plan.Event.ID, Violations: t.plan.Violations})
+	if t.Plan.Ready {
+		c.ready = schema.AssistantMessage(t.Plan.Text, nil)
+		c.ready.Extra = turn.Metadata(nil, t.Plan.Event.ID, t.Plan.Violations)
 		return c, nil
 	}
 	c.input = t.brief(input)
-	arm := t.plan.Arm
+	arm := &t.Plan.Arm
 	if arm.Tools != nil {
 		offered := model.GetCommonOptions(nil, opts...).Tools
 		kept := slices.DeleteFunc(slices.Clone(offered), func(o *schema.ToolInfo) bool { return !slices.Contains(arm.Tools, o.Name) })
 		c.opts = append(slices.Clone(opts), model.WithTools(kept))
 	}
-	if arm.ModelName != "" {
-		if c.model = t.adapter.cfg.Models[arm.ModelName]; c.model == nil {
-			return nil, fmt.Errorf("the arm %q names the model %q, which is not in Config.Models", arm.ID, arm.ModelName)
-		}
-	}
-	return c, nil
+	var err error
+	c.model, err = turn.ModelOf(t.adapter.cfg.Models, inner, arm)
+	return c, err
 }
 
 // person returns which message is the person's, or -1.
@@ -139,24 +131,24 @@ func person(input []*schema.Message) int {
 }
 
 // brief returns a request that says what the plan says. The agent's state keeps the messages.
-func (t *turn) brief(input []*schema.Message) []*schema.Message {
+func (t *run) brief(input []*schema.Message) []*schema.Message {
 	input = slices.Clone(input)
 	for i, m := range slices.Backward(input) {
-		if m.Role == schema.User && textOf(m) == t.said {
-			input[i] = withText(m, t.plan.Prompt)
+		if m.Role == schema.User && textOf(m) == t.Said {
+			input[i] = withText(m, t.Plan.Prompt)
 			break
 		}
 	}
-	if t.plan.System == "" {
+	if t.Plan.System == "" {
 		return input
 	}
 	if len(input) > 0 && input[0].Role == schema.System {
 		system := *input[0]
-		system.Content += "\n\n" + t.plan.System
+		system.Content += "\n\n" + t.Plan.System
 		input[0] = &system
 		return input
 	}
-	return append([]*schema.Message{schema.SystemMessage(t.plan.System)}, input...)
+	return append([]*schema.Message{schema.SystemMessage(t.Plan.System)}, input...)
 }
 
 // withText returns a person's message with another text. Its other parts stay.
@@ -188,13 +180,9 @@ func (c *call) count(m *schema.Message) {
 // ended keeps how the call ended.
 func (c *call) ended(err error) {
 	t := c.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reply.Err = err
-	t.reply.InputTokens += c.in
-	t.reply.OutputTokens += c.out
-	t.reply.Latency += max(t.adapter.cfg.Now().Sub(c.began), 0)
-	t.reply.Cut = c.cut
-	c.in, c.out, c.cut = 0, 0, false
-	c.began = t.adapter.cfg.Now()
+	t.Lock()
+	defer t.Unlock()
+	now := t.adapter.cfg.Now()
+	t.Count(c.in, c.out, now.Sub(c.began), c.cut, err)
+	c.in, c.out, c.cut, c.began = 0, 0, false, now
 }

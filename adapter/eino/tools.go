@@ -1,12 +1,8 @@
 package eino
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/adk"
@@ -17,60 +13,31 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// refused is what the model is told of a tool that its arm has not.
-const refused = "This tool is not available."
-
-// refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has prepared it or not.
-func (t *turn) refusal(ctx context.Context, called *adk.ToolContext, input string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.prepared && !t.plan.Ready && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, called.Name) {
-		return refused
-	}
-	if !t.adapter.cfg.Enforce {
-		return ""
-	}
-	broken, err := t.adapter.cfg.Agent.Tool(ctx, cmp.Or(t.plan.Event.ID, t.event.ID, called.CallID, "call"), loop.ToolResult{
-		ID: called.CallID, Name: called.Name, Input: input, Before: true,
-	})
-	if err != nil {
-		t.lost = errors.Join(t.lost, err)
-		return "The call is not made, as the rules can't be asked."
-	}
-	if len(broken) == 0 {
-		return ""
-	}
-	reasons := []string{"The call is not made. It breaks a rule:"}
-	for _, v := range broken {
-		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
-	}
-	return strings.Join(reasons, "\n")
+// refusal says why a call of a tool is not made, or "".
+func (t *run) refusal(ctx context.Context, called *adk.ToolContext, input string) string {
+	return t.Refusal(ctx, called.CallID, called.Name, input)
 }
 
-// tool tells heed what a tool gave. The id of the call has it count once. A tool that interrupts the run to ask a person has no result.
-func (t *turn) tool(ctx context.Context, called *adk.ToolContext, input, text string, failure error) {
-	if _, waits := compose.IsInterruptRerunError(failure); failure != nil && waits {
-		return
+// tool tells heed what a tool gave. A tool that interrupts the run to ask a person has no result.
+func (t *run) tool(ctx context.Context, called *adk.ToolContext, input, text string, failure error) {
+	if _, waits := compose.IsInterruptRerunError(failure); failure == nil || !waits {
+		t.Tool(ctx, called.CallID, called.Name, input, text, failure)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.prepared || t.plan.Ready {
-		return
+}
+
+// runFor returns the run that a call of a tool belongs to. Rules hold outside of one, too.
+func (m *middleware) runFor(ctx context.Context) *run {
+	if t := m.adapter.runOf(ctx); t != nil {
+		return t
 	}
-	t.failed = cmp.Or(t.failed, failure)
-	_, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, loop.ToolResult{
-		ID: called.CallID, Name: called.Name, Input: input, Text: text, Err: failure, Task: t.plan.Event.Task,
-	})
-	if err != nil {
-		t.lost = errors.Join(t.lost, fmt.Errorf("heed was not told of the tool %s: %w", called.Name, err))
-	}
+	return m.adapter.newRun(loop.Event{})
 }
 
 // WrapInvokableToolCall tells heed what the tool gave.
 func (m *middleware) WrapInvokableToolCall(
 	ctx context.Context, next adk.InvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.InvokableToolCallEndpoint, error) {
-	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
+	t := m.runFor(ctx)
 	return func(ctx context.Context, input string, opts ...tool.Option) (string, error) {
 		if why := t.refusal(ctx, called, input); why != "" {
 			return why, nil
@@ -85,7 +52,7 @@ func (m *middleware) WrapInvokableToolCall(
 func (m *middleware) WrapStreamableToolCall(
 	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.StreamableToolCallEndpoint, error) {
-	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
+	t := m.runFor(ctx)
 	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string], error) {
 		if why := t.refusal(ctx, called, input); why != "" {
 			return schema.StreamReaderFromArray([]string{why}), nil
@@ -99,7 +66,7 @@ func (m *middleware) WrapStreamableToolCall(
 func (m *middleware) WrapEnhancedInvokableToolCall(
 	ctx context.Context, next adk.EnhancedInvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedInvokableToolCallEndpoint, error) {
-	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
+	t := m.runFor(ctx)
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return said(why), nil
@@ -114,7 +81,7 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 func (m *middleware) WrapEnhancedStreamableToolCall(
 	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedStreamableToolCallEndpoint, error) {
-	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
+	t := m.runFor(ctx)
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return schema.StreamReaderFromArray([]*schema.ToolResult{said(why)}), nil
@@ -139,7 +106,7 @@ func resultText(r *schema.ToolResult) (text string) {
 
 // followed returns a tool's stream, of whose end heed is told.
 func followed[T any](
-	ctx context.Context, t *turn, called *adk.ToolContext, input string, stream *schema.StreamReader[T], err error, text func(T) string,
+	ctx context.Context, t *run, called *adk.ToolContext, input string, stream *schema.StreamReader[T], err error, text func(T) string,
 ) (*schema.StreamReader[T], error) {
 	if err != nil {
 		t.tool(ctx, called, input, "", err)

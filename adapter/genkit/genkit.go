@@ -18,6 +18,7 @@ import (
 	"github.com/firebase/genkit/go/ai"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
@@ -55,24 +56,18 @@ func New(cfg Config) (*Adapter, error) {
 // The middleware works in the process that made it, and not from Genkit's Dev UI.
 func (a *Adapter) For(e loop.Event) ai.Middleware {
 	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
-		t := &turn{adapter: a, event: e}
+		t := &call{adapter: a}
+		t.Agent, t.Enforce, t.Event = a.cfg.Agent, a.cfg.Enforce, e
 		return &ai.Hooks{WrapGenerate: t.generate, WrapModel: t.model, WrapTool: t.tool}, nil
 	})
 }
-
-// The keys of a message's Metadata.
-const (
-	idKey    = "heed.answer"
-	rulesKey = "heed.breaks"
-)
 
 // ID returns the id of the answer that a response is, or "" if it is none that heed knows. The id is in the message's Metadata.
 func ID(r *ai.ModelResponse) string {
 	if r == nil || r.Message == nil {
 		return ""
 	}
-	id, _ := r.Message.Metadata[idKey].(string)
-	return id
+	return turn.ID(r.Message.Metadata)
 }
 
 // written reports whether a part of a message is what somebody wrote. Genkit adds instructions and documents as further parts.

@@ -3,41 +3,23 @@ package genkit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/firebase/genkit/go/ai"
 
-	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/adapter/internal/turn"
 )
 
-// A turn is a call of Generate. Genkit runs its tools at once.
-type turn struct {
-	adapter *Adapter
+// A call is one of Generate. Genkit runs its tools at once.
+type call struct {
+	turn.Turn
 
-	mu       sync.Mutex
-	event    loop.Event
-	said     string // the person's message
-	prepared bool
-	plan     loop.Plan
-	reply    loop.Reply
-	failed   error // of a tool, since the model's last call
-	lost     error // why heed could not be told of a tool
+	adapter *Adapter
 }
 
-// unasked is what the model is told of a call that could not be checked.
-const unasked = "The call is not made, as the rules can't be asked."
-
-// refused is what the model is told of a tool that its arm has not.
-const refused = "This tool is not available."
-
 // generate wraps each round of a turn. The first one has the others in it.
-func (t *turn) generate(ctx context.Context, p *ai.GenerateParams, next ai.GenerateNext) (*ai.ModelResponse, error) {
+func (t *call) generate(ctx context.Context, p *ai.GenerateParams, next ai.GenerateNext) (*ai.ModelResponse, error) {
 	if p.Iteration > 0 {
 		return next(ctx, p)
 	}
@@ -48,16 +30,15 @@ func (t *turn) generate(ctx context.Context, p *ai.GenerateParams, next ai.Gener
 	if !learns {
 		return next(ctx, p)
 	}
-	if t.plan.Ready {
+	if t.Plan.Ready {
 		return t.ready(ctx, p)
 	}
 	response, err := next(ctx, p)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	if err != nil {
-		if t.reply.Err = cmp.Or(t.reply.Err, t.failed); t.reply.Err != nil && ctx.Err() == nil { // and not the receiver of a stream
-			_, told := t.adapter.cfg.Agent.Answered(ctx, t.plan, t.reply)
-			err = errors.Join(err, told)
+		if t.Reply.Err = cmp.Or(t.Reply.Err, t.Failed); t.Reply.Err != nil { // and not the receiver of a stream
+			err = errors.Join(err, t.Fail(ctx))
 		}
 		return nil, err
 	}
@@ -65,111 +46,85 @@ func (t *turn) generate(ctx context.Context, p *ai.GenerateParams, next ai.Gener
 }
 
 // prepare prepares the turn. It reports whether there is something to learn.
-func (t *turn) prepare(ctx context.Context, r *ai.ModelRequest) (bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t *call) prepare(ctx context.Context, r *ai.ModelRequest) (bool, error) {
+	t.Lock()
+	defer t.Unlock()
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role == ai.RoleUser {
-			t.said = textOf(m)
+			t.Said = textOf(m)
 			break
 		}
 	}
-	if t.event.Text == "" {
-		t.event.Text = t.said
-	}
-	if t.event.Text == "" { // a picture alone
+	if t.Event.Text = cmp.Or(t.Event.Text, t.Said); t.Event.Text == "" { // a picture alone
 		return false, nil
 	}
 	if o := r.Output; o != nil && (o.Schema != nil || o.Format != "" && o.Format != ai.OutputFormatText) {
-		t.event.AskModel = true
+		t.Event.AskModel = true
 	}
-	plan, err := t.adapter.cfg.Agent.Prepare(ctx, t.event)
-	t.plan, t.prepared = plan, err == nil
-	return true, err
+	return true, t.Prepare(ctx)
 }
 
 // ready gives the answer that is there.
-func (t *turn) ready(ctx context.Context, p *ai.GenerateParams) (*ai.ModelResponse, error) {
+func (t *call) ready(ctx context.Context, p *ai.GenerateParams) (*ai.ModelResponse, error) {
 	if p.Callback != nil {
-		chunk := &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(t.plan.Text)}, Role: ai.RoleModel, Index: p.MessageIndex}
+		chunk := &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(t.Plan.Text)}, Role: ai.RoleModel, Index: p.MessageIndex}
 		if err := p.Callback(ctx, chunk); err != nil {
 			return nil, err
 		}
 	}
-	message := ai.NewModelTextMessage(t.plan.Text)
-	message.Metadata = metadata(nil, &loop.Answer{ID: t.plan.Event.ID, Violations: t.plan.Violations})
+	message := ai.NewModelTextMessage(t.Plan.Text)
+	message.Metadata = turn.Metadata(nil, t.Plan.Event.ID, t.Plan.Violations)
 	return &ai.ModelResponse{Request: p.Request, Message: message, FinishReason: ai.FinishReasonStop}, nil
 }
 
 // answered tells heed the answer. A response that asks for tools, or that waits for a person, is none.
-func (t *turn) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResponse, error) {
-	if t.lost != nil {
-		return nil, t.lost
+func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResponse, error) {
+	if t.Lost != nil {
+		return nil, t.Lost
 	}
 	if r.FinishReason == ai.FinishReasonInterrupted || len(r.ToolRequests()) > 0 || r.Operation != nil {
 		return r, nil
 	}
-	t.reply.Text = textOf(r.Message)
-	answer, err := t.adapter.cfg.Agent.Answered(ctx, t.plan, t.reply)
+	answer, err := t.Answered(ctx, textOf(r.Message))
 	if err != nil {
 		return nil, err
 	}
-	if answer.Text == "" {
-		return nil, errors.New("heed has no answer: " + string(answer.Result.Reason))
-	}
 	changed := *r
 	message := *r.Message
-	if answer.Text != t.reply.Text {
+	if answer.Text != t.Reply.Text {
 		message = *withText(r.Message, answer.Text)
 	}
-	message.Metadata = metadata(message.Metadata, &answer)
+	message.Metadata = turn.Metadata(message.Metadata, answer.ID, answer.Violations)
 	changed.Message = &message
 	return &changed, nil
 }
 
-// metadata returns metadata with the id of an answer and the rules that it breaks.
-func metadata(m map[string]any, answer *loop.Answer) map[string]any {
-	m = maps.Clone(m)
-	if m == nil {
-		m = make(map[string]any)
-	}
-	m[idKey] = answer.ID
-	if len(answer.Violations) > 0 {
-		rules := make([]any, len(answer.Violations)) // as JSON gives it back
-		for i, v := range answer.Violations {
-			rules[i] = v.Rule
-		}
-		m[rulesKey] = rules
-	}
-	return m
-}
-
 // model wraps each call of the model.
-func (t *turn) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse, error) {
-	t.mu.Lock()
-	prepared, arm := t.prepared, t.plan.Arm
-	t.failed = nil
-	t.mu.Unlock()
+func (t *call) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse, error) {
+	t.Lock()
+	prepared := t.Prepared
+	t.Failed = nil
+	t.Unlock()
 	if !prepared {
 		return next(ctx, p)
 	}
-	if arm.ModelName != "" {
-		named := t.adapter.cfg.Models[arm.ModelName]
-		if named == nil {
-			return nil, fmt.Errorf("the arm %q names the model %q, which is not in Config.Models", arm.ID, arm.ModelName)
-		}
+	named, err := turn.ModelOf(t.adapter.cfg.Models, nil, &t.Plan.Arm)
+	if err != nil {
+		return nil, err
+	}
+	if named != nil {
 		next = func(ctx context.Context, p *ai.ModelParams) (*ai.ModelResponse, error) {
 			return named.Generate(ctx, p.Request, p.Callback)
 		}
 	}
 	var stream *spoken
-	call := &ai.ModelParams{Request: t.brief(p.Request)}
+	request := &ai.ModelParams{Request: t.brief(p.Request)}
 	if p.Callback != nil {
 		stream = &spoken{to: p.Callback}
-		call.Callback = stream.chunk
+		request.Callback = stream.chunk
 	}
 	began := t.adapter.cfg.Now()
-	response, err := next(ctx, call)
+	response, err := next(ctx, request)
 	took := max(t.adapter.cfg.Now().Sub(began), 0)
 	failed := err
 	if stream != nil {
@@ -180,47 +135,44 @@ func (t *turn) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) 
 			err = stream.end(ctx)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reply.Err = failed
-	t.reply.Latency += took
-	if err != nil {
-		return nil, err
-	}
-	if response == nil || response.Message == nil && response.Operation == nil {
+	t.Lock()
+	defer t.Unlock()
+	if err != nil || response == nil || response.Message == nil && response.Operation == nil {
+		t.Count(0, 0, took, t.Reply.Cut, failed)
+		if err != nil {
+			return nil, err
+		}
 		return response, nil
 	}
-	t.reply.Cut = response.FinishReason == ai.FinishReasonLength
 	in, out := tokensOf(response)
-	t.reply.InputTokens += in
-	t.reply.OutputTokens += out
+	t.Count(in, out, took, response.FinishReason == ai.FinishReasonLength, failed)
 	changed := *response
 	changed.Request = p.Request // without what heed added, for the host's history
 	return &changed, nil
 }
 
 // brief returns a request that says what the plan says.
-func (t *turn) brief(r *ai.ModelRequest) *ai.ModelRequest {
+func (t *call) brief(r *ai.ModelRequest) *ai.ModelRequest {
 	changed := *r
 	changed.Messages = slices.Clone(r.Messages)
 	for i, m := range slices.Backward(r.Messages) {
-		if m.Role == ai.RoleUser && textOf(m) == t.said {
-			changed.Messages[i] = withText(m, t.plan.Prompt)
+		if m.Role == ai.RoleUser && textOf(m) == t.Said {
+			changed.Messages[i] = withText(m, t.Plan.Prompt)
 			break
 		}
 	}
-	if t.plan.System != "" {
+	if t.Plan.System != "" {
 		if len(r.Messages) > 0 && r.Messages[0].Role == ai.RoleSystem {
 			system := *r.Messages[0]
-			system.Content = append(slices.Clone(system.Content), ai.NewTextPart("\n\n"+t.plan.System))
+			system.Content = append(slices.Clone(system.Content), ai.NewTextPart("\n\n"+t.Plan.System))
 			changed.Messages[0] = &system
 		} else {
-			changed.Messages = append([]*ai.Message{ai.NewSystemTextMessage(t.plan.System)}, changed.Messages...)
+			changed.Messages = append([]*ai.Message{ai.NewSystemTextMessage(t.Plan.System)}, changed.Messages...)
 		}
 	}
-	if t.plan.Arm.Tools != nil {
+	if t.Plan.Arm.Tools != nil {
 		changed.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(d *ai.ToolDefinition) bool {
-			return !slices.Contains(t.plan.Arm.Tools, d.Name)
+			return !slices.Contains(t.Plan.Arm.Tools, d.Name)
 		})
 	}
 	return &changed
@@ -228,37 +180,23 @@ func (t *turn) brief(r *ai.ModelRequest) *ai.ModelRequest {
 
 // A spoken stream leaves out thoughts in tags.
 type spoken struct {
+	turn.Speech
+
 	to     ai.ModelStreamCallback
 	failed error // of the receiver
-	write  func(string)
-	close  func()
-	piece  strings.Builder
-}
-
-func (s *spoken) say(text string) string {
-	if s.write == nil {
-		s.write, s.close = loop.Spoken(func(text string) { s.piece.WriteString(text) })
-	}
-	s.write(text)
-	return s.take()
-}
-
-func (s *spoken) take() string {
-	defer s.piece.Reset()
-	return s.piece.String()
 }
 
 // chunk passes on a piece.
 func (s *spoken) chunk(ctx context.Context, c *ai.ModelResponseChunk) error {
 	if c.Aggregated { // it has all pieces before it
-		s.write = nil
+		s.Speech = turn.Speech{}
 	}
 	changed := *c
 	changed.Content = nil
 	for _, part := range c.Content {
 		if part != nil && part.IsText() {
 			other := *part
-			if other.Text = s.say(part.Text); other.Text == "" && part.Text != "" {
+			if other.Text = s.Say(part.Text); other.Text == "" && part.Text != "" {
 				continue
 			}
 			part = &other
@@ -274,78 +212,26 @@ func (s *spoken) chunk(ctx context.Context, c *ai.ModelResponseChunk) error {
 
 // end passes on what was held back.
 func (s *spoken) end(ctx context.Context) error {
-	if s.write == nil {
-		return nil
-	}
-	s.close()
-	if rest := s.take(); rest != "" {
+	if rest := s.Rest(); rest != "" {
 		return s.to(ctx, &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(rest)}, Role: ai.RoleModel})
 	}
 	return nil
 }
 
-// tool wraps each call of a tool. The id of the call has it count once. A tool that interrupts the turn to ask a person has no result.
-func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
-	t.mu.Lock()
-	learns := t.prepared && !t.plan.Ready
-	t.mu.Unlock()
-	if learns && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, p.Request.Name) {
-		return &ai.MultipartToolResponse{Output: refused}, nil
-	}
-	if why := t.refusal(ctx, p.Request); why != "" {
+// tool wraps each call of a tool. A tool that interrupts the turn to ask a person has no result.
+func (t *call) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+	asked := p.Request
+	if why := t.Refusal(ctx, asked.Ref, asked.Name, asked.Input); why != "" {
 		return &ai.MultipartToolResponse{Output: why}, nil
 	}
 	result, err := next(ctx, p)
-	if waits, _ := ai.IsToolInterruptError(err); waits || !learns {
+	if waits, _ := ai.IsToolInterruptError(err); waits {
 		return result, err
 	}
-	told := loop.ToolResult{ID: p.Request.Ref, Name: p.Request.Name, Input: encode(p.Request.Input), Err: err, Task: t.plan.Event.Task}
+	var output any
 	if result != nil {
-		told.Text = encode(result.Output)
+		output = result.Output
 	}
-	_, lost := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, told)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.failed = cmp.Or(t.failed, err)
-	if lost != nil {
-		t.lost = errors.Join(t.lost, fmt.Errorf("heed was not told of the tool %s: %w", p.Request.Name, lost))
-	}
+	t.Tool(ctx, asked.Ref, asked.Name, asked.Input, output, err)
 	return result, err
-}
-
-// refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has prepared it or not.
-func (t *turn) refusal(ctx context.Context, r *ai.ToolRequest) string {
-	if !t.adapter.cfg.Enforce {
-		return ""
-	}
-	call := loop.ToolResult{ID: r.Ref, Name: r.Name, Input: encode(r.Input), Before: true}
-	if call.Input == "" && r.Input != nil && r.Input != "" {
-		return unasked
-	}
-	broken, err := t.adapter.cfg.Agent.Tool(ctx, cmp.Or(t.plan.Event.ID, t.event.ID, r.Ref, "call"), call)
-	if err != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.lost = errors.Join(t.lost, err)
-		return unasked
-	}
-	if len(broken) == 0 {
-		return ""
-	}
-	reasons := []string{"The call is not made. It breaks a rule:"}
-	for _, v := range broken {
-		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
-	}
-	return strings.Join(reasons, "\n")
-}
-
-func encode(v any) string {
-	if text, ok := v.(string); ok {
-		return text
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

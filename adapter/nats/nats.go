@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/broker"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -52,16 +53,14 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if !isSubject(e.Topic) {
 		return &heed.InputError{Field: "Topic", Reason: "must be a subject of NATS, without wildcards"}
 	}
-	at, err := e.At.MarshalText()
+	at, err := broker.TimeText(&e)
 	if err != nil {
-		return &heed.InputError{Field: "At", Reason: "must have a year up to 9999"}
+		return err
 	}
 	// Without Nats-Msg-Id: the server would drop a dead letter that is published again within its window of duplicates.
-	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {string(at)}}}
-	if _, err := s.js.PublishMsg(ctx, m); err != nil {
-		return fmt.Errorf("nats: publish: %w", err)
-	}
-	return nil
+	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}}
+	_, err = s.js.PublishMsg(ctx, m)
+	return broker.Wrap("nats: publish", err)
 }
 
 // isSubject reports whether a text is a subject that one can publish to.
@@ -91,17 +90,12 @@ type Source struct {
 // NewSource makes the durable consumer, or sets up the one that is there, and returns a source. It returns all faults of the configuration, joined: each is
 // a [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
-	var faults []error
-	check := func(ok bool, field string, value any, reason string) {
-		if !ok {
-			faults = append(faults, &heed.ConfigError{Field: field, Value: value, Reason: reason})
-		}
-	}
-	check(cfg.JetStream != nil, "JetStream", nil, "must be set")
-	check(cfg.Stream != "", "Stream", cfg.Stream, "must be set")
-	check(cfg.Consumer != "", "Consumer", cfg.Consumer, "must be set")
-	check(cfg.Lease >= 0, "Lease", cfg.Lease, "must not be negative")
-	if err := errors.Join(faults...); err != nil {
+	var found broker.Faults
+	found.Check(cfg.JetStream != nil, "JetStream", nil, "must be set")
+	found.Check(cfg.Stream != "", "Stream", cfg.Stream, "must be set")
+	found.Check(cfg.Consumer != "", "Consumer", cfg.Consumer, "must be set")
+	found.Check(cfg.Lease >= 0, "Lease", cfg.Lease, "must not be negative")
+	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	consumer, err := cfg.JetStream.CreateOrUpdateConsumer(ctx, cfg.Stream, jetstream.ConsumerConfig{
@@ -120,34 +114,23 @@ const pause = 200 * time.Millisecond
 // Receive implements [stream.Source]. While the server is away it waits for it. It returns an error when the connection is closed, or the stream or its
 // consumer was deleted. It never returns [stream.ErrClosed], as others may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		message, err := s.fetch(ctx)
-		switch {
-		case message != nil:
-			return &delivery{message, eventOf(message)}, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err == nil:
-			continue
-		case s.cfg.JetStream.Conn().IsClosed():
-			return nil, fmt.Errorf("nats: receive: %w", natsgo.ErrConnectionClosed)
-		}
-		_, gone := s.cfg.JetStream.Consumer(ctx, s.cfg.Stream, s.cfg.Consumer)
-		if errors.Is(gone, jetstream.ErrConsumerNotFound) || errors.Is(gone, jetstream.ErrStreamNotFound) {
-			return nil, fmt.Errorf("nats: consumer %q of stream %q: %w", s.cfg.Consumer, s.cfg.Stream, gone)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+	return broker.Poll(ctx, pause, s.fetch, s.gone)
+}
+
+// gone returns why the next attempt would fail as well, if it would.
+func (s *Source) gone(ctx context.Context, _ error) error {
+	if s.cfg.JetStream.Conn().IsClosed() {
+		return fmt.Errorf("nats: receive: %w", natsgo.ErrConnectionClosed)
 	}
+	_, err := s.cfg.JetStream.Consumer(ctx, s.cfg.Stream, s.cfg.Consumer)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("nats: consumer %q of stream %q: %w", s.cfg.Consumer, s.cfg.Stream, err)
+	}
+	return nil
 }
 
 // fetch returns a message, or nil where none comes for a while.
-func (s *Source) fetch(ctx context.Context) (jetstream.Msg, error) {
+func (s *Source) fetch(ctx context.Context) (stream.Delivery, error) {
 	// Without a deadline, which nats.go would turn into an error of its own.
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -157,7 +140,7 @@ func (s *Source) fetch(ctx context.Context) (jetstream.Msg, error) {
 		return nil, err
 	}
 	if message, ok := <-batch.Messages(); ok {
-		return message, nil
+		return &delivery{message, eventOf(message)}, nil
 	}
 	return nil, batch.Error()
 }
@@ -169,11 +152,7 @@ func eventOf(m jetstream.Msg) stream.Event {
 	if metaErr == nil {
 		e.At = meta.Timestamp
 	}
-	if at := m.Headers().Get(headerAt); at != "" {
-		if parsed, err := time.Parse(time.RFC3339Nano, at); err == nil {
-			e.At = parsed
-		}
-	}
+	e.At = broker.ParseTime(m.Headers().Get(headerAt), e.At)
 	if _, ours := m.Headers()[headerID]; ours {
 		if id, err := url.QueryUnescape(m.Headers().Get(headerID)); err == nil {
 			e.ID = id
@@ -213,8 +192,8 @@ func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
 
 // settled leaves out that a message has been acknowledged before.
 func settled(what string, err error) error {
-	if err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+	if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		return nil
 	}
-	return fmt.Errorf("nats: %s: %w", what, err)
+	return broker.Wrap("nats: "+what, err)
 }

@@ -20,6 +20,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/broker"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -48,18 +49,13 @@ func NewSink(client goredis.UniversalClient) (*Sink, error) {
 
 // Publish implements [stream.Sink]. An event without a topic, and a time that RFC 3339 has no text for, are a [*heed.InputError].
 func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
-	if e.Topic == "" {
-		return &heed.InputError{Field: "Topic", Reason: "must be set"}
-	}
-	at, err := e.At.MarshalText()
+	at, err := broker.TimeText(&e)
 	if err != nil {
-		return &heed.InputError{Field: "At", Reason: "must have a year up to 9999"}
+		return err
 	}
-	values := []any{fieldID, e.ID, fieldAt, string(at), fieldPayload, e.Payload}
-	if err := s.client.XAdd(ctx, &goredis.XAddArgs{Stream: e.Topic, Values: values}).Err(); err != nil {
-		return fmt.Errorf("redis: publish: %w", err)
-	}
-	return nil
+	values := []any{fieldID, e.ID, fieldAt, at, fieldPayload, e.Payload}
+	err = s.client.XAdd(ctx, &goredis.XAddArgs{Stream: e.Topic, Values: values}).Err()
+	return broker.Wrap("redis: publish", err)
 }
 
 // SourceConfig configures a [Source]. Client, Stream, Group and Consumer must be set.
@@ -90,18 +86,14 @@ type Source struct {
 
 // NewSource makes the group, and returns a source. It returns all faults of the configuration, joined: each is a [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
-	var faults []error
-	check := func(ok bool, field string, value any, reason string) {
-		if !ok {
-			faults = append(faults, &heed.ConfigError{Field: field, Value: value, Reason: reason})
-		}
-	}
-	check(cfg.Client != nil, "Client", nil, "must be set")
-	check(cfg.Stream != "", "Stream", cfg.Stream, "must be set")
-	check(cfg.Group != "", "Group", cfg.Group, "must be set")
-	check(cfg.Consumer != "", "Consumer", cfg.Consumer, "must be set")
-	check(cfg.Lease == 0 || cfg.Lease >= time.Millisecond, "Lease", cfg.Lease, "must be a millisecond or more")
-	if err := errors.Join(faults...); err != nil {
+	var found broker.Faults
+	found.Check(cfg.Client != nil, "Client", nil, "must be set")
+	found.Check(cfg.Stream != "", "Stream", cfg.Stream, "must be set")
+	found.Check(cfg.Group != "", "Group", cfg.Group, "must be set")
+	found.Check(cfg.Consumer != "", "Consumer", cfg.Consumer, "must be set")
+	found.Check(cfg.Lease == 0 || cfg.Lease >= time.Millisecond, "Lease", cfg.Lease,
+		"must be a millisecond or more")
+	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
@@ -172,30 +164,18 @@ const (
 // Receive implements [stream.Source]. While the server is away it waits for it. It returns an error when the client is closed, and when Redis refuses. It never
 // returns [stream.ErrClosed], as others may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m, err := s.next(ctx)
-		switch {
-		case m != nil:
-			return &delivery{source: s, id: m.ID, event: s.eventOf(m)}, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err == nil:
-			continue
-		}
-		if strings.HasPrefix(err.Error(), "NOGROUP") { // the stream was deleted, or the server has lost it
-			err = s.makeGroup(ctx)
-		}
-		if err != nil && !passes(err) {
-			return nil, fmt.Errorf("redis: receive: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+	return broker.Poll(ctx, pause, s.next, s.gone)
+}
+
+// gone returns why the next attempt would fail as well, if it would.
+func (s *Source) gone(ctx context.Context, err error) error {
+	if strings.HasPrefix(err.Error(), "NOGROUP") { // the stream was deleted, or the server has lost it
+		err = s.makeGroup(ctx)
 	}
+	if err == nil || passes(err) {
+		return nil
+	}
+	return fmt.Errorf("redis: receive: %w", err)
 }
 
 // passes reports whether an error may be over soon: the server is away, or is starting.
@@ -210,9 +190,9 @@ func passes(err error) bool {
 }
 
 // next returns an entry whose lease has ended, or else a new one, or nil where there is none for a while.
-func (s *Source) next(ctx context.Context) (*goredis.XMessage, error) {
+func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	if m, err := s.claim(ctx); m != nil || err != nil {
-		return m, err
+		return s.delivery(m), err
 	}
 	entries, err := s.cfg.Client.XReadGroup(ctx, &goredis.XReadGroupArgs{
 		Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, ">"}, Count: 1, Block: block,
@@ -223,7 +203,7 @@ func (s *Source) next(ctx context.Context) (*goredis.XMessage, error) {
 	if err != nil || len(entries) == 0 || len(entries[0].Messages) == 0 {
 		return nil, err
 	}
-	return &entries[0].Messages[0], nil
+	return s.delivery(&entries[0].Messages[0]), nil
 }
 
 // claim looks at some of the entries in hand, and takes one whose lease has ended. The next call looks at those behind.
@@ -256,13 +236,11 @@ func (s *Source) eventOf(m *goredis.XMessage) stream.Event {
 	if _, ours := m.Values[fieldID]; ours {
 		e.ID = text(fieldID)
 	}
-	if at, err := time.Parse(time.RFC3339Nano, text(fieldAt)); err == nil {
-		e.At = at
-	} else if ms, _, ok := strings.Cut(m.ID, "-"); ok {
-		if parsed, err := strconv.ParseInt(ms, 10, 64); err == nil {
-			e.At = time.UnixMilli(parsed).UTC()
-		}
+	ms, _, _ := strings.Cut(m.ID, "-")
+	if parsed, err := strconv.ParseInt(ms, 10, 64); err == nil {
+		e.At = time.UnixMilli(parsed).UTC()
 	}
+	e.At = broker.ParseTime(text(fieldAt), e.At)
 	return e
 }
 
@@ -270,6 +248,13 @@ type delivery struct {
 	source *Source
 	id     string
 	event  stream.Event
+}
+
+func (s *Source) delivery(m *goredis.XMessage) stream.Delivery {
+	if m == nil {
+		return nil
+	}
+	return &delivery{source: s, id: m.ID, event: s.eventOf(m)}
 }
 
 func (d *delivery) Event() stream.Event { return d.event }
@@ -283,16 +268,10 @@ func (d *delivery) Ack(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("redis: acknowledge: %w", err)
-	}
-	return nil
+	return broker.Wrap("redis: acknowledge", err)
 }
 
 // Reject gives the event back. A delay that is longer than the lease is cut to it.
 func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
-	if err := d.source.due(ctx, d.id, delay); err != nil {
-		return fmt.Errorf("redis: reject: %w", err)
-	}
-	return nil
+	return broker.Wrap("redis: reject", d.source.due(ctx, d.id, delay))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/broker"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -45,19 +46,13 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if e.Topic == "" {
-		return &heed.InputError{Field: "Topic", Reason: "must be set"}
-	}
-	at, err := e.At.MarshalText()
+	at, err := broker.TimeText(&e)
 	if err != nil {
-		return &heed.InputError{Field: "At", Reason: "must have a year up to 9999"}
+		return err
 	}
 	m := message.NewMessageWithContext(ctx, e.ID, slices.Clone(e.Payload))
-	m.Metadata.Set(metaAt, string(at))
-	if err := s.publisher.Publish(e.Topic, m); err != nil {
-		return fmt.Errorf("watermill: publish: %w", err)
-	}
-	return nil
+	m.Metadata.Set(metaAt, at)
+	return broker.Wrap("watermill: publish", s.publisher.Publish(e.Topic, m))
 }
 
 // SourceConfig configures a [Source]. Subscriber and Topic must be set.
@@ -75,14 +70,10 @@ type Source struct {
 // NewSource subscribes to the topic until the context ends, and returns a source. It returns all faults of the configuration, joined: each is a
 // [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
-	var faults []error
-	if cfg.Subscriber == nil {
-		faults = append(faults, &heed.ConfigError{Field: "Subscriber", Reason: "must be set"})
-	}
-	if cfg.Topic == "" {
-		faults = append(faults, &heed.ConfigError{Field: "Topic", Value: cfg.Topic, Reason: "must be set"})
-	}
-	if err := errors.Join(faults...); err != nil {
+	var found broker.Faults
+	found.Check(cfg.Subscriber != nil, "Subscriber", nil, "must be set")
+	found.Check(cfg.Topic != "", "Topic", cfg.Topic, "must be set")
+	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("watermill: %w", err)
 	}
 	messages, err := cfg.Subscriber.Subscribe(ctx, cfg.Topic)
@@ -119,11 +110,10 @@ type delivery struct {
 
 // Event returns the event. Its time is zero if the metadata has none, as in messages of other publishers.
 func (d *delivery) Event() stream.Event {
-	e := stream.Event{ID: d.message.UUID, Topic: d.topic, Payload: slices.Clone(d.message.Payload)}
-	if at, err := time.Parse(time.RFC3339Nano, d.message.Metadata.Get(metaAt)); err == nil {
-		e.At = at
+	return stream.Event{
+		ID: d.message.UUID, Topic: d.topic, Payload: slices.Clone(d.message.Payload),
+		At: broker.ParseTime(d.message.Metadata.Get(metaAt), time.Time{}),
 	}
-	return e
 }
 
 // errRejected says that an event was given back before.

@@ -32,7 +32,9 @@ var table = map[string]row{
 		nothing, silent, ". answer decision evidence feedback learning loop patterns store strategy " +
 			"strategy/money internal/...",
 	},
-	// For tests of adapters, in their modules.
+	// What adapters share, and what their tests do.
+	"adapter/internal/broker": {nothing, shared, ". stream internal/valid"},
+	"adapter/internal/turn":   {nothing, shared, "feedback loop"},
 	"adapter/internal/adaptertest": {
 		nothing, silent,
 		"feedback loop stream strategy strategy/attribution memstore stream/streamtest",
@@ -80,7 +82,7 @@ var table = map[string]row{
 		anything, shared,
 		". answer evidence store stream prompt learning decision decision/llmtest " +
 			"strategy strategy/... feedback patterns memstore sqlstore llm loop loop/looptest " +
-			"adapter/scores",
+			"adapter/scores adapter/internal/...",
 	},
 	"adapter/mcp": {
 		anything, shared, ". evidence feedback internal/view learning loop patterns prompt store",
