@@ -52,15 +52,40 @@ func (p *Polled) add(id string, taken Taken, err error, names map[string]string)
 	return nil
 }
 
+// ServiceConfig configures a [Langfuse] or a [LangSmith].
+type ServiceConfig struct {
+	Taker *Taker // must be set
+	// BaseURL is the address before "/api". "" means the address of the service in the cloud.
+	BaseURL string
+	// Key is the secret key of Langfuse, or the API key of LangSmith. It must be set.
+	Key       string
+	PublicKey string // of a project in Langfuse, which needs it
+	// Answer returns the id of the answer that a score is about, or "" for none. nil means that the
+	// trace, or the root run, has the id of the answer.
+	Answer func(Anchor) string
+	// Trace is the reverse of Answer, for Send. nil means the id of the answer.
+	Trace func(answer string) string
+	// Name is what a score is called that Send sends. "" means "heed". It must not be among the
+	// Meanings of the Taker.
+	Name string
+	// Since is from when on the first poll reads. The zero time means a day ago.
+	Since time.Time
+	// Overlap is how far back each poll reads again, for scores that arrived late or were changed. 0
+	// means an hour.
+	Overlap time.Duration
+	// HTTPClient sends the requests. nil means a client with a timeout of 30 s. Redirects are not
+	// followed.
+	HTTPClient *http.Client
+}
+
 // A service is the part that all services share.
 type service struct {
-	name    string // as errors and cursors have it
-	taker   *Taker
-	base    string
-	auth    func(http.Header)
-	http    *http.Client
-	since   time.Time
-	overlap time.Duration
+	ServiceConfig
+
+	name  string            // as errors and cursors have it
+	names map[string]string // the fields of a score, by those of a grade
+	auth  func(http.Header)
+	http  http.Client
 }
 
 const (
@@ -69,23 +94,45 @@ const (
 	atLeast   = 16       // bytes of a secret
 )
 
-// newService checks what all services have in their configuration.
-func newService(name string, taker *Taker, base, standard string, client *http.Client, since time.Time, overlap time.Duration, found *valid.Faults) service {
-	base = cmp.Or(base, standard)
-	address, err := url.Parse(base)
-	web := err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != ""
-	found.Check(taker != nil, "Taker", nil, "must be set")
-	found.Check(web && address.User == nil && address.RawQuery == "" && address.Fragment == "", "BaseURL", nil,
+// newService sets the defaults, and returns all faults.
+func newService(name, address string, cfg ServiceConfig, names map[string]string) (s service, err error) {
+	var found valid.Faults
+	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, address), "/")
+	at, err := url.Parse(cfg.BaseURL)
+	web := err == nil && (at.Scheme == "https" || at.Scheme == "http") && at.Host != ""
+	found.Check(cfg.Taker != nil, "Taker", nil, "must be set")
+	found.Check(web && at.User == nil && at.RawQuery == "" && at.Fragment == "", "BaseURL", nil,
 		"must be an address of http or https, without a user and a query")
-	found.Check(overlap >= 0, "Overlap", overlap, "must not be negative")
-	own := http.Client{Timeout: 30 * time.Second}
-	if client != nil {
-		own = *client
+	found.Check(cfg.Key != "", "Key", nil, "must be set")
+	found.Check(cfg.Overlap >= 0, "Overlap", cfg.Overlap, "must not be negative")
+	cfg.Overlap, cfg.Name = cmp.Or(cfg.Overlap, time.Hour), cmp.Or(cfg.Name, "heed")
+	if cfg.Taker != nil {
+		_, ours := cfg.Taker.cfg.Meanings[cfg.Name]
+		found.Check(!ours, "Name", cfg.Name,
+			"must not be among the Meanings, as what heed sends would come back")
 	}
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the key is for this host alone
-	return service{
-		name: name, taker: taker, base: strings.TrimRight(base, "/"), http: &own, since: since, overlap: cmp.Or(overlap, time.Hour),
+	if cfg.Answer == nil {
+		cfg.Answer = func(o Anchor) string { return o.Trace }
 	}
+	if cfg.Trace == nil {
+		cfg.Trace = func(answer string) string { return answer }
+	}
+	s = service{name: name, ServiceConfig: cfg, names: names, http: http.Client{Timeout: 30 * time.Second}}
+	if cfg.HTTPClient != nil {
+		s.http = *cfg.HTTPClient
+	}
+	// the key is for this host alone
+	s.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return s, found.Err()
+}
+
+// take takes a score that was read. name is its place, for errors of a score without an id.
+func (s *service) take(ctx context.Context, p *Polled, name string, g Grade, err error) error {
+	taken := Ignored
+	if err == nil {
+		taken, err = s.Taker.Take(ctx, g)
+	}
+	return p.add(cmp.Or(g.ID, name), taken, err, s.names)
 }
 
 // call sends a request, and decodes the answer into into, which may be nil. The status is returned with an error too.
@@ -94,7 +141,7 @@ func (s *service) call(ctx context.Context, method, path string, query url.Value
 	if err != nil {
 		return 0, err
 	}
-	address := s.base + path
+	address := s.BaseURL + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
@@ -141,28 +188,28 @@ var cursors = store.View[cursor]{
 	Place: func(c cursor) (string, time.Time, []string) { return c.ID, c.Since, nil },
 }
 
-func (s *service) cursor() string { return store.IDOf(s.taker.cfg.Source, s.name, s.base) }
+func (s *service) cursor() string { return store.IDOf(s.Taker.cfg.Source, s.name, s.BaseURL) }
 
 // from returns the time from which on scores are read.
 func (s *service) from(ctx context.Context) (time.Time, error) {
-	kept, err := cursors.Get(ctx, s.taker.cfg.Agent.Store(), s.cursor())
+	kept, err := cursors.Get(ctx, s.Taker.cfg.Agent.Store(), s.cursor())
 	switch {
 	case err == nil:
-		return kept.Value.Since.Add(-s.overlap), nil
+		return kept.Value.Since.Add(-s.Overlap), nil
 	case !errors.Is(err, heed.ErrNotFound):
 		return time.Time{}, err
-	case !s.since.IsZero():
-		return s.since, nil
+	case !s.Since.IsZero():
+		return s.Since, nil
 	}
-	return s.taker.cfg.Now().Add(-24 * time.Hour), nil
+	return s.Taker.cfg.Now().Add(-24 * time.Hour), nil
 }
 
 // read notes that all scores up to a time were read.
 func (s *service) read(ctx context.Context, latest time.Time) error {
-	if now := s.taker.cfg.Now(); latest.After(now) {
+	if now := s.Taker.cfg.Now(); latest.After(now) {
 		latest = now
 	}
-	return store.Do(ctx, s.taker.cfg.Agent.Store(), func(tx *store.Tx) error {
+	return store.Do(ctx, s.Taker.cfg.Agent.Store(), func(tx *store.Tx) error {
 		kept, err := cursors.In(tx, s.cursor())
 		if err == nil && latest.After(kept.Value.Since) {
 			cursors.Put(tx, cursor{kept.ID, latest.UTC()}, kept.Revision)

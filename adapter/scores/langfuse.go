@@ -1,7 +1,6 @@
 package scores
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,67 +15,26 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// LangfuseConfig configures a [Langfuse].
-type LangfuseConfig struct {
-	Taker *Taker // must be set
-	// BaseURL is the address before "/api/public". "" means "https://cloud.langfuse.com".
-	BaseURL              string
-	PublicKey, SecretKey string // of the project; must be set
-	// Answer returns the id of the answer that a score is about, or "" for none. nil means that the trace has the id of the answer.
-	Answer func(Anchor) string
-	// Trace is the reverse of Answer, for Send. nil means the id of the answer.
-	Trace func(answer string) string
-	// Name is what a score is called that Send sends. "" means "heed". It must not be among the Meanings of the Taker.
-	Name string
-	// Since is from when on the first poll reads. The zero time means a day ago.
-	Since time.Time
-	// Overlap is how far back each poll reads again, for scores that arrived late or were changed. 0 means an hour.
-	Overlap time.Duration
-	// HTTPClient sends the requests. nil means a client with a timeout of 30 s. Redirects are not followed.
-	HTTPClient *http.Client
-}
-
 // A Langfuse reads the scores of a project in Langfuse, and sends what became of answers there. It is safe for concurrent use by multiple
 // goroutines and processes. It is a [heed.Sweeper], whose sweep polls.
 //
 // It uses GET /api/public/v3/scores, of Langfuse 3.179.0 and later, and POST /api/public/scores. Langfuse has no webhook for scores.
-type Langfuse struct {
-	service
-	cfg LangfuseConfig
-}
+type Langfuse struct{ service }
 
 // NewLangfuse returns a Langfuse; or all faults of its configuration, joined, each a [*heed.ConfigError].
-func NewLangfuse(cfg LangfuseConfig) (*Langfuse, error) {
+func NewLangfuse(cfg ServiceConfig) (*Langfuse, error) {
+	s, err := newService("langfuse", "https://cloud.langfuse.com", cfg, langfuseNames)
 	var found valid.Faults
-	l := &Langfuse{cfg: cfg}
-	l.service = newService("langfuse", cfg.Taker, cfg.BaseURL, "https://cloud.langfuse.com", cfg.HTTPClient, cfg.Since, cfg.Overlap, &found)
+	found.Join(err)
 	found.Check(cfg.PublicKey != "", "PublicKey", nil, "must be set")
-	found.Check(cfg.SecretKey != "", "SecretKey", nil, "must be set")
-	l.cfg.Name = checkName(cfg.Name, cfg.Taker, &found)
-	l.auth = func(h http.Header) {
-		request := http.Request{Header: h}
-		request.SetBasicAuth(cfg.PublicKey, cfg.SecretKey)
-	}
-	if cfg.Answer == nil {
-		l.cfg.Answer = func(o Anchor) string { return o.Trace }
-	}
-	if cfg.Trace == nil {
-		l.cfg.Trace = func(answer string) string { return answer }
-	}
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("scores: langfuse: %w", err)
 	}
-	return l, nil
-}
-
-// checkName returns the name of scores that are sent. They must not come back as grades.
-func checkName(name string, taker *Taker, found *valid.Faults) string {
-	name = cmp.Or(name, "heed")
-	if taker != nil {
-		_, ours := taker.cfg.Meanings[name]
-		found.Check(!ours, "Name", name, "must not be among the Meanings, as what heed sends would come back")
+	s.auth = func(h http.Header) {
+		request := http.Request{Header: h}
+		request.SetBasicAuth(cfg.PublicKey, cfg.Key)
 	}
-	return name
+	return &Langfuse{s}, nil
 }
 
 // A langfuseScore is a score as Scores API v3 has it.
@@ -185,15 +143,14 @@ func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 // take takes a score, and returns its time.
 func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessage) (time.Time, error) {
 	var s langfuseScore
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return time.Time{}, p.add(fmt.Sprintf("data[%d]", i), Ignored, badJSON(err), nil)
+	var g Grade
+	err := json.Unmarshal(raw, &s)
+	if err != nil {
+		s, err = langfuseScore{}, badJSON(err)
+	} else {
+		g, err = s.grade(l.Answer(s.origin()))
 	}
-	r, err := s.grade(l.cfg.Answer(s.origin()))
-	taken := Ignored
-	if err == nil {
-		taken, err = l.taker.Take(ctx, r)
-	}
-	return s.Timestamp, p.add(s.ID, taken, err, langfuseNames)
+	return s.Timestamp, l.service.take(ctx, p, fmt.Sprintf("data[%d]", i), g, err)
 }
 
 // Sweep polls, for [heed.Run]. It returns the faults of scores as well.
@@ -207,8 +164,8 @@ func (l *Langfuse) Send(ctx context.Context, a loop.Account) error {
 	}
 	worth, comment := sent(&a)
 	_, err := l.call(ctx, http.MethodPost, "/api/public/scores", nil, map[string]any{
-		"id": "heed-" + store.IDOf("scores", l.cfg.Name, a.ID), "traceId": l.cfg.Trace(a.ID),
-		"name": l.cfg.Name, "value": worth, "dataType": "NUMERIC", "comment": comment,
+		"id": "heed-" + store.IDOf("scores", l.Name, a.ID), "traceId": l.Trace(a.ID),
+		"name": l.Name, "value": worth, "dataType": "NUMERIC", "comment": comment,
 	}, nil)
 	return err
 }

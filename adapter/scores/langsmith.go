@@ -17,59 +17,24 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
-
-// LangSmithConfig configures a [LangSmith].
-type LangSmithConfig struct {
-	Taker *Taker // must be set
-	// BaseURL is the address before "/api/v1". "" means "https://api.smith.langchain.com".
-	BaseURL string
-	APIKey  string // must be set
-	// Answer returns the id of the answer that a feedback is about, or "" for none. nil means that the trace, which is the root run, has the id of
-	// the answer.
-	Answer func(Anchor) string
-	// Run is the reverse of Answer, for Send. nil means the id of the answer.
-	Run func(answer string) string
-	// Name is the key of a feedback that Send sends. "" means "heed". It must not be among the Meanings of the Taker.
-	Name string
-	// Since is from when on the first poll reads. The zero time means a day ago.
-	Since time.Time
-	// Overlap is how far back each poll reads again, for feedback that arrived late or was changed. 0 means an hour.
-	Overlap time.Duration
-	// HTTPClient sends the requests. nil means a client with a timeout of 30 s. Redirects are not followed.
-	HTTPClient *http.Client
-}
 
 // A LangSmith reads the feedback of a workspace in LangSmith, and sends what became of answers there. It is safe for concurrent use by
 // multiple goroutines and processes. It is a [heed.Sweeper], whose sweep polls.
 //
 // It uses GET, POST and PATCH of /api/v1/feedback.
-type LangSmith struct {
-	service
-	cfg LangSmithConfig
-}
+type LangSmith struct{ service }
 
 // NewLangSmith returns a LangSmith; or all faults of its configuration, joined, each a [*heed.ConfigError].
-func NewLangSmith(cfg LangSmithConfig) (*LangSmith, error) {
-	var found valid.Faults
-	l := &LangSmith{cfg: cfg}
-	l.service = newService("langsmith", cfg.Taker, cfg.BaseURL, "https://api.smith.langchain.com", cfg.HTTPClient, cfg.Since, cfg.Overlap, &found)
-	found.Check(cfg.APIKey != "", "APIKey", nil, "must be set")
-	l.cfg.Name = checkName(cfg.Name, cfg.Taker, &found)
-	l.auth = func(h http.Header) { h.Set("X-Api-Key", cfg.APIKey) }
-	if cfg.Answer == nil {
-		l.cfg.Answer = func(o Anchor) string { return o.Trace }
-	}
-	if cfg.Run == nil {
-		l.cfg.Run = func(answer string) string { return answer }
-	}
-	if err := found.Err(); err != nil {
+func NewLangSmith(cfg ServiceConfig) (*LangSmith, error) {
+	s, err := newService("langsmith", "https://api.smith.langchain.com", cfg, langSmithNames)
+	if err != nil {
 		return nil, fmt.Errorf("scores: langsmith: %w", err)
 	}
-	return l, nil
+	s.auth = func(h http.Header) { h.Set("X-Api-Key", cfg.Key) }
+	return &LangSmith{s}, nil
 }
 
 // A langSmithFeedback is a feedback as the API gives it.
@@ -173,14 +138,14 @@ func (l *LangSmith) feedback(ctx context.Context, p *Polled, query url.Values) (
 		}
 		for i, raw := range page {
 			var f langSmithFeedback
-			name, taken, err := fmt.Sprintf("[%d]", offset+i), Ignored, error(nil)
-			if err = json.Unmarshal(raw, &f); err != nil {
+			var g Grade
+			err := json.Unmarshal(raw, &f)
+			if err != nil {
 				err = badJSON(err)
 			} else {
-				name = f.ID
-				taken, err = l.taker.Take(ctx, f.grade(l.cfg.Answer(f.origin())))
+				g = f.grade(l.Answer(f.origin()))
 			}
-			if err := p.add(name, taken, err, langSmithNames); err != nil {
+			if err := l.take(ctx, p, fmt.Sprintf("[%d]", offset+i), g, err); err != nil {
 				return latest, err
 			}
 			if f.CreatedAt.After(latest) {
@@ -296,7 +261,7 @@ func (l *LangSmith) Send(ctx context.Context, a loop.Account) error {
 		return nil
 	}
 	worth, comment := sent(&a)
-	id := store.IDOf("scores", l.cfg.Name, a.ID)
+	id := store.IDOf("scores", l.Name, a.ID)
 	change := map[string]any{"score": worth, "comment": comment}
 	patch := func() (int, error) {
 		return l.call(ctx, http.MethodPatch, "/api/v1/feedback/"+id, nil, change, nil)
@@ -306,7 +271,7 @@ func (l *LangSmith) Send(ctx context.Context, a loop.Account) error {
 		return err
 	}
 	status, err = l.call(ctx, http.MethodPost, "/api/v1/feedback", nil, map[string]any{
-		"id": id, "run_id": l.cfg.Run(a.ID), "key": l.cfg.Name, "score": worth, "comment": comment,
+		"id": id, "run_id": l.Trace(a.ID), "key": l.Name, "score": worth, "comment": comment,
 		"feedback_source": map[string]any{"type": "api"},
 	}, nil)
 	if status == http.StatusConflict { // another process was quicker

@@ -267,18 +267,18 @@ func TestConfig(t *testing.T) {
 	assert.ElementsMatch(t, []string{"Agent", "Source", `Meanings["a"].Best`, `Meanings["a"].Weight`, `Meanings["a"].Labels["x"]`}, fields)
 	st := &memstore.Store{}
 	taker := newTaker(t, newAgent(t, st))
-	for want, cfg := range map[string]scores.LangfuseConfig{
-		"Taker": {PublicKey: "p", SecretKey: "s"}, "PublicKey": {Taker: taker, SecretKey: "s"}, "SecretKey": {Taker: taker, PublicKey: "p"},
-		"BaseURL": {Taker: taker, PublicKey: "p", SecretKey: "s", BaseURL: "ftp://a"}, "Overlap": {Taker: taker, PublicKey: "p", SecretKey: "s", Overlap: -1},
-		"Name": {Taker: taker, PublicKey: "p", SecretKey: "s", Name: "helpful"},
+	for want, cfg := range map[string]scores.ServiceConfig{
+		"Taker": {PublicKey: "p", Key: "s"}, "PublicKey": {Taker: taker, Key: "s"}, "Key": {Taker: taker, PublicKey: "p"},
+		"BaseURL": {Taker: taker, PublicKey: "p", Key: "s", BaseURL: "ftp://a"}, "Overlap": {Taker: taker, PublicKey: "p", Key: "s", Overlap: -1},
+		"Name": {Taker: taker, PublicKey: "p", Key: "s", Name: "helpful"},
 	} {
 		_, err := scores.NewLangfuse(cfg)
 		var fault *heed.ConfigError
 		require.ErrorAs(t, err, &fault)
 		assert.Equal(t, want, fault.Field)
 	}
-	_, err = scores.NewLangSmith(scores.LangSmithConfig{Taker: taker})
-	assert.ErrorContains(t, err, "APIKey")
+	_, err = scores.NewLangSmith(scores.ServiceConfig{Taker: taker})
+	assert.ErrorContains(t, err, "Key")
 }
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/scores.md") }

@@ -70,8 +70,8 @@ func TestLangfuse(t *testing.T) {
 		return http.StatusOK, pages[r.URL.Query().Get("cursor")]
 	}
 	open := func() *scores.Langfuse {
-		l, err := scores.NewLangfuse(scores.LangfuseConfig{
-			Taker: newTaker(t, agent), BaseURL: v.URL + "/", PublicKey: "public", SecretKey: "secret",
+		l, err := scores.NewLangfuse(scores.ServiceConfig{
+			Taker: newTaker(t, agent), BaseURL: v.URL + "/", PublicKey: "public", Key: "secret",
 			Since: start.Add(-time.Hour),
 		})
 		require.NoError(t, err)
@@ -116,8 +116,8 @@ func TestLangfuseSend(t *testing.T) {
 		bodies = append(bodies, sent)
 		return http.StatusOK, `{"id":"x"}`
 	}
-	l, err := scores.NewLangfuse(scores.LangfuseConfig{
-		Taker: newTaker(t, agent), BaseURL: v.URL, PublicKey: "p", SecretKey: "s",
+	l, err := scores.NewLangfuse(scores.ServiceConfig{
+		Taker: newTaker(t, agent), BaseURL: v.URL, PublicKey: "p", Key: "s",
 	})
 	require.NoError(t, err)
 	send := func() {
@@ -141,8 +141,8 @@ func newLangSmith(t *testing.T, v *vendor) (*scores.LangSmith, *loop.Agent) {
 	t.Helper()
 	st := &memstore.Store{}
 	agent := newAgent(t, st, "one", "two")
-	l, err := scores.NewLangSmith(scores.LangSmithConfig{
-		Taker: newTaker(t, agent), BaseURL: v.URL, APIKey: "key",
+	l, err := scores.NewLangSmith(scores.ServiceConfig{
+		Taker: newTaker(t, agent), BaseURL: v.URL, Key: "key",
 	})
 	require.NoError(t, err)
 	return l, agent
@@ -291,8 +291,8 @@ func TestEarlyScore(t *testing.T) {
  {"id":"s2","name":"helpful","value":1,"dataType":"NUMERIC","timestamp":"2026-06-15T11:30:00Z","updatedAt":"2026-06-15T11:30:00Z","subject":{"kind":"trace","id":"trace-1"}}],"meta":{"limit":100}}`)
 	}))
 	defer server.Close()
-	langfuse, err := scores.NewLangfuse(scores.LangfuseConfig{
-		Taker: newTaker(t, agent), BaseURL: server.URL, PublicKey: "p", SecretKey: "s",
+	langfuse, err := scores.NewLangfuse(scores.ServiceConfig{
+		Taker: newTaker(t, agent), BaseURL: server.URL, PublicKey: "p", Key: "s",
 	})
 	require.NoError(t, err)
 	polled, err := langfuse.Poll(t.Context())
