@@ -26,15 +26,15 @@ var subjects = []subject{
 	{
 		"learning",
 		[]string{
-			"bayesian", "calibration", "confidence", "judge", "ledger", "pin", "settle", "signal",
-			"weigh",
+			"bayesian", "calibration", "confidence", "judge", "ledger", "pin", "settlement",
+			"signal", "weigh",
 		},
 		[]string{"learning", "loop"},
 	},
 	{
 		"strategy",
 		[]string{
-			"credit", "credit_in", "correct", "memo", "outcome", "own", "pooling", "propensity",
+			"credit", "credit_in", "correct", "memo", "outcome", "pooling", "propensity", "record",
 			"segment", "silence", "spread", "two_level",
 		},
 		[]string{"strategy", "strategy/strategytest", "strategy/attribution", "loop"},
@@ -54,7 +54,7 @@ var subjects = []subject{
 	{
 		"sqlstore",
 		[]string{
-			"change", "change_evidence", "change_limits", "change_records", "change_take", "rows",
+			"commit", "commit_evidence", "commit_limits", "commit_records", "commit_take", "rows",
 			"tally",
 		},
 		[]string{faults, engines},
