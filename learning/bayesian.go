@@ -124,9 +124,12 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	if err := j.Validate(); err != nil {
 		return Signal{}, err
 	}
-	channel := ChannelExplicit
-	if j.Channel == ChannelDev {
+	channel, most := ChannelExplicit, b.cfg.Explicit
+	switch j.Channel {
+	case ChannelDev:
 		channel = ChannelDev
+	case ChannelReported: // worth what a user's word is, unless it has a weight
+		channel, most = ChannelReported, b.weight(ChannelExplicit, most)
 	}
 	s := NewSignal(Neutral, j.HeuristicID, j.EventID, channel)
 	s.Target, s.Metadata = j.Target, map[string]string{"original_source": j.Channel}
@@ -137,7 +140,7 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	case DevScale:
 		worth = b.cfg.DevScores[j.Score-1]
 	default:
-		worth = j.Value * b.weight(channel, b.cfg.Explicit)
+		worth = j.Value * b.weight(channel, most)
 	}
 	if j.Scale != "" {
 		s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)

@@ -23,6 +23,7 @@ const (
 const (
 	ChannelExplicit = "user_explicit"    // a user said it
 	ChannelDev      = "dev"              // a developer said it
+	ChannelReported = "outcome"          // a source reported an outcome, such as CI or a payment
 	ChannelTimeout  = "implicit_timeout" // nobody said anything
 	ChannelUndo     = "implicit_undo"    // the user took the answer back
 	ChannelIgnored  = "implicit_ignored" // the user went on without a word

@@ -370,13 +370,18 @@ func (a *Account) became() Branch {
 		case h.Confidence == 0:
 			counts = "does not count beside the others"
 		}
-		by := ""
-		if h.Source != "" {
-			by = " by " + prompt.Line(h.Source, shown)
-		}
-		b.add(fmt.Sprintf("%s%s %s: %+.2f, %s", text.ChannelWords(h.Channel), by, h.At.UTC().Format(day), h.Value, counts))
+		b.add(fmt.Sprintf("%s %s: %+.2f, %s", fromWhom(h.Channel, h.Kind, h.Source),
+			h.At.UTC().Format(day), h.Value, counts))
 	}
 	return b
+}
+
+// fromWhom says how something is known, and from which source.
+func fromWhom(channel string, kind answer.SourceKind, source string) string {
+	if source != "" {
+		source = prompt.Line(source, shown)
+	}
+	return text.StatementWords(channel, string(kind), source)
 }
 
 // trust says why the heuristic was trusted.
@@ -394,13 +399,17 @@ func (a *Account) trust() Branch {
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
-		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(text.ChannelWords(s.Channel), "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))
+		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s",
+			cmp.Or(fromWhom(s.Channel, "", s.Source), "what was seen or said"), s.For, s.Against,
+			counted(s.Count, "signal")))
 	}
 	for _, limit := range t.Limits {
 		now.add("limited by: " + string(limit))
 	}
 	for _, o := range t.History[:min(len(t.History), latest)] {
-		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, known by: %s", o.At.UTC().Format(day), o.Reward, o.Weight, cmp.Or(text.ChannelWords(o.Channel), "a judgement")))
+		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, known by: %s",
+			o.At.UTC().Format(day), o.Reward, o.Weight,
+			cmp.Or(fromWhom(o.Channel, "", o.Source), "a judgement")))
 	}
 	b.On = append(b.On, now)
 	return b

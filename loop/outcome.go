@@ -9,14 +9,12 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 )
-
-// channelOutcome is the channel of a reported outcome.
-const channelOutcome = "outcome"
 
 // Outcome records what came of an answer. It counts for the heuristic that answered, for the arm,
 // and for the ways of working that the answer to a task follows. A later outcome of the same
@@ -72,7 +70,7 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	}
 	value, _ := o.value()
 	s := answer.Statement{
-		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: channelOutcome, Of: r.Heuristic(),
+		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: learning.ChannelReported, Of: r.Heuristic(),
 		Withdrawn: o.Withdraw, Value: value, Weight: o.Confidence,
 		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}

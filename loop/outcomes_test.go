@@ -344,7 +344,7 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 			text := account.String()
 			assert.Contains(t, text, "the latest outcomes for i, of all its answers")
 			if name == "undone" {
-				assert.Contains(t, text, "outcome 2026-01-05 09:00:03: +1.00, does not count beside the others")
+				assert.Contains(t, text, "an outcome was reported 2026-01-05 09:00:03: +1.00, does not count beside the others")
 			}
 		})
 	}

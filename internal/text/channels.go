@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // ChannelWords says how something is known, by the name of its channel. Names of the host's own stay as they are.
 func ChannelWords(name string) string {
@@ -9,6 +12,8 @@ func ChannelWords(name string) string {
 		return "a user said it"
 	case "dev":
 		return "a developer said it"
+	case "outcome":
+		return "an outcome was reported"
 	case "implicit_timeout", "silence":
 		return "nobody said anything"
 	case "implicit_undo":
@@ -21,6 +26,21 @@ func ChannelWords(name string) string {
 		return "the model said the same"
 	}
 	return name
+}
+
+// StatementWords says how something is known and from whom: by a person, by an instrument, or by
+// nothing that was stated. kind is an answer.SourceKind, or "" if it is not known.
+func StatementWords(channel, kind, source string) string {
+	switch words := ChannelWords(channel); {
+	case kind == "instrument" && channel == "outcome":
+		return "the instrument " + cmp.Or(source, "without a name") + " reported an outcome"
+	case kind == "instrument":
+		return "the instrument " + cmp.Or(source, "without a name") + " reported: " + words
+	case source != "":
+		return words + " by " + source
+	default:
+		return words
+	}
 }
 
 // ChannelsWords is [ChannelWords] for names that are joined by commas.
