@@ -158,10 +158,14 @@ func (s *Service) importFile(
 			checkNew(c.Tx, &ruleKind, &p)); err != nil {
 			return p, err
 		}
-		p.wrote(c.who)
+		key, err := c.people()
+		if err != nil {
+			return p, err
+		}
+		p.wrote(key, c.who)
 		p.Proposer = c.who
-		s.fill(&p, nil)
-		err := s.opened(c, &p)
+		s.fill(&p, nil, key)
+		err = s.opened(c, &p)
 		return p, err
 	})
 }

@@ -31,6 +31,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	mine := false // this call classifies it
 	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
+		c.Want(peopleWants)
 		if agent, known := s.agents.get(id); known {
 			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))},
 				Queries: []store.Query{s.recentOf(agent)}})
@@ -140,7 +141,11 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	if err != nil {
 		return nil, err
 	}
-	against, why := s.contradiction(r, known, matches)
+	key, err := store.PseudonymKeyIn(tx)
+	if err != nil {
+		return nil, err
+	}
+	against, why := s.contradiction(r, known, matches, key)
 	if why != "" {
 		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Contradicts: against}
 		return nil, nil
@@ -182,7 +187,9 @@ func (c Classification) positive() bool { return c == Positive }
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
 // contradiction returns the ids of what the correction contradicts. why is "" if the correction counts nevertheless.
-func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) (against []string, why string) {
+func (s *Service) contradiction(
+	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
+) (against []string, why string) {
 	for i := range known {
 		k := &known[i]
 		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
@@ -201,7 +208,9 @@ func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) 
 			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
 		}
 	}
-	if slices.ContainsFunc(matches, func(m Match) bool { return m.Reviewer != r.Reviewer && s.agrees(r, &m) }) {
+	if slices.ContainsFunc(matches, func(m Match) bool {
+		return !key.Same(m.Reviewer, r.Reviewer) && s.agrees(r, &m)
+	}) {
 		why = ""
 	}
 	return against, why
@@ -294,9 +303,13 @@ func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []
 	if err != nil {
 		return nil, err
 	}
+	key, err := store.PseudonymKeyIn(tx)
+	if err != nil {
+		return nil, err
+	}
 	all := with(members, r)
 	c := Case{
-		Feedback: *r, Cluster: members, Support: supportOf(all), Ceiling: s.ceiling(all),
+		Feedback: *r, Cluster: members, Support: supportOf(all, key), Ceiling: s.ceiling(all, key),
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
@@ -317,14 +330,14 @@ func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []
 			return nil, err
 		}
 	}
-	s.settle(r, members, v)
+	s.settle(r, members, v, key)
 	return promote(r, members), nil
 }
 
 // settle takes over a verdict as far as the support allows.
-func (s *Service) settle(r *Feedback, members []Feedback, v Assessment) {
+func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key store.PseudonymKey) {
 	all := with(members, r)
-	support := supportOf(all)
+	support := supportOf(all, key)
 	switch {
 	case v.Class.generalizable() && support.Occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
@@ -335,7 +348,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment) {
 		v.Rationale += "; only the words were compared"
 	}
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
-	r.Confidence = min(v.Confidence, s.ceiling(all))
+	r.Confidence = min(v.Confidence, s.ceiling(all, key))
 	switch {
 	case r.Class == Ambiguous:
 		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
@@ -387,12 +400,12 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 
 // ceiling is the highest confidence that these may have. Corrections that were compared by words alone can't lift it to
 // Config.Expedite.
-func (s *Service) ceiling(all []Feedback) float64 {
+func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
 		return 1
 	}
-	return max(0.9*s.cfg.Expedite, supportOf(sure).Confidence())
+	return max(0.9*s.cfg.Expedite, supportOf(sure, key).Confidence())
 }
 
 // certain returns those that are known to say the same, and not only by words that are alike.
@@ -406,8 +419,14 @@ func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.Expedite || r.Worded {
 		return false, nil
 	}
-	members, err := members(s.reading(ctx), r.Agent, r.Cluster, Classification.correction)
-	return s.cfg.enough(supportOf(certain(members))), err
+	tx := s.reading(ctx)
+	tx.Want(peopleWants)
+	members, err := members(tx, r.Agent, r.Cluster, Classification.correction)
+	if err != nil {
+		return false, err
+	}
+	key, err := store.PseudonymKeyIn(tx)
+	return s.cfg.enough(supportOf(certain(members), key)), err
 }
 
 // with returns a cluster's other members and a feedback.
@@ -416,11 +435,11 @@ func with(members []Feedback, r *Feedback) []Feedback {
 }
 
 // supportOf counts a cluster.
-func supportOf(all []Feedback) Support {
+func supportOf(all []Feedback, key store.PseudonymKey) Support {
 	support, reviewers := Support{Occurrences: len(all)}, map[string]bool{}
 	for i := range all {
 		support.Strength += all[i].Link
-		reviewers[all[i].Reviewer] = true
+		reviewers[key.Of(all[i].Reviewer)] = true
 	}
 	support.Reviewers = len(reviewers)
 	return support
@@ -562,9 +581,13 @@ func (s *Service) resolve(
 		if err != nil {
 			return nil, err
 		}
+		key, err := store.PseudonymKeyIn(tx)
+		if err != nil {
+			return nil, err
+		}
 		all := with(members, r)
-		support := supportOf(all)
-		r.Confidence = min(support.Confidence(), s.ceiling(all))
+		support := supportOf(all, key)
+		r.Confidence = min(support.Confidence(), s.ceiling(all, key))
 		if as.generalizable() && s.cfg.enough(support) {
 			r.Class = GeneralizableHigh
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // Feedback is a reviewer's decision about what an agent made, with what heed made of it. Its ID names the decision: the same
@@ -139,13 +139,11 @@ func (f Feedback) at(revision uint64) Feedback {
 func (f Feedback) id() string       { return f.ID }
 func (f Feedback) revision() uint64 { return f.Revision }
 
-// same reports whether another one is the stored decision with the same content. Both are normalized. Where the reviewer was
-// forgotten, anybody may be the one.
-func (f *Feedback) same(o *Feedback) bool {
+// same reports whether another one is the stored decision with the same content. Both are
+// normalized. The reviewer may have been forgotten since.
+func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
 	a, b := *f, *o
-	if people.Forgotten(a.Reviewer) {
-		b.Reviewer = a.Reviewer
-	}
+	a.Reviewer, b.Reviewer = key.Of(a.Reviewer), key.Of(b.Reviewer)
 	for _, x := range []*Feedback{&a, &b} {
 		x.At, x.Evaluation, x.Recorded, x.Erased, x.Revision = time.Time{}, Evaluation{}, time.Time{}, time.Time{}, 0
 	}

@@ -52,7 +52,11 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.enough(supportOf(members)) {
+	key, err := store.PseudonymKeyIn(tx)
+	if err != nil {
+		return nil, err
+	}
+	if members[0].Class == Positive && !s.cfg.enough(supportOf(members, key)) {
 		return nil, nil
 	}
 	last, ready, err := s.readyFor(tx, cluster, members)
@@ -111,7 +115,11 @@ func (s *Service) proposeMembers(
 			p.Confidence = max(p.Confidence, m.Confidence)
 		}
 	}
-	s.fill(p, members)
+	key, err := c.people()
+	if err != nil {
+		return nil, err
+	}
+	s.fill(p, members, key)
 	if err := s.opened(c, p, disputed...); err != nil {
 		return nil, err
 	}
@@ -132,7 +140,7 @@ func (s *Service) waits(p *Proposal) bool {
 func clusterWants(cluster string) store.Wants {
 	q := ProposalQuery{Cluster: cluster}
 	return store.Wants{
-		Refs: marks(), Queries: append(proposalKind.queries(q.keys()),
+		Refs: append(marks(), store.PseudonymKeyRef()), Queries: append(proposalKind.queries(q.keys()),
 			ruleKind.queries(agentKeys("cluster", cluster, nil))...),
 	}
 }
@@ -148,6 +156,10 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 	if err != nil {
 		return nil, false, err
 	}
+	key, err := store.PseudonymKeyIn(tx)
+	if err != nil {
+		return nil, false, err
+	}
 	rejections, heard := 0, map[string]bool{} // whom a rejected proposal had among its evidence
 	for _, p := range proposals {
 		if last == nil || p.Status == StatePending { // versions of the same moment have no order
@@ -156,7 +168,7 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 		if p.Status == StateRejected {
 			rejections++
 			for _, author := range p.Authors {
-				heard[author] = true
+				heard[key.Of(author)] = true
 			}
 		}
 	}
@@ -183,16 +195,18 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 	}
 	fresh := slices.DeleteFunc(slices.Clone(members), func(m Feedback) bool { return !m.Recorded.After(since) })
 	refused := last != nil && last.Status == StateRejected && rejections > 0
-	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard)), nil
+	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard, key)), nil
 }
 
 // moreAgree reports whether fresh evidence speaks for what was rejected: it is by Config.Reviewers people, and one of them was
 // not heard before.
-func (s *Service) moreAgree(fresh []Feedback, heard map[string]bool) bool {
+func (s *Service) moreAgree(
+	fresh []Feedback, heard map[string]bool, key store.PseudonymKey,
+) bool {
 	people, another := map[string]bool{}, false
 	for i := range fresh {
-		people[fresh[i].Reviewer] = true
-		another = another || !heard[fresh[i].Reviewer]
+		who := key.Of(fresh[i].Reviewer)
+		people[who], another = true, another || !heard[who]
 	}
 	return another && len(people) >= s.cfg.Reviewers
 }
@@ -217,7 +231,11 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	if err != nil {
 		return nil, err
 	}
-	s.refill(p, members)
+	key, err := c.people()
+	if err != nil {
+		return nil, err
+	}
+	s.refill(p, members, key)
 	p.Confidence = max(p.Confidence, before)
 	if !slices.ContainsFunc(p.Evidence, func(id string) bool { return !slices.Contains(known, id) }) {
 		return nil, nil
@@ -330,7 +348,12 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	revision, err := s.step(ctx, s.governing, func(c *change) error {
 		p = form.at(0)
 		p.ID = c.ID(s.cfg.NewID)
-		s.fill(&p, evidence)
+		c.Want(peopleWants)
+		key, err := c.people()
+		if err != nil {
+			return err
+		}
+		s.fill(&p, evidence, key)
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}

@@ -73,7 +73,11 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	return act(ctx, s, a, review.Reason, func(c *change) (p Proposal, err error) {
 		c.Want(seen.wants())
 		p, err = proposalKind.in(c.Tx, review.Proposal)
-		if err != nil || p.decided(review, c.who) {
+		if err != nil {
+			return p, err
+		}
+		key, err := c.people()
+		if err != nil || p.decided(review, c.who, key) {
 			return p, err
 		}
 		if err := s.checkPending(c, p); err != nil {
@@ -102,13 +106,13 @@ func (d *Draft) wants() (w store.Wants) {
 }
 
 // decided reports whether this very review closed the proposal before. Somebody may repeat a review whose answer got lost.
-func (p *Proposal) decided(review Review, who string) bool {
+func (p *Proposal) decided(review Review, who string, key store.PseudonymKey) bool {
 	switch p.Status {
 	case StateRejected:
-		return review.Decision == Rejected && p.Decider == who
+		return review.Decision == Rejected && key.Same(p.Decider, who)
 	case StateApproved:
 		return review.Decision == Approved && slices.ContainsFunc(p.Approvals,
-			func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
+			func(a Approval) bool { return key.Same(a.Actor, who) && a.Hash == review.Hash })
 	default:
 		return false
 	}
@@ -180,6 +184,10 @@ func (p *Proposal) closeAs(c *change, status State, reason string) {
 // approve adds an approval, and makes the rule where that completes the quorum.
 func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
+	key, err := c.people()
+	if err != nil {
+		return err
+	}
 	switch {
 	case review.Hash != hash && p.hadMore(review.Hash):
 		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was " +
@@ -187,9 +195,9 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	case review.Hash != hash:
 		return &RefusedError{Reason: "the proposal has another version than the one that was " +
 			"reviewed", Err: heed.ErrConflict}
-	case slices.Contains(p.Writers, c.who):
+	case among(p.Writers, c.who, key):
 		return ineligible(ownWords)
-	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, c.who):
+	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
 		return ineligible("nobody approves what their own feedback led to")
 	}
 	c.Want(p.wants())
@@ -204,7 +212,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	if open := approval.missing(against); len(open) > 0 {
 		return contradicted(open)
 	}
-	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == c.who })
+	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return key.Same(a.Actor, c.who) })
 	switch {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
@@ -216,7 +224,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	if err := p.checkPeople(); err != nil {
 		return err
 	}
-	if s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
+	if s.cfg.Gate.met(p, against, key) {
 		return activate(c, p, review.Reason)
 	}
 	c.notice(s.waitsAt(c, p))
@@ -241,17 +249,17 @@ func (a *Approval) missing(against []Conflict) []Conflict {
 
 // met reports whether the approvals complete the quorum. Those count that are of this draft and override what it contradicts,
 // and each person counts once.
-func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []Conflict) bool {
-	hash := d.Hash()
+func (g *Gate) met(p *Proposal, against []Conflict, key store.PseudonymKey) bool {
+	hash := p.Hash()
 	people, outsiders := map[string]bool{}, map[string]bool{}
-	for i := range approvals {
-		a := &approvals[i]
+	for i := range p.Approvals {
+		a := &p.Approvals[i]
 		if a.Hash != hash || len(a.missing(against)) > 0 {
 			continue
 		}
-		people[a.Actor] = true
-		if !slices.Contains(authors, a.Actor) {
-			outsiders[a.Actor] = true
+		people[key.Of(a.Actor)] = true
+		if !among(p.Authors, a.Actor, key) {
+			outsiders[key.Of(a.Actor)] = true
 		}
 	}
 	return len(people) >= g.Quorum && len(outsiders) >= g.Outsiders

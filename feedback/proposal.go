@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 )
 
 // A Proposal is a draft on its way through the gate, with the evidence for it.
@@ -178,7 +179,7 @@ const (
 )
 
 // warnings say what approvers should know of a draft.
-func warnings(d *Draft, evidence []Feedback) []string {
+func warnings(d *Draft, evidence []Feedback, key store.PseudonymKey) []string {
 	var found []string
 	warn := func(ok bool, what string) {
 		if ok && !slices.Contains(found, what) {
@@ -189,7 +190,7 @@ func warnings(d *Draft, evidence []Feedback) []string {
 	warn(oppose.AgainstInstructions(d.Text), warnInstruction)
 	for i := range evidence {
 		text := evidence[i].said()
-		reviewers[evidence[i].Reviewer] = true
+		reviewers[key.Of(evidence[i].Reviewer)] = true
 		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
 		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)
 		warn(oppose.AgainstInstructions(text), warnInstruction)

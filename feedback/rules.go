@@ -104,21 +104,24 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
-		own := ProposalQuery{Status: StatePending, Proposer: c.who}
 		c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...),
-			store.Wants{Queries: append(waitingQueries(), proposalKind.queries(own.keys())...)})
+			store.Wants{Queries: waitingQueries()})
 		evidence, err := evidenceOf(c.Tx, sub.Evidence)
 		if err != nil {
 			return Proposal{}, err
 		}
 		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
-		s.fill(&p, evidence)
-		pending, err := s.proposals(c.Tx, own)
+		key, err := c.people()
+		if err != nil {
+			return p, err
+		}
+		s.fill(&p, evidence, key)
+		pending, err := waiting(c.Tx)
 		if err != nil {
 			return p, err
 		}
 		for _, o := range pending {
-			if o.Previous == "" && o.Proposer == c.who && o.Hash() == p.Hash() &&
+			if o.Previous == "" && key.Same(o.Proposer, c.who) && o.Hash() == p.Hash() &&
 				slices.Equal(o.Evidence, p.Evidence) && c.now.Before(o.Expires) {
 				return o, nil
 			}
@@ -155,7 +158,11 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 		}
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, c.who
-		p.wrote(c.who)
+		key, err := c.people()
+		if err != nil {
+			return p, err
+		}
+		p.wrote(key, c.who)
 		if p.Was == nil {
 			p.Was = &old.Draft
 		}
@@ -177,16 +184,20 @@ func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 	if err == nil {
 		evidence, err = s.speakingFor(c.Context(), p, evidence)
 	}
+	if err != nil {
+		return err
+	}
+	key, err := c.people()
 	switch {
 	case err != nil:
 		return err
 	case p.Text == before:
-		p.Warnings = warnings(&p.Draft, evidence)
+		p.Warnings = warnings(&p.Draft, evidence, key)
 		return nil
 	case len(evidence) == 0:
 		p.Cluster = "" // which may be proposed again
 	}
-	s.refill(p, evidence)
+	s.refill(p, evidence, key)
 	return nil
 }
 
@@ -211,9 +222,9 @@ func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedb
 }
 
 // refill completes a proposal again, from this evidence alone.
-func (s *Service) refill(p *Proposal, evidence []Feedback) {
+func (s *Service) refill(p *Proposal, evidence []Feedback, key store.PseudonymKey) {
 	p.Evidence, p.Confidence, p.Summary = nil, 0, ""
-	s.fill(p, evidence)
+	s.fill(p, evidence, key)
 }
 
 // Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side by side. Erased feedback is
@@ -262,8 +273,12 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
 			return p, err
 		}
+		key, err := c.people()
+		if err != nil {
+			return p, err
+		}
 		p.withdraw()
-		s.refill(&p, evidence)
+		s.refill(&p, evidence, key)
 		c.write(feedbackKind.record(out), proposalKind.record(p))
 		c.notice(s.waitsAt(c, &p))
 		return p, nil
@@ -322,20 +337,20 @@ func byTime(records []Feedback) {
 
 // fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a
 // proposal may name.
-func (s *Service) fill(p *Proposal, evidence []Feedback) {
+func (s *Service) fill(p *Proposal, evidence []Feedback, key store.PseudonymKey) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
 	strength := 0.
 	for i := range evidence {
 		e := &evidence[i]
-		if !slices.Contains(p.Authors, e.Reviewer) {
+		if !among(p.Authors, e.Reviewer, key) {
 			if len(p.Authors) >= most {
 				continue
 			}
 			p.Authors = append(p.Authors, e.Reviewer)
 		}
 		p.Evidence = append(p.Evidence, e.ID)
-		reviewers[e.Reviewer], gates[e.Gate] = true, true
+		reviewers[key.Of(e.Reviewer)], gates[e.Gate] = true, true
 		strength += e.Link
 	}
 	p.Evidence = text.Distinct(p.Evidence)
@@ -343,13 +358,13 @@ func (s *Service) fill(p *Proposal, evidence []Feedback) {
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
 	if len(evidence) > 0 {
 		support := Support{p.Occurrences, p.Reviewers, strength}
-		p.Confidence = max(p.Confidence, min(support.Confidence(), s.ceiling(evidence)))
+		p.Confidence = max(p.Confidence, min(support.Confidence(), s.ceiling(evidence, key)))
 		first, last := evidence[0].At, evidence[len(evidence)-1].At
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s",
 			len(evidence), len(reviewers), len(gates), first.Format(time.DateOnly),
 			last.Format(time.DateOnly))
 	}
-	p.Warnings = warnings(&p.Draft, evidence)
+	p.Warnings = warnings(&p.Draft, evidence, key)
 }
 
 // opened opens a proposal, if there is room for it. A new version expires when the old one would
@@ -363,11 +378,15 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	default:
 		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
 	}
-	c.Want(p.wants(), store.Wants{Queries: waitingQueries()})
+	c.Want(p.wants(), peopleWants, store.Wants{Queries: waitingQueries()})
 	if err := c.opens(); err != nil {
 		return err
 	}
-	if err := checkRules(c.Tx, p); err != nil {
+	key, err := c.people()
+	if err != nil {
+		return err
+	}
+	if err := checkRules(c.Tx, p, key); err != nil {
 		return err
 	}
 	if err := p.checkPeople(); err != nil {
@@ -377,7 +396,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	if err != nil {
 		return err
 	}
-	if p.Status == StatePending && s.full(p, pending) {
+	if p.Status == StatePending && s.full(p, pending, key) {
 		return errFull
 	}
 	if p.Conflicts, err = s.conflicts(c.Tx, &p.Draft, pending, p.Previous); err != nil {
@@ -399,11 +418,10 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 }
 
 // checkRules reports a rule that can't be changed or superseded. It adds the people behind these rules to the proposal.
-func checkRules(tx *store.Tx, p *Proposal) error {
+func checkRules(tx *store.Tx, p *Proposal, key store.PseudonymKey) error {
 	if !p.makes() {
 		rule, err := toChange(tx, &p.Draft)
-		p.wrote(rule.Writers...)
-		p.Authors = text.Distinct(append(p.Authors, rule.Authors...))
+		p.follows(&rule, key)
 		return err
 	}
 	for _, id := range p.Supersedes {
@@ -414,7 +432,7 @@ func checkRules(tx *store.Tx, p *Proposal) error {
 		if rule.Status != StateActive {
 			return notNow("rule to supersede", rule.Status)
 		}
-		p.wrote(rule.Writers...)
+		p.follows(&rule, key)
 	}
 	return nil
 }
@@ -430,7 +448,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 		needed = StateRetired
 	}
 	switch {
-	case d.words() != rule.words():
+	case d.words() != rule.words() || !slices.Equal(d.Supersedes, rule.Supersedes):
 		return Rule{}, &RefusedError{Reason: "the rule has other words than the draft", Err: heed.ErrConflict}
 	case rule.Status != needed:
 		return Rule{}, notNow("rule", rule.Status)
@@ -441,17 +459,28 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 }
 
 // wrote adds people who can't approve the proposal.
-func (p *Proposal) wrote(people ...string) {
+func (p *Proposal) wrote(key store.PseudonymKey, people ...string) {
 	for _, who := range people {
-		if !slices.Contains(p.Writers, who) {
+		if !among(p.Writers, who, key) {
 			p.Writers = append(p.Writers, who)
 		}
 	}
 }
 
+// follows adds the people behind a rule that the proposal changes or supersedes.
+func (p *Proposal) follows(rule *Rule, key store.PseudonymKey) {
+	p.wrote(key, rule.Writers...)
+	for _, who := range rule.Authors {
+		if !among(p.Authors, who, key) {
+			p.Authors = append(p.Authors, who)
+		}
+	}
+	p.Authors = text.Distinct(p.Authors)
+}
+
 // full reports whether too many proposals are pending. The previous version of this one does not
 // count.
-func (s *Service) full(p *Proposal, pending []Proposal) bool {
+func (s *Service) full(p *Proposal, pending []Proposal, key store.PseudonymKey) bool {
 	atLeast := func(limit int, counts func(o *Proposal) bool) bool {
 		n := 0
 		for i := range pending {
@@ -464,7 +493,7 @@ func (s *Service) full(p *Proposal, pending []Proposal) bool {
 	}
 	g := &s.cfg.Gate
 	return atLeast(g.Pending, func(*Proposal) bool { return true }) ||
-		atLeast(g.PerProposer, func(o *Proposal) bool { return o.Proposer == p.Proposer }) ||
+		atLeast(g.PerProposer, func(o *Proposal) bool { return key.Same(o.Proposer, p.Proposer) }) ||
 		slices.ContainsFunc(p.Agents, func(agent string) bool {
 			return atLeast(g.PerAgent, func(o *Proposal) bool { return o.affects(agent) })
 		})

@@ -88,8 +88,8 @@ func (s *Service) Config() Config {
 
 // Record keeps a feedback and returns when the store has it. It does not evaluate it: see
 // [Service.Evaluate]. duplicate reports that it was known already, or was erased, and nothing was
-// kept. Other content under a known ID is a [heed.ErrConflict]. The reviewer is not compared once
-// they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
+// kept. Other content under a known ID is a [heed.ErrConflict]. A reviewer who was forgotten since
+// is recognized. Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	reads := false // most are new, so the first run does not read whether this one is
 	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
@@ -102,7 +102,7 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 
 // Wants names what [Service.RecordIn] reads.
 func (s *Service) Wants(ids ...string) store.Wants {
-	return store.Wants{Refs: feedbackKind.refs(ids)}
+	return store.Wants{Refs: append(feedbackKind.refs(ids), store.PseudonymKeyRef())}
 }
 
 // RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
@@ -118,11 +118,16 @@ func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, 
 		return false, err
 	}
 	if reads {
+		tx.Want(peopleWants, s.Wants(f.ID))
+		key, err := store.PseudonymKeyIn(tx)
+		if err != nil {
+			return false, err
+		}
 		switch known, err := feedbackKind.in(tx, f.ID); {
 		case errors.Is(err, heed.ErrNotFound):
 		case err != nil:
 			return false, err
-		case known.Erased.IsZero() && !known.same(&f):
+		case known.Erased.IsZero() && !known.same(&f, key):
 			return false, store.Final(fmt.Errorf("another decision has this id: %w", heed.ErrConflict))
 		default:
 			duplicate = true

@@ -33,6 +33,9 @@ func (c *change) write(records ...store.Record) {
 	c.wrote = true
 }
 
+// people returns what tells whether two names are of one person, though one was forgotten.
+func (c *change) people() (store.PseudonymKey, error) { return store.PseudonymKeyIn(c.Tx) }
+
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
 // auditPrefix begins the actions of this package in the audit log.
@@ -57,6 +60,15 @@ func (c *change) done() {
 func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(ctx, s.cfg.Store) }
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
+
+// peopleWants names what [change.people] reads.
+var peopleWants = store.Wants{Refs: []store.Ref{store.PseudonymKeyRef()}}
+
+// among reports whether a list names a person.
+func among(names []string, who string, key store.PseudonymKey) bool {
+	who = key.Of(who)
+	return slices.ContainsFunc(names, func(name string) bool { return key.Of(name) == who })
+}
 
 // step makes a change under a lock, and then notifies the observer, without the lock. It returns
 // the revision of what was written, 0 if nothing was. A refusal ends the step.
@@ -116,6 +128,7 @@ func act[T kept[T]](
 			}
 		}
 		tried, c.now, c.who = c, entry.At, a.Actor
+		c.Want(peopleWants)
 		if made, err = do(c); err == nil && c.wrote {
 			c.entries = slices.Insert(c.entries, 0, entry)
 		}
@@ -134,6 +147,9 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 	}
 	if who, err = s.person("Actor", a.Actor); err != nil {
 		return "", err
+	}
+	if store.IsPseudonym(who) {
+		return "", invalid("Actor", "must not be the pseudonym of somebody who was forgotten")
 	}
 	if strings.TrimSpace(reason) == "" {
 		return "", invalid("Reason", "must not be empty")

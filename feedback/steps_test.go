@@ -231,8 +231,8 @@ func TestAReviewSaysWhatItDecides(t *testing.T) {
 	assert.Empty(t, w.pending().Approvals)
 }
 
-// A restored rule supersedes nothing, so naming an active rule in Supersedes hides no contradiction
-// with it.
+// A restored rule supersedes nothing, so naming an active rule in Supersedes is refused. What it
+// named when it was made hides no contradiction.
 func TestARestorationContradictsWhatItNames(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	old := w.activate(rule("Name the database"))
@@ -241,7 +241,9 @@ func TestARestorationContradictsWhatItNames(t *testing.T) {
 	now := w.activate(rule("Do not name the database"))
 	d := w.rule(old.ID).Draft
 	d.Change, d.Of, d.Supersedes = feedback.Restore, old.ID, []string{now.ID}
-	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "x"})
+	assert.ErrorIs(t, err, heed.ErrConflict)
+	p, err := w.asks("olga", old.ID, feedback.Restore)
 	require.NoError(t, err)
 	require.NotEmpty(t, p.Conflicts)
 	assert.Equal(t, now.ID, p.Conflicts[0].ID)

@@ -25,6 +25,7 @@ type txn struct {
 	copies    map[*cell]*cell
 	retracted []*known
 	edits     map[*row]edit
+	minted    *store.PseudonymKey // the key, if the store has had none
 }
 
 // A sighting is an observation with the hash of its id.

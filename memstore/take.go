@@ -155,7 +155,14 @@ type edit struct {
 // planForget finds the records that name people, and works out their edits.
 func (t *txn) planForget(names []string) error {
 	t.edits = make(map[*row]edit)
-	persons := people.Of(names)
+	if len(names) == 0 {
+		return nil
+	}
+	key, err := t.pseudonymKey()
+	if err != nil {
+		return err
+	}
+	persons := people.Of(key, names)
 	for _, k := range t.kinds {
 		for _, name := range names {
 			for _, r := range k.keyed[store.PersonKey(name)] {
@@ -179,10 +186,28 @@ func (t *txn) planForget(names []string) error {
 	return nil
 }
 
+// pseudonymKey returns the key of the store. If there is none, the commit makes one.
+func (t *txn) pseudonymKey() (key store.PseudonymKey, err error) {
+	if r := t.row(store.PseudonymKeyRef()); r != nil {
+		return store.Decode[store.PseudonymKey](r.body)
+	}
+	key = store.NewPseudonymKey(t.now.Time())
+	t.minted = &key
+	return key, nil
+}
+
 // forget edits the records, and drops cells of the people's names that hold nothing but a restart.
 func (t *txn) forget() {
-	if len(t.edits) > 0 {
+	if len(t.edits) > 0 || t.minted != nil {
 		t.revision++
+	}
+	if t.minted != nil {
+		t.declare(store.Pseudonyms.Kind)
+		of := store.Pseudonyms.Record(*t.minted, 0)
+		t.seq++
+		r := &row{id: of.ID, revision: t.revision, body: of.Body}
+		r.At, r.Seq = evidence.InstantOf(of.At), t.seq
+		t.kinds[of.Kind].insert(r)
 	}
 	for r, e := range t.edits {
 		if e.gone {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
@@ -37,7 +40,11 @@ func (c *change) forgetPeople(names []string) error {
 			return err
 		}
 	}
-	all := people.Of(names)
+	pseudonyms, err := c.pseudonymKey()
+	if err != nil {
+		return err
+	}
+	all := people.Of(pseudonyms, names)
 	for _, name := range names {
 		if _, err := c.t.exec(dropCellsOf, name); err != nil {
 			return err
@@ -54,6 +61,35 @@ func (c *change) forgetPeople(names []string) error {
 		}
 	}
 	return nil
+}
+
+var bodyOfRef = both(`SELECT body FROM heed_record WHERE ref = $1`)
+
+// pseudonymKey returns the key of the store. If there is none, it makes one.
+func (c *change) pseudonymKey() (key store.PseudonymKey, err error) {
+	ref := store.PseudonymKeyRef()
+	var body string
+	switch err := c.t.one(bodyOfRef, []any{hashOfRef(ref)}, &body); {
+	case err == nil:
+		return store.Decode[store.PseudonymKey](store.Raw([]byte(body)))
+	case !errors.Is(err, heed.ErrNotFound):
+		return key, err
+	}
+	if err := keepDeclared(c.t, store.Pseudonyms.Kind); err != nil {
+		return key, err
+	}
+	key = store.NewPseudonymKey(c.now.Time())
+	r := store.Pseudonyms.Record(key, 0)
+	text, err := r.Body.JSON()
+	if err != nil {
+		return key, err
+	}
+	row := []any{
+		hashOfRef(ref), r.Kind, r.ID, int64(evidence.InstantOf(r.At)), "[]", string(text),
+		int64(c.revision),
+	}
+	return key, c.t.insert(insertRecords, [][]any{row},
+		func(scan func(...any) error) error { return scan(new(string), new(int64)) })
 }
 
 // A bodyRow is a record in which a person may be named.

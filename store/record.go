@@ -151,8 +151,8 @@ type Kind struct {
 	// Caused are the paths to names of those who caused something: the name is taken out, of an
 	// array with its element. "" must mean the same as no name.
 	Caused []string
-	// Decided are the paths to names of those who decided something: a pseudonym takes the place of
-	// the name.
+	// Decided are the paths to names of those who decided something: the person's pseudonym takes
+	// the place of the name. See [PseudonymKey].
 	Decided []string
 	// Whole removes a record that has the person's name at a path of Caused, instead of changing
 	// it. It needs such a path.

@@ -237,6 +237,9 @@ func (r *Record) validate() error {
 	if err := r.Ref.validate(); err != nil {
 		return err
 	}
+	if r.Kind == Pseudonyms.Name {
+		return invalid("Kind", "is the store's own: forgetting people writes its record")
+	}
 	if r.Body.IsZero() {
 		if r.Revision == 0 || r.Revision == Once {
 			return invalid("Revision", "must be the one that was read, to remove a record")

@@ -123,6 +123,13 @@ func TestRefused(t *testing.T) {
 	require.ErrorContains(t, w.Write(dump.Row{Record: &dump.Record{Kind: strings.Repeat("x", dump.MaxLine)}}), "may have")
 }
 
+// pseudonyms makes a record one of the kind of the key of pseudonyms.
+func pseudonyms(id, body string) func(*dump.Record) {
+	return func(r *dump.Record) {
+		r.Kind, r.ID, r.Body = store.Pseudonyms.Name, id, []byte(body)
+	}
+}
+
 // TestInvalidRows writes rows that no store has: each is refused with its line.
 func TestInvalidRows(t *testing.T) {
 	tally := func(change func(*dump.Tally)) dump.Row {
@@ -167,6 +174,9 @@ func TestInvalidRows(t *testing.T) {
 		"no record id":   record(func(r *dump.Record) { r.ID = "" }),
 		"no at":          record(func(r *dump.Record) { r.At = 0 }),
 		"key":            record(func(r *dump.Record) { r.Keys = []string{""} }),
+		"short secret":   record(pseudonyms("key", `{"secret":"AAAA"}`)),
+		"no key":         record(pseudonyms("key", `{"secret":1}`)),
+		"another key":    record(pseudonyms("keys", `{"secret":"AAAAAAAAAAAAAAAAAAAAAA=="}`)),
 	} {
 		_, err := read(bytes.NewReader(write(t, row)))
 		fault := (*heed.InputError)(nil)

@@ -169,7 +169,15 @@ func (r *Record) validate() error {
 			return err
 		}
 	}
-	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{r.Of()}})
+	of := r.Of()
+	if of.Ref == store.PseudonymKeyRef() { // which no commit may write
+		row, err := store.Pseudonyms.Of(of)
+		if err == nil && len(row.Value.Secret) < 16 {
+			err = errors.New("the key of pseudonyms must have 16 bytes or more")
+		}
+		return err
+	}
+	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{of}})
 }
 
 func (r *Record) validateEvent() error {

@@ -5,7 +5,6 @@
 package people
 
 import (
-	"crypto/rand"
 	"slices"
 	"strings"
 
@@ -18,22 +17,14 @@ type Person struct {
 	Pseudonym string
 }
 
-// Of gives each name a pseudonym that is random. Names that differ in case are names of different people.
-func Of(names []string) []Person {
+// Of gives each name its pseudonym under a store's key. Names that differ in case are names of
+// different people.
+func Of(key store.PseudonymKey, names []string) []Person {
 	people := make([]Person, 0, len(names))
 	for _, name := range names {
-		people = append(people, Person{Name: name, Pseudonym: prefix + strings.ToLower(rand.Text())})
+		people = append(people, Person{Name: name, Pseudonym: key.Of(name)})
 	}
 	return people
-}
-
-// prefix begins each pseudonym.
-const prefix = "forgotten-"
-
-// Forgotten reports whether a name is a pseudonym.
-func Forgotten(name string) bool {
-	random, ok := strings.CutPrefix(name, prefix)
-	return ok && len(random) >= 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // Named reports whether a record of these keys may name one of the people: a key does not tell the case of a name.

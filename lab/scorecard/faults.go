@@ -287,8 +287,9 @@ func contents(ctx context.Context, handle *sql.DB) (string, error) {
 	return random.ReplaceAllString(all.String(), "#"), nil
 }
 
-// random are pseudonyms of forgotten people, and the ids of audit entries that have no better one.
-var random = regexp.MustCompile(`forgotten-[0-9a-zA-Z_-]+|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+// random are pseudonyms of forgotten people, the key that makes them, and the ids of audit entries
+// that have no better one.
+var random = regexp.MustCompile(`forgotten-[0-9a-zA-Z_-]+|"secret":"[^"]*"|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 func rowsOf(ctx context.Context, handle *sql.DB, query string) (all []string, err error) {
 	rows, err := handle.QueryContext(ctx, query)

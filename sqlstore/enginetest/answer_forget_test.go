@@ -70,7 +70,7 @@ var roles = []role{
 	},
 	{
 		name: "corrected the answer", goes: "the name, and all that the complaint counted",
-		stays: nameless + "; the correction, under a random pseudonym", how: record.Judged,
+		stays: nameless + "; the correction, under a pseudonym", how: record.Judged,
 		state: func(a *loop.Agent, id string) error {
 			_, err := a.Correct(ctx, id, loop.Correction{
 				Reviewer: forgotten, Text: "This is wrong.",
@@ -180,7 +180,7 @@ const goneByRole = `
 | judged the answer | the name, and all that the judgement counted | a statement without a name, which does not count | +1.00 | +1.00 |
 | undid the answer | the name, and all that the undo counted | a statement without a name, which does not count | -1.00 | +1.00 |
 | reported the outcome | the name, and all that the outcome counted | a statement without a name, which does not count | +0.00 | +1.00 |
-| corrected the answer | the name, and all that the complaint counted | a statement without a name, which does not count; the correction, under a random pseudonym | +0.00 | +1.00 |
+| corrected the answer | the name, and all that the complaint counted | a statement without a name, which does not count; the correction, under a pseudonym | +0.00 | +1.00 |
 `
 
 // trusting is an agent with two answers: "model", by an arm, and "heuristic". Somebody else has

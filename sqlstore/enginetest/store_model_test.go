@@ -492,7 +492,7 @@ func (s *modelled) describe(t *rapid.T, found []store.Record) (all []string) {
 
 var pseudonyms = regexp.MustCompile(`forgotten-[0-9a-z-]+`)
 
-// pseudonymous numbers the pseudonyms, which are random, as they come.
+// pseudonymous numbers the pseudonyms as they come: each store has its own key.
 func pseudonymous(rest []string) []string {
 	seen := make(map[string]string)
 	for i := range rest {

@@ -1490,6 +1490,16 @@ var brokenKeeping = []fault{
 		"a store that is opened again has all it had",
 	},
 	{
+		"opened again, it has lost its key of pseudonyms",
+		func(b *broken) {
+			b.reopen = func(b *broken) *broken {
+				delete(b.file.records, store.PseudonymKeyRef())
+				return &broken{reference: b.reference.reopen()}
+			}
+		},
+		"a store that is opened again has all it had",
+	},
+	{
 		"opened again, it counts revisions anew",
 		func(b *broken) {
 			b.reopen = func(b *broken) *broken {
@@ -1650,7 +1660,8 @@ var brokenKeeping = []fault{
 		"whole records go by their key",
 		afterForgetting(func(b *broken, whole batch, _ map[store.Ref]written) {
 			maps.DeleteFunc(b.file.records, func(ref store.Ref, w written) bool {
-				return b.kinds[ref.Kind].Whole && people.Named(w.Keys, people.Of(whole.Forget))
+				all := people.Of(store.PseudonymKey{}, whole.Forget)
+				return b.kinds[ref.Kind].Whole && people.Named(w.Keys, all)
 			})
 		}),
 		"forgetting compares names exactly",
@@ -1708,6 +1719,18 @@ var brokenKeeping = []fault{
 		"forgetting raises revisions of what it changes",
 	},
 	{"all have one pseudonym", renaming("somebody"), "people are told apart by their pseudonyms"},
+	{
+		"a person has a pseudonym for each commit",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				if len(batches) > 0 && len(batches[0].Forget) > 0 {
+					delete(b.file.records, store.PseudonymKeyRef())
+				}
+				return b.reference.Commit(ctx, batches...)
+			}
+		},
+		"who comes back has the pseudonym of before",
+	},
 	{
 		"a person has a pseudonym for each record",
 		afterForgetting(func(b *broken, _ batch, _ map[store.Ref]written) {

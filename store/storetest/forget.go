@@ -79,7 +79,7 @@ func forgetRecords(f *fixture) {
 	f.has(notes, "text", value{Text: "ann"})
 
 	f.finds(by(cases, annKey))
-	f.both(by(cases, store.PersonKey(name)), "by", "lists", "payload")
+	f.both(by(cases, store.PersonKey(name)), "by", "lists", "payload", "entry")
 	f.both(by(cases, bobKey), "of", "lists", "bob")
 	f.both(by(cases, "k=1"), "by", "bob")
 	f.both(by(cases), "by", "of", "lists", "payload", "bob", "entry")
@@ -150,7 +150,47 @@ func forgetSeveral(f *fixture) {
 	f.write(people()...)
 	f.forget("ann")
 	again := f.decode(f.get(cases, "by")).By
-	f.Check(again != ann, "a pseudonym is not random: twice %q", again)
+	f.Check(again != ann, "two stores have the same key of pseudonyms: twice %q", again)
+}
+
+// forgetAgain forgets people who came back.
+func forgetAgain(f *fixture) {
+	ref := store.PseudonymKeyRef()
+	key := func() store.PseudonymKey {
+		r := f.get(ref.Kind, ref.ID)
+		f.Check(r.Revision > 0, "there is no key of pseudonyms")
+		key, err := store.Decode[store.PseudonymKey](r.Body)
+		f.Must("decode the key of pseudonyms", err)
+		return key
+	}
+	f.gone(ref.Kind, ref.ID)
+	f.forget("nobody")
+	first := key()
+	f.Check(len(first.Secret) >= 16, "the key of pseudonyms has %d bytes", len(first.Secret))
+	handles := f.handles()
+	for i := range 3 {
+		id := fmt.Sprint(i)
+		f.write(record(cases, id, value{By: "ann", Text: "and Ann"}, annKey),
+			record(cases, id+"of Ann", value{By: "Ann"}, annKey))
+		f.store = handles[i%len(handles)]
+		f.forget("ann")
+		f.has(cases, id, value{By: first.Of("ann"), Text: "and Ann"})
+		f.has(cases, id+"of Ann", value{By: "Ann"})
+		f.forget("Ann", first.Of("ann"))
+		f.has(cases, id+"of Ann", value{By: first.Of("Ann")})
+		f.has(cases, id, value{By: first.Of("ann"), Text: "and Ann"})
+		f.Equal("the key of pseudonyms", key(), first)
+	}
+	f.store = handles[0]
+	f.finds(by(cases, store.PersonKey(first.Of("ann"))), "2", "1", "0")
+	write := store.Pseudonyms.Record(store.NewPseudonymKey(start), f.get(ref.Kind, ref.ID).Revision)
+	remove := write
+	remove.Body = store.Body{}
+	for i, r := range []store.Record{write, remove} {
+		_, err := f.store.Commit(ctx, store.Batch{Records: records{r}})
+		f.Check(faultOf(err) == "Records[0].Kind", "to change the key of pseudonyms (%d): %v", i, err)
+	}
+	f.Equal("the key of pseudonyms", key(), first)
 }
 
 func forgetRevisions(f *fixture) {

@@ -263,8 +263,12 @@ func (f *fixture) goesOn(known store.Batch, gone uint64) {
 	f.write(note("last", value{}, "k"))
 	f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full", "last")
 	f.commit(store.Batch{Retract: []string{"2"}, Forget: []string{"ann"}})
+	ann := f.decode(f.get(cases, "by")).By
 	f.open()
 	f.expect(nil, cells...)
 	f.finds(by(cases, annKey))
 	f.has(cases, "of", value{By: "bob"})
+	f.write(record(cases, "back", value{By: "ann"}, annKey))
+	f.forget("ann")
+	f.has(cases, "back", value{By: ann})
 }

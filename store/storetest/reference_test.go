@@ -250,8 +250,18 @@ func (r *reference) forget(s *state, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	all := people.Of(names)
 	s.revision++
+	ref := store.PseudonymKeyRef()
+	if s.records[ref].Revision == 0 {
+		made := store.Pseudonyms.Record(store.NewPseudonymKey(r.options.Now()), 0)
+		made.Revision = s.revision
+		s.records[ref] = written{made, s.next()}
+	}
+	key, err := store.Decode[store.PseudonymKey](s.records[ref].Body)
+	if err != nil {
+		return err
+	}
+	all := people.Of(key, names)
 	for ref, w := range s.records {
 		kind := r.kinds[ref.Kind]
 		if !people.Named(w.Keys, all) {

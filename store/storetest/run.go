@@ -167,6 +167,7 @@ var rules = []rule{
 	{"forgetting compares names exactly", forgetCase},
 	{"forgetting removes whole records of kinds that say so", forgetWhole},
 	{"people are told apart by their pseudonyms", forgetSeveral},
+	{"who comes back has the pseudonym of before", forgetAgain},
 	{"forgetting raises revisions of what it changes", forgetRevisions},
 	{"forgetting takes all or nothing", forgetRefused},
 

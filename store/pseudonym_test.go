@@ -1,0 +1,37 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/heedhq/heed/store"
+)
+
+func TestPseudonymKey(t *testing.T) {
+	var none store.PseudonymKey
+	assert.Equal(t, "ann", none.Of("ann"), "a store that has forgotten nobody")
+	assert.False(t, none.Same("ann", "Ann"))
+
+	// The key of these bytes gives this pseudonym in every version and on every machine.
+	fixed := store.PseudonymKey{Secret: []byte("0123456789abcdef0123456789abcdef")}
+	assert.Equal(t, "forgotten-a7nvws52l7xvhr3d6gu4wgxift", fixed.Of("ann"))
+
+	key, other := store.NewPseudonymKey(time.Unix(1, 0)), store.NewPseudonymKey(time.Unix(1, 0))
+	ann := key.Of("ann")
+	assert.True(t, store.IsPseudonym(ann))
+	assert.Equal(t, ann, key.Of(ann), "a pseudonym stays as it is")
+	assert.NotEqual(t, ann, other.Of("ann"))
+	assert.NotEqual(t, ann, key.Of("Ann"))
+	assert.Empty(t, key.Of(""))
+	assert.True(t, key.Same("ann", ann) && key.Same(ann, "ann") && key.Same("ann", "ann"))
+	assert.False(t, key.Same("bob", ann) || key.Same(other.Of("ann"), ann))
+	for _, name := range []string{
+		"", "ann", "forgotten-", "forgotten-ann", strings.TrimPrefix(ann, "forgotten-"), ann + "a",
+		ann + "!", "x" + ann, strings.ToUpper(ann),
+	} {
+		assert.False(t, store.IsPseudonym(name), name)
+	}
+}
