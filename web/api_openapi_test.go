@@ -149,7 +149,8 @@ func TestDocumentOfAPI(t *testing.T) {
 			continue
 		}
 		if call.Method == http.MethodPost {
-			assert.Empty(t, d.faultOf(op.RequestBody.Content["application/json"].Schema, call.In, "body of "+call.Path))
+			body := op.RequestBody.Content["application/json"].Schema
+			assert.Empty(t, d.faultOf(body, call.In, "body of "+call.Path))
 		} else {
 			compareQuery(t, &op, &call)
 		}
@@ -165,7 +166,8 @@ func TestDocumentOfAPI(t *testing.T) {
 			assert.Contains(t, op.Responses, "204", call.Path)
 			continue
 		}
-		assert.Empty(t, d.faultOf(op.Responses["200"].Content["application/json"].Schema, call.Out, "answer of "+call.Path))
+		result := op.Responses["200"].Content["application/json"].Schema
+		assert.Empty(t, d.faultOf(result, call.Out, "answer of "+call.Path))
 		_, streams := op.Responses["200"].Content["text/event-stream"]
 		assert.Equal(t, call.Path == answerPath, streams, call.Path)
 	}
@@ -182,7 +184,8 @@ func compareQuery(t *testing.T, op *operation, call *view.Operation) {
 	for i, f := range fields {
 		p := op.Parameters[i]
 		kind := map[reflect.Kind]string{reflect.Int: "integer", reflect.String: "string"}[f.Of.Kind()]
-		assert.Equal(t, []any{f.Name, "query", f.Required, kind}, []any{p.Name, p.In, p.Required, p.Schema.Type}, call.Path)
+		assert.Equal(t, []any{f.Name, "query", f.Required, kind},
+			[]any{p.Name, p.In, p.Required, p.Schema.Type}, call.Path)
 	}
 }
 

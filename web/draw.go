@@ -1,92 +1,153 @@
 package web
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/strategy"
 )
 
-// scaleWidth is how wide a picture is, in its own units.
-const scaleWidth = 1000
+const (
+	scaleWidth  = 1000 // of a picture, in its own units
+	chartHeight = 200
+	mostColumns = 12
+	colors      = 8 // of arms, in the style sheet
+)
 
-// A bar is an interval on the scale from 0 to 1, which all bars share. X, Width and Tick are in units of the picture.
+// place returns where a value from 0 to 1 is on the scale. Another value is at the edge.
+func place(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return math.Round(scaleWidth * min(max(x, 0), 1))
+}
+
+// A bar is an interval on the scale from 0 to 1. X, Width and Tick are in units of the picture.
 type bar struct {
-	Name            string
-	Low, Mean, High float64
-	X, Width, Tick  float64
-	Outcomes        uint64
-	Sure            float64 // that it is the best
-	Leads           bool
-	Color           int
+	view.Arm
+	X, Width, Tick float64
+	Leads          bool
+	Color          int
 }
 
 // Marked reports whether a bar is said to lead.
-func (b bar) Marked() bool { return b.Leads && b.Sure >= 0.5 }
+func (b bar) Marked() bool { return b.Leads && b.Best >= 0.5 }
 
-// newBar returns a bar. A value outside of 0 to 1 is drawn at the edge.
-func newBar(name string, low, mean, high float64) bar {
-	at := func(x float64) float64 {
-		if math.IsNaN(x) {
-			return 0
-		}
-		return math.Round(scaleWidth * min(max(x, 0), 1))
+// newBar returns a bar.
+func newBar(low, mean, high float64) bar {
+	return bar{
+		Arm: view.Arm{Low: low, Mean: mean, High: high}, X: place(low),
+		Width: max(place(high)-place(low), 4), Tick: min(max(place(mean)-3, 0), scaleWidth-6),
 	}
-	return bar{Name: name, Low: low, Mean: mean, High: high, X: at(low), Width: max(at(high)-at(low), 4), Tick: min(max(at(mean)-3, 0), scaleWidth-6)}
 }
 
 // bars draws arms.
 func bars(arms []view.Arm, leading strategy.ArmID) (all []bar) {
 	for i, arm := range arms {
-		b := newBar(string(arm.Arm), arm.Low, arm.Mean, arm.High)
-		b.Outcomes, b.Sure, b.Leads, b.Color = arm.Outcomes, arm.Best, arm.Arm == leading, i%colors
+		b := newBar(arm.Low, arm.Mean, arm.High)
+		b.Arm, b.Leads, b.Color = arm, arm.Arm == leading, i%colors
 		all = append(all, b)
 	}
 	return all
 }
 
-const colors = 8 // of arms, in the style sheet
-
 // A column says how often each arm was chosen in a span of time. Parts are from the bottom up.
 type column struct {
-	Since time.Time
-	Of    int
-	X     float64
-	Width float64
-	Parts []part
+	Since    time.Time
+	Of       int
+	X, Width float64
+	Parts    []part
 }
 
 type part struct {
-	Arm       string
-	Y, Height float64
-	Share     float64
-	Color     int
+	Y, Height, Share float64
+	Color            int
 }
 
-const (
-	mostColumns = 12
-	chartHeight = 200
-)
-
 // columns puts choices, the newest first, into columns of equal numbers of choices.
-func columns(choices []strategy.Choice, arms []view.Arm) (all []column) {
+func columns(choices []strategy.ChoiceRecord, arms []view.Arm) (all []column) {
 	n := min(mostColumns, len(choices)/5)
+	width := scaleWidth / float64(max(n, 1))
 	for i := range n {
-		from, to := len(choices)*(n-1-i)/n, len(choices)*(n-i)/n
-		width := float64(scaleWidth) / float64(n)
-		c := column{Since: choices[to-1].At, Of: to - from, X: math.Round(float64(i) * width), Width: math.Round(width) - 6}
-		counts := make(map[strategy.ArmID]int)
-		for _, choice := range choices[from:to] {
-			counts[choice.Arm]++
+		in := choices[len(choices)*(n-1-i)/n : len(choices)*(n-i)/n]
+		c := column{
+			Since: in[len(in)-1].Choice.At, Of: len(in), X: math.Round(float64(i) * width),
+			Width: math.Round(width) - 6,
 		}
 		y := float64(chartHeight)
 		for k, arm := range arms {
-			share := float64(counts[arm.Arm]) / float64(c.Of)
+			chosen := 0
+			for _, r := range in {
+				if r.Choice.Arm == arm.Arm {
+					chosen++
+				}
+			}
+			share := float64(chosen) / float64(len(in))
 			y -= share * chartHeight
-			c.Parts = append(c.Parts, part{string(arm.Arm), math.Round(y*10) / 10, math.Round(share*chartHeight*10) / 10, share, k % colors})
+			tenth := func(x float64) float64 { return math.Round(x*10) / 10 }
+			c.Parts = append(c.Parts, part{tenth(y), tenth(share * chartHeight), share, k % colors})
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// curve returns the points of a polyline that shows how far a heuristic was trusted.
+func curve(points []view.Point) string {
+	var drawn []string
+	for _, at := range points {
+		span := max(float64(points[len(points)-1].At.Sub(points[0].At)), 1)
+		x := scaleWidth * float64(at.At.Sub(points[0].At)) / span
+		drawn = append(drawn, fmt.Sprintf("%.0f,%.0f", x, chartHeight*(1-at.Trust)))
+	}
+	return strings.Join(drawn, " ")
+}
+
+// depth is where the confidence that a heuristic needs is in a chart.
+func depth(needed float64) float64 { return chartHeight * (1 - needed) }
+
+// alone says whether a heuristic answers by itself.
+func alone(h view.Heuristic) string {
+	if h.Confidence >= h.Needed {
+		return "yes, as its confidence is at least " + three(h.Needed)
+	}
+	return "no, from " + three(h.Needed) + " on"
+}
+
+// held says what holds a confidence; "" if nothing does.
+func held(h view.Heuristic) string {
+	switch {
+	case h.Held.Locked:
+		return "locked"
+	case h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0:
+		return "pinned"
+	case len(h.Limits) > 0:
+		return holding(h.Limits[:1])
+	}
+	return ""
+}
+
+// holding says what limits do to a confidence.
+func holding(limits []learning.Limit) string {
+	all := make([]string, 0, len(limits))
+	for _, limit := range limits {
+		all = append(all, limited[string(limit)])
+		if slices.Contains(all, "") {
+			all[len(all)-1] = words(limit)
+		}
+	}
+	return join(all)
+}
+
+var limited = map[string]string{
+	"cap":     "part of the evidence is over a cap",
+	"floor":   "it may not fall below its floor",
+	"ceiling": "it may not rise above its ceiling",
+	view.DisagreementChannel: "the model said something else more often than the same, and that " +
+		"counts for at most as much as its agreement",
 }

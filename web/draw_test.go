@@ -47,7 +47,7 @@ func TestCurve(t *testing.T) {
 		source := &view.Source{Store: st, Learning: m, Now: clock}
 		found, err := source.Heuristic(t.Context(), "rotate")
 		require.NoError(t, err)
-		points := strings.Fields(curveOf(found.Curve).Points)
+		points := strings.Fields(curve(found.Curve))
 		require.Len(t, points, min(judgements, mostPoints)+1)
 		var x, y, endX, endY float64
 		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y, &endX, &endY)
@@ -64,9 +64,9 @@ func TestColumns(t *testing.T) {
 		for i := range arms {
 			arms[i].Arm = strategy.ArmID(fmt.Sprint("arm", i))
 		}
-		choices := make([]strategy.Choice, rapid.IntRange(0, 300).Draw(t, "choices"))
+		choices := make([]strategy.ChoiceRecord, rapid.IntRange(0, 300).Draw(t, "choices"))
 		for i := range choices {
-			choices[i].Arm = arms[rapid.IntRange(0, len(arms)-1).Draw(t, "arm")].Arm
+			choices[i].Choice.Arm = arms[rapid.IntRange(0, len(arms)-1).Draw(t, "arm")].Arm
 		}
 		of := 0
 		for _, c := range columns(choices, arms) {

@@ -10,35 +10,30 @@ import (
 // Templates render the pages of paths with texts in the place of all texts of their data, one after
 // the other from a first one on.
 func Templates(h *Handler, paths []string) map[string]func(texts []string, begin int) string {
-	reads := map[string]page{
-		"home": h.home, "inbox": h.inbox, "proposal": h.proposal, "correction": h.correction,
-		"rules": h.rules, "rule": h.rule, "audit": h.audit, "arms": h.arms,
-		"segment": h.segment, "saved": h.saved, "item": h.item, "heuristics": h.heuristics,
-		"heuristic": h.heuristic, "ways": h.ways, "way": h.way, "answers": h.answers,
-		"answer": h.answer,
+	pages := make(map[string]page)
+	for _, p := range h.all() {
+		pages[p.path] = p
 	}
 	all := make(map[string]func([]string, int) string)
 	for _, path := range paths {
 		r := httptest.NewRequestWithContext(context.WithValue(context.Background(), personKey{}, "kim"),
 			http.MethodGet, path, nil)
-		name := r.URL.Path[1:]
-		if name == "" {
-			name = "home"
-		}
-		title, data, err := reads[name](r.Context(), r)
+		p := pages[r.URL.Path]
+		f, err := p.frame(r, h.view())
 		if err != nil {
 			continue
 		}
+		data := f.Data
 		all[path] = func(texts []string, begin int) string {
 			next := func() string { begin++; return texts[begin%len(texts)] }
 			tainted := reflect.New(reflect.TypeOf(data)).Elem()
 			tainted.Set(reflect.ValueOf(data))
 			taint(tainted, next)
-			v := frame{Title: title + next(), Notice: next(), Problem: next(),
+			v := frame{Title: f.Title + next(), Notice: next(), Problem: next(),
 				Typed: map[string][]string{"reason": {next()}, "text": {next()}}, Data: tainted.Interface()}
 			w := httptest.NewRecorder()
 			h.render(w, r.WithContext(context.WithValue(r.Context(), personKey{}, next())), http.StatusOK,
-				name, v)
+				p.name(), v)
 			return w.Body.String()
 		}
 	}

@@ -18,10 +18,8 @@ import (
 // An action is a decision that a form sends. The person is never in the form.
 type action struct {
 	path   string
-	fields []string // that the form may have beside the id, the hash and the reason
-	page   string   // the template that is shown again where the action is refused
-	here   string
-	read   page
+	fields []string // that the form may have in addition to the id, the hash and the reason
+	page   page     // that is shown again where the action is refused
 	// do decides, and returns where to go on.
 	do func(ctx context.Context, d sent) (to string, err error)
 }
@@ -106,13 +104,13 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent
 	}
 	before := r.Clone(r.Context())
 	before.URL.RawQuery = url.Values{"id": {d.id}}.Encode()
-	title, data, err := a.read(r.Context(), before)
+	f, err := a.page.frame(before, h.view())
 	if err != nil {
 		h.fail(w, r, a.path, err)
 		return
 	}
-	v := frame{Title: title, Here: a.here, Problem: text, Typed: d.form, Data: data}
-	h.render(w, r, status, a.page, v)
+	f.Problem, f.Typed = text, d.form
+	h.render(w, r, status, a.page.name(), f)
 }
 
 // refusal returns the status and the words of a refusal.

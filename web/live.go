@@ -40,7 +40,10 @@ func (h *Handler) version(ctx context.Context) (string, error) {
 		}
 		return state, err
 	})
-	return state + "." + changes, err
+	if err != nil {
+		return "", err
+	}
+	return state + "." + changes, nil
 }
 
 const (

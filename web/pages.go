@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 )
 
 //go:embed templates/*.html static/style.css static/app.js static/icon.svg
@@ -89,59 +91,91 @@ var templates = func() map[string]*template.Template {
 	return all
 }()
 
-// A page reads what a page shows. It returns the template's data.
-type page func(ctx context.Context, r *http.Request) (title string, data any, err error)
+// A page is one that is read. Its template has the name of its path.
+type page struct {
+	path, here string // here is the entry in the menu that it belongs to
+	title      string
+	read       reader
+	slow       bool // it takes long to make, so that it does not follow what happens
+}
+
+// A reader reads what a page shows. Data that has a title replaces the page's.
+type reader func(*http.Request, *view.Source) (data any, err error)
+
+// The pages that people decide on.
+var (
+	proposalPage   = page{"/proposal", "/inbox", "Proposal", proposal, false}
+	correctionPage = page{"/correction", "/inbox", "Correction", correction, false}
+	rulePage       = page{"/rule", "/rules", "Rule", rule, false}
+)
+
+// all returns the pages of the parts that there are.
+func (h *Handler) all() []page {
+	all := []page{
+		{"/", "/", "Overview", home, false}, {"/audit", "/audit", "Audit", audit, false},
+		{"/arms", "/arms", "Arms", withArms(arms), false},
+		{"/segment", "/arms", "Segment", withArms(segment), false},
+		{"/saved", "/arms", "What it saved", withArms(saved), true},
+		{"/item", "/arms", "Item", withArms(item), false},
+		{"/answers", "/answers", "Answers", listAnswers, false},
+		{"/answer", "/answers", "Answer", explained, false},
+	}
+	if h.cfg.Feedback != nil {
+		all = append(all, page{"/inbox", "/inbox", "Inbox", inbox, false}, proposalPage,
+			correctionPage, page{"/rules", "/rules", "Rules", rules, false}, rulePage)
+	}
+	if h.cfg.Learning != nil {
+		all = append(all, page{"/heuristics", "/heuristics", "Heuristics", heuristics, false},
+			page{"/heuristic", "/heuristics", "Heuristic", heuristic, false})
+	}
+	if h.cfg.Patterns != nil {
+		all = append(all, page{"/ways", "/ways", "Ways of working", ways, false},
+			page{"/way", "/ways", "Way of working", way, false})
+	}
+	return all
+}
+
+// name returns the name of the page's template.
+func (p *page) name() string { return cmp.Or(p.path[1:], "home") }
+
+// frame reads the page.
+func (p *page) frame(r *http.Request, v *view.Source) (frame, error) {
+	data, err := p.read(r, v)
+	f := frame{Title: p.title, Here: p.here, Data: data}
+	if own, ok := data.(interface{ title() string }); ok {
+		f.Title = own.title()
+	}
+	return f, err
+}
 
 // pages registers the pages.
 func (h *Handler) pages() {
-	h.show("/{$}", "/", "home", h.home)
-	h.show("/audit", "/audit", "audit", h.audit)
+	for _, p := range h.all() {
+		path := p.path
+		if path == "/" {
+			path = "/{$}"
+		}
+		h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			version := ""
+			if !p.slow { // before the page is read: what changes after that is told
+				version, _ = h.version(r.Context())
+			}
+			f, err := p.frame(r, h.view())
+			if err != nil {
+				h.fail(w, r, p.title, err)
+				return
+			}
+			f.Version, f.Notice = version, h.notice(r)
+			h.render(w, r, http.StatusOK, p.name(), f)
+		})
+	}
 	if h.cfg.Feedback != nil {
-		h.reviews()
+		h.decisions()
 	}
 	h.mux.HandleFunc("GET /live", h.live)
-	h.choosing()
-	if h.cfg.Learning != nil {
-		h.show("/heuristics", "/heuristics", "heuristics", h.heuristics)
-		h.show("/heuristic", "/heuristics", "heuristic", h.heuristic)
-	}
-	if h.cfg.Patterns != nil {
-		h.show("/ways", "/ways", "ways", h.ways)
-		h.show("/way", "/ways", "way", h.way)
-	}
-	h.show("/answers", "/answers", "answers", h.answers)
-	h.show("/answer", "/answers", "answer", h.answer)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
 	})
-}
-
-// show registers a page that is read, and follows what happens. here is the entry in the menu that it belongs to.
-func (h *Handler) show(path, here, name string, read page) {
-	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		version, err := h.version(r.Context()) // before the page is read: what changes meanwhile is told
-		if err != nil {
-			version = ""
-		}
-		h.serve(w, r, frame{Here: here, Version: version}, name, read)
-	})
-}
-
-// calculate registers a page that takes long to make, so that it does not follow what happens.
-func (h *Handler) calculate(path, here, name string, read page) {
-	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		h.serve(w, r, frame{Here: here}, name, read)
-	})
-}
-
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v frame, name string, read page) {
-	title, data, err := read(r.Context(), r)
-	if err != nil {
-		h.fail(w, r, title, err)
-		return
-	}
-	v.Title, v.Data, v.Notice = title, data, h.notice(r)
-	h.render(w, r, http.StatusOK, name, v)
 }
 
 // notices say what was done, by the word in the address.

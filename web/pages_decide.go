@@ -13,15 +13,15 @@ import (
 // decisions registers what people decide about proposals, corrections and rules.
 func (h *Handler) decisions() {
 	onProposal := func(name string, fields []string, do func(context.Context, sent) (string, error)) {
-		h.act(action{"/proposal/" + name, fields, "proposal", "/inbox", h.proposal, do})
+		h.act(action{"/proposal/" + name, fields, proposalPage, do})
 	}
 	onProposal("approve", []string{"override"}, h.approve)
 	onProposal("reject", nil, h.reject)
 	onProposal("edit", []string{"text", "type", "agents"}, h.edit)
 	onProposal("take-out", []string{"source"}, h.takeOut)
-	h.act(action{"/correction/resolve", []string{"as"}, "correction", "/inbox", h.correction, h.resolve})
+	h.act(action{"/correction/resolve", []string{"as"}, correctionPage, h.resolve})
 	onRule := func(name string, do func(context.Context, sent) (string, error)) {
-		h.act(action{"/rule/" + name, nil, "rule", "/rules", h.rule, do})
+		h.act(action{"/rule/" + name, nil, rulePage, do})
 	}
 	onRule("retire", h.move(feedback.StateRetired, "retired"))
 	onRule("revoke", h.move(feedback.StateRevoked, "revoked"))

@@ -14,51 +14,33 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// reviews registers the pages of what people decide.
-func (h *Handler) reviews() {
-	h.show("/inbox", "/inbox", "inbox", h.inbox)
-	h.show("/proposal", "/inbox", "proposal", h.proposal)
-	h.show("/correction", "/inbox", "correction", h.correction)
-	h.show("/rules", "/rules", "rules", h.rules)
-	h.show("/rule", "/rules", "rule", h.rule)
-	h.decisions()
-}
-
 // An inboxData is what waits for people.
 type inboxData struct {
-	Proposals listing[waiting]
+	Proposals listing[view.Proposal]
+	Yours     map[string]string // why your approval of a proposal would not count, or does already
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
 	Alone     int // corrections that one person alone has made
 }
 
-// A waiting is a proposal with what a list says of it.
-type waiting struct {
-	feedback.Proposal
-	Quorum string
-	Yours  string // why your approval would not count, or does already; "" it would
-}
-
 const mostUnsettled = 50
 
-func (h *Handler) inbox(ctx context.Context, r *http.Request) (_ string, _ any, err error) {
-	const title = "Inbox"
-	var d inboxData
-	v := h.view()
-	d.Proposals, err = list(r, func(p view.Page) (view.List[view.Proposal], error) {
-		return v.Pending(ctx, p)
-	}, func(p view.Proposal) waiting {
-		return waiting{p.Proposal, p.Quorum.Words(say), h.yours(&p.Proposal, p.Quorum, personOf(r))}
-	})
-	if err != nil {
-		return title, nil, err
+func inbox(r *http.Request, v *view.Source) (_ any, err error) {
+	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
+	if d.Proposals, err = list(r, v.Pending); err != nil {
+		return nil, err
+	}
+	for i := range d.Proposals.Rows {
+		p := &d.Proposals.Rows[i]
+		d.Yours[p.ID] = yours(v, &p.Proposal, p.Quorum, personOf(r))
 	}
 	if d.Ambiguous, d.Unsettled, err = v.Disputes(ctx, mostUnsettled); err != nil {
-		return title, nil, err
+		return nil, err
 	}
-	if d.Unfit, err = v.Feedback.Rules().List(ctx, feedback.RuleQuery{Unfit: true}); err != nil {
-		return title, nil, err
+	unfit := feedback.RuleQuery{Unfit: true}
+	if d.Unfit, err = v.Feedback.Rules().List(ctx, unfit); err != nil {
+		return nil, err
 	}
 	alone, err := v.Waiting(ctx, "")
 	for i := range alone {
@@ -66,12 +48,12 @@ func (h *Handler) inbox(ctx context.Context, r *http.Request) (_ string, _ any, 
 			d.Alone++
 		}
 	}
-	return title, d, err
+	return d, err
 }
 
 // yours says why a person's approval does not count, or "" if it would.
-func (h *Handler) yours(p *feedback.Proposal, q view.Quorum, person string) string {
-	me, err := h.cfg.Feedback.Config().Canonical(person)
+func yours(v *view.Source, p *feedback.Proposal, q view.Quorum, person string) string {
+	me, err := v.Feedback.Config().Canonical(person)
 	mine := func(a feedback.Approval) bool { return a.Actor == me && a.Hash == p.Hash() }
 	switch {
 	case err != nil:
@@ -90,11 +72,8 @@ func (h *Handler) yours(p *feedback.Proposal, q view.Quorum, person string) stri
 type proposalData struct {
 	view.Report
 	P         feedback.Proposal
-	Against   []view.Against // what is against it now
-	Quorum    string
 	Yours     string
 	Pending   bool
-	Parts     []view.Part
 	Was       []change         // what edits have changed
 	Applies   int              // past corrections that it would have applied to
 	Opposed   []feedback.Match // the ones among them that may contradict it
@@ -123,36 +102,34 @@ func changes(before, after *feedback.Draft) (all []change) {
 }
 
 // further are the fields of a draft without its text that have no default value.
-func further(d *feedback.Draft) []view.Part {
-	return slices.DeleteFunc(view.Parts(d, say)[1:], func(p view.Part) bool { return p.Value == "" })
+func further(d feedback.Draft) []view.Part {
+	return slices.DeleteFunc(view.Parts(&d, say)[1:], func(p view.Part) bool { return p.Value == "" })
 }
 
-func (h *Handler) proposal(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Proposal"
-	v := h.view()
-	report, err := byID(ctx, r, v.Report)
+func proposal(r *http.Request, v *view.Source) (any, error) {
+	ctx := r.Context()
+	report, err := byID(r, v.Report)
 	if err == nil && report.Proposal == nil {
 		err = heed.ErrNotFound
 	}
 	if err != nil {
-		return title, nil, err
+		return nil, err
 	}
 	p := *report.Proposal
 	d := proposalData{
-		Report: report, P: p, Pending: p.Status == feedback.StatePending, Against: report.Now,
-		Parts: further(&p.Draft), Types: []feedback.RuleType{
+		Report: report, P: p, Pending: p.Status == feedback.StatePending, Types: []feedback.RuleType{
 			feedback.Guideline, feedback.Constraint, feedback.PositiveExample, feedback.NegativeExample,
 		},
 	}
 	if q := report.Quorum; q != nil {
-		d.Quorum, d.Yours = q.Words(say), h.yours(&p, *q, personOf(r))
+		d.Yours = yours(v, &p, *q, personOf(r))
 	}
 	if p.Was != nil {
 		d.Was = changes(p.Was, &p.Draft)
 	}
 	if d.Pending && p.Change == "" {
 		if err := d.dryRun(ctx, v.Feedback); err != nil {
-			return title, nil, err
+			return nil, err
 		}
 	}
 	if p.Status == feedback.StateSuperseded {
@@ -160,18 +137,14 @@ func (h *Handler) proposal(ctx context.Context, r *http.Request) (string, any, e
 			d.Since = changes(&p.Draft, &d.Successor.Draft)
 		}
 	}
-	return title, d, err
+	return d, err
 }
 
 // dryRun counts the past corrections that the proposal would have applied to.
 func (d *proposalData) dryRun(ctx context.Context, f *feedback.Service) error {
 	applied, looked, err := f.Rules().DryRun(ctx, d.P.Draft)
 	d.Applies, d.Looked = len(applied), looked
-	for _, m := range applied {
-		if m.Opposed != "" {
-			d.Opposed = append(d.Opposed, m)
-		}
-	}
+	d.Opposed = slices.DeleteFunc(applied, func(m feedback.Match) bool { return m.Opposed == "" })
 	return err
 }
 
@@ -200,31 +173,29 @@ type correctionData struct {
 
 const mostSimilar = 10
 
-func (h *Handler) correction(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Correction"
-	v := h.view()
-	c, err := byID(ctx, r, v.Feedback.Feedback)
+func correction(r *http.Request, v *view.Source) (any, error) {
+	ctx := r.Context()
+	c, err := byID(r, v.Feedback.Feedback)
 	if err != nil {
-		return title, nil, err
+		return nil, err
 	}
 	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == feedback.Ambiguous}
 	if d.Other, err = v.Rival(ctx, &c); err != nil {
-		return title, nil, err
+		return nil, err
 	}
-	if c.Task != "" && c.Agent == h.cfg.Name {
+	if c.Task != "" && c.Agent == v.Name {
 		if d.About, err = v.Answer(ctx, c.Task); err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return title, nil, err
+			return nil, err
 		}
 	}
-	if c.Erased.IsZero() && strings.TrimSpace(c.Summary+c.Comment) != "" {
-		if d.Similar, err = v.Feedback.Similar(ctx, c, 0); err != nil {
-			return title, nil, err
-		}
-		itself := func(m feedback.Match) bool { return m.ID == c.ID }
-		d.Similar = slices.DeleteFunc(d.Similar, itself)
-		d.Similar = d.Similar[:min(len(d.Similar), mostSimilar)]
+	if !c.Erased.IsZero() || strings.TrimSpace(c.Summary+c.Comment) == "" {
+		return d, nil
 	}
-	return title, d, nil
+	d.Similar, err = v.Feedback.Similar(ctx, c, 0)
+	itself := func(m feedback.Match) bool { return m.ID == c.ID }
+	d.Similar = slices.DeleteFunc(d.Similar, itself)
+	d.Similar = d.Similar[:min(len(d.Similar), mostSimilar)]
+	return d, err
 }
 
 // A rulesData is the list of rules.
@@ -234,83 +205,73 @@ type rulesData struct {
 	States []feedback.State
 }
 
-func (h *Handler) rules(ctx context.Context, r *http.Request) (_ string, _ any, err error) {
-	const title = "Rules"
+func rules(r *http.Request, v *view.Source) (_ any, err error) {
 	d := rulesData{State: r.URL.Query().Get("state"), States: []feedback.State{
 		feedback.StateActive, feedback.StateRetired, feedback.StateRevoked, feedback.StateSuperseded,
 	}}
 	if d.State != "" && !slices.Contains(d.States, feedback.State(d.State)) {
-		return title, nil, &heed.InputError{Field: "state", Reason: "is not one of a rule's"}
+		return nil, &heed.InputError{Field: "state", Reason: "is not one of a rule's"}
 	}
-	v := h.view()
-	d.listing, err = list(r, func(p view.Page) (view.List[view.Rule], error) {
+	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Rule], error) {
 		return v.Rules(ctx, view.RuleQuery{Status: d.State}, p)
-	}, same)
-	return title, d, err
+	})
+	return d, err
 }
 
 // A ruleData is a rule with what became of it.
 type ruleData struct {
 	view.Report
 	Of        feedback.Rule
-	Parts     []view.Part
 	Active    bool
-	Restore   bool // it can be proposed to restore it
-	Revocable bool
+	Restore   bool    // it can be proposed to restore it
 	Certainty float64 // that its effect is real
 }
 
-func (h *Handler) rule(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Rule"
-	report, err := byID(ctx, r, h.view().Report)
+func rule(r *http.Request, v *view.Source) (any, error) {
+	report, err := byID(r, v.Report)
 	if err == nil && report.Rule == nil {
 		err = heed.ErrNotFound
 	}
 	if err != nil {
-		return title, nil, err
+		return nil, err
 	}
 	one := *report.Rule
-	d := ruleData{
-		Report: report, Of: one, Active: one.Status == feedback.StateActive,
-		Restore: one.Status == feedback.StateRetired, Parts: further(&one.Draft),
-		Certainty: view.Certainty(&one.Effect),
-	}
-	d.Revocable = d.Active || d.Restore
-	return title, d, nil
+	return ruleData{
+		report, one, one.Status == feedback.StateActive, one.Status == feedback.StateRetired,
+		view.Certainty(&one.Effect),
+	}, nil
 }
 
 // An auditData is a page of the audit log.
 type auditData struct {
 	Rows       []store.AuditEntry
 	Name       string
-	Page       int
 	Prev, Next address
 }
 
 const mostAudited = 400 // pages
 
-func (h *Handler) audit(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Audit"
+func audit(r *http.Request, v *view.Source) (any, error) {
 	p, err := partOf(r)
 	n := p.Number
 	if err != nil || n > mostAudited {
-		return title, nil, cmp.Or(err, heed.ErrNotFound)
+		return nil, cmp.Or(err, heed.ErrNotFound)
 	}
-	d := auditData{Name: r.URL.Query().Get("q"), Page: n, Prev: turn(r, n-1)}
-	skip := (n - 1) * perPage
-	for entry, err := range store.AuditEntries(ctx, h.cfg.Store, store.AuditQuery{Name: d.Name, Limit: skip + perPage + 1}) {
+	d, skip := auditData{Name: p.Search, Prev: turn(r, n-1)}, (n-1)*perPage
+	q := store.AuditQuery{Name: d.Name, Limit: skip + perPage + 1}
+	for entry, err := range store.AuditEntries(r.Context(), v.Store, q) {
 		if err != nil {
-			return title, nil, err
+			return nil, err
 		}
 		if skip--; skip < 0 {
 			d.Rows = append(d.Rows, entry)
 		}
 	}
 	if len(d.Rows) == 0 && n > 1 {
-		return title, nil, heed.ErrNotFound
+		return nil, heed.ErrNotFound
 	}
 	if len(d.Rows) > perPage {
 		d.Rows, d.Next = d.Rows[:perPage], turn(r, n+1)
 	}
-	return title, d, nil
+	return d, nil
 }

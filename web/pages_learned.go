@@ -4,55 +4,75 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/money"
 )
 
-// choosing registers the pages of what arms have earned.
-func (h *Handler) choosing() {
-	h.show("/arms", "/arms", "arms", h.arms)
-	h.show("/segment", "/arms", "segment", h.segment)
-	h.calculate("/saved", "/arms", "saved", h.saved)
-	h.show("/item", "/arms", "item", h.item)
+// A homeData says in short what waits and what was learned.
+type homeData struct {
+	Rules, Arms, Heuristics, Ways bool // which of them there are
+
+	Waiting, Unsettled, Active int // proposals, corrections to resolve, rules in use
+	Segments                   int
+	Leaders                    []view.Segment
+	Known                      int // heuristics
 }
 
-var errNoArms = &heed.InputError{
-	Field: "arms", Reason: "are not chosen here. " + view.Lacks("arms").Detail,
-}
+const mostLeaders = 3
 
-// withArms returns the view, or an error if it has no arms.
-func (h *Handler) withArms() (*view.Source, error) {
-	if v := h.view(); v.Strategy != nil {
-		return v, nil
+// home is the first page.
+func home(r *http.Request, v *view.Source) (any, error) {
+	ctx, d := r.Context(), homeData{
+		Rules: v.Feedback != nil, Arms: v.Strategy != nil, Heuristics: v.Learning != nil,
+		Ways: v.Patterns != nil,
 	}
-	return nil, errNoArms
-}
-
-// A segmentRow is a segment in a list.
-type segmentRow struct {
-	view.Segment
-	Name string
-	Bars []bar
-}
-
-func rowOf(s view.Segment) segmentRow {
-	return segmentRow{s, segmentName(s.Category, s.Context), bars(s.Arms, s.Leading)}
-}
-
-func (h *Handler) arms(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Arms"
-	v, err := h.withArms()
-	if err != nil {
-		return title, nil, err
+	if d.Rules {
+		in, err := v.Inbox(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		d.Waiting, d.Unsettled, d.Active = in.Pending, in.Unsettled, len(in.Active)
 	}
-	d, err := list(r, func(p view.Page) (view.List[view.Segment], error) {
-		return v.Segments(ctx, p)
-	}, rowOf)
-	return title, d, err
+	if d.Arms {
+		found, err := v.Segments(ctx, view.Page{Number: 1, Limit: perPage})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
+			return cmp.Compare(b.Outcomes, a.Outcomes)
+		})
+		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
+	}
+	if d.Heuristics {
+		for _, err := range v.Learning.Heuristics(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			d.Known++
+		}
+	}
+	return d, nil
 }
+
+// withArms refuses a page about arms where none are chosen. They may come with lessons.
+func withArms(read reader) reader {
+	return func(r *http.Request, v *view.Source) (any, error) {
+		if v.Strategy == nil {
+			return nil, &heed.InputError{
+				Field: "arms", Reason: "are not chosen here. " + view.Lacks("arms").Detail,
+			}
+		}
+		return read(r, v)
+	}
+}
+
+func arms(r *http.Request, v *view.Source) (any, error) { return list(r, v.Segments) }
 
 // segmentName names a segment.
 func segmentName(category, context string) string {
@@ -61,106 +81,160 @@ func segmentName(category, context string) string {
 		return "without a category"
 	case context == "":
 		return say(category)
-	case category == "":
-		return "without a category, " + say(context)
 	}
-	return say(category) + ", " + say(context)
+	return cmp.Or(say(category), "without a category") + ", " + say(context)
+}
+
+// queryOf returns which segment or item a request asks for.
+func queryOf(r *http.Request) strategy.Query {
+	u := r.URL.Query()
+	return strategy.Query{Item: u.Get("item"), Category: u.Get("category"), Context: u.Get("context")}
 }
 
 // A segmentData is a segment with its items, and what was chosen in it.
 type segmentData struct {
-	segmentRow
+	view.Segment
 	Standings listing[strategy.Standing]
 	Columns   []column
 	Recent    int  // choices that the columns are made of
 	Costs     bool // they are recorded
 }
 
+func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
+
 const mostChoices = 2000
 
-func (h *Handler) segment(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Segment"
-	v, err := h.withArms()
+func segment(r *http.Request, v *view.Source) (any, error) {
+	q := queryOf(r)
+	found, err := v.Segment(r.Context(), q.Category, q.Context, mostChoices)
 	if err != nil {
-		return title, nil, err
+		return nil, err
 	}
-	q := r.URL.Query()
-	found, err := v.Segment(ctx, q.Get("category"), q.Get("context"), mostChoices)
-	if err != nil {
-		return title, nil, err
+	d := segmentData{
+		Segment: found.Segment, Recent: len(found.Recent), Columns: columns(found.Recent, found.Arms),
+		Costs: slices.ContainsFunc(found.Recent, func(c strategy.ChoiceRecord) bool {
+			return c.Result != nil && c.Result.Cost > 0
+		}),
 	}
-	d := segmentData{segmentRow: rowOf(found.Segment), Recent: len(found.Recent)}
-	var choices []strategy.Choice
-	for _, c := range found.Recent {
-		choices = append(choices, c.Choice)
-		d.Costs = d.Costs || c.Result != nil && c.Result.Cost > 0
-	}
-	d.Columns = columns(choices, d.Arms)
-	d.Standings, err = cut(r, found.Standings, func(s strategy.Standing) []string {
-		return []string{s.Item, string(s.Leading)}
+	d.Standings, err = list(r, func(_ context.Context, p view.Page) (view.List[strategy.Standing],
+		error) {
+		return view.Cut(p, found.Standings, func(s strategy.Standing) []string {
+			return []string{s.Item, string(s.Leading)}
+		})
 	})
-	return "Segment: " + d.Name, d, err
+	return d, err
 }
 
 // A savedData says what the choices of a segment have saved.
 type savedData struct {
 	money.Savings
-	Category, Context, Segment string
+	Category, Context string
 }
 
 // mostCharges is how many choices are compared: the propensity of each is integrated, which takes
 // about a millisecond.
 const mostCharges = 1000
 
-func (h *Handler) saved(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "What it saved"
-	v, err := h.withArms()
-	if err != nil {
-		return title, nil, err
-	}
-	q := r.URL.Query()
-	d := savedData{Category: q.Get("category"), Context: q.Get("context")}
-	d.Segment = segmentName(d.Category, d.Context)
-	d.Savings, err = v.Saved(ctx, strategy.ChoiceFilter{
-		Category: d.Category, Context: d.Context, Limit: mostCharges,
+func saved(r *http.Request, v *view.Source) (any, error) {
+	q := queryOf(r)
+	found, err := v.Saved(r.Context(), strategy.ChoiceFilter{
+		Category: q.Category, Context: q.Context, Limit: mostCharges,
 	}, true)
-	return title, d, err
+	return savedData{found, q.Category, q.Context}, err
 }
 
 // An itemData is an item of a segment.
 type itemData struct {
 	view.Item
-	Name     string // of the segment
-	Bars     []bar
-	InAll    []bar
 	Outcomes []strategy.ChoiceRecord
 }
 
+func (d itemData) title() string { return "Item: " + cmp.Or(say(d.Item.Item), "none") }
+
 const mostOutcomes = 50
 
-func (h *Handler) item(ctx context.Context, r *http.Request) (string, any, error) {
-	const title = "Item"
-	v, err := h.withArms()
+func item(r *http.Request, v *view.Source) (any, error) {
+	q := queryOf(r)
+	found, err := v.Item(r.Context(), q)
 	if err != nil {
-		return title, nil, err
+		return nil, err
 	}
-	u := r.URL.Query()
-	q := strategy.Query{Item: u.Get("item"), Category: u.Get("category"), Context: u.Get("context")}
-	found, err := v.Item(ctx, q)
-	if err != nil {
-		return title, nil, err
-	}
-	d := itemData{
-		Item: found, Name: segmentName(q.Category, q.Context), Bars: bars(found.Arms, found.Leading),
-		InAll: bars(found.Segment, ""),
-	}
-	for r, err := range v.Strategy.History(ctx, strategy.ChoiceFilter{
+	d := itemData{Item: found}
+	for one, err := range v.Strategy.History(r.Context(), strategy.ChoiceFilter{
 		Evidence: true, Item: q.Item, Category: q.Category, Context: q.Context, Limit: mostOutcomes,
 	}) {
 		if err != nil {
-			return title, nil, err
+			return nil, err
 		}
-		d.Outcomes = append(d.Outcomes, r)
+		d.Outcomes = append(d.Outcomes, one)
 	}
-	return "Item: " + cmp.Or(say(q.Item), "none"), d, nil
+	return d, nil
 }
+
+func heuristics(r *http.Request, v *view.Source) (any, error) {
+	return list(r, func(ctx context.Context, p view.Page) (view.List[view.Heuristic], error) {
+		return v.Heuristics(ctx, "", p)
+	})
+}
+
+// A heuristicData is a heuristic with its rise and fall.
+type heuristicData struct {
+	view.HeuristicDetail
+	Observed listing[evidence.Observation]
+}
+
+func heuristic(r *http.Request, v *view.Source) (any, error) {
+	found, err := byID(r, v.Heuristic)
+	if err != nil {
+		return nil, err
+	}
+	d := heuristicData{HeuristicDetail: found}
+	d.Observed, err = list(r, func(_ context.Context, p view.Page) (view.List[evidence.Observation],
+		error) {
+		return view.Cut(p, found.History, nil)
+	})
+	return d, err
+}
+
+// A waysData lists ways of working.
+type waysData struct {
+	listing[view.Way]
+	Warned bool // prompts warn of them
+}
+
+func (d waysData) title() string {
+	if d.Warned {
+		return "Warnings"
+	}
+	return "Ways of working"
+}
+
+func ways(r *http.Request, v *view.Source) (_ any, err error) {
+	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
+	q := view.WayQuery{Warned: d.Warned, Followed: !d.Warned}
+	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Way], error) {
+		return v.Ways(ctx, q, p)
+	})
+	return d, err
+}
+
+func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
+
+// An answersData is a page of answers.
+type answersData struct {
+	Rows []view.Answer
+	Next address
+	Late bool // it is not the first page
+}
+
+func listAnswers(r *http.Request, v *view.Source) (any, error) {
+	after := r.URL.Query().Get("after")
+	rows, next, err := v.Answers(r.Context(), after, perPage)
+	d := answersData{Rows: rows, Late: after != ""}
+	if next != "" {
+		d.Next = address("?" + url.Values{"after": {next}}.Encode())
+	}
+	return d, err
+}
+
+func explained(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Explain) }

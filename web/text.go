@@ -17,7 +17,14 @@ import (
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": func(names string) string { return say(text.ChannelsWords(names)) }, "seenby": seenBy, "sentence": sentence,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
+	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
+	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
+	"known": known, "seenby": seenBy, "sentence": sentence,
+	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
+	"segment":  segmentName, "bars": bars, "bar": newBar, "curve": curve, "depth": depth,
+	"place": place, "alone": alone, "held": held, "holding": holding, "further": further,
+	"quorum": func(q view.Quorum) string { return q.Words(say) },
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.

@@ -122,7 +122,8 @@ func closesTheLoop(t *testing.T, c client) {
 	assert.Equal(t, []any{"df"}, plan["arm"].(arguments)["tools"])
 
 	id := plan["id"]
-	c.must(t, "tool_result", arguments{"answer": id, "call": "1", "name": "df", "error": "no such host"})
+	c.must(t, "tool_result",
+		arguments{"answer": id, "call": "1", "name": "df", "error": "no such host"})
 	answer := c.must(t, "answered", arguments{"id": id, "text": "<think>Hm.</think>Rotate its logs.",
 		"model": "small", "latency_ms": 12.5})
 	assert.Equal(t, "Rotate its logs.", answer["text"])
@@ -139,7 +140,8 @@ func closesTheLoop(t *testing.T, c client) {
 	c.must(t, "outcome", arguments{"answer": id, "success": false, "retries": 2, "duration_ms": 1500})
 	assert.InDelta(t, 0, c.must(t, "explain", arguments{"answer": id})["worth"], 1e-9,
 		"the mean of a thumb up and a failure")
-	made := c.must(t, "correct", arguments{"answer": id, "text": "Name the server in the first line."})
+	made := c.must(t, "correct",
+		arguments{"answer": id, "text": "Name the server in the first line."})
 	assert.Equal(t, "edge_case", made["class"])
 	c.must(t, "undo", arguments{"answer": id})
 	assert.Negative(t, c.must(t, "explain", arguments{"answer": id})["worth"])
@@ -376,7 +378,8 @@ func TestHostileTexts(t *testing.T) {
 	assert.NotContains(t, plan["prompt"], "<|im_start|>")
 	answer := c.must(t, "answered", arguments{"id": plan["id"], "text": evil, "model": evil})
 	assert.Equal(t, evil, answer["text"])
-	c.must(t, "tool_result", arguments{"answer": plan["id"], "name": evil, "error": evil, "text": evil})
+	c.must(t, "tool_result",
+		arguments{"answer": plan["id"], "name": evil, "error": evil, "text": evil})
 	c.must(t, "correct", arguments{"answer": plan["id"], "text": evil, "comment": evil})
 	c.must(t, "outcome", arguments{"answer": plan["id"], "success": false, "failure": "other"})
 	why := fmt.Sprint(c.must(t, "explain", arguments{"answer": plan["id"]})["tree"])

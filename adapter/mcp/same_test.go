@@ -18,7 +18,8 @@ import (
 // notByModels are the inputs of the API that no model may fill in: for whom it speaks, when that
 // was, and how much it counts.
 var notByModels = map[string][]string{
-	"prepare": {"at", "history", "person", "stream"}, "react": {"at", "channel", "person", "target", "weight"},
+	"prepare": {"at", "history", "person", "stream"},
+	"react":   {"at", "channel", "person", "target", "weight"},
 	"undo": {"person"}, "outcome": {"at", "source", "ways"}, "correct": {"at", "decision", "id"},
 }
 

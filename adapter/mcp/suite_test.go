@@ -180,7 +180,10 @@ func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest
 			may = may || name == tool.Name
 		}
 		if may {
-			told, err := c.do(ctx, "tool_result", arguments{"answer": plan["id"], "name": call.Tool, "call": call.ID, "before": true, "input": call.Input})
+			told, err := c.do(ctx, "tool_result", arguments{
+				"answer": plan["id"], "name": call.Tool, "call": call.ID, "before": true,
+				"input": call.Input,
+			})
 			if err != nil || len(told["violations"].([]any)) > 0 {
 				return "The call is not made.", err
 			}

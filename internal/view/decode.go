@@ -43,7 +43,7 @@ func FieldsOf(t reflect.Type) (fields []Field) {
 }
 
 // decode reads an object in JSON into a struct. It is stricter than [json.Unmarshal]: names are
-// compared exactly, and unknown, repeated and missing fields and values of another type are refused.
+// compared exactly, and fields that are unknown, repeated, missing or of another type are refused.
 // null is no value.
 func decode(text []byte, into any, model bool) error {
 	if !utf8.Valid(text) {

@@ -116,14 +116,3 @@ func wayOf(s *patterns.Standing) Way {
 	return w
 }
 
-// CountWays returns how many ways of working there are that prompts do not warn of, and how many
-// that they warn of.
-func (s *Source) CountWays(ctx context.Context) (followed, warned int, err error) {
-	all, err := s.Ways(ctx, WayQuery{}, Page{})
-	for i := range all.Items {
-		if all.Items[i].Warned {
-			warned++
-		}
-	}
-	return len(all.Items) - warned, warned, err
-}
