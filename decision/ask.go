@@ -51,8 +51,8 @@ func (d *Decider) ask(r *Request) Ask {
 // shown returns the candidates that the prompt shows, in random order, and the candidates that the
 // model's answer may be compared with, because the prompt does not show them.
 func (d *Decider) shown(r *Request) (shown, withheld []Candidate) {
-	most, share := d.cfg.MaxCandidates, *d.cfg.Withhold
-	if d.cfg.NoCandidates || r.ShowNone {
+	most, share := d.cfg.tuning.MaxCandidates, *d.cfg.Withhold
+	if d.cfg.tuning.NoCandidates || r.ShowNone {
 		most = 0
 	} else if r.AskModel {
 		share = 0

@@ -24,7 +24,7 @@ func (d *Decider) compare(
 		withheld = s.fitting(withheld)
 		similarity, candidates, wait = s.counting(&used), withheld, d.cfg.Timeout
 	}
-	if d.cfg.NoSimilarity || len(candidates) == 0 {
+	if d.cfg.tuning.NoSimilarity || len(candidates) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -21,9 +20,6 @@ const (
 	HeuristicFirst = "heuristic_first"
 	AlwaysLLM      = "always_llm"
 )
-
-// maxCandidates is how many candidates a prompt may show.
-const maxCandidates = 5
 
 // Config configures a [Decider]. Every field has a default.
 type Config struct {
@@ -49,10 +45,6 @@ type Config struct {
 	// Urgency is how the urgency of an event changes a decision.
 	Urgency Urgency
 
-	// MaxCandidates is how many candidates the prompt shows: the first ones, in random order, at most
-	// 5. 0 means 3. NoCandidates shows none.
-	MaxCandidates int
-	NoCandidates  bool
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
 	// its own. Goals of a request replace them.
 	Goals map[string][]string
@@ -74,24 +66,21 @@ type Config struct {
 	// Prediction says how the model is asked for the probability that its answer succeeds. The
 	// default is not to ask.
 	Prediction PredictionMode
-	// Ceiling bounds what the model predicts about its answer, in (0, 1]. 0 means 0.8. A predicted
-	// number outside of [0, 1] is taken as ½.
-	Ceiling float64
-
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	Timeout time.Duration
 	// MaxInFlight is how many calls of the model run at a time; further ones wait. A call that does
 	// not return when its context is done is given up, and keeps its place until it returns. While
 	// such calls hold all places, the model is not called. 0 means 4.
 	MaxInFlight int
-	// MaxTokens bounds an answer of the model. 0 means 1,024.
+
+	// MaxTokens bounds an answer of the model. 0 means 1,024. Raise it for a model that thinks aloud or
+	// writes long answers.
 	MaxTokens int
 
 	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared
 	// and Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set
-	// a [heed.Embedder], or [SameMeaning]. NoSimilarity compares nothing.
-	Similarity   heed.Similarity
-	NoSimilarity bool
+	// a [heed.Embedder], or [SameMeaning].
+	Similarity heed.Similarity
 	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means
 	// 0.75. The right value depends on Similarity.
 	SimilarityThreshold float64
@@ -106,7 +95,24 @@ type Config struct {
 	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a
 	// similarity ([heed.Failed]).
 	Observer heed.Observer
+
+	tuning tuning
 }
+
+// tuning has the values that a host cannot set. [SpecConfig] sets some, and tests of the package
+// reach each rule alone by others.
+type tuning struct {
+	// MaxCandidates is how many candidates a prompt shows: the first ones, in random order. The
+	// default is the design's 3. NoCandidates shows none, as [Request].ShowNone does for one request.
+	MaxCandidates int
+	NoCandidates  bool
+	// NoSimilarity compares no answers, because the design does not.
+	NoSimilarity bool
+}
+
+// ceiling bounds what the model predicts about its answer: the design's value. A predicted number
+// outside of [0, 1] is taken as ½.
+const ceiling = 0.8
 
 // A PredictionMode says how a model is asked how probable it is that its answer succeeds.
 type PredictionMode string
@@ -181,9 +187,8 @@ const (
 // defaults.
 func SpecConfig() Config {
 	return Config{
-		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: SecondCall, NoSimilarity: true, Withhold: new(float64),
-		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
-	}
+		Threshold: 0.7, Prediction: SecondCall, Withhold: new(float64),
+		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"}, tuning: tuning{MaxCandidates: 3, NoSimilarity: true}}
 }
 
 func (p Prompts) withDefaults() Prompts {
@@ -204,7 +209,7 @@ func (c Config) withDefaults() Config {
 	c.Threshold = cmp.Or(c.Threshold, 0.7)
 	c.Urgency = c.Urgency.withDefaults()
 	c.Urgency.Salience = slices.Clone(c.Urgency.Salience)
-	c.MaxCandidates = cmp.Or(c.MaxCandidates, 3)
+	c.tuning.MaxCandidates = cmp.Or(c.tuning.MaxCandidates, 3)
 	c.Goals = maps.Clone(c.Goals)
 	for domain, goals := range c.Goals {
 		c.Goals[domain] = slices.Clone(goals)
@@ -214,7 +219,6 @@ func (c Config) withDefaults() Config {
 	}
 	c.Prompts = c.Prompts.withDefaults()
 	c.MaxText = cmp.Or(c.MaxText, 2000)
-	c.Ceiling = cmp.Or(c.Ceiling, 0.8)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, defaultInFlight)
 	c.MaxTokens = cmp.Or(c.MaxTokens, defaultTokens)
@@ -250,14 +254,12 @@ func (c Config) validate() error {
 	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy, "must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
-	found.Check(c.MaxCandidates > 0 && c.MaxCandidates <= maxCandidates, "MaxCandidates", c.MaxCandidates, fmt.Sprintf("must be 1 to %d, or 0 for the default", maxCandidates))
 	template := c.Prompts.Prediction
 	ok := strings.Contains(template, "{situation}") && strings.Contains(template, "{response}")
 	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
 	found.Check(c.Prediction.known(), "Prediction", c.Prediction, "must be empty, second_call or same_call")
-	checkShare(&found, "Ceiling", c.Ceiling)
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
 	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")

@@ -25,8 +25,7 @@ func fieldsOf(err error) (fields []string) {
 func TestDefaults(t *testing.T) {
 	cfg := newHeuristicFirst(t, decision.Config{}).Config()
 	assert.Equal(t, 0.7, cfg.Threshold)
-	assert.Equal(t, 3, cfg.MaxCandidates)
-	assert.Equal(t, 0.8, cfg.Ceiling)
+	assert.Equal(t, 3, decision.TuningOf(cfg).MaxCandidates)
 	assert.Equal(t, decision.DefaultPrompts, cfg.Prompts)
 	assert.Zero(t, cfg.Urgency.Reduction)
 	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
@@ -50,33 +49,33 @@ func TestNewByName(t *testing.T) {
 		assert.Equal(t, cmp.Or(name, "heuristic_first"), res.Strategy)
 	}
 	for _, name := range []string{"hybrid", "Heuristic_First"} {
-		_, err := decision.New(ctx, decision.Config{Strategy: name, Ceiling: 2})
-		assert.Equal(t, []string{"Strategy", "Ceiling"}, fieldsOf(err), name)
+		_, err := decision.New(ctx, decision.Config{Strategy: name, Threshold: 2})
+		assert.Equal(t, []string{"Strategy", "Threshold"}, fieldsOf(err), name)
 	}
 }
 
 // The values of the Decision Strategy Interface design, and nothing else.
 func TestSpecConfig(t *testing.T) {
-	assert.Equal(t, decision.Config{
-		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: decision.SecondCall, NoSimilarity: true, Withhold: new(float64),
+	assert.Equal(t, decision.Tuned(decision.Config{
+		Threshold: 0.7, Prediction: decision.SecondCall, Withhold: new(float64),
 		Prompts: decision.Prompts{
 			Event: "URGENT event:", Question: "How should I respond?",
 		},
-	}, decision.SpecConfig())
+	}, decision.Tuning{MaxCandidates: 3, NoSimilarity: true}), decision.SpecConfig())
 }
 
 func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
 	_, err := decision.New(ctx, decision.Config{
-		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1,
-		Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
+		Strategy: "hybrid", Threshold: math.NaN(), MaxText: -1,
+		Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3},
 		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
 		SimilarityThreshold: 2, Withhold: &hot, Prediction: "sometimes",
 	})
 	assert.Equal(t, []string{
 		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon",
-		"MaxCandidates", "Prompts.Prediction", "MaxText", "Withhold", "Prediction", "Ceiling",
+		"Prompts.Prediction", "MaxText", "Withhold", "Prediction",
 		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})

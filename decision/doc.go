@@ -42,7 +42,7 @@
 //   - [Decider.TraceIn] adds the trace to a step of the host's ([store.Do]).
 //   - [Decider.Notify] notifies the observer.
 //
-// [Request].AskModel and ShowNone select for one request what [Config].Strategy and NoCandidates
+// [Request].AskModel and ShowNone select for one request what [Config].Strategy
 // select for all.
 //
 // # Learning

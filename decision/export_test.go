@@ -46,3 +46,18 @@ func Rows() []Row {
 
 // ParseMeanings reads a model's reply to the question which of n texts say the same.
 var ParseMeanings = parseMeanings
+
+// Tests reach each rule alone by other values than a host's.
+type Tuning = tuning
+
+// Tuned returns a configuration with other values.
+func Tuned(c Config, t Tuning) Config {
+	c.tuning = t
+	return c
+}
+
+// TuningOf returns the values of a configuration.
+func TuningOf(c Config) Tuning { return c.tuning }
+
+// Tune returns the values of a configuration, to change them.
+func (c *Config) Tune() *Tuning { return &c.tuning }

@@ -63,14 +63,13 @@ func inParts(
 func TestThePartsDecideAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := float64(rapid.IntRange(0, 2).Draw(t, "withhold")) / 2
-		cfg := decision.Config{
+		cfg := decision.Tuned(decision.Config{
 			LLM: model("Rotate the logs.", `{"success": 0.6, "confidence": 0.4}`), Withhold: &share,
 			Prediction: rapid.SampledFrom([]decision.PredictionMode{"", "second_call"}).Draw(
 				t, "prediction",
 			),
-			Strategy:     rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
-			NoCandidates: rapid.Bool().Draw(t, "no candidates"),
-		}
+			Strategy: rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
+		}, decision.Tuning{NoCandidates: rapid.Bool().Draw(t, "no candidates")})
 		d, err := decision.New(ctx, withFixtures(cfg))
 		require.NoError(t, err)
 		r := drawn(t)
@@ -104,7 +103,7 @@ func TestARequestAsksTheModel(t *testing.T) {
 		require.Equal(t, ask(all, r), ask(cfg, asked), "the model is shown all candidates")
 
 		none := cfg
-		none.Strategy, none.NoCandidates = decision.AlwaysLLM, true
+		none.Strategy, none.Tune().NoCandidates = decision.AlwaysLLM, true
 		asked.ShowNone = true
 		require.Equal(t, ask(none, r), ask(cfg, asked), "the model is shown none")
 	})
@@ -112,7 +111,7 @@ func TestARequestAsksTheModel(t *testing.T) {
 
 func TestAskNamesWhatItCuts(t *testing.T) {
 	long := strings.Repeat("again ", prompt.DefaultMax)
-	h := newHeuristicFirst(t, decision.Config{MaxText: 5000, MaxCandidates: 5})
+	h := newHeuristicFirst(t, decision.Tuned(decision.Config{MaxText: 5000}, decision.Tuning{MaxCandidates: 5}))
 	ask, err := h.Ask(decision.Request{AskModel: true, Candidates: []decision.Candidate{
 		{HeuristicID: "short", Condition: "a", Action: "b"},
 		{HeuristicID: "condition", Condition: long, Action: "b"},

@@ -38,7 +38,7 @@ func (c *Config) takePrediction(res *Result) {
 	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 {
 		res.Text = strings.TrimSpace(res.Text[:opening])
 	}
-	res.Prediction, res.PredictionFault = p.capped(c.Ceiling), ""
+	res.Prediction, res.PredictionFault = p.capped(ceiling), ""
 	if err != nil {
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
 	}

@@ -152,5 +152,5 @@ func (d *Decider) predict(ctx context.Context, r *Request, model LLM, res *Resul
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
 		res.fail("prediction", err)
 	}
-	res.Prediction = p.capped(d.cfg.Ceiling)
+	res.Prediction = p.capped(ceiling)
 }

@@ -43,26 +43,13 @@ type Config struct {
 	// next [Service.Flush]. nil means [Representative].
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
-	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a cluster [GeneralizableHigh]. 0
-	// means 3 and 2. Both asks for both.
-	Occurrences, Reviewers int
-	Both                   bool
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
-	// Expedite is the confidence in (0, 1] from which on a GeneralizableHigh cluster is proposed at once, and not with the next
-	// batch. 0 means 0.7. Corrections that were compared by words alone ([Evaluation].Worded) raise a
-	// confidence to nine tenths of it at most.
-	Expedite float64
 	// Agents are all agents that there are. Empty: any name is an agent.
 	Agents []string
 
 	Gate      Gate
 	Measuring Measuring
-	// PromptRules is how many rules a prompt gets at most. 0 means 20.
-	PromptRules int
-	// PromptCharacters is how many characters (runes) the section of rules has at most, headings and all. It is at least 200. 0
-	// means 4,000.
-	PromptCharacters int
 
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
 	// refuses it. It must be deterministic. nil folds the case of ids, and takes spellings that are the same to Unicode for
@@ -82,6 +69,23 @@ type Config struct {
 	Now func() time.Time
 	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines call it at the same time.
 	NewID func() string
+
+	tuning tuning
+}
+
+// tuning has the values that a host cannot set: the design's. Tests of the package reach each rule
+// alone by others.
+type tuning struct {
+	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a
+	// cluster [GeneralizableHigh].
+	Occurrences, Reviewers int
+	// Expedite is the confidence from which on a GeneralizableHigh cluster is proposed at once, and
+	// not with the next batch. Corrections that were compared by words alone ([Evaluation].Worded)
+	// raise a confidence to nine tenths of it at most.
+	Expedite float64
+	// PromptRules and PromptCharacters are how many rules and how many characters (runes) the section
+	// of rules of a prompt has at most, headings included.
+	PromptRules, PromptCharacters int
 }
 
 // Measuring says how the effect of rules is measured.
@@ -95,8 +99,8 @@ type Measuring struct {
 
 // enough reports whether the support makes a cluster [GeneralizableHigh].
 func (c *Config) enough(s Support) bool {
-	occurrences, reviewers := s.Occurrences >= c.Occurrences, s.Reviewers >= c.Reviewers
-	return occurrences && reviewers || !c.Both && (occurrences || reviewers)
+	occurrences, reviewers := s.Occurrences >= c.tuning.Occurrences, s.Reviewers >= c.tuning.Reviewers
+	return occurrences || reviewers
 }
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ: texts are alike from 0.8 on,
@@ -110,15 +114,15 @@ const component = "feedback"
 // set it.
 func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
-	g, m := &c.Gate, &c.Measuring
+	g, m, t := &c.Gate, &c.Measuring, &c.tuning
+	t.Occurrences, t.Reviewers = cmp.Or(t.Occurrences, 3), cmp.Or(t.Reviewers, 2)
+	t.Expedite = cmp.Or(t.Expedite, 0.7)
+	t.PromptRules, t.PromptCharacters = cmp.Or(t.PromptRules, 20), cmp.Or(t.PromptCharacters, 4000)
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
 		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
-		setting("high.occurrences", &c.Occurrences, 3), setting("high.reviewers", &c.Reviewers, 2),
-		setting("high.both", &c.Both, false),
-		setting("window", &c.Window, 1000), setting("expedite", &c.Expedite, 0.7),
-		setting("injecting.rules", &c.PromptRules, 20), setting("injecting.characters", &c.PromptCharacters, 4000),
+		setting("window", &c.Window, 1000),
 		setting("measuring.before", &m.Before, 30*day), setting("measuring.stabilise", &m.Stabilise, 7*day),
 		setting("measuring.review", &m.Review, 30*day), setting("measuring.retire", &m.Retire, false),
 	}}
@@ -170,14 +174,12 @@ func (c *Config) validate() error {
 	g, m := c.Gate, c.Measuring
 	const share = "must be in (0, 1], or 0 for the default"
 	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, share)
-	found.Check(c.Expedite > 0 && c.Expedite <= 1, "Expedite", c.Expedite, share)
 	for _, n := range []struct {
 		field string
 		value int
 	}{
-		{"Occurrences", c.Occurrences}, {"Reviewers", c.Reviewers}, {"Window", c.Window},
+		{"Window", c.Window},
 		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
-		{"PromptRules", c.PromptRules},
 	} {
 		found.Check(n.value > 0, n.field, n.value, "must not be negative")
 	}
@@ -185,7 +187,6 @@ func (c *Config) validate() error {
 	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
 	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
 	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
-	found.Check(c.PromptCharacters >= 200, "PromptCharacters", c.PromptCharacters, "must be at least 200, or 0 for the default")
 	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review, "must not be shorter than Stabilise")
 	return found.Err()
 }

@@ -10,7 +10,7 @@
 //	1 − 2^(−0.8·(Σ links + reviewers − 1))
 //
 // where the link of a correction is how alike it is to the others. It never falls when a correction or a reviewer is added.
-// From [Config].Expedite on a cluster is proposed as a rule at once. The others wait for [Service.Flush].
+// From a confidence of 0.7 on a cluster is proposed as a rule at once. The others wait for [Service.Flush].
 //
 // # Which texts say the same
 //

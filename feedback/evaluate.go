@@ -399,13 +399,13 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 }
 
 // ceiling is the highest confidence that these may have. Corrections that were compared by words alone can't lift it to
-// Config.Expedite.
+// the confidence that expedites.
 func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
 		return 1
 	}
-	return max(0.9*s.cfg.Expedite, supportOf(sure, key).Confidence())
+	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).Confidence())
 }
 
 // certain returns those that are known to say the same, and not only by words that are alike.
@@ -416,7 +416,7 @@ func certain(all []Feedback) []Feedback {
 // expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the corrections that surely say the same are
 // enough.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
-	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.Expedite || r.Worded {
+	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
 		return false, nil
 	}
 	tx := s.reading(ctx)

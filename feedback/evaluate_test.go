@@ -26,14 +26,12 @@ func TestClassification(t *testing.T) {
 		last   feedback.Classification
 		single bool
 	}{
-		"one alone":                      {by: by{"ann"}, last: feedback.EdgeCase},
-		"two by one reviewer":            {by: by{"ann", "ann"}, last: feedback.GeneralizableLow},
-		"two by two reviewers":           {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
-		"one reviewer in two spellings":  {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
-		"three by one reviewer":          {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh, single: true},
-		"three by one, where both count": {cfg: feedback.Config{Both: true}, by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableLow},
-		"three by two, where both count": {cfg: feedback.Config{Both: true}, by: by{"ann", "bob", "ann"}, last: feedback.GeneralizableHigh},
-		"other thresholds":               {cfg: feedback.Config{Occurrences: 5, Reviewers: 4}, by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
+		"one alone":                     {by: by{"ann"}, last: feedback.EdgeCase},
+		"two by one reviewer":           {by: by{"ann", "ann"}, last: feedback.GeneralizableLow},
+		"two by two reviewers":          {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
+		"one reviewer in two spellings": {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
+		"three by one reviewer":         {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh, single: true},
+		"other thresholds":              {cfg: feedback.Tuned(feedback.Config{}, feedback.Tuning{Occurrences: 5, Reviewers: 4}), by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.cfg)

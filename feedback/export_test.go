@@ -95,3 +95,18 @@ const WarnWords = warnWords
 
 // SameText reports whether two texts count as one.
 func SameText(a, b string) bool { return plain(a) == plain(b) }
+
+// Tests reach each rule alone by other values than a host's.
+type Tuning = tuning
+
+// Tuned returns a configuration with other values.
+func Tuned(c Config, t Tuning) Config {
+	c.tuning = t
+	return c
+}
+
+// TuningOf returns the values of a configuration.
+func TuningOf(c Config) Tuning { return c.tuning }
+
+// Tune returns the values of a configuration, to change them.
+func (c *Config) Tune() *Tuning { return &c.tuning }

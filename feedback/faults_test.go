@@ -228,7 +228,7 @@ var faults = []fault{
 		_, _, err := w.Flush(ctx)
 		return nil, err
 	}},
-	{method: "Service.Flush", name: "a proposal that gains evidence", cfg: feedback.Config{Expedite: 1}, prepare: func(w *world) {
+	{method: "Service.Flush", name: "a proposal that gains evidence", cfg: feedback.Tuned(feedback.Config{}, feedback.Tuning{Expedite: 1}), prepare: func(w *world) {
 		held(w)
 		w.flush()
 		w.says("ann", "tests are missing")

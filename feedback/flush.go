@@ -16,7 +16,7 @@ import (
 // what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
 // proposals are pending. A cluster whose rule was rejected or retired needs three more corrections
 // first. Each further rejection doubles that number, and they must be by as many people as
-// [Config].Reviewers says, one of whom gave none of the evidence that was rejected. Flush goes on
+// make a cluster [GeneralizableHigh], one of whom gave none of the evidence that was rejected. Flush goes on
 // where one cluster fails, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
@@ -208,7 +208,7 @@ func (s *Service) moreAgree(
 		who := key.Of(fresh[i].Reviewer)
 		people[who], another = true, another || !heard[who]
 	}
-	return another && len(people) >= s.cfg.Reviewers
+	return another && len(people) >= s.cfg.tuning.Reviewers
 }
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.

@@ -60,14 +60,14 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 	var in Injection
 	var lines strings.Builder
 	limits := &r.s.cfg
-	room := limits.PromptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
+	room := limits.tuning.PromptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
 	for _, rule := range ranked {
 		if rule.check != nil {
 			in.Checked = append(in.Checked, rule.id)
 		}
 		size := utf8.RuneCountInString(rule.text)
 		switch {
-		case len(in.Rules) == limits.PromptRules:
+		case len(in.Rules) == limits.tuning.PromptRules:
 			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "rules"})
 		case size > room:
 			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "characters"})

@@ -91,12 +91,12 @@ func TestTwentyRulesAtMost(t *testing.T) {
 	}
 	assert.Equal(t, []string{"r01", "r00", "r10", "r11", "r24"}, omitted, "the oldest, of one time by id, and the harmful one last")
 	assert.Equal(t, in, w.inject("prd", "base"))
-	w = stocked(t, 25, feedback.Config{PromptRules: 3}, nil)
+	w = stocked(t, 25, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 3}), nil)
 	assert.Equal(t, []string{"r24", "r23", "r22"}, w.inject("prd", "").Rules)
 }
 
 func TestTheBudgetCutsWholeRules(t *testing.T) {
-	w := stocked(t, 30, feedback.Config{PromptRules: 30, PromptCharacters: 600}, func(i int, r *feedback.Rule) {
+	w := stocked(t, 30, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 30, PromptCharacters: 600}), func(i int, r *feedback.Rule) {
 		r.Text = strings.Repeat("ä", 20+40*(i%5))
 	})
 	in := w.inject("prd", "")
@@ -155,7 +155,7 @@ func order3(text string, parts ...string) []int {
 }
 
 func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
-	w := stocked(t, 1000, feedback.Config{PromptRules: 1000, PromptCharacters: 1_000_000}, func(i int, r *feedback.Rule) {
+	w := stocked(t, 1000, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1000, PromptCharacters: 1_000_000}), func(i int, r *feedback.Rule) {
 		r.ID = fmt.Sprintf("r%04d", i)
 		r.Text = fmt.Sprintf("Rule %04d holds", i)
 		r.Agents = []string{fmt.Sprint("agent", i%100)}
@@ -171,7 +171,7 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 
 // TestRulesAreRanked for a host that puts them into its prompts by itself.
 func TestRulesAreRanked(t *testing.T) {
-	w := stocked(t, 4, feedback.Config{PromptRules: 1}, func(i int, r *feedback.Rule) {
+	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}), func(i int, r *feedback.Rule) {
 		r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
 		r.Place = []string{"", "style"}[i%2]
 		r.Pinned = i == 0

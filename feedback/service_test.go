@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -246,12 +245,11 @@ func TestErase(t *testing.T) {
 
 func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	_, err := feedback.New(ctx, feedback.Config{
-		Threshold: 2, Occurrences: -1, Reviewers: -1, Window: -1,
-		Expedite: math.NaN(), Agents: []string{""},
+		Threshold: 2, Window: -1,
+		Agents: []string{""},
 		Gate: feedback.Gate{
 			Quorum: 11, Outsiders: 12, PerProposer: -1, PerAgent: -1, Pending: -1,
 		},
-		PromptRules: -1, PromptCharacters: 100,
 		Measuring: feedback.Measuring{Before: -1, Stabilise: -1, Review: -2},
 	})
 	var fields []string
@@ -259,10 +257,9 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.ElementsMatch(t, []string{
-		"Store", "Threshold", "Occurrences", "Reviewers", "Window", "Expedite", "Agents[0]",
+		"Store", "Threshold", "Window", "Agents[0]",
 		"Gate.Quorum",
 		"Gate.Outsiders", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending",
-		"PromptRules", "PromptCharacters",
 		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review",
 	}, fields)
 
@@ -271,11 +268,11 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 0.4, cfg.Threshold)
-	assert.Equal(t, []int{3, 2}, []int{cfg.Occurrences, cfg.Reviewers})
+	assert.Equal(t, []int{3, 2}, []int{feedback.TuningOf(cfg).Occurrences, feedback.TuningOf(cfg).Reviewers})
 	assert.Equal(t, feedback.Gate{
 		Quorum: 2, Outsiders: 1, PerProposer: 10, PerAgent: 20, Pending: 200,
 	}, cfg.Gate)
-	assert.Equal(t, []int{20, 4000}, []int{cfg.PromptRules, cfg.PromptCharacters})
+	assert.Equal(t, []int{20, 4000}, []int{feedback.TuningOf(cfg).PromptRules, feedback.TuningOf(cfg).PromptCharacters})
 	assert.Equal(t, 7*day, cfg.Measuring.Stabilise)
 	cfg.Agents[0] = "changed"
 	assert.Equal(t, []string{"a"}, s.Config().Agents)

@@ -39,11 +39,11 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	assert.Equal(t, map[string]string{"gate.quorum": "3 -> 2"}, entries[0].Details)
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
-	tool := asStored(feedback.Config{PromptRules: 1})
-	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Window, tool.PromptRules})
+	tool := asStored(feedback.Config{Gate: feedback.Gate{PerAgent: 1}})
+	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Window, tool.Gate.PerAgent})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
-	assert.Equal(t, "20", string(stored["injecting.rules"].Value))
+	assert.Equal(t, "20", string(stored["gate.per_agent"].Value))
 	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
 	assert.True(t, stored["window"].Set)
 	_, err = feedback.Open(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Outsiders: 3}})
@@ -56,9 +56,8 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	host := feedback.Config{
-		Store: st, Occurrences: 4, Reviewers: 3, Both: true, Window: 5, Expedite: 0.5,
-		Gate:        feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
-		PromptRules: 10, PromptCharacters: 1000,
+		Store: st, Window: 5,
+		Gate:      feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
 		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Retire: true},
 	}
 	_, err := feedback.New(ctx, host)
@@ -68,10 +67,7 @@ func TestEverySettingIsKept(t *testing.T) {
 	cfg := tool.Config()
 	assert.Equal(t, host.Gate, cfg.Gate)
 	assert.Equal(t, host.Measuring, cfg.Measuring)
-	assert.Equal(t, []any{4, 3, true, 5, 0.5, 10, 1000}, []any{
-		cfg.Occurrences, cfg.Reviewers, cfg.Both, cfg.Window, cfg.Expedite, cfg.PromptRules,
-		cfg.PromptCharacters,
-	})
+	assert.Equal(t, 5, cfg.Window)
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	for name, value := range stored {

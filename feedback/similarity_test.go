@@ -65,7 +65,7 @@ func TestWordsNeverExpedite(t *testing.T) {
 				if p.Occurrences == 2 {
 					together[fields[1]]++
 					assert.Contains(t, p.Warnings, feedback.WarnWords)
-					assert.Less(t, p.Confidence, w.Config().Expedite)
+					assert.Less(t, p.Confidence, feedback.TuningOf(w.Config()).Expedite)
 				}
 			}
 		}

@@ -161,7 +161,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 // Where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
 func TestNoAgreement(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
-		"off": {NoAgreement: true}, "locked": {System: learning.Constraints{Lock: learning.Locked}}, "dry run": {DryRun: true},
+		"off": learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}), "locked": {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}}, "dry run": {DryRun: true},
 	} {
 		f := newFixture(t, cfg, "yes", "no")
 		f.answerOfModel("e")
@@ -212,7 +212,7 @@ func TestComparedRefuses(t *testing.T) {
 // Facts about a model's answer come in any order. The last state of the answer decides what counts.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}
+		cfg := learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
 		f := newFixture(t, cfg, "yes", "no").strong()
 		f.answerOfModel("e")
 		clicks := map[string]float64{}
@@ -479,7 +479,7 @@ func TestCapsOnPersonsReachAgreement(t *testing.T) {
 // long as the limit on all agreement is not reached.
 func TestGuardedIsMonotone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFixtureDefault(t, learning.Config{Caps: evidence.Caps{SourceMass: 1}, Bounds: learning.Range{Floor: 0, Ceiling: 1}})
+		f := newFixtureDefault(t, learning.Tuned(learning.Config{Caps: evidence.Caps{SourceMass: 1}}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}))
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range rapid.IntRange(1, 25).Draw(rt, "signals") {
 			before := f.confidence("h")

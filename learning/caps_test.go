@@ -59,7 +59,7 @@ func TestClicksOnOneAnswer(t *testing.T) {
 
 // A complaint about a heuristic that is little trusted does not let more silence count.
 func TestComplaintsAreNoSilence(t *testing.T) {
-	f := newFixture(t, learning.Config{Strength: 10, Caps: learning.Guarded()})
+	f := newFixture(t, learning.Tuned(learning.Config{Caps: learning.Guarded()}, learning.Tuning{Strength: 10}))
 	f.put(learning.Heuristic{ID: "h", Initial: 0.1})
 	for i := range 100 {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint("user ", i), Session: "room"}))
@@ -112,5 +112,5 @@ func TestSilenceBias(t *testing.T) {
 	capped := peak(learning.Config{Caps: learning.Guarded()})
 	t.Logf("%d fires: the greatest confidence is %.3f", fires, capped)
 	assert.Less(t, capped, 0.7)
-	assert.Greater(t, peak(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), 0.9, "without caps")
+	assert.Greater(t, peak(learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})), 0.9, "without caps")
 }

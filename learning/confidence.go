@@ -22,11 +22,11 @@ type belief struct {
 
 func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
-	c := a.pin.Value.Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.System)
-	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
-	c.Range = Range{m.cfg.Bounds.clamp(c.Range.Floor), m.cfg.Bounds.clamp(c.Range.Ceiling)}
+	c := a.pin.Value.Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
+	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
+	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor), m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
-	prior := evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}
+	prior := evidence.Beta{Alpha: initial * m.cfg.tuning.Strength, Beta: (1 - initial) * m.cfg.tuning.Strength}
 	return belief{prior, m.cfg.Caps, m.agreement.most, c}
 }
 

@@ -32,13 +32,9 @@ type Config struct {
 
 	// Initial is the confidence of a heuristic that sets none itself, in (0, 1). 0 means 0.3.
 	Initial float64
-	// Strength is how many full observations the initial confidence is worth, in [1e-3, 1e6]. 0 means 2.
-	Strength float64
-	// Bounds hold every confidence that is reported, whatever constraints say. The zero Range means 0.05 to 0.95.
-	Bounds Range
-	// System are the constraints where neither the heuristic nor its pack says anything. Packs are those of packs.
-	System Constraints
-	Packs  map[string]Constraints
+	// Packs are the constraints of the heuristics of a pack. A heuristic's own constraints override
+	// its pack's. Both override those of the pack "", which apply to every heuristic.
+	Packs map[string]Constraints
 	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before, by thumbs of
 	// value and weight 1. Smaller judgements count in proportion, and so does what has faded. With 0, every judgement counts alike.
 	Diminish float64
@@ -57,18 +53,6 @@ type Config struct {
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
-	// NoAgreement switches agreement off. With agreement, a heuristic earns trust before it answers:
-	// see [Fire].Compared. An answer of the model that people accept counts 0.24 for a heuristic that
-	// would have said the same. If only praise accepts the answer, it counts in proportion to the
-	// praise's value and weight. Any answer, accepted or not, counts 0.072 against a heuristic that
-	// would have said something else. Disagreement takes back at most what agreement gave, so a
-	// heuristic in other words stays where it is. A rejected answer counts against a heuristic that
-	// agreed: as much as a rejected answer that the heuristic gave, and at most 0.072. Agreement
-	// weighs at most [AgreementMass].
-	NoAgreement bool
-	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
-	// [SpecConfig].
-	Independent bool
 	// DryRun interprets signals and reports what they would change, and counts nothing. Its open answers are apart from those of
 	// a module that counts.
 	DryRun bool
@@ -77,6 +61,24 @@ type Config struct {
 	Observer heed.Observer
 	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the store's.
 	Now func() time.Time
+
+	tuning tuning
+}
+
+// tuning has the values that a host cannot set. [SpecConfig] sets some, and tests of the package
+// reach each rule alone by others.
+type tuning struct {
+	// Strength is how many full observations the initial confidence is worth. The default of 2 was
+	// measured.
+	Strength float64
+	// Bounds hold every confidence that is reported, whatever constraints say, so that no heuristic
+	// becomes certain: 0.05 to 0.95. The design has none.
+	Bounds Range
+	// NoAgreement switches agreement off, because the design has none.
+	NoAgreement bool
+	// Independent counts what was seen of an answer together with what was said: silence is approval
+	// even after a complaint, as in the design.
+	Independent bool
 }
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
@@ -91,8 +93,7 @@ func SpecConfig() Config {
 		},
 	}.withDefaults()}
 	return Config{
-		Strategy: strategy, Bounds: Range{0, 1}, NoAgreement: true, Independent: true,
-	}
+		Strategy: strategy, tuning: tuning{Bounds: Range{0, 1}, NoAgreement: true, Independent: true}}
 }
 
 // Guarded returns caps for users who are not trusted. No person weighs more than one full
@@ -118,7 +119,14 @@ const (
 // counts more.
 const AgreementMass = 6
 
-// An agreement is what agreement counts: see [Config].NoAgreement.
+// An agreement is what agreement counts. With agreement, a heuristic earns trust before it
+// answers: see [Fire].Compared. An answer of the model that people accept counts 0.24 for a
+// heuristic that would have said the same. If only praise accepts the answer, it counts in
+// proportion to the praise's value and weight. Any answer, accepted or not, counts 0.072 against
+// a heuristic that would have said something else. Disagreement takes back at most what agreement
+// gave, so a heuristic in other words stays where it is. A rejected answer counts against a
+// heuristic that agreed: as much as a rejected answer that the heuristic gave, and at most 0.072.
+// Agreement weighs at most [AgreementMass].
 type agreement struct {
 	agree, disagree float64
 	most            float64 // in all
@@ -137,8 +145,8 @@ func (c Config) withDefaults() Config {
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.Initial = cmp.Or(c.Initial, 0.3)
-	c.Strength = cmp.Or(c.Strength, defaultStrength)
-	c.Bounds = cmp.Or(c.Bounds, defaultBounds)
+	c.tuning.Strength = cmp.Or(c.tuning.Strength, defaultStrength)
+	c.tuning.Bounds = cmp.Or(c.tuning.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
 	c.Expectations = slices.Clone(c.Expectations)
@@ -153,15 +161,12 @@ func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(isConfidence(c.Initial), "Initial", c.Initial, "must be above 0 and below 1")
-	found.Check(isStrength(c.Strength), "Strength", c.Strength, "must be in [1e-3, 1e6]")
-	found.Check(c.Bounds.valid(), "Bounds", c.Bounds, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(isMagnitude(c.Diminish), "Diminish", c.Diminish, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	isName := evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName
 	found.Check(isName, "Answers", c.Answers,
 		fmt.Sprintf("must be text of at most %d bytes", maxName))
-	found.Add("System", c.System.validate())
 	for _, pack := range slices.Sorted(maps.Keys(c.Packs)) {
 		found.Add("Packs["+pack+"]", c.Packs[pack].validate())
 	}

@@ -120,8 +120,10 @@ func ExampleExpectation() {
 func ExampleConstraints() {
 	ctx := context.Background()
 	module := newModule(learning.Config{
-		Packs:  map[string]learning.Constraints{"home": {Range: learning.Range{Floor: 0.2, Ceiling: 0.5}}},
-		System: learning.Constraints{FeedbackWeight: 0.5},
+		Packs: map[string]learning.Constraints{
+			"home": {Range: learning.Range{Floor: 0.2, Ceiling: 0.5}},
+			"":     {FeedbackWeight: 0.5},
+		},
 	})
 	for i := range 3 {
 		s := learning.NewSignal(learning.Positive, "close the window", "", "garden_robot")

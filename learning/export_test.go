@@ -95,3 +95,18 @@ func Room(caps evidence.Caps, parts []evidence.Part, now evidence.Instant) map[s
 
 // SettingsOf returns the configuration in force of a strategy that [NewBayesian] made.
 func SettingsOf(s Strategy) BayesianConfig { return s.(*bayesian).cfg.withDefaults() }
+
+// Tests reach each rule alone by other values than a host's.
+type Tuning = tuning
+
+// Tuned returns a configuration with other values.
+func Tuned(c Config, t Tuning) Config {
+	c.tuning = t
+	return c
+}
+
+// TuningOf returns the values of a configuration.
+func TuningOf(c Config) Tuning { return c.tuning }
+
+// Tune returns the values of a configuration, to change them.
+func (c *Config) Tune() *Tuning { return &c.tuning }

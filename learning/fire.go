@@ -34,7 +34,7 @@ type Fire struct {
 	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
 	// Compared are heuristics that the model did not see before it answered, each at most once and
-	// at most 64. How the answer is received counts for them: see [Config].NoAgreement. HeuristicID
+	// at most 64. How the answer is received counts for them: see [AgreementMass]. HeuristicID
 	// must be empty.
 	Compared []answer.Comparison
 	// Unheard has neither silence nor the next message of the stream count, because the person has

@@ -491,7 +491,7 @@ func (r *run) ignore(w *waiting) {
 	if a == nil { // the model answered
 		s = NewSignal(Neutral, "", w.on.Value.ID, ChannelIgnored)
 	}
-	independent := r.m.cfg.Independent
+	independent := r.m.cfg.tuning.Independent
 	known := w.on.Value.Reception(w.heuristic)
 	inFull := known.Sign(known.Implicit(independent)) >= 0
 	praised := known.Praise.N > 0 && known.Complaint.N == 0
@@ -530,7 +530,7 @@ func (r *run) observe(w *waiting) bool {
 	a.OwnFires()
 	r.m.schedule(w.fire(), known.Silence != nil)
 	w.on.edited = true
-	if w.how == answer.Silence && known.Implicit(r.m.cfg.Independent) != answer.Silence {
+	if w.how == answer.Silence && known.Implicit(r.m.cfg.tuning.Independent) != answer.Silence {
 		return true
 	}
 	e := &entry{signal: *s, person: by, session: a.Session, at: at, idle: true, on: a, how: w.how}

@@ -283,7 +283,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(-3, 3), 1, 20).Draw(rt, "weights")
 		order := rapid.Permutation(weights).Draw(rt, "order")
-		f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "one", "other")
+		f := newFixture(t, learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "one", "other")
 		for i := range weights {
 			f.apply(fmt.Sprint("one", i), "one", weights[i])
 			f.apply(fmt.Sprint("other", i), "other", order[i])

@@ -86,20 +86,20 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 	f.put(learning.Heuristic{ID: "other"})
 	assert.InDelta(t, 0.4, f.confidence("other"), 1e-12)
 	assert.Empty(t, f.audit())
-	next := f.another(learning.Config{Initial: 0.6, System: learning.Constraints{FeedbackWeight: 2}})
+	next := f.another(learning.Config{Initial: 0.6, Packs: map[string]learning.Constraints{"": {FeedbackWeight: 2}}})
 	assert.InDelta(t, 0.6, next.confidence("other"), 1e-12)
 	require.Len(t, f.audit(), 1)
-	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6", "System": f.audit()[0].Details["System"]}, f.audit()[0].Details)
+	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6", "Packs": f.audit()[0].Details["Packs"]}, f.audit()[0].Details)
 }
 
 // A tool sees what the host sees, and changes nothing by looking.
 func TestOpen(t *testing.T) {
-	cfg := learning.Config{
-		Name: "mine", Answers: "desk.answer", Initial: 0.4, Strength: 3,
-		Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay,
-		Diminish: 0.1, System: learning.Constraints{FeedbackWeight: 0.5},
-		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
-	}
+	cfg := learning.Tuned(learning.Config{
+		Name: "mine", Answers: "desk.answer", Initial: 0.4,
+		Caps: learning.Guarded(), HalfLife: aDay,
+		Diminish: 0.1,
+		Packs:    map[string]learning.Constraints{"": {FeedbackWeight: 0.5}, "p": {Lock: learning.Locked}},
+	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})
 	for _, id := range []string{"h", "p"} {

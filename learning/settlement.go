@@ -32,7 +32,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 	s := settlement{ledger: l, e: e, a: a, f: e.fire()}
 	s.r, s.c = e.on.Reception(s.f.Heuristic), s.f.Counted
 	s.c.N++
-	how := s.r.Implicit(l.m.cfg.Independent)
+	how := s.r.Implicit(l.m.cfg.tuning.Independent)
 	if a != nil && !locked {
 		s.fill(how)
 	}
@@ -114,8 +114,8 @@ func signalOf(worth float64) Signal {
 // end counts how the answer was received: for its heuristic's rate of success, and for calibration.
 // It is evidence of the person who decides it.
 func (s *settlement) end() {
-	before, fate := s.c.Ended, s.r.Fate(s.m.cfg.Independent)
-	by := s.r.Decider(s.m.cfg.Independent)
+	before, fate := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
+	by := s.r.Decider(s.m.cfg.tuning.Independent)
 	stays := by == nil && before == nil ||
 		by != nil && before != nil && before.Source == by.By && !before.Forgotten()
 	if fate == s.c.Fate && stays {
@@ -166,9 +166,9 @@ func (s *settlement) agree() {
 	s.c.Agreed = nil
 	for _, compared := range s.f.Compared {
 		var parts []answer.AgreementPart
-		if !cfg.NoAgreement {
+		if !cfg.tuning.NoAgreement {
 			parts = s.r.AgreementParts(
-				compared.Agrees, cfg.Independent, s.m.agreement.agree, s.m.agreement.disagree)
+				compared.Agrees, cfg.tuning.Independent, s.m.agreement.agree, s.m.agreement.disagree)
 		}
 		a, id := s.accounts[compared.HeuristicID], compared.HeuristicID
 		if a == nil || a.heuristic.Revision == 0 ||

@@ -49,13 +49,13 @@ type earlier struct {
 const lifeUndo, lifeSilence = time.Minute, 40 * time.Second
 
 func (l *life) config() learning.Config {
-	return learning.Config{
+	return learning.Tuned(learning.Config{
 		Strategy: must(learning.NewBayesian(learning.BayesianConfig{
 			UndoWindow: lifeUndo, SilenceWindow: lifeSilence, IgnoreThreshold: 1, Weights: l.weights,
 		})),
-		Bounds:       learning.Range{Floor: 0, Ceiling: 1},
+
 		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
-	}
+	}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
 }
 
 // begin plays what came before.
@@ -343,7 +343,7 @@ type move struct {
 
 // play plays a row of answers of one heuristic in a conversation, without the move skip, and returns the confidence at the end.
 func (l *life) play(t testing.TB, moves []move, skip int) float64 {
-	cfg := learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}, Strategy: must(learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))}
+	cfg := learning.Tuned(learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
 	f := newFixture(t, cfg, "h")
 	f.store.forgets = true
 	answers, ignored := 0, 0

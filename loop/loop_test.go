@@ -206,7 +206,7 @@ func TestAFallbackAnswersWhereAModelFails(t *testing.T) {
 }
 
 func TestACorrectionBecomesARuleThatThePromptHas(t *testing.T) {
-	w := newWorld(t, loop.Config{Feedback: feedback.Config{Expedite: 0.5}})
+	w := newWorld(t, loop.Config{})
 	const text = "Always name the ticket that the answer is about."
 	var made feedback.Feedback
 	for _, reviewer := range []string{"ann", "bob", "cid"} {

@@ -40,3 +40,9 @@ func DrawsFor(arms int) (n, most int) { return drawsFor(arms), propensityWork }
 
 // Count counts it over draws.
 func Count(c Choice, draws []Draw, chosen int) float64 { return c.count(draws, chosen) }
+
+// Each returns a test of changes after each n outcomes.
+func (c ChangeTest) Each(n int) ChangeTest {
+	c.every = n
+	return c
+}

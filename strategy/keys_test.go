@@ -22,6 +22,9 @@ import (
 func keys(of reflect.Type, prefix string) (names []string) {
 	for i := range of.NumField() {
 		field := of.Field(i)
+		if !field.IsExported() {
+			continue
+		}
 		switch field.Name {
 		case "Exploration", "Caps", "Cache", "Silence", "Change":
 			if field.Type.Kind() == reflect.Struct {
@@ -223,10 +226,6 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			base: func(c *cfg) { c.Pooling = strategy.Alone{} }, set: func(c *cfg) { c.Change.FalseAlarms = 0.01 }, observe: changing,
 			without: 0.5, with: 0.,
 		},
-		"Change.Every": {
-			base: func(c *cfg) { c.Pooling = strategy.Alone{}; c.Change.FalseAlarms = 0.01 }, set: func(c *cfg) { c.Change.Every = 1000 },
-			observe: changing, without: 0., with: 0.5,
-		},
 		"Topic": {set: func(c *cfg) { c.Topic = "t" }, observe: func(l *strategy.Learner, _ *clock) any {
 			choose(t, l, item)
 			topics := []string{}
@@ -345,8 +344,6 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = 0.6 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = -0.1 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = nan }},
-		{"Change.Every", func(c *cfg) { c.Change.Every = 5 }},
-		{"Change.Every", func(c *cfg) { c.Change = strategy.ChangeTest{FalseAlarms: 0.1, Every: -5} }},
 		{"Topic", func(c *cfg) { c.Topic = "\x00" }},
 		{"Topic", func(c *cfg) { c.Topic = strings.Repeat("x", 1025) }},
 		{"Refresh", func(c *cfg) { c.Refresh = -1 }},
@@ -379,5 +376,5 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
 	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1, Value: -1}, cfg.Silence)
-	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1, Every: 5}, cfg.Change)
+	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1}.Each(5), cfg.Change)
 }

@@ -254,7 +254,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	db := sqliteFile(t)
 	w := host(t, db)
 	module, err := learning.New(ctx, learning.Config{
-		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4, Strength: 5,
+		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4,
 		Caps: learning.Guarded(), HalfLife: 30 * day,
 		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
 	})
