@@ -40,12 +40,12 @@ type Checked struct {
 
 // A Violation says that a rule was broken, or could not be checked.
 type Violation struct {
-	Rule   string // its id
-	Text   string // its words
-	Reason string // how it was broken, or why that is not known
+	Rule   string `json:"rule"`   // its id
+	Text   string `json:"text"`   // its words
+	Reason string `json:"reason"` // how it was broken, or why that is not known
 	// Unchecked says that it is not known whether the rule was broken, because the text is too long
 	// for an expression.
-	Unchecked bool
+	Unchecked bool `json:"unchecked"`
 }
 
 // The limits of a check.

@@ -54,8 +54,8 @@ type Event struct {
 
 // A Turn is one message of a conversation.
 type Turn struct {
-	Role string // "user" or "assistant"
-	Text string
+	Role string `json:"role"` // "user" or "assistant"
+	Text string `json:"text"`
 }
 
 // An Answer is what the agent answered.

@@ -78,13 +78,13 @@ type LeftOut struct {
 	// What names the part that was left out: "candidates", "heuristic", "rules", "rule",
 	// "patterns", "errors", "error" (of a tool, in the same task), "notes", "note", "item" (the
 	// cell of the text) or "arm"; or the end of the "event", or of a turn of its "history".
-	What string
-	ID   string // which one; "" means all of it
+	What string `json:"what"`
+	ID   string `json:"id,omitempty"` // which one; "" means all of it
 	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic
 	// or note that the prompt shows means the end of a text of more than [prompt.DefaultMax]
 	// characters. Of a heuristic, it may also be "rule" and the id of an active rule that
 	// contradicts it, or whose check its answer does not pass.
-	Why string
+	Why string `json:"why"`
 }
 
 // Prepare returns how to answer an event. It first interprets the event's text as [Agent.Hear]

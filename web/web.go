@@ -164,7 +164,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, h.cfg.Prefix+"/", http.StatusSeeOther)
 		return
 	}
-	r = inside(r, rest, raw)
+	http.StripPrefix(h.cfg.Prefix, http.HandlerFunc(h.inside)).ServeHTTP(w, r)
+}
+
+// inside serves a request whose path has no prefix.
+func (h *Handler) inside(w http.ResponseWriter, r *http.Request) {
 	if asset(w, r) {
 		return
 	}
@@ -221,58 +225,36 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, t
 
 // leaveBody has nobody wait for the rest of a body.
 func leaveBody(w http.ResponseWriter) {
-	cutOff(w)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // tests' writers have none
 	w.Header().Set("Connection", "close")
 }
 
-// cutOff ends all reading of a request. A writer without deadlines has no slow body.
-func cutOff(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
-}
-
-// readBody reads the whole body of a request within its time, so that nothing later waits for it. It reports whether it could, and
-// answers if not. It then does not wait for the rest of the body.
+// readBody reads the whole body of a request within its time, so that nothing later waits for it. It
+// reports whether it could, and answers if not. It then does not wait for the rest of the body.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Timeout)
-	defer cancel()
-	cut := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(cut); cutOff(w) })
+	within := func(until time.Time) { _ = http.NewResponseController(w).SetReadDeadline(until) }
+	within(time.Now().Add(h.cfg.Timeout)) //nolint:forbidigo // connections have the machine's clock
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
-	if !stop() {
-		<-cut // the writer is not used after its request
-	}
 	if err == nil {
+		within(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return true
 	}
 	leaveBody(w)
-	if status, text := statusOf(err); status == http.StatusRequestEntityTooLarge {
-		h.refuse(w, r, status, text)
-	} else {
-		h.refuse(w, r, http.StatusRequestTimeout, "The request did not arrive in time.")
+	status, text := statusOf(err)
+	if status != http.StatusRequestEntityTooLarge {
+		status, text = http.StatusRequestTimeout, "The request did not arrive in time."
 	}
+	h.refuse(w, r, status, text)
 	return false
 }
 
 // clean reports whether a path has no empty part, and no "." or "..". Its end may be a slash.
 func clean(p string) bool {
 	return p == "" || p == "/" || path.IsAbs(p) && !strings.HasSuffix(p, "//") && path.Clean(p) == strings.TrimSuffix(p, "/")
-}
-
-// inside returns the request as it is below the prefix.
-func inside(r *http.Request, rest, raw string) *http.Request {
-	if rest == r.URL.Path {
-		return r
-	}
-	inner := new(http.Request)
-	*inner = *r
-	u := *r.URL
-	u.Path, u.RawPath = rest, raw
-	inner.URL = &u
-	return inner
 }
 
 type personKey struct{}

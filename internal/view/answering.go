@@ -33,26 +33,20 @@ func failed(text string) error {
 	return errors.New(text)
 }
 
-// A Turn is what was said before.
-type Turn struct {
-	Role string `json:"role"`
-	Text string `json:"text"`
-}
-
 // An Event is what is to be answered.
 type Event struct {
-	ID       string    `json:"id,omitempty"`
-	Text     string    `json:"text"`
-	Session  string    `json:"session,omitempty"`
-	Person   string    `json:"person,omitempty" mcp:"-"`
-	Stream   string    `json:"stream,omitempty" mcp:"-"`
-	Domain   string    `json:"domain,omitempty"`
-	Task     string    `json:"task,omitempty"`
-	Item     string    `json:"item,omitempty"`
-	Context  string    `json:"context,omitempty"`
-	History  []Turn    `json:"history,omitempty" mcp:"-"`
-	At       time.Time `json:"at,omitzero" mcp:"-"`
-	AskModel bool      `json:"ask_model,omitempty"`
+	ID       string      `json:"id,omitempty"`
+	Text     string      `json:"text"`
+	Session  string      `json:"session,omitempty"`
+	Person   string      `json:"person,omitempty" mcp:"-"`
+	Stream   string      `json:"stream,omitempty" mcp:"-"`
+	Domain   string      `json:"domain,omitempty"`
+	Task     string      `json:"task,omitempty"`
+	Item     string      `json:"item,omitempty"`
+	Context  string      `json:"context,omitempty"`
+	History  []loop.Turn `json:"history,omitempty" mcp:"-"`
+	At       time.Time   `json:"at,omitzero" mcp:"-"`
+	AskModel bool        `json:"ask_model,omitempty"`
 }
 
 // event returns the agent and the event for it. Without a text there is nothing to answer.
@@ -60,13 +54,10 @@ func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
 	e := loop.Event{
 		ID: cmp.Or(in.ID, c.Event), Text: in.Text, Session: in.Session, Person: c.user(in.Person),
 		Stream: in.Stream, Domain: in.Domain, Task: in.Task, Item: in.Item, Context: in.Context,
-		At: in.At, AskModel: in.AskModel, OnChunk: c.Pieces,
+		At: in.At, AskModel: in.AskModel, History: in.History, OnChunk: c.Pieces,
 	}
 	if c.Names != nil {
 		e.ID, e.Session = c.Names(e.ID, e.Session)
-	}
-	for _, t := range in.History {
-		e.History = append(e.History, loop.Turn(t))
 	}
 	a, err := s.agent()
 	if err == nil && strings.TrimSpace(in.Text) == "" {
@@ -75,54 +66,28 @@ func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
 	return a, e, err
 }
 
-// A LeftOut is what belongs into a prompt and is not in it.
-type LeftOut struct {
-	What string `json:"what"`
-	ID   string `json:"id,omitempty"`
-	Why  string `json:"why"`
-}
-
-// A Violation is a rule that is broken, or that could not be checked.
-type Violation struct {
-	Rule      string `json:"rule"`
-	Text      string `json:"text"`
-	Reason    string `json:"reason"`
-	Unchecked bool   `json:"unchecked"`
-}
-
 // A Basis is what an answer, or the prompt for one, rests on.
 type Basis struct {
-	Rules      []string    `json:"rules"`
-	Notes      []string    `json:"notes"`
-	Ways       []string    `json:"ways"`
-	Warnings   []string    `json:"warnings"`
-	LeftOut    []LeftOut   `json:"left_out"`
-	Undone     []string    `json:"undone"`
-	Command    bool        `json:"command"`
-	Violations []Violation `json:"violations"`
+	Rules      []string             `json:"rules"`
+	Notes      []string             `json:"notes"`
+	Ways       []string             `json:"ways"`
+	Warnings   []string             `json:"warnings"`
+	LeftOut    []loop.LeftOut       `json:"left_out"`
+	Undone     []string             `json:"undone"`
+	Command    bool                 `json:"command"`
+	Violations []feedback.Violation `json:"violations"`
 }
 
 func basisOf(p *loop.Plan, broken []feedback.Violation) Basis {
 	b := Basis{
 		Rules: arrayOf(p.Rules), Notes: []string{}, Ways: arrayOf(p.Ways),
-		Warnings: arrayOf(p.Warnings), LeftOut: []LeftOut{}, Undone: arrayOf(p.Undone),
-		Command: p.Command, Violations: violations(broken),
+		Warnings: arrayOf(p.Warnings), LeftOut: arrayOf(p.LeftOut), Undone: arrayOf(p.Undone),
+		Command: p.Command, Violations: arrayOf(broken),
 	}
 	for _, n := range p.Notes {
 		b.Notes = append(b.Notes, n.ID)
 	}
-	for _, l := range p.LeftOut {
-		b.LeftOut = append(b.LeftOut, LeftOut(l))
-	}
 	return b
-}
-
-func violations(broken []feedback.Violation) []Violation {
-	all := []Violation{}
-	for _, v := range broken {
-		all = append(all, Violation(v))
-	}
-	return all
 }
 
 // A PlannedArm is the way of answering that was chosen.
@@ -223,12 +188,12 @@ type Reply struct {
 
 // A Kept is an answer as it is kept, or why it is not.
 type Kept struct {
-	ID         string      `json:"id"`
-	Text       string      `json:"text"`
-	Kept       bool        `json:"kept"`
-	Reason     string      `json:"reason,omitempty"`
-	Arm        *PlannedArm `json:"arm,omitempty"`
-	Violations []Violation `json:"violations"`
+	ID         string               `json:"id"`
+	Text       string               `json:"text"`
+	Kept       bool                 `json:"kept"`
+	Reason     string               `json:"reason,omitempty"`
+	Arm        *PlannedArm          `json:"arm,omitempty"`
+	Violations []feedback.Violation `json:"violations"`
 }
 
 func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept, _ error) {
@@ -262,7 +227,7 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	}
 	return Kept{
 		got.ID, got.Text, got.Text != "", string(got.Result.Reason), armIn(&got.Plan),
-		violations(got.Violations),
+		arrayOf(got.Violations),
 	}, nil
 }
 
@@ -279,7 +244,7 @@ type ToolResult struct {
 
 // A Checked has the rules that a call of a tool breaks.
 type Checked struct {
-	Violations []Violation `json:"violations"`
+	Violations []feedback.Violation `json:"violations"`
 }
 
 func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Checked, error) {
@@ -295,7 +260,7 @@ func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Che
 		r.Task = plan.Event.Task
 	}
 	found, err := a.Tool(ctx, in.Answer, r)
-	return Checked{violations(found)}, err
+	return Checked{arrayOf(found)}, err
 }
 
 // A Reaction is what a user makes of an answer.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -25,61 +26,41 @@ func ChannelOf(o *evidence.Observation) string {
 	return o.Channel
 }
 
-// A pool is the evidence about a heuristic. Disagreement takes back at most what agreement gave,
-// and both together have a cap.
-type pool struct{ own, agreed, disagreed evidence.Sums }
+// A pool is the evidence about a heuristic: its own, what agreed and what disagreed. Disagreement
+// takes back at most what agreement gave, and both together have a cap.
+type pool [3]evidence.Sums
 
-func (p *pool) add(cell string, s evidence.Sums) {
-	switch cell {
-	case agreedCell:
-		p.agreed = p.agreed.Plus(s)
-	case disagreedCell:
-		p.disagreed = p.disagreed.Plus(s)
-	default:
-		p.own = p.own.Plus(s)
-	}
+// cellOf returns where the evidence of a cell is in a pool.
+func cellOf(name string) int {
+	return slices.Index([]string{agreedCell, disagreedCell}, name) + 1
 }
 
-func (p pool) times(x float64) pool {
-	return pool{scaled(p.own, x), scaled(p.agreed, x), scaled(p.disagreed, x)}
-}
-
-func (p pool) plus(q pool) pool {
-	return pool{p.own.Plus(q.own), p.agreed.Plus(q.agreed), p.disagreed.Plus(q.disagreed)}
-}
-
-// less takes out what is counted apart. A sum that rounding leaves below 0 becomes 0.
-func (p pool) less(q pool) pool {
-	sub := func(a, b evidence.Sums) evidence.Sums {
-		mass := max(a.Mass-b.Mass, 0)
-		return evidence.Sums{Mass: mass, Reward: min(max(a.Reward-b.Reward, 0), mass)}
+// plus adds a part of another pool. A sum that rounding leaves below 0 becomes 0.
+func (p pool) plus(q pool, part float64) pool {
+	for i := range p {
+		mass := max(p[i].Mass+part*q[i].Mass, 0)
+		reward := p[i].Reward + part*q[i].Reward
+		p[i] = evidence.Sums{Mass: mass, Reward: min(max(reward, 0), mass)}
 	}
-	return pool{
-		sub(p.own, q.own), sub(p.agreed, q.agreed), sub(p.disagreed, q.disagreed),
-	}
+	return p
 }
 
 // posterior is what is believed by the evidence, without caps on persons. most is the cap on
 // agreement.
 func (p pool) posterior(prior evidence.Beta, most float64) evidence.Beta {
-	of := func(s evidence.Sums) evidence.Beta {
-		if s.Mass > most {
-			s = scaled(s, most/s.Mass)
-		}
-		return p.own.Plus(s).Posterior(prior)
+	of := func(all pool) evidence.Beta {
+		s := all[1].Plus(all[2])
+		capped := pool{s}.plus(pool{s}, min(most/max(s.Mass, most), 1)-1)
+		return p[0].Plus(capped[0]).Posterior(prior)
 	}
-	found, least := of(p.agreed.Plus(p.disagreed)), of(p.agreed)
-	if none := of(evidence.Sums{}); none.Mean() < least.Mean() {
+	found, least := of(p), of(pool{1: p[1]})
+	if none := of(pool{}); none.Mean() < least.Mean() {
 		least = none
 	}
 	if found.Mean() < least.Mean() {
 		return least
 	}
 	return found
-}
-
-func scaled(s evidence.Sums, x float64) evidence.Sums {
-	return evidence.Sums{Mass: s.Mass * x, Reward: s.Reward * x}
 }
 
 // poolOf adds up the shares of an explanation.
@@ -92,7 +73,8 @@ func poolOf(e *learning.Explanation) (p pool) {
 		case DisagreementChannel:
 			cell = disagreedCell
 		}
-		p.add(cell, evidence.Sums{Mass: share.For + share.Against, Reward: share.For})
+		i := cellOf(cell)
+		p[i] = p[i].Plus(evidence.Sums{Mass: share.For + share.Against, Reward: share.For})
 	}
 	return p
 }
@@ -120,16 +102,16 @@ func curve(e *learning.Explanation, cfg learning.Config, now time.Time) (points 
 	}
 	var known pool
 	for _, o := range history {
-		known = known.plus(poolOfOne(o).times(fade(o.At, now)))
+		known = known.plus(poolOfOne(o), fade(o.At, now))
 	}
-	rest := poolOf(e).less(known)
+	rest := poolOf(e).plus(known, -1)
 	var sum pool
 	before := history[len(history)-1].At
 	for i := len(history) - 1; i >= 0; i-- {
 		o := history[i]
-		sum = sum.times(fade(before, o.At)).plus(poolOfOne(o))
+		sum = poolOfOne(o).plus(sum, fade(before, o.At))
 		before = o.At
-		pooled := sum.plus(rest.times(1 / fade(o.At, now)))
+		pooled := sum.plus(rest, 1/fade(o.At, now))
 		trust := pooled.posterior(e.Prior, learning.AgreementMass).Mean()
 		points = append(points, Point{o.At, held(e, trust)})
 	}
@@ -151,7 +133,7 @@ func poolOfOne(o evidence.Observation) (p pool) {
 	if o.Share > 0 {
 		mass *= o.Share
 	}
-	p.add(o.Cell.Name, evidence.Sums{Mass: mass, Reward: mass * o.Reward})
+	p[cellOf(o.Cell.Name)] = evidence.Sums{Mass: mass, Reward: mass * o.Reward}
 	return p
 }
 

@@ -115,4 +115,3 @@ func wayOf(s *patterns.Standing) Way {
 	w.Low, w.High = evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
 	return w
 }
-
