@@ -18,6 +18,7 @@ import (
 
 	"github.com/heedhq/heed/lab/agent"
 	"github.com/heedhq/heed/lab/board"
+	"github.com/heedhq/heed/lab/incidents"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/lab/lives"
 	"github.com/heedhq/heed/lab/load"
@@ -37,6 +38,7 @@ var programs = []struct {
 	{"winners", "measures races for the best arm", winners.Run},
 	{"lives", "measures how soon learned confidences are right", lives.Run},
 	{"poison", "measures what false accounts do", poison.Run},
+	{"incidents", "measures what outages of models and of the database cost", incidents.Run},
 	{"agent", "runs an assistant with all packages in a simulated world", agent.Run},
 	{"load", "measures the API of package web under load", load.Run},
 	{"mutants", "tests the tests with faults in the code", mutants.Run},

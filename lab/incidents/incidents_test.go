@@ -1,0 +1,36 @@
+package incidents
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// played returns a study of outages.
+func played(t *testing.T, seeds int, all ...outage) *study {
+	t.Helper()
+	s := &study{seeds: seeds, seed: 2026, outages: all}
+	require.NoError(t, s.play(context.Background(), func(int, int) {}))
+	return s
+}
+
+// While the database is away every event is answered, and nothing is unlearned. The control, which
+// requires the store, answers no event.
+func TestTheDatabaseIsAway(t *testing.T) {
+	s := played(t, 3, outage{length: 100, how: database})
+	for _, f := range figures {
+		assert.LessOrEqual(t, worst(s.heed[0], s.without[100], f.of).Mean, mostWorse, f.name)
+	}
+	for i := range s.heed[0] {
+		assert.Zero(t, s.heed[0][i].unanswered)
+		assert.Equal(t, 100, s.control[0][i].unanswered)
+	}
+}
+
+// A life is the same each time.
+func TestLivesRepeat(t *testing.T) {
+	o := outage{length: 30, how: bursts}
+	assert.Equal(t, played(t, 1, o), played(t, 1, o))
+}
