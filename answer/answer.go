@@ -114,7 +114,8 @@ type Reply struct {
 	// Undelivered reports that the person has not seen the answer, so that silence about it is no
 	// approval.
 	Undelivered bool    `json:"undelivered,omitempty"`
-	Spare       bool    `json:"spare,omitempty"`     // a fallback answered: the arm's model failed
+	Spare       bool    `json:"spare,omitempty"`     // a fallback answered, and not the arm's model
+	Unusable    bool    `json:"unusable,omitempty"`  // the arm's model gave an answer of no use
 	Heuristic   string  `json:"heuristic,omitempty"` // that answered
 	Threshold   float64 `json:"threshold,omitempty"` // the confidence that it needed to answer
 	Believed    float64 `json:"believed,omitempty"`  // the confidence that it had

@@ -192,11 +192,14 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 	return min(max(value, -1), 1), strings.Join(channels, ", "), known
 }
 
-// ForArm returns what counts for the arm: the parts with a share. If the arm's model failed and a
-// fallback answered, the failure counts, and no statement about the fallback's answer.
+// ForArm returns what counts for the arm: the parts with a share. If a fallback answered, no
+// statement about its answer counts for the arm. If that was because the arm's model gave an answer
+// of no use, this failure counts. If the model was unavailable, nothing counts.
 func (a *Answer) ForArm() (parts []ArmPart) {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:
+		return nil
+	case a.Reply != nil && a.Reply.Spare && !a.Reply.Unusable:
 		return nil
 	case a.Reply != nil && a.Reply.Spare:
 		return []ArmPart{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}

@@ -203,6 +203,8 @@ func TestForArm(t *testing.T) {
 	a.Choice = &answer.Choice{ID: uuid.UUID{1}}
 	require.Len(t, a.ForArm(), 1, "the ignore is set aside")
 	a.Reply = &answer.Reply{Spare: true}
+	assert.Empty(t, a.ForArm(), "its model was unavailable")
+	a.Reply.Unusable = true
 	assert.Equal(t, []answer.ArmPart{
 		{Of: "failed", Channel: "error", At: start, Value: -1, Trust: 1, Share: 1},
 	}, a.ForArm())

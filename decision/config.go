@@ -67,10 +67,13 @@ type Config struct {
 	// default is not to ask.
 	Prediction PredictionMode
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
+	// Waiting for a place of MaxInFlight does not count.
 	Timeout time.Duration
-	// MaxInFlight is how many calls of the model run at a time; further ones wait. A call that does
-	// not return when its context is done is given up, and keeps its place until it returns. While
-	// such calls hold all places, the model is not called. 0 means 4.
+	// MaxInFlight is how many calls of the model run at a time. Set it if the provider allows only
+	// so many. Further calls wait, each for at most Timeout, and then fail with [ErrBusy]. 0 means
+	// no limit. A call that does not return when its context is done is given up, and keeps its
+	// place until it returns. While such calls hold all places, or 1,000 without a limit, the model
+	// is not called.
 	MaxInFlight int
 
 	// MaxTokens bounds an answer of the model. 0 means 1,024. Raise it for a model that thinks aloud or
@@ -177,7 +180,6 @@ const (
 	defaultPersona  = "You are an assistant."
 	defaultWithhold = 1
 	defaultTimeout  = 30 * time.Second
-	defaultInFlight = 4
 	defaultTokens   = 1024
 )
 
@@ -220,7 +222,6 @@ func (c Config) withDefaults() Config {
 	c.Prompts = c.Prompts.withDefaults()
 	c.MaxText = cmp.Or(c.MaxText, 2000)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, defaultInFlight)
 	c.MaxTokens = cmp.Or(c.MaxTokens, defaultTokens)
 	if c.Withhold == nil {
 		c.Withhold = new(float64)
@@ -261,7 +262,7 @@ func (c Config) validate() error {
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
 	found.Check(c.Prediction.known(), "Prediction", c.Prediction, "must be empty, second_call or same_call")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
-	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
+	found.Check(c.MaxInFlight >= 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
 	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
 	s, asks := c.Similarity.(*sameMeaning)
 	found.Check(!asks || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")

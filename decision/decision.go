@@ -2,6 +2,7 @@ package decision
 
 import (
 	"context"
+	"errors"
 
 	"github.com/heedhq/heed/answer"
 )
@@ -26,23 +27,30 @@ const (
 	Heuristic Path = "heuristic" // a trusted heuristic answered
 	Model     Path = "llm"       // the model answered
 	Fallback  Path = "fallback"  // the model was asked and gave no answer
-	Rejected  Path = "rejected"  // nobody was asked
+	Rejected  Path = "rejected"  // no model was asked
 )
 
 // A Reason says why there is no answer.
 type Reason string
 
-// The reasons of [Rejected], and those of [Fallback].
+// The reasons of [Rejected], and those of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
+// of both: of Rejected if the model was not called.
 const (
-	LLMUnavailable Reason = "llm_unavailable" // there is no model
+	LLMUnavailable Reason = "llm_unavailable" // there is no model, or none that works at present
 	NotImmediate   Reason = "not_immediate"   // the event can wait
+	LLMBusy        Reason = "llm_busy"        // no place became free: see [ErrBusy]
 
 	LLMNoResponse Reason = "llm_no_response" // the answer was empty
 	LLMError      Reason = "llm_error"       // the model returned an error, or panicked
 	LLMTimeout    Reason = "llm_timeout"     // the time was up
-	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context, as where a user stops the answer
-	LLMBusy       Reason = "llm_busy"        // calls that were given up hold all places: see Config.MaxInFlight
+	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context
 )
+
+// ErrBusy reports that a model was not asked, because no place of [Config].MaxInFlight became free
+// within [Config].Timeout, or before the caller's context ended. Ask again later, raise MaxInFlight,
+// or add a process. It says nothing about the model. It is also the error if calls that were given
+// up hold all places.
+var ErrBusy = errors.New("the model was not asked, because no place of MaxInFlight became free")
 
 // A Result is a decision.
 type Result struct {

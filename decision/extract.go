@@ -80,6 +80,9 @@ type Extractor struct {
 	watch  *watch.Watch
 }
 
+// extractions is how many calls of the model an extractor makes at a time. No person waits for them.
+const extractions = 4
+
 // NewExtractor returns an extractor, or all faults of its configuration, joined; each is a
 // [*heed.ConfigError].
 func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) {
@@ -92,7 +95,7 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 		return nil, fmt.Errorf("decision: %w", err)
 	}
 	observed := watch.New(cfg.Observer, "decision/extractor", cfg.Now)
-	return &Extractor{cfg, host.NewGate(defaultInFlight), observed}, nil
+	return &Extractor{cfg, host.NewGate(extractions), observed}, nil
 }
 
 // An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and

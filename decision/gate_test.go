@@ -19,7 +19,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// hung has a thousand decisions wait for a model, and returns what came of them. Each has to end at the deadline exactly.
+// hung has a thousand decisions wait for a model. Each has to end at the deadline exactly: of the
+// model's time, or of the wait for a place.
 func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 	t.Helper()
 	cfg.Timeout = 7 * time.Second
@@ -28,21 +29,35 @@ func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 	require.NoError(t, err)
 	began := time.Now()
 	var all sync.WaitGroup
-	var late atomic.Int64
+	var late, busy atomic.Int64
 	for range 1000 {
 		all.Go(func() {
-			res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5)})
+			r := decision.Request{Candidates: candidates(0.5)}
+			res, err := h.Decide(context.Background(), r)
 			assert.NoError(t, err)
-			assert.Equal(t, decision.Fallback, res.Path)
-			if assert.Equal(t, decision.LLMTimeout, res.Reason) {
+			switch res.Reason {
+			case decision.LLMTimeout:
 				late.Add(1)
+				assert.Equal(t, decision.Fallback, res.Path)
+			case decision.LLMBusy:
+				busy.Add(1)
+				assert.Equal(t, decision.Rejected, res.Path)
+				assert.ErrorIs(t, res.Err, decision.ErrBusy)
+			default:
+				assert.Fail(t, string(res.Reason))
 			}
 			assert.Equal(t, 7*time.Second, time.Since(began))
 		})
 	}
 	all.Wait()
 	assert.Empty(t, traces(t, h))
-	t.Logf("%d decisions waited until their deadline", late.Load()) // the scorecard adds them up
+	if cfg.MaxInFlight == 0 {
+		assert.Zero(t, busy.Load())
+	} else {
+		assert.EqualValues(t, cfg.MaxInFlight, late.Load())
+	}
+	// The scorecard adds them up.
+	t.Logf("%d decisions waited until their deadline", late.Load()+busy.Load())
 	return h
 }
 
@@ -168,6 +183,48 @@ func TestCallsInFlight(t *testing.T) {
 		all.Wait()
 		assert.EqualValues(t, 2, most.Load())
 		assert.Equal(t, 4*time.Second, time.Since(began), "eight calls, two at a time")
+	})
+}
+
+// TestWaitingUsesNoneOfTheModelsTime has three decisions ask a model that answers one at a time and
+// nearly takes all of its time.
+func TestWaitingUsesNoneOfTheModelsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &llmtest.Model{
+			Answers:     []llmtest.Step{{Text: "Do it.", Delay: 6 * time.Second}},
+			Predictions: []llmtest.Step{{Text: "{}", Delay: 500 * time.Millisecond}},
+		}
+		h, err := decision.New(ctx, decision.Config{
+			LLM: m, MaxInFlight: 1, Timeout: 7 * time.Second, Prediction: decision.SecondCall,
+		})
+		require.NoError(t, err)
+		began := time.Now()
+		results := make([]decision.Result, 2)
+		var all sync.WaitGroup
+		for i := range results {
+			all.Go(func() {
+				res, err := h.Decide(context.Background(), decision.Request{})
+				assert.NoError(t, err)
+				results[i] = res
+			})
+		}
+		short, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		synctest.Wait()
+		res, err := h.Decide(short, decision.Request{})
+		require.NoError(t, err)
+		assert.Equal(t, decision.LLMBusy, res.Reason, "the caller's context ended in line")
+		assert.Equal(t, decision.Rejected, res.Path)
+		assert.ErrorIs(t, res.Err, decision.ErrBusy)
+		assert.ErrorIs(t, res.Err, context.DeadlineExceeded)
+		assert.Zero(t, res.Calls)
+		all.Wait()
+		for _, res := range results {
+			assert.Equal(t, "Do it.", res.Text)
+			assert.NoError(t, res.Err, "the prediction had its time, too")
+		}
+		assert.Len(t, m.Requests(), 4)
+		assert.Equal(t, 13*time.Second, time.Since(began))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/thoughts"
@@ -49,9 +50,8 @@ func (res *Result) rejects(r *Request, model LLM) bool {
 func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Result {
 	res := d.begin(r)
 	res.System, res.Prompt, res.ShownIDs = ask.System, ask.Prompt, slices.Clone(ask.Shown)
-	limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
-	defer cancel()
-	reply, err := d.generate(limited, model, &res, LLMRequest{
+	left := d.cfg.Timeout
+	reply, err := d.generate(ctx, model, &left, &res, LLMRequest{
 		System: ask.System, Prompt: ask.Prompt,
 		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
 	})
@@ -60,7 +60,10 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 		d.cfg.takePrediction(&res)
 	}
 	if err != nil || res.Text == "" {
-		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(ctx, err), err
+		if res.Path = Fallback; res.Calls == 0 {
+			res.Path = Rejected
+		}
+		res.Text, res.Reason, res.Err = "", reasonOf(ctx, err), err
 		res.Prediction, res.PredictionFault = nil, ""
 		res.fail(modelFailed, cmp.Or(err, errNoResponse))
 		return res
@@ -70,7 +73,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
 	if d.cfg.Prediction == SecondCall {
-		d.predict(limited, r, model, &res)
+		d.predict(ctx, r, model, &left, &res)
 	}
 	if !res.Cut { // a part of an answer may mean something else than the whole
 		d.compare(ctx, r, r.named(ask.Shown), r.named(ask.Withheld), &res)
@@ -78,22 +81,41 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	return res
 }
 
-// generate calls a model, and takes its thoughts out of the text.
+// generate calls a model, and takes its thoughts out of the text. The call has the time that is left,
+// and takes what it needs of that. Waiting for a place needs none of it.
 func (d *Decider) generate(
-	ctx context.Context, model LLM, res *Result, r LLMRequest,
+	ctx context.Context, model LLM, left *time.Duration, res *Result, r LLMRequest,
 ) (LLMResponse, error) {
+	if err := d.enter(ctx); err != nil {
+		return LLMResponse{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, *left)
+	defer cancel()
 	var called atomic.Bool
 	call := func(ctx context.Context) (LLMResponse, error) {
 		called.Store(true)
 		return model.Generate(ctx, r)
 	}
-	reply, err := host.Pass(ctx, d.models, "the model", call)
+	began := time.Now() //nolint:forbidigo // the time is real, as context has it
+	reply, err := host.Entered(limited, d.models, "the model", call)
+	*left -= time.Since(began) //nolint:forbidigo // likewise
 	if called.Load() {
 		res.Calls++
 	}
 	res.InputTokens += max(reply.InputTokens, 0)
 	res.OutputTokens += max(reply.OutputTokens, 0)
 	return spoken(reply), cmp.Or(err, wholeReply(r, reply))
+}
+
+// enter waits for a place of the models.
+func (d *Decider) enter(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	err := d.models.Enter(waiting)
+	if errors.Is(err, host.ErrBusy) || errors.Is(err, host.ErrWaited) {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return err
 }
 
 // spoken takes the thoughts out of a reply's text.
@@ -126,7 +148,7 @@ func reasonOf(ctx context.Context, err error) Reason {
 		return LLMNoResponse
 	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
 		return LLMStopped
-	case errors.Is(err, host.ErrBusy):
+	case errors.Is(err, ErrBusy):
 		return LLMBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return LLMTimeout
@@ -137,8 +159,10 @@ func reasonOf(ctx context.Context, err error) Reason {
 
 // predict asks the model how probable it is that its answer succeeds. A failure costs only the
 // prediction.
-func (d *Decider) predict(ctx context.Context, r *Request, model LLM, res *Result) {
-	reply, err := d.generate(ctx, model, res, LLMRequest{
+func (d *Decider) predict(
+	ctx context.Context, r *Request, model LLM, left *time.Duration, res *Result,
+) {
+	reply, err := d.generate(ctx, model, left, res, LLMRequest{
 		Prompt: d.cfg.predict(r.Text, res.Text, d.cfg.goals(r)), JSON: true,
 		MaxTokens: d.cfg.MaxTokens,
 	})

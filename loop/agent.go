@@ -43,6 +43,8 @@ type Agent struct {
 	answers store.View[answer.Answer]
 	notes   store.View[noteRow]
 	lessons store.View[lessonRow]
+	healths store.View[health]
+	models  *availability
 
 	similar  heed.Similarity
 	shelf    shelf
@@ -56,6 +58,8 @@ type Agent struct {
 		learner *strategy.Learner // nil: there are no arms
 		chooser Chooser           // nil: likewise
 		arms    []Arm
+		used    []string // the names of the models that arms ask
+		asked   []string // with those of the fallbacks
 		seed    [2]uint64
 	}
 }
@@ -78,7 +82,8 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	own := cfg.Store
 	a := &Agent{
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
-		lessons: lessonsOf(cfg.Name), watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
+		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), models: newAvailability(),
+		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
@@ -87,7 +92,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	cfg.Store = a.lifeline
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Similarity)
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind); err != nil {
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.healths.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

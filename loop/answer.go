@@ -54,15 +54,17 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		return given, wrap("answer", errors.Join(err, failed))
 	}
 	m := a.model(p.Arm)
-	if len(m.models) == 0 {
-		p.Result = decision.Result{Path: decision.Rejected, Reason: decision.LLMUnavailable}
+	if p.left {
+		err = a.models.dead(m.names(), a.cfg.Now())
+	}
+	if len(m.models) == 0 || err != nil {
+		p.Result = decision.Result{
+			Path: decision.Rejected, Reason: decision.LLMUnavailable, Err: err,
+		}
 		a.decider.Notify(ctx, p.Result, a.cfg.Now())
-		return p.answer(), nil
+		return p.answer(), wrap("answer", err)
 	}
-	c := &call{models: m, history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText)}
-	if e.OnChunk != nil {
-		c.pipe = &pipe{to: e.OnChunk}
-	}
+	c := a.call(&p, m)
 	r := a.asking(&p)
 	a.converse(&p, &r)
 	err = a.ask(&p, r)
@@ -73,7 +75,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, wrap("answer", err)
 	}
-	p.spare = c.spare.Load()
+	p.spare, p.blamed = c.spare.Load(), c.tries.close(ctx, res.Err)
 	if fault := c.pipe.fault(); fault != nil { // the model has not failed, and there is no answer
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
 		p.Result = res
@@ -88,6 +90,19 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
 	}
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))
+}
+
+// call returns what the decider asks for a plan.
+func (a *Agent) call(p *Plan, m chain) *call {
+	c := &call{
+		models:  m.without(a.models, p.left, a.cfg.Now()),
+		history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText),
+		tries: tries{agent: a},
+	}
+	if p.Event.OnChunk != nil {
+		c.pipe = &pipe{to: p.Event.OnChunk}
+	}
+	return c
 }
 
 // Answered records the answer of a model that the framework asked by a plan that is not ready, and
@@ -116,6 +131,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
+	p.blamed = a.reported(ctx, &p, &r)
 	made, err := a.conclude(ctx, &p, res)
 	return made, wrap("answered", err)
 }
@@ -131,6 +147,20 @@ func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
 	}
 	made, err := a.checked(ctx, &p)
 	return made, wrap("answered", err)
+}
+
+// reported counts what became of the call of a model by a framework. It reports whether the arm is to
+// blame.
+func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
+	got := attempt{called: true, text: r.Text, err: r.Err, patient: a.patient(r.Latency)}
+	if r.Latency > 0 && errors.Is(r.Err, context.DeadlineExceeded) {
+		got.ended = context.DeadlineExceeded // the framework's, which may have been short
+	}
+	f := found{name: a.nameOf(&p.Arm), attempt: got}
+	f.health, f.tell = a.models.note(f.name, &got, a.cfg.Now())
+	a.tell(ctx, &f)
+	a.tellOutages(ctx)
+	return got.whose() == someArm
 }
 
 // conclude records what a model has answered.
@@ -156,7 +186,9 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 		if err = a.failed(ctx, p); a.down(ctx, ctx, err) != nil {
 			p.degrade().After, err = err, nil
 		}
-	case decision.Heuristic, decision.Rejected:
+	case decision.Rejected: // the model was not called
+		err = res.Err
+	case decision.Heuristic:
 	}
 	a.decider.Notify(ctx, p.Result, began)
 	given, failed := a.checked(ctx, p)
@@ -324,6 +356,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 		reply.Believed = res.Prediction.Confidence
 	}
 	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
+		reply.Unusable = p.blamed
 		reply.Spent.Cost, reply.Spent.Tokens = 0, 0 // they are the fallback's
 	}
 	reply.Text, reply.About = res.Text, e.Text
@@ -370,11 +403,10 @@ func (a *Agent) redact(texts ...*string) error {
 	})
 }
 
-// failed credits the arm with the failure of its model.
+// failed credits the arm with an answer that is of no use. Nothing is learned of other failures.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	learner := a.Strategy()
-	stopped := ctx.Err() != nil || errors.Is(p.Result.Err, context.Canceled)
-	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || stopped {
+	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || !p.blamed {
 		return nil
 	}
 	known := func(arm strategy.Arm) bool { return arm.ID == p.Choice.Arm }

@@ -169,7 +169,7 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 		return nil
 	}
 	q := p.query(notes)
-	q.Frozen = a.frozen.Load()
+	q.Frozen, q.Arms = a.frozen.Load(), a.available()
 	choice, err := a.chosen(tx, chooser, q)
 	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
 	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {

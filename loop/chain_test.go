@@ -88,7 +88,7 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 	}
 }
 
-// A model that hangs for good is not asked again while its calls hang, and the fallback answers at once.
+// A model that hangs for good is asked three times. Then the fallback answers at once.
 func TestAModelThatHangsForGoodIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &hanger{deaf: true, let: make(chan struct{})}
@@ -99,15 +99,15 @@ func TestAModelThatHangsForGoodIsPassedOver(t *testing.T) {
 			answer, err := agent.Answer(t.Context(), loop.Event{Text: "Why?"})
 			require.NoError(t, err)
 			assert.Equal(t, "I am here.", answer.Text)
-			if i >= 4 {
-				assert.Zero(t, time.Since(begin), "four calls hang")
+			if i >= 3 {
+				assert.Zero(t, time.Since(begin), "the model is unavailable")
 			}
 		}
 		close(hangs.let)
 	})
 }
 
-// All models hang. The arm gets the same outcome as for any model that fails.
+// All models hang. That says nothing about the arm.
 func TestAllModelsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, err := loop.New(ctx, loop.Config{
@@ -119,7 +119,7 @@ func TestAllModelsHang(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
 		assert.Equal(t, 30*time.Second, time.Since(begin))
-		assert.EqualValues(t, 1, distribution(t, agent.Strategy(), "").Outcomes)
+		assert.Zero(t, distribution(t, agent.Strategy(), "").Outcomes)
 	})
 }
 

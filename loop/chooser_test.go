@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
@@ -56,9 +57,9 @@ func TestAnOutcomeHasWhatTheAnswerTook(t *testing.T) {
 	assert.InDelta(t, 0.106, spent(t, agent).Cost, 1e-12)
 }
 
-// TestAFrameworkTellsWhatItsModelTook. A model that failed is an outcome of its arm.
+// TestAFrameworkTellsWhatItsModelTook. An answer of no use is an outcome of its arm.
 func TestAFrameworkTellsWhatItsModelTook(t *testing.T) {
-	for _, reply := range []loop.Reply{{Text: "Look."}, {Err: errors.New("overloaded")}} {
+	for _, reply := range []loop.Reply{{Text: "Look."}, {Err: llm.Unusable}} {
 		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: 10}}})
 		plan, err := w.Prepare(ctx, loop.Event{Text: full, Domain: "d", Item: "i"})
 		require.NoError(t, err)

@@ -173,6 +173,8 @@ type Arm struct {
 	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. The arm's
 	// outcomes keep an answer's cost, time and tokens: see package strategy/money.
 	InputPrice, OutputPrice float64
+
+	asks string // the name of its model: see Agent.nameModels
 }
 
 const (

@@ -36,7 +36,8 @@ type Account struct {
 	Choice    *strategy.Choice      // of the arm
 	// Undelivered reports that the person has not seen the answer, so silence counts nothing.
 	Undelivered bool
-	Spare       bool                    // a fallback answered, as the arm's model failed. Only that counts for the arm
+	Spare       bool                    // a fallback answered, and not the arm's model
+	Unusable    bool                    // the arm's model answered first, and its answer was of no use
 	Undid       []string                // the answers that the event's text took back. If there are any, this answer earns nothing
 	Item        *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
 	Outcomes    []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
@@ -87,7 +88,8 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	account := Account{
 		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At,
 		Heuristic: r.Reply.Heuristic, Needed: r.Reply.Threshold, Believed: r.Reply.Believed,
-		Undelivered: r.Reply.Undelivered, Spare: r.Reply.Spare, Undid: r.Undoes, Statements: statementsOf(&r),
+		Undelivered: r.Reply.Undelivered, Spare: r.Reply.Spare, Unusable: r.Reply.Unusable,
+		Undid: r.Undoes, Statements: statementsOf(&r),
 	}
 	for _, id := range r.Reply.Followed {
 		account.Followed = append(account.Followed, patterns.PatternID(id))
@@ -420,8 +422,11 @@ func (a *Account) arm() Branch {
 	c := a.Choice
 	what := cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind"))
 	b := Branch{Text: fmt.Sprintf("the arm %s was chosen for %s", c.Arm, what)}
+	if a.Unusable {
+		b.add("its model gave no usable answer, which counts against it")
+	}
 	if a.Spare {
-		b.add("its model failed, which counts against it; a fallback answered, and the arm earns nothing by that")
+		b.add("a fallback answered in place of its model, so the arm earns nothing by the answer")
 	}
 	if a.At.Sub(c.At) >= time.Second {
 		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew", prompt.Line(c.Session, shown), c.At.UTC().Format(day)))

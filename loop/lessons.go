@@ -370,8 +370,11 @@ func (a *Agent) mergedArms(taught []Arm) []Arm {
 func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	cfg := &a.cfg
 	if !cfg.has(Strategy) || len(arms) == 0 {
+		a.strategy.used, a.strategy.asked = a.nameModels(nil)
 		return nil
 	}
+	arms = slices.Clone(arms)
+	used, asked := a.nameModels(arms)
 	s := cfg.Strategy
 	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), true, cfg.kind()
 	share(cfg, &s.Store, &s.Now, &s.Observer)
@@ -393,5 +396,6 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	a.strategy.Lock()
 	defer a.strategy.Unlock()
 	a.strategy.learner, a.strategy.chooser, a.strategy.arms = learner, chooser, arms
+	a.strategy.used, a.strategy.asked = used, asked
 	return nil
 }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -22,7 +22,8 @@ type call struct {
 	history []Turn
 	most    int         // how many characters of a turn the model is told
 	pipe    *pipe       // nil: pieces are not wanted
-	spare   atomic.Bool // a fallback answered, because the first model failed
+	spare   atomic.Bool // a fallback answered, and not the model of the arm
+	tries   tries
 }
 
 // Generate implements [decision.LLM].
@@ -31,8 +32,8 @@ func (c *call) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 		return c.models.Generate(ctx, r)
 	}
 	r.Prompt = withHistory(c.history, r.Prompt, c.most)
-	reply, by, err := c.models.ask(ctx, r, c.pipe)
-	c.spare.Store(c.models.led && by > 0)
+	reply, by, err := c.models.ask(ctx, r, c.pipe, &c.tries)
+	c.spare.Store(c.models.passed || c.models.led && by > 0)
 	return reply, err
 }
 
@@ -60,13 +61,14 @@ func withHistory(history []Turn, text string, most int) string {
 
 // A member is a model that may be asked. Calls that were given up hold places of its gate.
 type member struct {
+	name  string
 	model decision.LLM
 	gate  *host.Gate
 }
 
 // member returns a model, by the name that its gate has.
 func (a *Agent) member(name string, m decision.LLM) member {
-	return member{m, a.gate(name, a.decider.Config().MaxInFlight)}
+	return member{name, m, a.gate(name, 0)}
 }
 
 // gate returns the gate of a name.
@@ -82,6 +84,7 @@ func (a *Agent) gate(name string, places int) *host.Gate {
 type chain struct {
 	models []member
 	led    bool // the first one is no fallback
+	passed bool // the first one was unavailable, and was passed over
 }
 
 // chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is.
@@ -90,40 +93,73 @@ func (a *Agent) chain(name string, first decision.LLM) chain {
 	if c.led {
 		c.models = append(c.models, a.member(name, first))
 	}
+	names := a.fallbackNames()
 	for i, m := range a.cfg.Fallbacks {
-		c.models = append(c.models, a.member(fmt.Sprint("fallback ", i), m))
+		c.models = append(c.models, a.member(names[i], m))
 	}
 	return c
 }
 
 // model returns what answers for an arm. Without models, the chain is empty.
 func (a *Agent) model(arm Arm) chain {
+	name := a.nameOf(&arm)
 	switch named := a.cfg.Models[arm.ModelName]; {
 	case arm.Model != nil:
-		return a.chain("arm "+arm.ID, arm.Model)
+		return a.chain(name, arm.Model)
 	case named != nil:
-		return a.chain("model "+arm.ModelName, named)
+		return a.chain(name, named)
 	default:
-		return a.chain("model", a.cfg.Model)
+		return a.chain(name, a.cfg.Model)
 	}
+}
+
+// without passes over models that are unavailable, if others are left. first reports whether the
+// arm's model is unavailable.
+func (c chain) without(v *availability, first bool, now time.Time) chain {
+	var rest []member
+	for i, m := range c.models {
+		if led := c.led && i == 0; led && !first || !led && !v.left(m.name, now) {
+			rest = append(rest, m)
+		}
+	}
+	if len(rest) == 0 || len(rest) == len(c.models) {
+		return c
+	}
+	passed := c.led && first
+	return chain{models: rest, led: c.led && !passed, passed: passed}
+}
+
+// names returns the names of the models.
+func (c chain) names() (names []string) {
+	for _, m := range c.models {
+		names = append(names, m.name)
+	}
+	return names
 }
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	reply, _, err := c.ask(ctx, r, nil)
+	reply, _, err := c.ask(ctx, r, nil, nil)
 	return reply, err
 }
 
-// ask asks models in their order until one answers, and returns which one did. A model that broke off has the next one begin the answer anew.
-func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, by int, err error) {
+// ask asks models in their order until one answers, and returns which one did. A model that broke
+// off has the next one begin the answer anew.
+func (c chain) ask(
+	ctx context.Context, r decision.LLMRequest, p *pipe, t *tries,
+) (reply decision.LLMResponse, by int, err error) {
 	var errs []error
-	for i := range c.models {
+	for i, m := range c.models {
+		t.begin(m.name, i == 0 && !c.passed)
 		reply, err = c.try(ctx, i, r, p)
-		if err == nil {
-			if said, _ := thoughts.Split(reply.Text); strings.TrimSpace(said) != "" {
-				err = p.end(ctx)
-				return reply, i, err
-			}
+		got := attempt{
+			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
+			host: p.fault() != nil,
+		}
+		t.end(&got)
+		if got.answered() {
+			err = p.end(ctx)
+			return reply, i, err
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil || p.fault() != nil {
@@ -131,6 +167,73 @@ func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply d
 		}
 	}
 	return reply, 0, errors.Join(errs...)
+}
+
+// tries are the attempts of one answer. The last one may still run when the answer is given up.
+type tries struct {
+	agent *Agent
+
+	mu     sync.Mutex
+	open   bool // an attempt runs
+	name   string
+	first  bool // it answers for the arm, and is no fallback
+	began  time.Time
+	blamed bool // the arm's model gave an answer that is of no use
+	found  []found
+}
+
+// A found is what became of an attempt, as far as others have to know.
+type found struct {
+	name    string
+	attempt attempt
+	health  health
+	tell    bool
+}
+
+func (t *tries) begin(name string, first bool) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open, t.name, t.first = true, name, first
+	t.began = time.Now() //nolint:forbidigo // of a deadline, which is of real time
+	t.agent.models.probe(name, t.agent.cfg.Now())
+}
+
+// end counts what became of the attempt that runs, once.
+func (t *tries) end(got *attempt) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.open {
+		return
+	}
+	t.open = false
+	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // likewise
+	t.blamed = t.blamed || t.first && got.whose() == someArm
+	f := found{name: t.name, attempt: *got}
+	f.health, f.tell = t.agent.models.note(t.name, got, t.agent.cfg.Now())
+	t.found = append(t.found, f)
+}
+
+// close ends an attempt that was given up, and lets others know what was found. err is why there is
+// no answer. It reports whether the arm is to blame.
+func (t *tries) close(ctx context.Context, err error) (blamed bool) {
+	ended := context.DeadlineExceeded
+	if errors.Is(err, context.Canceled) {
+		ended = context.Canceled
+	}
+	t.end(&attempt{called: true, err: ended, ended: ended})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.found {
+		t.agent.tell(ctx, &t.found[i])
+	}
+	t.agent.tellOutages(ctx)
+	return t.blamed
 }
 
 // errSlow says that a model took the time that it had.

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
@@ -496,18 +497,20 @@ func TestAForeignChoiceIsRefused(t *testing.T) {
 	}
 }
 
-// An arm whose model fails does not earn by the answer of a fallback: the failure counts against it, once, and nothing else.
+// An arm does not earn by the answer of a fallback. If the arm's model gave an answer of no use, that
+// counts against it, once. If the model was unavailable, nothing counts.
 func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 	yes := true
-	broken := &mouth{err: errors.New("overloaded")}
+	broken := &mouth{err: llm.ServerError}
 	for name, test := range map[string]struct {
 		arm  decision.LLM
 		want float64 // what the arm is told
 	}{
-		"its model fails":  {broken, -1},
-		"its model thinks": {&mouth{says: "<think>Hm.</think>"}, -1},
-		"its model works":  {&mouth{says: "Well."}, 1},
-		"there is none":    {nil, 1}, // the fallback is all there is
+		"its model fails":   {broken, 0},
+		"its answer is cut": {&mouth{err: llm.Unusable}, -1},
+		"its model thinks":  {&mouth{says: "<think>Hm.</think>"}, -1},
+		"its model works":   {&mouth{says: "Well."}, 1},
+		"there is none":     {nil, 1}, // the fallback is all there is
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{&mouth{says: "I am here."}}, Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
@@ -526,13 +529,14 @@ func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 			for _, o := range w.outcomes() {
 				assert.InDelta(t, test.want, o.Value, 1e-9)
 			}
-			assert.EqualValues(t, map[bool]int{true: 1, false: 2}[test.want < 0], w.number("only"))
+			assert.Len(t, w.outcomes(), map[float64]int{-1: 1, 0: 0, 1: 2}[test.want])
 			account, err := w.Explain(ctx, id)
 			require.NoError(t, err)
-			assert.Equal(t, test.want < 0, account.Spare)
+			assert.Equal(t, test.want < 1, account.Spare)
+			assert.Equal(t, test.want < 0, account.Unusable)
 			assert.InDelta(t, 1, account.Worth, 1e-9, "the answer was good all the same")
 			assert.Equal(t, "outcome, user_explicit", account.Channel, "both have half of it")
-			assert.Equal(t, test.want < 0, strings.Contains(account.String(), "its model failed"))
+			assert.Equal(t, test.want < 0, strings.Contains(account.String(), "no usable answer"))
 		})
 	}
 }

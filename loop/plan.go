@@ -64,7 +64,9 @@ type Plan struct {
 	followed  []string      // the ways of working that the model's answer follows
 	began     time.Time     // when the model was asked; zero: the framework asked it
 	took      time.Duration // of the framework's model, as it reported
-	spare     bool          // a fallback answered, because the arm's model failed
+	spare     bool          // a fallback answered, and not the arm's model
+	blamed    bool          // the arm's model gave an answer that is of no use
+	left      bool          // the arm's model is unavailable, and it is not its turn to be tried
 	room      int
 	unchecked bool              // no rule has a check
 	overruled map[string]string // heuristics, each with the rule that contradicts it
@@ -92,8 +94,10 @@ type LeftOut struct {
 // against it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the
 // model's answer.
 //
-// Bad input is a [*heed.InputError]. After any other error, call it again. If the store can't be
-// reached, there is a plan all the same: see [Degraded].
+// Bad input is a [*heed.InputError]. An [*UnavailableError] comes with a plan: the model of its arm
+// has failed at least ten times in a row, and so have the models of all other arms, so it is likely
+// to fail again. After any other error, call Prepare again. If the store can't be reached, there is
+// a plan all the same: see [Degraded].
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	p, err := a.prepare(ctx, e)
 	if err == nil && p.Ready {
@@ -106,7 +110,10 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	if err != nil {
 		return Plan{}, wrap("prepare", err)
 	}
-	return p, nil
+	if p.left && !p.Ready {
+		err = a.models.dead([]string{a.nameOf(&p.Arm)}, a.cfg.Now())
+	}
+	return p, wrap("prepare", err)
 }
 
 // ask puts into the plan what the model is asked.
@@ -183,8 +190,12 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
+	a.tellOutages(ctx)
 	if p.Heard = changesOf(changes); p.Ready && !done {
 		a.decider.Notify(ctx, p.Result, began)
+	} else if name := a.nameOf(&p.Arm); !p.Ready {
+		p.left = a.models.left(name, a.cfg.Now())
+		a.models.probe(name, a.cfg.Now())
 	}
 	return p, failed
 }
@@ -211,6 +222,7 @@ func (a *Agent) recalled(
 func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	e := &p.Event
 	w := store.Wants{Refs: []store.Ref{a.answers.Ref(answers.ID(e.ID)), a.notes.Ref("")}}
+	a.wantHealth(&w)
 	if h != nil {
 		w.Add(h.Wants())
 		if h.Command() {
@@ -232,7 +244,9 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	}
 	p.item = f.item
 	if c := a.stepChooser(); c != nil && (!aboutNotes(a.arms()) || len(f.notes) > 0) {
-		w.Add(c.Wants(p.query(f.noted())))
+		q := p.query(f.noted())
+		q.Arms = a.available()
+		w.Add(c.Wants(q))
 	}
 	tx.Want(w)
 }
@@ -267,6 +281,11 @@ func (a *Agent) hearIn(
 // planIn has a trusted heuristic answer, or puts together what the model is told.
 func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	ctx := tx.Context()
+	if p.Degraded == nil {
+		if err := a.takeHealth(tx); err != nil {
+			return err
+		}
+	}
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
 	defer cancel()
 	err := tx.Within(limited, func() error {

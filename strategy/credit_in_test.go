@@ -351,11 +351,11 @@ func TestWhatIsNotCredited(t *testing.T) {
 	h.answer("e", q)
 	require.NoError(t, h.about(func(a *answer.Answer) {
 		reply := *a.Reply
-		reply.Spare, a.Reply = true, &reply
+		reply.Spare, reply.Unusable, a.Reply = true, true, &reply
 		a.Say(answer.Statement{By: "ann", Value: 1, At: start})
 	}))
 	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0,
-		"the arm's model failed, and a fallback was praised")
+		"the arm's model gave no usable answer, and a fallback was praised")
 	h = newHost(t, strategy.Config{Reward: func(strategy.Outcome) float64 { panic("no") }})
 	h.answer("e", q)
 	require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))

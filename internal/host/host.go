@@ -23,34 +23,57 @@ func Call(who string, f func() error) (err error) {
 }
 
 var (
-	// ErrBusy says that nothing was called, as calls that were given up hold all places of a [Gate].
+	// ErrBusy means that nothing was called, because too many calls that were given up have not
+	// returned.
 	ErrBusy = errors.New("calls that were given up have not returned")
-	// ErrWaited says that nothing was called, as no place became free before the context ended. It comes with the context's
-	// error.
+	// ErrWaited means that nothing was called, because no place became free before the context
+	// ended. It comes with the context's error.
 	ErrWaited = errors.New("no call returned in time")
 )
 
-// A Gate lets a number of calls through at a time. A call that was given up keeps its place until it returns. While such
-// calls hold all places, nothing else is called. A Gate is safe for concurrent use.
+// A Gate lets a number of calls through at a time. A call that was given up keeps its place until
+// it returns. While such calls hold all places, nothing else is called. A Gate is safe for
+// concurrent use.
 type Gate struct {
-	places  chan struct{}
+	places  chan struct{} // nil: no limit
 	givenUp atomic.Int64
 }
 
-// NewGate returns a Gate for a number of calls at a time.
-func NewGate(places int) *Gate { return &Gate{places: make(chan struct{}, places)} }
+// mostGivenUp is how many calls of a gate without a limit may be given up and not have returned.
+// It is more than the calls that end at the same moment in a busy process, because these return a
+// moment after they were given up.
+const mostGivenUp = 1000
+
+// NewGate returns a Gate for a number of calls at a time. 0 means no limit.
+func NewGate(places int) *Gate {
+	if places == 0 {
+		return &Gate{}
+	}
+	return &Gate{places: make(chan struct{}, places)}
+}
 
 // GivenUp returns how many calls were given up and have not returned yet.
 func (g *Gate) GivenUp() int { return int(g.givenUp.Load()) }
 
-// Pass calls f on a goroutine of its own and returns its result. It returns the context's error as soon as the context ends,
-// even if f does not return; a later result is dropped. Where no place is free it waits for one, and returns [ErrBusy] at
-// once where calls that were given up hold them all. A panic, or the end of the goroutine, becomes a [*heed.PanicError].
-func Pass[T any](ctx context.Context, g *Gate, who string, f func(context.Context) (T, error)) (T, error) {
-	var none T
-	if err := g.enter(ctx); err != nil {
+// Pass calls f on a goroutine of its own and returns its result. It returns the context's error as
+// soon as the context ends, even if f does not return; a later result is dropped. If no place is
+// free, it waits for one, and returns [ErrBusy] at once if calls that were given up hold them all.
+// A panic, or the end of the goroutine, becomes a [*heed.PanicError].
+func Pass[T any](
+	ctx context.Context, g *Gate, who string, f func(context.Context) (T, error),
+) (T, error) {
+	if err := g.Enter(ctx); err != nil {
+		var none T
 		return none, err
 	}
+	return Entered(ctx, g, who, f)
+}
+
+// Entered is [Pass] for a caller that has a place by [Gate.Enter]. It gives the place back.
+func Entered[T any](
+	ctx context.Context, g *Gate, who string, f func(context.Context) (T, error),
+) (T, error) {
+	var none T
 	type reply struct {
 		value T
 		err   error
@@ -67,7 +90,9 @@ func Pass[T any](ctx context.Context, g *Gate, who string, f func(context.Contex
 			if !over.CompareAndSwap(false, true) {
 				g.givenUp.Add(-1)
 			}
-			<-g.places
+			if g.places != nil {
+				<-g.places
+			}
 			replies <- r
 		}()
 		r.value, r.err = f(ctx)
@@ -86,10 +111,16 @@ func Pass[T any](ctx context.Context, g *Gate, who string, f func(context.Contex
 	}
 }
 
-// enter takes a place.
-func (g *Gate) enter(ctx context.Context) error {
+// Enter takes a place, which only [Entered] gives back. It waits for one as long as the context lasts.
+func (g *Gate) Enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if g.places == nil {
+		if g.GivenUp() >= mostGivenUp {
+			return ErrBusy
+		}
+		return nil
 	}
 	select {
 	case g.places <- struct{}{}:

@@ -93,3 +93,31 @@ func TestNothingIsCalledWhenTheContextIsOver(t *testing.T) {
 	_, err := host.Pass(over, host.NewGate(1), "it", func(context.Context) (int, error) { t.Error("called"); return 0, nil })
 	assert.ErrorIs(t, err, context.Canceled)
 }
+
+func TestAGateWithoutALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, deaf := host.NewGate(0), make(chan struct{})
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		var called atomic.Int64
+		for range 1000 {
+			all.Go(func() {
+				_, err := host.Pass(short, g, "it", func(context.Context) (int, error) {
+					called.Add(1)
+					<-deaf
+					return 0, nil
+				})
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, 1000, called.Load(), "no call waits for another")
+		_, err := host.Pass(t.Context(), g, "it", func(context.Context) (int, error) { return 0, nil })
+		assert.ErrorIs(t, err, host.ErrBusy, "calls that never return are limited all the same")
+		close(deaf)
+		synctest.Wait()
+		_, err = host.Pass(t.Context(), g, "it", func(context.Context) (int, error) { return 0, nil })
+		assert.NoError(t, err)
+	})
+}

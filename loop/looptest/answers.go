@@ -319,21 +319,6 @@ func (f *fixture) wantFailure(ctx context.Context) {
 	f.wantWhole(h.turn)
 }
 
-// failing has the model fail after some text.
-func failing(texts ...string) func(*fixture) {
-	return func(f *fixture) {
-		f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-			_ = says(texts...)(ctx, r, emit) // which has no error
-			return errors.New("the model is overloaded")
-		})
-		f.wantFailure(background)
-		outcomes := f.outcomes()
-		f.Check(len(outcomes) == 2 && min(outcomes[0].Value, outcomes[1].Value) == -1,
-			"the model failed once and was praised once, and the arm was told of %v", outcomes)
-		f.Equal("the errors of tools", len(f.toolErrors()), 0)
-	}
-}
-
 // saysNothing has the model say nothing but blanks, and then only think. A framework may take that
 // for an empty answer.
 func saysNothing(f *fixture) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
@@ -303,6 +304,63 @@ var broken = map[string]map[string]fault{
 				r.Text = "I do not know."
 			}
 			return v.agent.Answered(v.ctx, v.plan, r)
+		}},
+	},
+	"a model that is unavailable is no evidence about the arm": {
+		"keeps only the text of the error": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r.Err = errors.New(r.Err.Error())
+			}
+			return v.answered(r)
+		}},
+		"does not tell of the error": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				return answer{}, r.Err
+			}
+			return v.answered(r)
+		}},
+		"takes it for a bad answer": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r.Err = llm.Unusable
+			}
+			return v.answered(r)
+		}},
+		"takes it for a server's fault": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r.Err = llm.ServerError
+			}
+			return v.answered(r)
+		}},
+	},
+	"an answer that cannot be used counts against the arm": {
+		"keeps only the text of the error": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r.Err = errors.New(r.Err.Error())
+			}
+			return v.answered(r)
+		}},
+		"takes it for a server's fault": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Err != nil {
+				r.Err = llm.ServerError
+			}
+			return v.answered(r)
+		}},
+	},
+	"an answer that a person stops is no evidence": {
+		"takes it for a slow model": {answered: func(v *talk, r reply) (answer, error) {
+			if v.ctx.Err() == nil {
+				return v.answered(r)
+			}
+			r.Err = context.DeadlineExceeded
+			_, _ = v.agent.Answered(context.WithoutCancel(v.ctx), v.plan, r)
+			return answer{}, v.ctx.Err()
+		}},
+		"takes it for an empty answer": {answered: func(v *talk, r reply) (answer, error) {
+			if v.ctx.Err() == nil {
+				return v.answered(r)
+			}
+			_, _ = v.agent.Answered(context.WithoutCancel(v.ctx), v.plan, reply{})
+			return answer{}, v.ctx.Err()
 		}},
 	},
 	"a context that ends leaves no answer behind": {

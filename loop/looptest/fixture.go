@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/conformance"
@@ -78,6 +79,7 @@ type fixture struct {
 	second    *Model // which an arm may name
 	driver    Driver
 	turns     int
+	notices   notices
 
 	tools map[string]func(context.Context) (string, error)
 	runs  atomic.Int64 // of tools
@@ -107,6 +109,13 @@ func newFixture(t conformance.TB, s Subject, mode string) *fixture {
 		models := map[string]decision.LLM{second: asLLM(f.second)}
 		maps.Copy(models, cfg.Models)
 		cfg.Arms, cfg.Models = s.arms, models
+	}
+	observer := cfg.Observer
+	cfg.Observer = func(ctx context.Context, n heed.Notice) {
+		f.notices.observe(ctx, n)
+		if observer != nil {
+			observer(ctx, n)
+		}
 	}
 	f.agent, err = loop.New(background, cfg)
 	f.Must("loop.New", err)

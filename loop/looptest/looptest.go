@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/conformance"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -115,6 +116,10 @@ var rules = []conformance.Rule[Subject]{
 	both("a model that fails gives no answer", failing()),
 	both("a model that breaks off gives no answer", failing("Look at")),
 	both("a model that says nothing gives no answer", saysNothing),
+	both("a model that is unavailable is no evidence about the arm", unavailable(llm.Unreachable),
+		unavailable(llm.RateLimited), unavailable(llm.ServerError), unavailable(llm.TimedOut)),
+	both("an answer that cannot be used counts against the arm", unusable),
+	both("an answer that a person stops is no evidence", stopped),
 	both("a context that ends leaves no answer behind",
 		endedBefore, endsInModel, endsInTool, endsWithAnswer),
 	both("a panic is an error and leaves no answer behind",

@@ -1,0 +1,485 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// How a model becomes unavailable, and comes back.
+const (
+	// leftOut failures in a row make a model unavailable: arms that use it are left out.
+	leftOut = 3
+	// refused failures in a row have an event refused at once if nothing else can answer it. Of a
+	// model that fails half of the calls, one run in a thousand is as long.
+	refused = 10
+	// A model that is unavailable is asked again after firstProbe, and then after twice the time
+	// before, up to lastProbe, or after the time that the provider asked for, up to longestWait.
+	firstProbe  = time.Second
+	lastProbe   = 15 * time.Second
+	longestWait = 2 * time.Minute
+	// One answer makes a model available. If it became unavailable several times lately, it takes as
+	// many answers in a row, up to mostAnswers.
+	mostAnswers = 5
+	// fading is how long a failure counts.
+	fading = 5 * time.Minute
+)
+
+// A health is what is known about the availability of a model. It is the record that replicas
+// share.
+type health struct {
+	Model    string      `json:"model"`
+	At       time.Time   `json:"at"`                // of the last failure, or of the last change
+	Failures int         `json:"failures"`          // in a row
+	Failure  llm.Failure `json:"failure,omitempty"` // the last one
+	Since    time.Time   `json:"since,omitzero"`    // when it became unavailable; zero: it is available
+	Times    int         `json:"times,omitempty"`   // how often it became unavailable lately
+	Answers  int         `json:"answers,omitempty"` // in a row, while it is unavailable
+	// Again is when it may be asked again, and Wait how long it was left out before that.
+	Again time.Time     `json:"again,omitzero"`
+	Wait  time.Duration `json:"wait,omitempty"`
+}
+
+// fade forgets failures that are too old to say something about now.
+func (h *health) fade(now time.Time) {
+	if now.Sub(h.At) > fading {
+		*h = health{Model: h.Model, At: now}
+	}
+}
+
+// down reports whether the model is unavailable.
+func (h *health) down(now time.Time) bool {
+	return h != nil && !h.Since.IsZero() && now.Sub(h.At) <= fading
+}
+
+// left reports whether the model is not to be asked now.
+func (h *health) left(now time.Time) bool { return h.down(now) && now.Before(h.Again) }
+
+// fail counts a failure. It reports whether others have to know.
+func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (tell bool) {
+	h.fade(now)
+	h.At, h.Failure, h.Answers = now, f, 0
+	h.Failures++
+	switch {
+	case !h.Since.IsZero() && now.Before(h.Again): // a call from before it was left out
+		wanted := now.Add(min(retryAfter, longestWait))
+		if wanted.After(h.Again) {
+			h.Again = wanted
+		}
+		return false
+	case !h.Since.IsZero():
+		h.Wait = min(max(2*h.Wait, firstProbe), lastProbe)
+	case h.Failures >= leftOut:
+		h.Since, h.Wait = now, firstProbe
+		h.Times++
+	default:
+		return false
+	}
+	h.Again = now.Add(max(h.Wait, min(retryAfter, longestWait)))
+	return true
+}
+
+// answer counts an answer. It reports whether others have to know.
+func (h *health) answer(now time.Time) (tell bool) {
+	h.fade(now)
+	h.Failures = 0
+	if h.Since.IsZero() {
+		return false
+	}
+	h.At, h.Again = now, now
+	if h.Answers++; h.Answers >= min(h.Times, mostAnswers) {
+		h.Since, h.Answers, h.Wait, h.Failure = time.Time{}, 0, 0, ""
+	}
+	return true
+}
+
+// probe leaves the model to the one caller who asks it now.
+func (h *health) probe(now time.Time) {
+	if h.down(now) && !h.left(now) {
+		h.Again = now.Add(max(h.Wait, firstProbe))
+	}
+}
+
+func (h *health) unavailable(now time.Time) UnavailableModel {
+	return UnavailableModel{
+		Name: h.Model, Failures: h.Failures, Failure: h.Failure, Since: h.Since, Retry: h.Again, at: now,
+	}
+}
+
+// An UnavailableError reports that an event was not answered, because every model that could have
+// answered it has failed at least ten times in a row, and it is too early to ask one again. It
+// wraps an [llm.Error] for each model, so errors.Is(err, llm.RateLimited) and [llm.RetryAfter] work
+// with it.
+type UnavailableError struct {
+	Models []UnavailableModel
+}
+
+// An UnavailableModel is what is known about a model that fails.
+type UnavailableModel struct {
+	// Name is "model" for [Config].Model, "model" and its name for one of [Config].Models, "arm" and
+	// the arm's ID for [Arm].Model, or "fallback" and its place in [Config].Fallbacks.
+	Name     string
+	Failures int         // in a row
+	Failure  llm.Failure // the last one
+	Since    time.Time
+	// Retry is when heed asks it again.
+	Retry time.Time
+	at    time.Time
+}
+
+func (m UnavailableModel) String() string {
+	return fmt.Sprintf("%s failed %d times in a row since %s (%v), and is asked again at %s", m.Name,
+		m.Failures, m.Since.Format(time.TimeOnly), m.Failure, m.Retry.Format(time.TimeOnly))
+}
+
+func (e *UnavailableError) Error() string {
+	all := make([]string, len(e.Models))
+	for i := range e.Models {
+		all[i] = e.Models[i].String()
+	}
+	return "no model is available: " + strings.Join(all, "; ")
+}
+
+// Unwrap returns an [llm.Error] for each model, the one that is asked first before the others.
+func (e *UnavailableError) Unwrap() []error {
+	all := make([]error, len(e.Models))
+	for i, m := range slices.SortedStableFunc(slices.Values(e.Models), func(a, b UnavailableModel) int {
+		return a.Retry.Compare(b.Retry)
+	}) {
+		all[i] = &llm.Error{Failure: m.Failure, RetryAfter: m.Retry.Sub(m.at)}
+	}
+	return all
+}
+
+// An availability is what a process knows about the availability of models. It is safe for
+// concurrent use by multiple goroutines. A model that never failed has no place in it.
+type availability struct {
+	mu       sync.Mutex
+	of       map[string]*health
+	read     map[string]uint64 // the revisions of the records that were taken over
+	told     map[string]time.Time
+	incident time.Time // when several models had become unavailable; zero: there is none
+}
+
+func newAvailability() *availability {
+	return &availability{
+		of: make(map[string]*health), read: make(map[string]uint64),
+		told: make(map[string]time.Time),
+	}
+}
+
+// left reports whether a model is not to be asked now.
+func (v *availability) left(name string, now time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.of[name].left(now)
+}
+
+// probe is called when a model is going to be asked.
+func (v *availability) probe(name string, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if h := v.of[name]; h != nil {
+		h.probe(now)
+	}
+}
+
+// dead returns what is known of models, if all of them have failed for so long that it is of no use
+// to ask one of them now. Otherwise it returns nil.
+func (v *availability) dead(names []string, now time.Time) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := &UnavailableError{}
+	for _, name := range names {
+		h := v.of[name]
+		if !h.left(now) || h.Failures < refused {
+			return nil
+		}
+		e.Models = append(e.Models, h.unavailable(now))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return e
+}
+
+// note counts what became of asking a model. It returns what others have to know, if anything.
+func (v *availability) note(name string, t *attempt, now time.Time) (h health, tell bool) {
+	failed := t.whose() == aModel
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.of[name]
+	switch {
+	case failed && known == nil:
+		known = &health{Model: name, At: now}
+		v.of[name] = known
+		fallthrough
+	case failed:
+		tell = known.fail(now, t.failure(), llm.RetryAfter(t.err))
+	case known == nil:
+		return h, false
+	case t.answered() || t.whose() == someArm: // it works, whatever the answer is worth
+		tell = known.answer(now)
+	}
+	return *known, tell
+}
+
+// take takes over what another process has stored about a model.
+func (v *availability) take(row store.Row[health]) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if h := row.Value; row.Revision > v.read[h.Model] {
+		v.of[h.Model], v.read[h.Model] = &h, row.Revision
+	}
+}
+
+// stored notes which revision the record of a model has now.
+func (v *availability) stored(name string, revision uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.read[name] = max(v.read[name], revision)
+}
+
+// A notice is what an observer is told about a model, or about several, when an outage begins or
+// ends.
+type notice struct {
+	what    string
+	since   time.Time // when it began, if it is over
+	failure error
+}
+
+// changes returns what has changed since the last call. used are the models that arms use, or the
+// one that answers without arms: if each of them is unavailable, or several models are, that is an
+// incident.
+func (v *availability) changes(used []string, now time.Time) (all []notice) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.of) == 0 {
+		return nil
+	}
+	var down []string
+	for _, name := range slices.Sorted(maps.Keys(v.of)) {
+		h := v.of[name]
+		since, told := v.told[name]
+		switch is := h.down(now); {
+		case is && !told:
+			all = append(all, notice{what: name, failure: &llm.Error{Failure: h.Failure}})
+			v.told[name] = h.Since
+		case !is && told:
+			all = append(all, notice{what: name, since: since})
+			delete(v.told, name)
+		}
+		if h.down(now) {
+			down = append(down, name)
+		}
+	}
+	every := len(used) > 0 && !slices.ContainsFunc(used, func(name string) bool {
+		return !slices.Contains(down, name)
+	})
+	switch is := every || len(down) > 1; {
+	case is && v.incident.IsZero():
+		v.incident = now
+		e := &UnavailableError{}
+		for _, name := range down {
+			e.Models = append(e.Models, v.of[name].unavailable(now))
+		}
+		all = append(all, notice{what: incident, failure: e})
+	case !is && !v.incident.IsZero():
+		all = append(all, notice{what: incident, since: v.incident})
+		v.incident = time.Time{}
+	}
+	return all
+}
+
+// incident is what an observer is told of if several models are unavailable, or each that is used.
+const incident = "models"
+
+// healthOf returns the kind of the records of models.
+func healthOf(name string) store.View[health] {
+	return store.View[health]{
+		Kind: store.Kind{Name: name + ".model", Limits: store.Limits{For: time.Hour, Most: 1000}},
+		Place: func(h health) (string, time.Time, []string) {
+			return store.IDOf(h.Model), h.At, nil
+		},
+	}
+}
+
+// wantHealth names the records of the models that may be asked.
+func (a *Agent) wantHealth(w *store.Wants) {
+	_, all := a.modelNames()
+	for _, name := range all {
+		w.Refs = append(w.Refs, a.healths.Ref(store.IDOf(name)))
+	}
+}
+
+// takeHealth takes over what other processes know about the models.
+func (a *Agent) takeHealth(tx *store.Tx) error {
+	_, all := a.modelNames()
+	for _, name := range all {
+		row, err := a.healths.In(tx, store.IDOf(name))
+		if err != nil {
+			return err
+		}
+		if row.Revision > 0 {
+			a.models.take(row)
+		}
+	}
+	return nil
+}
+
+// tell stores what was found about a model, if other processes have to know, and tells the observer
+// of an error that heed does not recognise.
+func (a *Agent) tell(ctx context.Context, f *found) {
+	if f.attempt.unrecognised() {
+		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it counts "+
+			"for nothing: wrap it with an llm.Failure, or look for a fault in the host's code: %w",
+			f.attempt.err))
+	}
+	if f.tell {
+		a.storeHealth(ctx, f.health)
+	}
+}
+
+// healthTimeout bounds the commit of what is known of a model, because an answer waits for it.
+const healthTimeout = time.Second
+
+func (a *Agent) storeHealth(ctx context.Context, h health) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
+	defer cancel()
+	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		row, err := a.healths.In(tx, store.IDOf(h.Model))
+		if err != nil {
+			return err
+		}
+		a.healths.Put(tx, h, row.Revision)
+		tx.Then(func(r store.Receipt, err error) {
+			if err == nil {
+				a.models.stored(h.Model, r.Revision)
+			}
+		})
+		return nil
+	})
+	a.watch.Failed(ctx, "store the availability of "+h.Model, err)
+}
+
+// tellOutages notifies the observer of models that became unavailable or came back.
+func (a *Agent) tellOutages(ctx context.Context) {
+	now := a.cfg.Now()
+	used, _ := a.modelNames()
+	for _, o := range a.models.changes(used, now) {
+		switch {
+		case a.watch == nil:
+		case o.since.IsZero():
+			a.watch.Tell(ctx, heed.Outage{
+				Component: a.watch.Name(), At: now, What: o.what, Err: o.failure,
+			})
+		default:
+			a.watch.Tell(ctx, heed.Restored{
+				Component: a.watch.Name(), At: now, What: o.what, Since: o.since,
+			})
+		}
+	}
+}
+
+// available returns the arms whose models may be asked now. nil means all of them: also if none
+// is left, because then the choice goes on by what is known.
+func (a *Agent) available() (arms []strategy.ArmID) {
+	now, left := a.cfg.Now(), false
+	all := a.arms()
+	for i := range all {
+		if a.models.left(a.nameOf(&all[i]), now) {
+			left = true
+			continue
+		}
+		arms = append(arms, strategy.ArmID(all[i].ID))
+	}
+	if !left || len(arms) == 0 {
+		return nil
+	}
+	return arms
+}
+
+// defaultModel is the name of [Config].Model, or of the model that a framework asks.
+const defaultModel = "model"
+
+// nameOf returns the name of the model that answers for an arm.
+func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
+
+// name finds the name of a model. If the same model is given in several places, it has the name of
+// the first one. own is its name if there is none before it.
+func (a *Agent) name(m decision.LLM, own string, arms []Arm, fallbacks int) string {
+	if m == nil || !reflect.ValueOf(m).Comparable() {
+		return own
+	}
+	if a.cfg.Model == m {
+		return defaultModel
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.cfg.Models)) {
+		if a.cfg.Models[name] == m {
+			return "model " + name
+		}
+	}
+	for i := range arms {
+		if arms[i].Model == m {
+			return "arm " + arms[i].ID
+		}
+	}
+	for i, f := range a.cfg.Fallbacks[:fallbacks] {
+		if f == m {
+			return fmt.Sprint("fallback ", i)
+		}
+	}
+	return own
+}
+
+// nameModels gives each arm the name of its model, and returns the names of the models in use: of
+// the arms', or of the one that answers without arms. all has the fallbacks, too.
+func (a *Agent) nameModels(arms []Arm) (used, all []string) {
+	if aboutNotes(arms) {
+		used = append(used, defaultModel)
+	}
+	for i := range arms {
+		arm := &arms[i]
+		switch {
+		case arm.Model != nil:
+			arm.asks = a.name(arm.Model, "arm "+arm.ID, arms[:i], 0)
+		case arm.ModelName != "":
+			arm.asks = a.name(a.cfg.Models[arm.ModelName], "model "+arm.ModelName, nil, 0)
+		default:
+			arm.asks = defaultModel
+		}
+		if !slices.Contains(used, arm.asks) {
+			used = append(used, arm.asks)
+		}
+	}
+	all = slices.Clone(used)
+	for i, m := range a.cfg.Fallbacks {
+		all = append(all, a.name(m, fmt.Sprint("fallback ", i), arms, i))
+	}
+	return used, all
+}
+
+// fallbackNames returns the names of the fallbacks.
+func (a *Agent) fallbackNames() []string {
+	_, all := a.modelNames()
+	return all[len(all)-len(a.cfg.Fallbacks):]
+}
+
+// modelNames returns what nameModels has found.
+func (a *Agent) modelNames() (used, all []string) {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	return a.strategy.used, a.strategy.asked
+}

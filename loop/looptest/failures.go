@@ -1,0 +1,130 @@
+package looptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/llm"
+)
+
+// notices are what the observer was told about failures.
+type notices struct {
+	mu       sync.Mutex
+	outages  []heed.Outage
+	restored []heed.Restored
+	failed   []heed.Failed
+}
+
+func (n *notices) observe(_ context.Context, notice heed.Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch notice := notice.(type) {
+	case heed.Outage:
+		n.outages = append(n.outages, notice)
+	case heed.Restored:
+		n.restored = append(n.restored, notice)
+	case heed.Failed:
+		n.failed = append(n.failed, notice)
+	}
+}
+
+// of returns what the observer was told since the last call.
+func (n *notices) of() (outages, restored []string, failed []heed.Failed) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, o := range n.outages {
+		outages = append(outages, o.What+": "+string(llm.FailureOf(o.Err)))
+	}
+	for _, r := range n.restored {
+		restored = append(restored, r.What)
+	}
+	failed = n.failed
+	n.outages, n.restored, n.failed = nil, nil, nil
+	return outages, restored, failed
+}
+
+// fails has the model fail after some text.
+func fails(err error, texts ...string) script {
+	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		_ = says(texts...)(ctx, r, emit) // which has no error
+		return err
+	}
+}
+
+// failing has the model fail after some text, with an error that heed does not recognise.
+func failing(texts ...string) func(*fixture) {
+	return func(f *fixture) {
+		f.model.will(fails(errors.New("the model's client has a bug"), texts...))
+		f.wantFailure(background)
+		outages, _, failed := f.notices.of()
+		f.Check(len(failed) > 0, "the model failed, and the observer was not told")
+		f.Equal("the outages after an error that heed does not recognise", len(outages), 0)
+		f.wantPraise()
+		f.Equal("the errors of tools", len(f.toolErrors()), 0)
+	}
+}
+
+// wantPraise checks that an arm was told of one reaction, and of nothing else.
+func (f *fixture) wantPraise() {
+	outcomes := f.outcomes()
+	f.Check(len(outcomes) == 1 && outcomes[0].Value == 1,
+		"an answer was praised once, and the arm was told of %v", outcomes)
+}
+
+// unavailable has the model fail three times in a row, and come back.
+func unavailable(failure llm.Failure) func(*fixture) {
+	return func(f *fixture) {
+		f.model.will(fails(fmt.Errorf("the client of the model: %w", &llm.Error{Failure: failure})))
+		for range 3 {
+			h := f.run(background, f.turn(plainText))
+			f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+			f.Equal("the id of an answer that the host is given", h.ID, "")
+		}
+		f.wantAnswers(0)
+		f.Equal("what the arm was told", len(f.outcomes()), 0)
+		outages, _, _ := f.notices.of()
+		want := fmt.Sprint([]string{"model: " + string(failure), "models: " + string(failure)})
+		f.Equal("the outages that the observer was told of", fmt.Sprint(outages), want)
+
+		f.clock.advance(time.Second)
+		f.wantWhole(f.turn(plainText))
+		_, restored, _ := f.notices.of()
+		f.Equal("the outages that have ended", fmt.Sprint(restored), "[model models]")
+		f.wantPraise()
+	}
+}
+
+// unusable has the model give an answer that cannot be used.
+func unusable(f *fixture) {
+	f.model.will(fails(fmt.Errorf("the client of the model: %w", llm.Unusable)))
+	h := f.run(background, f.turn(plainText))
+	f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+	f.wantNoneKept(h)
+	outcomes := f.outcomes()
+	f.Check(len(outcomes) == 1 && outcomes[0].Value == -1,
+		"the answer could not be used, and the arm was told of %v", outcomes)
+	f.wantWhole(h.turn)
+}
+
+// stopped has the person stop four answers while the model gives them.
+func stopped(f *fixture) {
+	for range 4 {
+		ctx, cancel := context.WithCancel(background)
+		f.model.will(func(ctx context.Context, _ Request, emit func(Piece) bool) error {
+			emit(Piece{Text: "Look at"})
+			cancel()
+			return f.awaitEnd(ctx, "model")
+		})
+		h := f.run(ctx, f.turn(plainText))
+		f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+		f.wantAnswers(0)
+	}
+	f.pass(time.Hour)
+	f.Equal("what the arm was told", len(f.outcomes()), 0)
+	outages, _, _ := f.notices.of()
+	f.Equal("the outages of a model that was stopped", fmt.Sprint(outages), "[]")
+}
