@@ -329,6 +329,7 @@ func (s *reviewState) open(p proposalModel) (refused bool) {
 			return true
 		}
 		p.writers = sorted(append(slices.Clone(p.writers), old.writers...))
+		p.authors = sorted(append(slices.Clone(p.authors), old.authors...))
 	}
 	if p.of >= 0 && !s.allows(p) {
 		return true
