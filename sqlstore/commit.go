@@ -28,7 +28,7 @@ type change struct {
 
 	// The fields below belong to one try.
 	t        *tx
-	quick    bool // see change_quick.go
+	quick    bool // see commit_quick.go
 	now      evidence.Instant
 	revision uint64
 	fresh    map[string]bool // the hashes of ids that were not known before this commit
@@ -89,10 +89,7 @@ func (c *change) retry(try func() error) error {
 // end returns the receipts, or the error as users have it.
 func (c *change) end(err error) ([]store.Receipt, error) {
 	receipts, err := c.result(err)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: commit: %w", err)
-	}
-	return receipts, nil
+	return receipts, wrap("commit", err)
 }
 
 func (c *change) result(err error) ([]store.Receipt, error) {
@@ -137,6 +134,12 @@ var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1
 	RETURNING revision`, ``)
+
+// write calls a function in a transaction that adds.
+func (s *Store) write(ctx context.Context, do func(*tx) error) error {
+	c := &change{store: s}
+	return s.db.enter(ctx, c.enter, do)
+}
 
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {

@@ -253,7 +253,7 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, error) {
 	keys := slices.Sorted(maps.Keys(wanted))
 	found, err := c.findCells(keys)
-	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
+	if err != nil || len(found) == len(keys) {
 		return found, err
 	}
 	var missing [][]any
@@ -263,7 +263,7 @@ func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, err
 		}
 	}
 	err = c.t.insert(makeCells, missing, c.cellsInto(found))
-	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
+	if err != nil || len(found) == len(keys) {
 		return found, err
 	}
 	return c.findCells(keys) // somebody else has added one meanwhile, maybe with another policy

@@ -103,6 +103,14 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
+// wrap says what failed, if it did.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sqlstore: %s: %w", what, err)
+}
+
 // How a connection of SQLite is set up, each time that heed writes, as the host's pool may have it from anywhere.
 const (
 	waiting   = `PRAGMA busy_timeout = 10000`
@@ -261,8 +269,7 @@ func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Con
 	}
 	defer db.turn.Unlock()
 	return because(ctx, db.onConn(ctx, noWaiting, func(conn *sql.Conn) error {
-		return do(ctx,
-			conn)
+		return do(ctx, conn)
 	}))
 }
 
@@ -501,10 +508,18 @@ func (t *tx) finds(q *query, args ...any) (bool, error) {
 
 // texts returns the first column of a query's rows.
 func (t *tx) texts(q *query, args ...any) (all []string, err error) {
+	return collect(t, q, args, func(scan func(...any) error) (text string, err error) {
+		return text, scan(&text)
+	})
+}
+
+// collect returns what a function makes of the rows that a query finds.
+func collect[T any](
+	t *tx, q *query, args []any, row func(scan func(...any) error) (T, error),
+) (all []T, err error) {
 	err = t.each(q, args, func(scan func(...any) error) error {
-		var text string
-		err := scan(&text)
-		all = append(all, text)
+		one, err := row(scan)
+		all = append(all, one)
 		return err
 	})
 	return all, err

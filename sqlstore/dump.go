@@ -38,7 +38,7 @@ var (
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
 // [Store.Load] it. The host's own tables are not in it. Commits go on meanwhile.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
-	err := s.db.snapshot(ctx, func(t *tx) error {
+	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		kinds, err := t.declaredKinds() // the first statement, so that the snapshot is no newer than the revision
 		if err != nil {
 			return err
@@ -67,11 +67,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 			}
 		}
 		return out.Close()
-	})
-	if err != nil {
-		return fmt.Errorf("sqlstore: dump: %w", err)
-	}
-	return nil
+	}))
 }
 
 func dumpKinds(out *dump.Writer, kinds []store.Kind) error {
@@ -209,10 +205,7 @@ func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	if s.cache != nil {
 		s.cache.clear()
 	}
-	if err != nil {
-		return fmt.Errorf("sqlstore: load: %w", err)
-	}
-	return nil
+	return wrap("load", err)
 }
 
 func (c *change) load(from io.Reader) error {
@@ -258,13 +251,11 @@ func (c *change) load(from io.Reader) error {
 // learnLoaded makes known the ids that came without a row of their own.
 func (c *change) learnLoaded() error {
 	for {
-		var rows [][]any
-		err := c.t.each(unknownLoaded, nil, func(scan func(...any) error) error {
+		rows, err := collect(c.t, unknownLoaded, nil, func(scan func(...any) error) ([]any, error) {
 			var id string
 			var recorded int64
 			err := scan(&id, &recorded)
-			rows = append(rows, []any{id, recorded, 1, 0})
-			return err
+			return []any{id, recorded, 1, 0}, err
 		})
 		if err != nil || len(rows) == 0 {
 			return err

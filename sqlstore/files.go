@@ -6,37 +6,36 @@ import (
 	"os"
 )
 
-// fileOf returns the path of a database file of SQLite, and "" if it is none that this program can
-// see.
-func fileOf(ctx context.Context, conn *sql.Conn) (string, error) {
+// statFile returns the path of a database file of SQLite and what is known of it, or nil if it is none
+// that this program can see, such as one in a file system of the driver's own.
+func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) {
 	var path sql.NullString
 	err := conn.QueryRowContext(ctx,
 		"SELECT max(file) FROM pragma_database_list WHERE name = 'main'").Scan(&path)
-	return path.String, err
+	if err != nil || path.String == "" {
+		return "", nil, err
+	}
+	info, err := os.Stat(path.String)
+	if err != nil {
+		return "", nil, nil //nolint:nilerr // this program can't see it
+	}
+	return path.String, info, nil
 }
 
 // private lets nobody but its owner read and write a database file that is new, as long as nothing is in it.
 func private(ctx context.Context, conn *sql.Conn) error {
-	path, err := fileOf(ctx, conn)
-	if err != nil || path == "" {
+	path, info, err := statFile(ctx, conn)
+	if err != nil || info == nil || info.Size() > 0 || !info.Mode().IsRegular() {
 		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // it is in a file system of the driver's own
 	}
 	return os.Chmod(path, 0o600)
 }
 
 // alignFiles gives the log beside a database file no other permissions than the file has. Most drivers do so themselves.
 func alignFiles(ctx context.Context, conn *sql.Conn) error {
-	path, err := fileOf(ctx, conn)
-	if err != nil || path == "" {
+	path, info, err := statFile(ctx, conn)
+	if err != nil || info == nil {
 		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil //nolint:nilerr // it is in a file system of the driver's own
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
 		beside, err := os.Stat(path + suffix)

@@ -60,22 +60,28 @@ func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
 	if cfg.Holder == "" {
 		return s, nil
 	}
-	return s, s.write(ctx, "open stream", func(t *tx) error {
-		_, err := t.exec(inboxGiveBack, cfg.Name, cfg.Holder)
-		return err
-	})
+	return s, s.exec(ctx, "open stream", false, inboxGiveBack, cfg.Name, cfg.Holder)
 }
 
 func (s *Inbox) write(ctx context.Context, what string, do func(*tx) error) error {
 	err := ctx.Err()
 	if err == nil {
-		c := &change{store: s.store}
-		err = s.store.db.enter(ctx, c.enter, do)
+		err = s.store.write(ctx, do)
 	}
-	if err != nil {
-		return fmt.Errorf("sqlstore: %s: %w", what, err)
+	return wrap(what, err)
+}
+
+// exec runs a statement, and then wakes those that wait for an event if the statement may matter to
+// them.
+func (s *Inbox) exec(ctx context.Context, what string, wakes bool, q *query, args ...any) error {
+	err := s.write(ctx, what, func(t *tx) error {
+		_, err := t.exec(q, args...)
+		return err
+	})
+	if err == nil && wakes {
+		s.store.db.wake(s.cfg.Name)
 	}
-	return nil
+	return err
 }
 
 // deliveries counts them, and is below zero once the last was given back, so that only that can be rejected, and once.
@@ -108,11 +114,11 @@ var (
 func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 	switch err := cmp.Or(evidence.CheckText("ID", e.ID), evidence.CheckText("Topic", e.Topic)); {
 	case e.ID == "":
-		return fmt.Errorf("sqlstore: publish: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
+		return wrap("publish", &heed.InputError{Field: "ID", Reason: "must not be empty"})
 	case err != nil:
-		return fmt.Errorf("sqlstore: publish: %w", err)
+		return wrap("publish", err)
 	case s.closed.Load():
-		return fmt.Errorf("sqlstore: publish: %w", stream.ErrClosed)
+		return wrap("publish", stream.ErrClosed)
 	}
 	err := s.write(ctx, "publish", func(t *tx) error {
 		at := e.At.UTC().Format(time.RFC3339Nano)
@@ -221,26 +227,12 @@ func (d *inboxDelivery) Event() stream.Event { return d.event }
 
 // Ack implements [stream.Delivery].
 func (d *inboxDelivery) Ack(ctx context.Context) error {
-	err := d.stream.write(ctx, "acknowledge", func(t *tx) error {
-		_, err := t.exec(inboxAcknowledge, d.seq)
-		return err
-	})
-	if err == nil && d.stream.closed.Load() {
-		d.stream.store.db.wake(d.stream.cfg.Name)
-	}
-	return err
+	return d.stream.exec(ctx, "acknowledge", d.stream.closed.Load(), inboxAcknowledge, d.seq)
 }
 
 // Reject implements [stream.Delivery].
 func (d *inboxDelivery) Reject(ctx context.Context, delay time.Duration) error {
-	err := d.stream.write(ctx, "reject", func(t *tx) error {
-		_, err := t.exec(inboxReject, delay.Microseconds(), d.seq, d.number)
-		return err
-	})
-	if err == nil {
-		d.stream.store.db.wake(d.stream.cfg.Name)
-	}
-	return err
+	return d.stream.exec(ctx, "reject", true, inboxReject, delay.Microseconds(), d.seq, d.number)
 }
 
 // news returns a channel that is closed when there is news of a stream.

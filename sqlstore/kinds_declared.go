@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -72,10 +71,7 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	if err == nil {
 		err = s.declare(ctx, kinds)
 	}
-	if err != nil {
-		return fmt.Errorf("sqlstore: declare: %w", err)
-	}
-	return nil
+	return wrap("declare", err)
 }
 
 func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
@@ -158,10 +154,5 @@ func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 
 // declaredKinds returns them with the limits that were declared.
 func (t *tx) declaredKinds() (all []store.Kind, err error) {
-	err = t.each(listDeclared, nil, func(scan func(...any) error) error {
-		kind, err := scanKind(scan)
-		all = append(all, kind)
-		return err
-	})
-	return all, err
+	return collect(t, listDeclared, nil, scanKind)
 }

@@ -243,8 +243,7 @@ func (s *Store) erase(ctx context.Context) error {
 }
 
 func (s *Store) note(ctx context.Context, q *query, forgotten int64) error {
-	c := &change{store: s}
-	return s.db.enter(ctx, c.enter, func(t *tx) error {
+	return s.write(ctx, func(t *tx) error {
 		_, err := t.exec(q, forgotten)
 		return err
 	})

@@ -104,10 +104,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 		}
 		unread = errors.Join(unread, err)
 	}
-	if unread != nil {
-		return fmt.Errorf("sqlstore: sweep: %w", unread)
-	}
-	return nil
+	return wrap("sweep", unread)
 }
 
 // files has the files of SQLite as they should be.
