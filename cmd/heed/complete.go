@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 )
 
 type completion struct {
@@ -29,7 +25,7 @@ var scripts embed.FS
 // Run prints a script.
 func (c *completion) Run(s *session) error {
 	script, err := scripts.ReadFile("complete/" + c.Shell)
-	s.out.printf("%s", script)
+	s.out.write(string(script))
 	return errors.Join(err, s.out.err)
 }
 
@@ -138,7 +134,7 @@ func (p *completer) candidates(last string) (names []string) {
 }
 
 // valuesOf returns the values that a flag or an argument may have.
-func (p *completer) valuesOf(v *kong.Value) []string {
+func (p *completer) valuesOf(v *kong.Value) (names []string) {
 	if v.Enum != "" {
 		return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 	}
@@ -152,48 +148,70 @@ func (p *completer) valuesOf(v *kong.Value) []string {
 	if db, ok := p.given["db"]; ok {
 		p.DB = db
 	}
-	names, err := p.stored(what)
+	err := p.with(func() (err error) {
+		names, err = p.stored(what)
+		return err
+	})
 	if err != nil {
 		return nil
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
-	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return name == "" || strings.ContainsFunc(name, unprintable)
 	})
 }
 
 // stored returns the names that the store has for something.
 func (p *completer) stored(what string) (names []string, err error) {
-	st, err := p.open()
-	if err != nil {
-		return nil, err
+	v := p.source()
+	open := func(t part) error {
+		_, err := t.one(p.session, v, p.given[t.what])
+		return err
 	}
-	defer st.close()
+	for _, t := range []part{learners, modules, recorders, agents} {
+		if what == t.what {
+			return t.names(p.ctx, v.Store)
+		}
+	}
 	switch what {
-	case "learner":
-		return strategy.Names(p.ctx, st.store)
-	case "module":
-		return learning.Names(p.ctx, st.store)
-	case "recorder":
-		return patterns.Names(p.ctx, st.store)
 	case "heuristic", "pinned heuristic":
-		return p.heuristics(st, what == "pinned heuristic")
-	case "pattern":
-		recorder, err := recorders.one(p.session, st, p.given["recorder"])
-		if err != nil {
+		if err := open(modules); err != nil {
 			return nil, err
 		}
-		all, err := recorder.Standings(p.ctx, patterns.PatternQuery{})
-		return texts(all, func(s patterns.Standing) string { return string(s.Pattern.ID) }), err
+		all, err := v.Heuristics(p.ctx, "", view.Page{})
+		for i := range all.Items {
+			if what == "heuristic" || all.Items[i].Pinned {
+				names = append(names, all.Items[i].ID)
+			}
+		}
+		return names, err
+	case "pattern":
+		if err := open(recorders); err != nil {
+			return nil, err
+		}
+		all, err := v.Ways(p.ctx, view.WayQuery{}, view.Page{})
+		return texts(all.Items, func(w view.Way) string { return string(w.ID) }), err
 	case "proposal", "rule", "proposal or rule":
-		return p.rules(st, what)
+		if err := open(services); err != nil {
+			return nil, err
+		}
+		var q feedback.ProposalQuery
+		if what == "proposal" {
+			q.Status = feedback.StatePending
+		}
+		proposals, _, err := v.Feedback.Rules().Proposals(p.ctx, q, 0)
+		rules, failure := v.Feedback.Rules().List(p.ctx, feedback.RuleQuery{})
+		if what != "rule" {
+			names = texts(proposals, func(p feedback.Proposal) string { return p.ID })
+		}
+		if what != "proposal" {
+			names = append(names, texts(rules, func(r feedback.Rule) string { return r.ID })...)
+		}
+		return names, errors.Join(err, failure)
 	}
-	l, err := learners.one(p.session, st, p.given["learner"])
-	if err != nil {
+	if err := open(learners); err != nil {
 		return nil, err
 	}
-	v := &view.Source{Store: st.store, Strategy: l}
 	segments, err := v.SegmentNames(p.ctx)
 	for _, n := range segments {
 		switch what {
@@ -210,41 +228,4 @@ func (p *completer) stored(what string) (names []string, err error) {
 		}
 	}
 	return names, err
-}
-
-// rules returns the ids of pending proposals, of rules, or of all proposals and rules.
-func (p *completer) rules(st *opened, what string) (ids []string, err error) {
-	f, err := services.one(p.session, st, "")
-	if err != nil {
-		return nil, err
-	}
-	if what != "rule" {
-		var q feedback.ProposalQuery
-		if what == "proposal" {
-			q.Status = feedback.StatePending
-		}
-		proposals, _, err := f.Rules().Proposals(p.ctx, q, 0)
-		if err != nil || what == "proposal" {
-			return texts(proposals, idOfProposal), err
-		}
-		ids = texts(proposals, idOfProposal)
-	}
-	rules, err := f.Rules().List(p.ctx, feedback.RuleQuery{})
-	return append(ids, texts(rules, idOfRule)...), err
-}
-
-// heuristics returns those of the module that is given, all of them or the pinned ones.
-func (p *completer) heuristics(st *opened, pinned bool) ([]string, error) {
-	module, err := modules.one(p.session, st, p.given["module"])
-	if err != nil {
-		return nil, err
-	}
-	all, err := collect(module.Heuristics(p.ctx))
-	if pinned {
-		all = slices.DeleteFunc(all, func(h learning.Heuristic) bool {
-			standing, err := module.Standing(p.ctx, h.ID)
-			return err != nil || standing.Pin == (learning.Pin{})
-		})
-	}
-	return texts(all, idOfHeuristic), err
 }

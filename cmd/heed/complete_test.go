@@ -91,24 +91,16 @@ func TestNearest(t *testing.T) {
 	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution", "law", "greet-by-name", "7d0c2b13-rule"}
 	for text, want := range map[string][]string{
 		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"}, "prefernce": {"preference"},
-		"corerction": {"correction"}, "ocrrectino": {"correction"}, // neighbours swapped, which are two edits each
-		"lwa": {"law"}, "lax": {"law"}, "la": {"law"},
+		"corerction": {"correction"},
+		"lax":        {"law"}, "la": {"law"},
 		"by-name": {"greet-by-name"}, "by": nil, // a part of so little says nothing
 		"greet-by-name-": {"greet-by-name"}, "7d0c2b12-rule": {"7d0c2b13-rule"},
 		"zzz": nil, "xy": nil, "cord": nil, "pattern": {"code_pattern"}, "nothing of the kind": nil,
-		"": {"7d0c2b13-rule", "Solution", "code_pattern"},
 	} {
 		assert.Equal(t, want, nearest(text, names), text)
 	}
 	assert.Equal(t, []string{"split-by-feature", "split-by-file"}, nearest("split-by-fe", []string{"split-by-file", "tests-first", "split-by-feature"}),
 		"what it begins stands before what is like it")
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"kitten", "sitting", 3}, {"ab", "ba", 1}, {"", "äöü", 3}, {"äö", "öä", 1}, {"abc", "ca", 3}, {"same", "same", 0}} {
-		assert.Equal(t, test.want, slips(test.a, test.b), test.a)
-		assert.Equal(t, test.want, slips(test.b, test.a), test.b)
-	}
 }
 
 func TestBar(t *testing.T) {

@@ -308,7 +308,7 @@ func TestAPinHoldsWhatFades(t *testing.T) {
 	r := call{args: of("pin", "praised", "--yes", "--reason", "x")}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Equal(t, "praised is held now: at 0.300. Its confidence is 0.300.\n", r.out)
-	assert.Equal(t, "0.300", share(then()))
+	assert.Equal(t, "0.300", text(then()))
 }
 
 func TestArchivedPatternsComeBack(t *testing.T) {

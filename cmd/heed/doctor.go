@@ -1,19 +1,32 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
+const day, month = 24 * time.Hour, 30 * 24 * time.Hour
+
+// waiting is how long an event may wait before somebody should look, and deliveries how often it
+// may be delivered.
+const waiting, deliveries = time.Hour, 3
+
 type doctorCommand struct {
-	Deep bool `help:"Compare indexes with tables, and rows that belong together. It takes longer."`
+	Deep bool
 }
 
 // A diagnosis is what doctor has found.
@@ -33,6 +46,12 @@ type kindSize struct {
 	Observations uint64 `json:"observations"`
 }
 
+// A recordSize counts the records of one kind.
+type recordSize struct {
+	Kind    string `json:"kind"`
+	Records int    `json:"records"`
+}
+
 type finding struct {
 	Level string `json:"level"` // fault or warning
 	Text  string `json:"text"`
@@ -46,14 +65,36 @@ func (d *diagnosis) warning(format string, args ...any) {
 	d.Findings = append(d.Findings, finding{"warning", fmt.Sprintf(format, args...)})
 }
 
+// stale warns of what should have been dropped a day ago.
+func (d *diagnosis) stale(n int, of string, limit time.Duration) {
+	if n > 0 {
+		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
+			"longer?", plural(n, "is kept", "are kept"), show(of), plural(int(limit/day), "day", "days"))
+	}
+}
+
+// faults counts what is wrong.
+func (d *diagnosis) faults() (n int) {
+	for _, f := range d.Findings {
+		if f.Level == "fault" {
+			n++
+		}
+	}
+	return n
+}
+
 // Run looks a store over.
 func (cmd doctorCommand) Run(s *session) error {
 	at, err := s.where()
 	if err != nil {
 		return err
 	}
-	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{}}
-	if err := d.look(s, at, cmd.Deep); isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
+	d := &diagnosis{
+		Store: at.String(), Engine: at.dialect.String(),
+		Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{},
+	}
+	err = d.look(s, at, cmd.Deep)
+	if isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
 		d.fault("%v", at.explain(err))
 	} else if err != nil {
 		return at.explain(err)
@@ -84,11 +125,10 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	if err != nil || len(faults) > 0 {
 		return at.tableless(err)
 	}
-	st, err := at.make(s.ctx, handle, sqlstore.Config{Existing: true})
-	if err != nil {
+	if s.at, err = at.make(s.ctx, handle, sqlstore.Config{Existing: true}); err != nil {
 		return err
 	}
-	status, err := st.store.Status(s.ctx)
+	status, err := s.at.store.Status(s.ctx)
 	if errors.Is(err, heed.ErrDamaged) {
 		d.fault("%v: restore the store from a copy", err)
 		return nil
@@ -96,65 +136,57 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 		return err
 	}
 	for _, kind := range status.Cells {
-		if err := d.kind(s.ctx, st, kind); err != nil {
+		if err := d.evidence(s, kind); err != nil {
 			return err
 		}
 	}
-	for _, look := range []func(*session, *opened) error{d.records, d.values, d.everything, d.events, d.choices} {
-		if err := look(s, st); err != nil && !errors.Is(err, heed.ErrDamaged) {
+	for _, kind := range status.Kinds {
+		if err := d.records(s, kind.Name, kind.Limits.For); err != nil {
+			return err
+		}
+	}
+	for _, look := range []func(*session) error{d.values, d.rows, d.events, d.choices} {
+		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
 	}
 	return nil
 }
 
-// faults counts what is wrong.
-func (d *diagnosis) faults() (n int) {
-	for _, f := range d.Findings {
-		if f.Level == "fault" {
-			n++
-		}
-	}
-	return n
-}
-
-// kind reads the evidence of one kind.
-func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
-	size := kindSize{Kind: kind}
-	halfLives, ahead := make(map[time.Duration]int), 0
-	wrong := make(map[evidence.Cell]bool)
+// evidence reads the evidence of one kind.
+func (d *diagnosis) evidence(s *session, kind string) error {
+	size, ahead := kindSize{Kind: kind}, 0
+	halfLives, wrong := map[time.Duration]bool{}, map[evidence.Cell]bool{}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says
-	for scope, err := range st.store.Scopes(ctx, kind) {
+	for scope, err := range s.at.store.Scopes(s.ctx, kind) {
 		if err != nil {
 			return err
 		}
 		size.Scopes++
 		var last evidence.Cell
-		for part, err := range st.store.List(ctx, kind, scope) {
+		for part, err := range s.at.store.List(s.ctx, kind, scope) {
 			if err != nil {
 				return err
 			}
-			if part.Cell != last {
+			c, t := part.Cell, &part.Tally
+			if c != last {
 				size.Cells++
-				halfLives[part.Tally.HalfLife]++
 			}
-			last = part.Cell
-			size.Observations += part.Tally.N()
-			if !sound(&part.Tally) && !wrong[part.Cell] {
-				wrong[part.Cell] = true
-				c := part.Cell
-				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: "+
-					"restore the store from a copy",
-					c.Kind, c.Scope, c.Item, c.Name)
-			}
-			if part.Tally.Last() > limit {
+			last, halfLives[t.HalfLife] = c, true
+			if size.Observations += t.N(); t.Last() > limit {
 				ahead++
+			}
+			if !sound(t) && !wrong[c] {
+				wrong[c] = true
+				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: "+
+					"restore the store from a copy", c.Kind, c.Scope, c.Item, c.Name)
 			}
 		}
 	}
 	d.Kinds = append(d.Kinds, size)
 	if ahead > 0 {
-		d.warning("%s in the future, of kind %s: the clock of some host was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
+		d.warning("%s in the future, of kind %s: the clock of some host was wrong",
+			plural(ahead, "tally lies", "tallies lie"), show(kind))
 	}
 	if len(halfLives) > 1 {
 		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with "+
@@ -175,25 +207,155 @@ func sound(t *evidence.Tally) bool {
 	return t.Reward <= t.Mass*(1+slack)+slack && t.RewardSquares <= t.Reward*(1+slack)+slack
 }
 
-func (d *diagnosis) print(p *printer) {
-	p.heading("%s: %s", show(d.Store), d.Engine)
-	kinds, records := newTable("evidence", ">scopes", ">cells", ">observations"), newTable("kind", ">records")
-	for _, size := range d.Kinds {
-		kinds.add(show(size.Kind), count(size.Scopes), count(size.Cells), count(size.Observations))
+// records reads every record of a kind that is kept for a time.
+func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
+	size, overdue := recordSize{Kind: kind}, 0
+	for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
+		if errors.Is(err, heed.ErrDamaged) {
+			d.fault("%v: restore the store from a copy", err)
+			break
+		}
+		if err != nil {
+			return err
+		}
+		size.Records++
+		if kept > 0 && s.now().Sub(r.At) > kept+day {
+			overdue++
+		}
 	}
+	if size.Records > 0 {
+		d.Records = append(d.Records, size)
+	}
+	d.stale(overdue, kind, kept)
+	return nil
+}
+
+// values reads the records of each package as the package's own types, and names those that are
+// damaged.
+func (d *diagnosis) values(s *session) error {
+	var damaged []store.Ref
+	add := func(one checked, _ *view.Source, _ []string) error {
+		refs, err := one.Damaged(s.ctx)
+		damaged = append(damaged, refs...)
+		return err
+	}
+	decider, err := decision.New(s.ctx, decision.Config{Store: s.at.store})
+	if err == nil {
+		err = add(decider, nil, nil)
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range []part{learners, modules, recorders, services} {
+		if err := t.each(s, add); errors.Is(err, heed.ErrDamaged) {
+			d.fault("%v: restore it from a copy", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(damaged, func(a, b store.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	for _, ref := range slices.Compact(damaged) { // learners share their records
+		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it from "+
+			"a copy", show(ref.ID), show(ref.Kind))
+	}
+	return nil
+}
+
+// rows reads all that a dump has, and counts what should be gone from it.
+func (d *diagnosis) rows(s *session) error {
+	overdue := map[string]int{}
+	limit := s.now().Add(-month - day).UnixMicro()
+	for r, err := range s.at.rows(s.ctx) {
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err != nil:
+			if d.faults() == 0 {
+				d.fault("not everything can be read: %v", err)
+			}
+			return nil
+		case r.Observation != nil && int64(r.Observation.Recorded) < limit:
+			overdue["the history"]++
+		case r.ID != nil && int64(r.ID.Recorded) < limit:
+			overdue["the ids"]++
+		}
+	}
+	for _, of := range slices.Sorted(maps.Keys(overdue)) {
+		d.stale(overdue[of], of, month)
+	}
+	return nil
+}
+
+// events looks at what waits to be published.
+func (d *diagnosis) events(s *session) error {
+	n, oldest := 0, time.Time{}
+	for e, err := range stream.Waiting(s.ctx, s.at.store) {
+		if err != nil {
+			return err
+		}
+		if n++; n == 1 {
+			oldest = e.At
+		}
+	}
+	if n > 0 && s.now().Sub(oldest) > waiting {
+		d.warning("%s in the outbox, the first since %s: does a relay run?",
+			plural(n, "event waits", "events wait"), text(oldest))
+	}
+	status, err := s.at.store.Status(s.ctx)
+	for _, inbox := range status.Inboxes {
+		if inbox.Deliveries > deliveries {
+			d.warning("inbox %s has an event that was delivered %d times: see what its consumer logs",
+				show(inbox.Name), inbox.Deliveries)
+		}
+	}
+	return err
+}
+
+// choices looks at the choices that have waited for an outcome for more than two days.
+func (d *diagnosis) choices(s *session) error {
+	n := 0
+	f := strategy.ChoiceFilter{Stage: strategy.Pending, Until: s.now().Add(-2 * day)}
+	err := learners.each(s, func(_ checked, v *view.Source, _ []string) error {
+		for _, err := range v.Strategy.History(s.ctx, f) {
+			if errors.Is(err, heed.ErrNotFound) {
+				break // the learner keeps no records
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if n > 0 {
+		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?",
+			plural(n, "choice waits", "choices wait"))
+	}
+	return err
+}
+
+func (d *diagnosis) print(p *printer) {
+	p.heading("%v: %v", d.Store, plain(d.Engine))
+	kinds := newTable("evidence", ">scopes", ">cells", ">observations")
+	for _, k := range d.Kinds {
+		kinds.add(k.Kind, k.Scopes, k.Cells, k.Observations)
+	}
+	records := newTable("kind", ">records")
 	for _, size := range d.Records {
-		records.add(show(size.Kind), count(size.Records))
+		records.add(size.Kind, size.Records)
 	}
 	for _, t := range []*listing{kinds, records} {
 		if len(t.rows) > 0 {
 			t.print(p)
-			p.printf("\n")
+			p.blank()
 		}
 	}
 	if len(d.Findings) == 0 {
 		p.line("Nothing is wrong.")
 	}
 	for _, f := range d.Findings {
-		p.line("%s: %s", f.Level, show(f.Text))
+		p.line("%v: %v", f.Level, f.Text)
 	}
 }

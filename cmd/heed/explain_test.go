@@ -69,7 +69,9 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, by.out, "answer disk")
 			assert.Contains(t, by.out, "rotate")
 			assert.Contains(t, by.out, "└─ ")
-			listed := read[[]traceReport](t, "--db", file, "--now", asOf, "explain", "--path",
+			listed := read[[]struct {
+				ResponseID string `json:"response_id"`
+			}](t, "--db", file, "--now", asOf, "explain", "--path",
 				"heuristic")
 			require.Len(t, listed, 1)
 			response := listed[0].ResponseID

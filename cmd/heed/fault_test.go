@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 			[]string{`did you mean "prefer-tabs"?`}},
 		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...),
 			misuse, []string{"--limit"}},
-		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed,
+		{"no such heuristic", of(db, "confidence", "greetby-name"), failed,
 			[]string{`did you mean "greet-by-name"?`}},
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed,
 			[]string{`did you mean "split-by-feature" or `}},
@@ -301,7 +301,7 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 			"patterns tests-first":                          "pattern tests-first",
 			"rules show 7d0c2b13-rule":                      "proposal 7d0c2b13-rule",
 			"rules reject 7d0c2b13-rule --yes --reason x":   "proposal 7d0c2b13-rule",
-			"explain response-1":                            "trace response-1",
+			"explain response-1":                            "answer response-1",
 		} {
 			r := call{args: append([]string{"--db", db}, strings.Fields(command)...)}.run(t)
 			assert.Equal(t, failed, r.code, command)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,22 +11,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
-	"github.com/heedhq/heed/internal/text"
+	ids "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
 type forgetCommand struct {
-	Person string `arg:"" help:"The name of the person, exactly as hosts record it."`
+	Person string `arg:""`
 	change
-}
-
-// A forgotten person is one whom a store had in its rows.
-type forgottenPerson struct {
-	Person string      `json:"person"`
-	Tables []namedRows `json:"tables"`
 }
 
 // namedRows are those of a table that named a person.
@@ -39,156 +36,161 @@ func (cmd *forgetCommand) Run(s *session) error {
 	if cmd.Person == "" {
 		return &usageError{"whom? Name the person"}
 	}
-	return s.with(func(st *opened) error { return cmd.forget(s, st) })
+	return s.with(func() error {
+		before, err := search(s.ctx, s.at, cmd.Person)
+		if err != nil {
+			return err
+		}
+		if len(before.rows) == 0 {
+			return unknown("person", cmd.Person, slices.Collect(maps.Keys(before.people)),
+				"no row of the store has that name")
+		}
+		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
+			before.words()); err != nil {
+			return err
+		}
+		if err := cmd.forget(s, before); err != nil {
+			return err
+		}
+		after, err := search(s.ctx, s.at, cmd.Person)
+		if err != nil {
+			return err
+		}
+		for i, t := range before.rows {
+			before.rows[i].Left = after.in(t.Table).Rows
+		}
+		done := struct {
+			Person string      `json:"person"`
+			Tables []namedRows `json:"tables"`
+		}{cmd.Person, before.rows}
+		return s.answer(done, func(p *printer) {
+			p.line("Forgot %v, whom %v named.", cmd.Person, before.words())
+			if len(after.rows) > 0 {
+				p.line("Their name is still in %v.", after.words())
+			}
+		})
+	})
 }
 
-func (cmd *forgetCommand) forget(s *session, st *opened) error {
-	before, err := st.search(s, cmd.Person)
-	if err != nil {
+func (cmd *forgetCommand) forget(s *session, f *mentions) error {
+	word := regexp.MustCompile(`(?i)(^|[^\pL\pN])` + regexp.QuoteMeta(cmd.Person) + `($|[^\pL\pN])`)
+	if word.MatchString(cmd.Reason) || strings.EqualFold(cmd.Actor, cmd.Person) {
+		return &usageError{"the audit would go on naming the person: give a --reason that does not, " +
+			"and another --actor than the person"}
+	}
+	if err := s.at.store.Declare(s.ctx, store.Audit); err != nil {
 		return err
 	}
-	if len(before.rows) == 0 {
-		return unknown("person", cmd.Person, slices.Collect(maps.Keys(before.people)), "no row of the store has that name")
+	entry := store.AuditEntry{
+		ID: rand.Text(), At: time.Now(), Actor: cmd.Actor, Action: "forget", Subject: "a person",
+		Reason: cmd.Reason,
 	}
-	if err := cmd.confirm(s, fmt.Sprintf("This takes %s, whom %s name, out of the store, for good", show(cmd.Person), before)); err != nil {
-		return err
-	}
-	if err := cmd.nameless(); err != nil {
-		return err
-	}
-	if err := st.store.Declare(s.ctx, store.Audit); err != nil {
-		return err
-	}
-	_, err = st.store.Commit(s.ctx, store.Batch{
-		Forget: []string{cmd.Person}, Records: []store.Record{cmd.entry("forget", "a person", nil).Record()},
+	_, err := s.at.store.Commit(s.ctx, store.Batch{
+		Forget: []string{cmd.Person}, Records: []store.Record{entry.Record()},
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
-		return cmd.kept(s, st)
+		kinds := strings.Join(slices.Sorted(maps.Keys(f.lost)), ", ")
+		return fmt.Errorf("%s is not forgotten, as the history no longer tells who is in sums of %s: "+
+			"reset those (heed strategy reset, heed patterns reset, or in the host), and have the host "+
+			"keep sources apart from then on", show(cmd.Person), kinds)
 	}
-	if err != nil {
-		return err
-	}
-	after, err := st.search(s, cmd.Person)
-	if err != nil {
-		return err
-	}
-	done := forgottenPerson{Person: cmd.Person}
-	for _, table := range before.tables {
-		done.Tables = append(done.Tables, namedRows{table, before.rows[table], after.rows[table]})
-	}
-	return s.answer(done, func(p *printer) {
-		p.line("Forgot %s, whom %s named.", show(cmd.Person), before)
-		if len(after.rows) > 0 {
-			p.line("Their name is still in %s.", after)
-		}
-	})
+	return err
 }
 
-// nameless reports a reason or an actor by which the audit would name the person.
-func (cmd *forgetCommand) nameless() error {
-	word := regexp.MustCompile(`(?i)(^|[^\pL\pN])` + regexp.QuoteMeta(cmd.Person) + `($|[^\pL\pN])`)
-	switch {
-	case word.MatchString(cmd.Reason):
-		return &usageError{"the audit would go on naming the person: give a --reason that does not"}
-	case strings.EqualFold(cmd.Actor, cmd.Person):
-		return &usageError{"the audit would go on naming the person: have somebody else do it, or give another --actor"}
-	}
-	return nil
-}
-
-// kept says what keeps a person from being forgotten.
-func (cmd *forgetCommand) kept(s *session, st *opened) error {
-	kindOf, kinds := make(map[text.Hash]string), make(map[string]bool)
-	for r, err := range st.rows(s.ctx) {
-		switch {
-		case err != nil:
-			return err
-		case r.Cell != nil:
-			kindOf[r.Cell.Hash] = r.Cell.Kind
-		case r.Tally != nil && r.Tally.LostSource:
-			kinds[kindOf[r.Tally.Cell]] = true
-		}
-	}
-	return fmt.Errorf("%s is not forgotten, as the history no longer tells who is in sums of %s: reset those (heed strategy reset, "+
-		"heed patterns reset, or in the host), and have the host keep sources apart from then on", show(cmd.Person), show(strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
-}
-
-// A search is what was found of a person in a store.
-type search struct {
+// Mentions are what was found of a person in a store.
+type mentions struct {
 	person string
-	tables []string // that name the person, in the order of an export
-	rows   map[string]int
-	people map[string]bool // whom rows name as the source of something
+	rows   []namedRows // in the order of an export
+	people map[string]bool
+	kinds  map[ids.Hash]string
+	lost   map[string]bool // the kinds of sums that do not tell their sources
 }
 
-// String counts the rows that name a person, by table.
-func (f *search) String() string {
-	var parts []string
-	total := 0
-	for _, table := range f.tables {
-		total += f.rows[table]
-		parts = append(parts, fmt.Sprintf("%s %d", table, f.rows[table]))
+// in returns the rows of a table.
+func (f *mentions) in(table string) (rows namedRows) {
+	for _, t := range f.rows {
+		if t.Table == table {
+			rows = t
+		}
 	}
-	return fmt.Sprintf("%s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
+	return rows
+}
+
+// words counts the rows that name a person, by table.
+func (f *mentions) words() plain {
+	total := 0
+	parts := texts(f.rows, func(t namedRows) string {
+		total += t.Rows
+		return fmt.Sprintf("%s %d", t.Table, t.Rows)
+	})
+	return say("%v (%v)", plural(total, "row", "rows"), parts)
 }
 
 // search looks for a person in all that a dump of the store has.
-func (s *opened) search(on *session, person string) (*search, error) {
-	f := &search{person: person, rows: make(map[string]int), people: make(map[string]bool)}
-	for r, err := range s.rows(on.ctx) {
-		if err != nil {
-			return nil, err
+func search(ctx context.Context, in *opened, person string) (*mentions, error) {
+	f := &mentions{
+		person: person, people: map[string]bool{}, kinds: map[ids.Hash]string{}, lost: map[string]bool{},
+	}
+	for r, err := range in.rows(ctx) {
+		if err == nil {
+			err = f.look(r)
 		}
-		if err := f.look(r); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-func (f *search) look(r dump.Row) error {
-	if r.Observation != nil {
+func (f *mentions) look(r dump.Row) error {
+	table := fmt.Sprintf("%T", r)
+	switch {
+	case r.Record != nil:
+		table = r.Record.Kind
+	case r.Observation != nil:
+		table = "observations"
 		f.people[r.Observation.Source] = true
+	case r.Cell != nil:
+		table = "evidence"
+		f.kinds[r.Cell.Hash] = r.Cell.Kind
+	case r.Tally != nil:
+		if table = "evidence"; r.Tally.LostSource {
+			f.lost[f.kinds[r.Tally.Cell]] = true
+		}
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
+	if err := json.Unmarshal(text, &value); err != nil || !f.names(value) {
 		return err
 	}
-	if !f.names(value) {
-		return nil
+	i := slices.IndexFunc(f.rows, func(t namedRows) bool { return t.Table == table })
+	if i < 0 {
+		i, f.rows = len(f.rows), append(f.rows, namedRows{Table: table})
 	}
-	place := placeOf(r)
-	if f.rows[place] == 0 {
-		f.tables = append(f.tables, place)
-	}
-	f.rows[place]++
+	f.rows[i].Rows++
 	return nil
 }
 
-// names reports whether the person is a value of JSON, or of JSON that is one of its texts, or of the base64 of such.
-func (f *search) names(value any) bool {
+// names reports whether the person is a value of JSON, or of JSON that is one of its texts, or of
+// the base64 of such.
+func (f *mentions) names(value any) bool {
 	switch v := value.(type) {
 	case string:
 		if v == f.person || v == store.Key("person", f.person) {
 			return true
 		}
-		if plain, err := base64.StdEncoding.DecodeString(v); err == nil && len(plain) > 0 && plain[0] == '{' {
-			v = string(plain)
+		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
+			v = string(decoded)
 		}
 		var inner any
 		return strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil && f.names(inner)
 	case []any:
 		return slices.ContainsFunc(v, f.names)
 	case map[string]any:
-		for _, inner := range v {
-			if f.names(inner) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), f.names)
 	}
 	return false
 }

@@ -7,15 +7,16 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 )
@@ -97,65 +98,36 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.Parse(asFlags(args))
-	if gone := goneName(parser.Model.Node, args); err != nil && gone != "" {
-		return &usageError{fmt.Sprintf("heed %s is gone: it is heed %s now", gone, renamed[gone])}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
+	parsed, err := parser.Parse(args)
 	if err != nil {
 		return hint(err)
 	}
-	return parsed.Run(newSession(ctx, &c, parser, parsed.Selected().Name))
-}
-
-// asFlags has heed help and heed version do what --help and --version do.
-func asFlags(args []string) []string {
-	switch {
-	case len(args) == 0:
-	case args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	case args[0] == "version":
-		return []string{"--version"}
-	}
-	return args
-}
-
-// renamed has the new names of commands that there were before.
-var renamed = map[string]string{
-	"traces": "explain", "replay": "strategy replay",
-	"forget": "store forget", "audit": "store audit", "migrate": "store migrate",
-	"backup": "store backup", "export": "store export",
-	"import": "store import", "rebuild": "store rebuild", "mend": "doctor, and a backup,",
-}
-
-// goneName returns the word that names a command by its old name, or "".
-func goneName(root *kong.Node, args []string) string {
-	for _, arg := range args {
-		if slices.ContainsFunc(root.Children, func(n *kong.Node) bool { return n.Name == arg }) {
-			return ""
-		}
-		if renamed[arg] != "" {
-			return arg
-		}
-	}
-	return ""
+	out := newPrinter(os.Stdout, os.Environ())
+	command := parsed.Selected().Name
+	return parsed.Run(&session{&c, ctx, parser, command, os.Stdin, out, nil})
 }
 
 // hint says which help to read.
 func hint(err error) error {
 	var parse *kong.ParseError
-	if !errors.As(err, &parse) {
+	if !errors.As(err, &parse) || parse.Context == nil {
 		return err
 	}
-	command := "heed"
-	if parse.Context != nil && parse.Context.Selected() != nil {
-		var names []string
-		for n := parse.Context.Selected(); n != nil; n = n.Parent {
-			names = append(names, n.Name) // FullPath names aliases, too, which can't be typed
-		}
-		slices.Reverse(names)
-		command = strings.Join(names, " ")
+	words := append([]string{"heed"}, wordsOf(parse.Context.Selected())...)
+	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
+}
+
+// version says which heed this is: the version of its module, which has the commit if the build
+// knows it.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil || info.Main.Version == "" {
+		return "heed (devel)"
 	}
-	return fmt.Errorf("%w: see %s --help", err, command)
+	return "heed " + info.Main.Version
 }
 
 // errInterrupted says that a signal has ended the command.
@@ -168,14 +140,68 @@ func (e *usageError) Error() string { return e.text }
 
 // oneLine writes an error so that it takes one line, and no more of a terminal than that.
 func oneLine(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
 	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
+	for _, r := range strings.ReplaceAll(err.Error(), "\n", "; ") {
+		if unprintable(r) {
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// helpText has what --help prints of each command: sections that begin with "# " and the command's
+// name. Its lines that begin with ": " are the command's summary, and the help of its arguments and
+// flags behind their names. The others are the text below the summary.
+//
+//go:embed help.txt
+var helpText string
+
+// describe gives each command its section of the help.
+func describe(root *kong.Node) {
+	sections := make(map[string]string)
+	for section := range strings.SplitSeq("\n"+helpText, "\n# ") {
+		name, text, _ := strings.Cut(section, "\n")
+		sections[name] = text
+	}
+	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
+		if n, ok := node.(*kong.Node); ok {
+			words := append([]string{"heed"}, wordsOf(n)...)
+			describeOne(n, sections[strings.Join(words, " ")])
+		}
+		return next(nil)
+	})
+}
+
+func describeOne(n *kong.Node, section string) {
+	values := make(map[string]*kong.Value)
+	for _, flag := range n.Flags {
+		values["--"+flag.Name] = flag.Value
+	}
+	for _, arg := range n.Positional {
+		values[arg.Name] = arg
+	}
+	var text []string
+	for line := range strings.SplitSeq(section, "\n") {
+		help, is := strings.CutPrefix(line, ": ")
+		name, about, _ := strings.Cut(help, " ")
+		switch value := values[name]; {
+		case !is:
+			text = append(text, line)
+		case value != nil:
+			value.Help = about
+		default:
+			n.Help = help
+		}
+	}
+	n.Detail = strings.TrimSpace(strings.Join(text, "\n"))
+}
+
+// wordsOf returns the words that name a command, from the first on.
+func wordsOf(n *kong.Node) []string {
+	if n == nil || n.Type == kong.ApplicationNode {
+		return nil
+	}
+	return append(wordsOf(n.Parent), n.Name)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -60,11 +58,11 @@ func TestMCP(t *testing.T) {
 	assert.Contains(t, plan["system"], "db-1 is the billing database.")
 	id := plan["id"].(string)
 	first.do("answered", map[string]any{"id": id, "text": "Rotate its logs."})
-	made := first.do("correct", map[string]any{"id": id, "text": "Name the server."})
+	made := first.do("correct", map[string]any{"answer": id, "text": "Name the server."})
 	require.NoError(t, first.Close())
 
 	second := startDesk(t, "2025-11-25", args...)
-	second.do("react", map[string]any{"id": id, "value": 1})
+	second.do("react", map[string]any{"answer": id, "value": 1})
 	require.NoError(t, second.process.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, second.Close(), "a signal ends it well")
 
@@ -73,7 +71,7 @@ func TestMCP(t *testing.T) {
 	assert.Contains(t, r.out, "Rotate its logs.")
 	kept, err := feedback.Open(ctx, feedback.Config{Store: host(t, db).store})
 	require.NoError(t, err)
-	correction, err := kept.Feedback(ctx, made["correction"].(string))
+	correction, err := kept.Feedback(ctx, made["id"].(string))
 	require.NoError(t, err)
 	assert.Equal(t, "ann", correction.Reviewer)
 }
@@ -96,38 +94,6 @@ func configured(t *testing.T) []string {
 	return file.Servers["heed"].Args
 }
 
-// bearer sends a token with each request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// TestMCPOverHTTP serves each person by their token, until a signal comes, also where a client waits for news.
-func TestMCPOverHTTP(t *testing.T) {
-	t.Parallel()
-	s := serving(t, nil, "--db", filepath.Join(t.TempDir(), "heed.db"), "mcp", "--http", "127.0.0.1:0", "--as", "ann,bob")
-	require.Len(t, s.greeting.People, 2)
-	status, _ := s.call(http.MethodPost, "/", "", "{}")
-	assert.Equal(t, http.StatusUnauthorized, status)
-	for i, version := range []string{"2025-11-25", "2026-07-28"} {
-		client := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
-		session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
-			Endpoint: s.greeting.URL, HTTPClient: &http.Client{Transport: bearer(s.greeting.People[i].Token)}, MaxRetries: -1,
-		}, &sdk.ClientSessionOptions{ProtocolVersion: version})
-		require.NoError(t, err)
-		d := desk{t, s.process, session}
-		id := d.do("prepare", map[string]any{"text": "The disk of db-1 is full."})["id"]
-		d.do("answered", map[string]any{"id": id, "text": "Rotate its logs."})
-		d.do("propose", map[string]any{"text": "Name the server of " + s.greeting.People[i].Person + ".", "reason": "x"})
-	}
-	began := time.Now()
-	s.end(syscall.SIGTERM)
-	assert.Less(t, time.Since(began), shutdownTime/2, "an open stream holds up nothing")
-}
-
 // TestMCPLeavesTheGate of rules as the application has it.
 func TestMCPLeavesTheGate(t *testing.T) {
 	t.Parallel()
@@ -148,10 +114,6 @@ func TestMCPMisused(t *testing.T) {
 		"--now is for looking": {"--db", db, "--now", "2026-01-09", "mcp"},
 		"--keep must":          {"--db", db, "mcp", "--keep", "0s"},
 		"which store":          {"mcp"},
-		"are for --http":       {"--db", db, "mcp", "--as", "ann,bob"},
-		"--tokens, and":        {"--db", db, "mcp", "--tokens", "ann=0123456789abcdef"},
-		"--http must":          {"--db", db, "mcp", "--http", "0.0.0.0:0"},
-		"HEED_MCP_TOKENS must": {"--db", db, "mcp", "--http", "127.0.0.1:0", "--tokens", "ann=short"},
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, says)
 	}

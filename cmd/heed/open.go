@@ -125,50 +125,32 @@ type opened struct {
 	store  *sqlstore.Store
 }
 
-// open opens the store that --db names.
-func (s *session) open() (*opened, error) {
+// open opens the store that --db names. If create is set, it makes what is missing of it.
+func (s *session) open(create bool) (*opened, error) {
 	at, err := s.where()
 	if err != nil {
 		return nil, err
 	}
-	handle, err := at.handle(s.ctx, false)
+	handle, err := at.handle(s.ctx, create)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := at.make(s.ctx, handle, sqlstore.Config{Existing: true})
+	st, err := at.make(s.ctx, handle, sqlstore.Config{Existing: !create})
 	if err != nil {
 		_ = handle.Close()
-		return nil, at.explain(err)
 	}
-	return opened, nil
+	return st, at.explain(err)
 }
 
-// create opens the store that --db names, and makes what is missing of it.
-func (s *session) create() (*opened, error) {
-	at, err := s.where()
-	if err != nil {
-		return nil, err
-	}
-	handle, err := at.handle(s.ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	st, err := at.make(s.ctx, handle, sqlstore.Config{})
-	if err != nil {
-		_ = handle.Close()
-		return nil, at.explain(err)
-	}
-	return st, nil
-}
+// with calls a function while the store that --db names is open, and explains its error.
+func (s *session) with(do func() error) error { return s.within(false, do) }
 
-// with calls a function with the store that --db names, and explains its error.
-func (s *session) with(do func(*opened) error) error {
-	st, err := s.open()
-	if err != nil {
+func (s *session) within(create bool, do func() error) (err error) {
+	if s.at, err = s.open(create); err != nil {
 		return err
 	}
-	defer st.close()
-	return st.explain(do(st))
+	defer s.at.handle.Close()
+	return s.at.explain(do())
 }
 
 // make opens the store of a database. A host's limits hold for the host's own sweeps; nothing here sweeps.
@@ -193,8 +175,6 @@ func (p place) tableless(err error) error {
 	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with "+
 		"heed store migrate", p)
 }
-
-func (s *opened) close() { _ = s.handle.Close() }
 
 // isCorrupt reports whether SQLite can't read its file.
 func isCorrupt(err error) bool {

@@ -6,16 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/cmd/heed/internal/past"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/offpolicy"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -27,73 +27,136 @@ type replayCommand struct {
 	DryRun bool
 }
 
+// A replayReport is what the command answers.
+type replayReport struct {
+	Requests     int      `json:"requests"`
+	Arms         []string `json:"arms"`
+	Items        int      `json:"items"`
+	Texts        int      `json:"texts,omitempty"` // without an item, which a partition has divided
+	Propensities string   `json:"propensities"`    // told or counted
+	LeftOut      int      `json:"left_out,omitempty"`
+	Sorted       bool     `json:"sorted,omitempty"` // the file was not in the order of its times
+	Judged       int      `json:"judged"`           // the second half, by which policies are compared
+	Policies     []policy `json:"policies"`
+	Wrote        string   `json:"wrote,omitempty"`
+	Learner      string   `json:"learner,omitempty"`
+}
+
+// A policy is a way of choosing, with what it earned or would have earned.
+type policy struct {
+	Policy string    `json:"policy"`
+	Reward replayed  `json:"reward"`
+	Cost   *replayed `json:"cost,omitempty"` // of a request; nil: no costs are known
+}
+
+// A replayed is a mean with its interval of 90 %. If the mean is known and not estimated, both
+// bounds are nil.
+type replayed struct {
+	Mean float64  `json:"mean"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+	// Unsteady says that parts of the log contradict each other, so that the interval says nothing.
+	Unsteady bool `json:"unsteady,omitempty"`
+}
+
 // Run learns from a log.
 func (cmd *replayCommand) Run(s *session) error {
-	table := &past.Table{}
-	for _, name := range cmd.Files {
-		if err := readPast(table, name); err != nil {
-			return err
-		}
+	log, err := readLogs(cmd.Files)
+	if err != nil {
+		return err
 	}
 	now := time.Now()
-	for _, q := range table.Requests {
-		if q.At.After(now) {
-			return fmt.Errorf("a request of %s is in the future: correct its time",
-				q.At.Format(time.RFC3339))
+	for i := range log {
+		if log[i].at.After(now) {
+			return fmt.Errorf("%s: a request of %s is in the future: correct its time", log[i].place,
+				log[i].at.Format(time.RFC3339))
 		}
 	}
-	sorted := inOrder(table)
-	divided, err := divide(s.ctx, table)
+	r := &replayReport{Requests: len(log), Propensities: "counted"}
+	for i := range log {
+		if !slices.Contains(r.Arms, log[i].arm) {
+			r.Arms = append(r.Arms, log[i].arm)
+		}
+	}
+	byTime := func(a, b request) int { return a.at.Compare(b.at) }
+	undated := func(q request) bool { return q.at.IsZero() }
+	if !slices.ContainsFunc(log, undated) && !slices.IsSortedFunc(log, byTime) {
+		r.Sorted = true
+		slices.SortStableFunc(log, byTime)
+	}
+	texts, err := divide(s.ctx, log)
 	if err != nil {
 		return err
 	}
-	report, err := weigh(s.ctx, table, now)
-	if err != nil {
+	r.Texts = len(texts)
+	if err := r.weigh(s.ctx, log, now); err != nil {
 		return err
 	}
-	report.Texts, report.Sorted = divided, sorted
 	if s.DB != "" && !cmd.DryRun {
-		if report.Wrote, err = cmd.write(s, table, now); err != nil {
+		r.Learner = cmd.learner()
+		if err := cmd.write(s, r, log, texts, now); err != nil {
 			return err
 		}
-		report.Learner = cmd.learner()
 	}
-	return s.answer(report, report.print)
+	return s.answer(r, r.print)
 }
 
-// inOrder puts the requests of a log in the order of their times, if all have one. It reports
-// whether they were in another order.
-func inOrder(table *past.Table) bool {
-	byTime := func(a, b past.Request) int { return a.At.Compare(b.At) }
-	undated := func(q past.Request) bool { return q.At.IsZero() }
-	if slices.ContainsFunc(table.Requests, undated) || slices.IsSortedFunc(table.Requests, byTime) {
-		return false
+func readLogs(names []string) (log []request, err error) {
+	for _, name := range names {
+		in, err := openFile(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(in)
+		_ = in.Close()
+		if err != nil {
+			return nil, err
+		}
+		part, err := readLog(name, text)
+		if err != nil {
+			return nil, err
+		}
+		log = append(log, part...)
 	}
-	slices.SortStableFunc(table.Requests, byTime)
-	return true
+	return log, nil
 }
 
-func readPast(table *past.Table, name string) error {
-	in, err := os.Open(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no file %s: check its name", name)
+// fewestTexts is how many texts without an item make cells.
+const fewestTexts = 10
+
+// divide gives the texts of a log that have no item one of a partition, by their form. It returns
+// these texts.
+func divide(ctx context.Context, log []request) (texts []string, err error) {
+	for i := range log {
+		q := &log[i]
+		if q.divided = q.item == "" && strings.TrimSpace(q.text) != ""; q.divided {
+			texts = append(texts, q.text)
+		}
 	}
-	if err != nil {
-		return err
+	if len(texts) < fewestTexts {
+		return nil, nil
 	}
-	defer in.Close()
-	return table.Read(name, in)
+	p, err := partition.New(ctx, partition.Config{})
+	if err == nil {
+		err = p.Fit(ctx, texts)
+	}
+	for i := range log {
+		if err == nil && log[i].divided {
+			log[i].item, err = p.Item(ctx, log[i].text)
+		}
+	}
+	return texts, err
 }
 
-// student is a learner in memory that learns from past requests.
+// A student is a learner in memory that learns from past requests.
 type student struct {
 	*strategy.Learner
 	store *memstore.Store
 	now   time.Time
 }
 
-// newStudent returns a learner with the arms of a table. It keeps sources apart, because package
-// loop does so by default. Then an agent can open its store.
+// newStudent returns a learner with some arms. It keeps sources apart, because package loop does so
+// by default, so that an agent can open its store.
 func newStudent(
 	ctx context.Context, cfg strategy.Config, arms []string, now time.Time,
 ) (_ *student, err error) {
@@ -111,63 +174,37 @@ func newStudent(
 	return st, err
 }
 
-func queryOf(q *past.Request) strategy.Query {
-	return strategy.Query{Item: q.Item, Category: q.Category, Context: q.Context}
-}
-
-// learn takes the outcome of a request as evidence.
-func (st *student) learn(ctx context.Context, q *past.Request) error {
+// learn takes the outcomes of requests as evidence.
+func (st *student) learn(ctx context.Context, log []request) error {
 	before := st.now
 	defer func() { st.now = before }()
-	if !q.At.IsZero() {
-		st.now = q.At
+	for i := range log {
+		q := &log[i]
+		if st.now = q.at; q.at.IsZero() {
+			st.now = before
+		}
+		c, err := st.Record(ctx, q.query(), strategy.ArmID(q.arm), q.propensity)
+		if err == nil {
+			_, err = st.Observe(ctx, strategy.Outcome{
+				Choice: c, Value: 2*q.reward - 1, Confidence: 1, Channel: "replay", Cost: q.cost,
+				Latency: q.latency, Tokens: q.tokens,
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.place, err)
+		}
 	}
-	c, err := st.Record(ctx, queryOf(q), strategy.ArmID(q.Arm), q.Propensity)
-	if err != nil {
-		return err
-	}
-	_, err = st.Observe(ctx, strategy.Outcome{
-		Choice: c, Value: 2*q.Reward - 1, Confidence: 1, Channel: "replay", Cost: q.Cost,
-		Latency: q.Latency, Tokens: q.Tokens,
-	})
-	return err
+	return nil
 }
 
-// fewestTexts is how many texts without an item make cells.
-const fewestTexts = 10
-
-// divide gives the texts of a log that have no item one of a partition, by their form. It returns
-// how many these are.
-func divide(ctx context.Context, table *past.Table) (int, error) {
-	var texts []string
-	bare := func(q *past.Request) bool { return q.Item == "" && strings.TrimSpace(q.Text) != "" }
-	for i := range table.Requests {
-		if q := &table.Requests[i]; bare(q) {
-			texts = append(texts, q.Text)
-		}
-	}
-	if len(texts) < fewestTexts {
-		return 0, nil
-	}
-	p, err := partition.New(ctx, partition.Config{})
-	if err == nil {
-		err = p.Fit(ctx, texts)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for i := range table.Requests {
-		q := &table.Requests[i]
-		if !bare(q) {
-			continue
-		}
-		if q.Item, err = p.Item(ctx, q.Text); err != nil {
-			return 0, err
-		}
-		q.Divided = true
-	}
-	return len(texts), nil
+func (q *request) query() strategy.Query {
+	return strategy.Query{Item: q.item, Category: q.category, Context: q.context}
 }
+
+// A cell is where a learner keeps the evidence of a request.
+type cell struct{ item, category, context string }
+
+func (q *request) cell() cell { return cell{q.item, q.category, q.context} }
 
 // learner returns the name of the learner that is written.
 func (cmd *replayCommand) learner() string {
@@ -178,24 +215,19 @@ func (cmd *replayCommand) learner() string {
 }
 
 // write fills an empty store with what is learned from all requests.
-func (cmd *replayCommand) write(s *session, table *past.Table, now time.Time) (string, error) {
-	cfg := strategy.Config{Name: cmd.learner()}
+func (cmd *replayCommand) write(
+	s *session, r *replayReport, log []request, texts []string, now time.Time,
+) error {
+	cfg := strategy.Config{Name: r.Learner}
 	if !cmd.Alone {
 		cfg.Answers = cmd.Agent + answerKind
 	}
-	st, err := newStudent(s.ctx, cfg, table.Arms, now)
-	if err != nil {
-		return "", err
+	st, err := newStudent(s.ctx, cfg, r.Arms, now)
+	if err == nil {
+		err = st.learn(s.ctx, log)
 	}
-	var texts []string
-	for i := range table.Requests {
-		q := &table.Requests[i]
-		if err := st.learn(s.ctx, q); err != nil {
-			return "", err
-		}
-		if q.Divided {
-			texts = append(texts, q.Text)
-		}
+	if err != nil {
+		return err
 	}
 	if len(texts) > 0 { // the same cells once more, for the host
 		clock := func() time.Time { return now }
@@ -204,21 +236,207 @@ func (cmd *replayCommand) write(s *session, table *past.Table, now time.Time) (s
 			err = p.Fit(s.ctx, texts)
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
 	var dump bytes.Buffer
 	if err := st.store.Dump(s.ctx, &dump); err != nil {
-		return "", err
+		return err
 	}
-	to, err := s.create()
+	return s.within(true, func() error {
+		r.Wrote = s.at.String()
+		err := s.at.store.Load(s.ctx, &dump)
+		if errors.Is(err, heed.ErrConflict) {
+			return fmt.Errorf("%s is not empty: name a new store, or add --dry-run", s.at)
+		}
+		return err
+	})
+}
+
+// weigh estimates from a log what other policies would have earned in its second half. heed learns
+// from the first half, and then uses the arm with the greatest mean.
+func (r *replayReport) weigh(ctx context.Context, all []request, now time.Time) error {
+	log := r.logged(all)
+	costly := slices.ContainsFunc(all, func(q request) bool { return q.cost > 0 })
+	first, second := log[:len(log)/2], log[len(log)/2:]
+	few := len(log) < 4 // too few to estimate from
+	if few {
+		second = log
+	}
+	r.Judged = len(second)
+	r.Policies = append(r.Policies, asItWas(second, costly))
+	if few {
+		return nil
+	}
+	st, err := newStudent(ctx, strategy.Config{Unrecorded: true}, r.Arms, now)
+	if err == nil {
+		err = st.learn(ctx, first)
+	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer to.close()
-	err = to.store.Load(s.ctx, &dump)
-	if errors.Is(err, heed.ErrConflict) {
-		return "", fmt.Errorf("%s is not empty: name a new store, or add --dry-run", to)
+	leading := make(map[cell]string)
+	for i := range second {
+		q := &second[i]
+		if leading[q.cell()] != "" {
+			continue
+		}
+		beliefs, err := st.Beliefs(ctx, q.query())
+		if err != nil {
+			return err
+		}
+		best := 0
+		for i := range beliefs {
+			if beliefs[i].Mean() > beliefs[best].Mean() {
+				best = i
+			}
+		}
+		leading[q.cell()] = r.Arms[best]
 	}
-	return to.String(), to.explain(err)
+	names := append([]string{"heed"}, r.Arms...)
+	for i, name := range names {
+		takes := func(q *request) string { return leading[q.cell()] }
+		if i > 0 {
+			takes, names[i] = func(*request) string { return name }, "always "+name
+		}
+		p, err := estimated(names[i], second, costly, takes)
+		if err != nil {
+			return err
+		}
+		r.Policies = append(r.Policies, p)
+	}
+	return nil
+}
+
+// logged returns the requests that can be weighed, each with its propensity: as it was told, or if
+// none was, as often as the arm was chosen for the item.
+func (r *replayReport) logged(all []request) (log []request) {
+	type choice struct {
+		in  cell
+		arm string
+	}
+	of, by := make(map[cell]float64), make(map[choice]float64)
+	for i := range all {
+		q := &all[i]
+		of[q.cell()]++
+		by[choice{q.cell(), q.arm}]++
+		if q.propensity > 0 {
+			r.Propensities = "told"
+		}
+	}
+	r.Items = len(of)
+	for _, q := range all {
+		if r.Propensities == "counted" {
+			q.propensity = by[choice{q.cell(), q.arm}] / of[q.cell()]
+		}
+		if q.propensity > 0 {
+			log = append(log, q)
+		}
+	}
+	r.LeftOut = len(all) - len(log)
+	return log
+}
+
+func asItWas(log []request, costly bool) policy {
+	p := policy{Policy: "as it was"}
+	cost := replayed{}
+	for _, q := range log {
+		p.Reward.Mean += q.reward / float64(len(log))
+		cost.Mean += q.cost / float64(len(log))
+	}
+	if costly {
+		p.Cost = &cost
+	}
+	return p
+}
+
+// estimated is what a policy would have earned that takes one arm for each request.
+func estimated(name string, log []request, costly bool, takes func(*request) string) (
+	p policy, err error,
+) {
+	rewards, costs := make([]offpolicy.Logged, len(log)), make([]offpolicy.Logged, len(log))
+	most := 0.
+	for i := range log {
+		most = max(most, log[i].cost)
+	}
+	for i := range log {
+		q := &log[i]
+		one := offpolicy.Logged{Propensity: q.propensity}
+		if takes(q) == q.arm {
+			one.Target = 1
+		}
+		rewards[i], costs[i] = one, one
+		if rewards[i].Reward = q.reward; most > 0 {
+			costs[i].Reward = q.cost / most
+		}
+	}
+	p.Policy = name
+	if p.Reward, err = interval90(rewards, 1); err == nil && costly {
+		var cost replayed
+		cost, err = interval90(costs, most)
+		p.Cost = &cost
+	}
+	return p, err
+}
+
+func interval90(log []offpolicy.Logged, unit float64) (replayed, error) {
+	e, err := offpolicy.SelfNormalized(log, 0.9)
+	low, high := e.Low*unit, e.High*unit
+	return replayed{Mean: e.Value * unit, Low: &low, High: &high, Unsteady: e.Unsteady}, err
+}
+
+func (r *replayReport) print(p *printer) {
+	p.line("%v, %v, %v.", plural(r.Requests, "request", "requests"),
+		plural(len(r.Arms), "arm", "arms"), plural(r.Items, "item", "items"))
+	if r.Propensities == "counted" {
+		p.line("Propensities are not known. They are taken from how often each item had each arm, " +
+			"which is right only if the arm was chosen whatever the request was like.")
+	}
+	if r.Sorted {
+		p.line("The requests were put in the order of their times.")
+	}
+	if r.Texts > 0 {
+		p.line("%v without an item were divided by their form: see package strategy/partition.",
+			plural(r.Texts, "text", "texts"))
+	}
+	if r.LeftOut > 0 {
+		p.line("%v without a propensity left out of the estimates.",
+			plural(r.LeftOut, "request is", "requests are"))
+	}
+	if len(r.Policies) > 1 {
+		p.line("heed learned from the first half. All rows are about the second half, of %v. "+
+			"Intervals are of 90 %%.", plural(r.Judged, "request", "requests"))
+	}
+	p.blank()
+	t := newTable("policy", ">reward", ">low", ">high", "?>cost", "?>from", "?>to")
+	var unsteady []string
+	for _, of := range r.Policies {
+		cells := []any{of.Policy}
+		for _, x := range []*replayed{&of.Reward, of.Cost} {
+			write := func(x float64) plain { return say("%v", x) }
+			if x == of.Cost {
+				write = amount
+			}
+			mean, low, high := plain("-"), plain("-"), plain("-")
+			if x != nil {
+				mean = write(x.Mean)
+			}
+			if x != nil && x.Low != nil {
+				low, high = write(*x.Low), write(*x.High)
+			}
+			if cells = append(cells, mean, low, high); x != nil && x.Unsteady {
+				unsteady = append(unsteady, of.Policy)
+			}
+		}
+		t.add(cells...)
+	}
+	t.print(p)
+	if len(unsteady) > 0 {
+		p.note(say("Parts of the log contradict each other about %v. An arm changed meanwhile, or the "+
+			"log is not in the order of the choices. The widest intervals say nothing.",
+			slices.Compact(unsteady)))
+	}
+	if r.Wrote != "" {
+		p.note(say("Wrote %v: the learner is %v, with the arms %v.", r.Wrote, r.Learner, r.Arms))
+	}
 }

@@ -224,7 +224,7 @@ func TestReplayFaults(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"there is no file nowhere.csv: check its name": {"nowhere.csv"},
-		`bad.csv:2:3: outcome is "good", must be true, false or a`: {write("bad.csv",
+		`bad.csv:2: outcome is "good", must be a number from 0 to 1, true or false`: {write("bad.csv",
 			"arm,outcome\na,good\n")},
 		"is in the future: correct its time": {write("late.csv",
 			"arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 )
@@ -29,9 +28,7 @@ type rulesCommands struct {
 
 // withRules calls a function with the rules of the store, and says what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
-	return services.with(s, "", func(st *opened, f *feedback.Service) error {
-		return refused(do(&view.Source{Store: st.store, Feedback: f, Now: s.now}))
-	})
+	return services.with(s, "", func(v *view.Source) error { return refused(do(v)) })
 }
 
 // refused says why a gate has refused something, and what to do.
@@ -41,7 +38,7 @@ func refused(err error) error {
 	case !errors.As(err, &why):
 		return err
 	case why.State != "":
-		return fmt.Errorf("%s: %s", strings.ToLower(why.Reason), nextOf[strings.ToLower(why.State)])
+		return fmt.Errorf("%s: %s", strings.ToLower(why.Reason), nextOf[lower(why.State)])
 	case len(why.Conflicts) > 0:
 		return fmt.Errorf("%w: retire those, or have it approved with --override", why)
 	case why.Err == nil:
@@ -74,73 +71,39 @@ func stands(what string, now feedback.State, needed ...feedback.State) error {
 	if slices.Contains(needed, now) {
 		return nil
 	}
-	state := strings.ToLower(string(now))
-	return fmt.Errorf("the %s is %s: %s", what, state, nextOf[state])
+	return fmt.Errorf("the %s is %s: %s", what, lower(now), nextOf[lower(now)])
 }
 
 // proposal finds a proposal by its id, or by the start of the id if no other begins so.
-func proposal(s *session, v *view.Source, id string) (one feedback.Proposal, err error) {
-	if err := given("proposal or rule", id); err != nil {
-		return one, err
-	}
+func proposal(s *session, v *view.Source, id string) (feedback.Proposal, error) {
 	rules := v.Feedback.Rules()
-	if one, err = rules.Proposal(s.ctx, id); !errors.Is(err, heed.ErrNotFound) {
-		return one, damaged("proposal", id, err)
-	}
-	all, _, err := rules.Proposals(s.ctx, feedback.ProposalQuery{}, 0)
-	if err != nil {
-		return one, err
-	}
-	return pick("proposal", id, all, idOfProposal, seeRules)
+	return found("proposal", id, seeRules,
+		func(id string) (feedback.Proposal, error) { return rules.Proposal(s.ctx, id) },
+		func() ([]feedback.Proposal, error) {
+			all, _, err := rules.Proposals(s.ctx, feedback.ProposalQuery{}, 0)
+			return all, err
+		},
+		func(p feedback.Proposal) string { return p.ID })
 }
 
 // rule finds a rule in the same way.
-func rule(s *session, v *view.Source, id string) (one feedback.Rule, err error) {
-	if err := given("rule", id); err != nil {
-		return one, err
-	}
+func rule(s *session, v *view.Source, id string) (feedback.Rule, error) {
 	rules := v.Feedback.Rules()
-	if one, err = rules.Rule(s.ctx, id); !errors.Is(err, heed.ErrNotFound) {
-		return one, damaged("rule", id, err)
-	}
-	all, err := rules.List(s.ctx, feedback.RuleQuery{})
-	if err != nil {
-		return one, err
-	}
-	found, err := pick("rule", id, all, idOfRule, seeRules)
+	one, err := found("rule", id, seeRules,
+		func(id string) (feedback.Rule, error) { return rules.Rule(s.ctx, id) },
+		func() ([]feedback.Rule, error) { return rules.List(s.ctx, feedback.RuleQuery{}) },
+		func(r feedback.Rule) string { return r.ID })
 	if err == nil {
-		return found, nil
+		return one, nil
 	}
-	q := feedback.ProposalQuery{Status: feedback.StatePending}
-	pending, _, failure := rules.Proposals(s.ctx, q, 0)
-	p, none := pick("proposal", id, pending, idOfProposal, seeRules)
-	if failure == nil && none == nil {
-		return one, fmt.Errorf("%s is a proposal and no rule yet: decide about it with "+
+	if p, none := proposal(s, v, id); none == nil && p.Status == feedback.StatePending {
+		err = fmt.Errorf("%s is a proposal and no rule yet: decide about it with "+
 			"heed rules approve or heed rules reject", show(p.ID))
 	}
 	return one, err
 }
 
-func idOfProposal(p feedback.Proposal) string { return p.ID }
-
-func idOfRule(r feedback.Rule) string { return r.ID }
-
 const seeRules = "heed rules list names them"
-
-// pick returns the one whose id begins with a text.
-func pick[T any](what, id string, all []T, idOf func(T) string, see string) (meant T, err error) {
-	begun := slices.DeleteFunc(slices.Clone(all), func(one T) bool {
-		return id == "" || !strings.HasPrefix(idOf(one), id)
-	})
-	switch len(begun) {
-	case 0:
-		return meant, unknown(what, id, texts(all, idOf), see)
-	case 1:
-		return begun[0], nil
-	}
-	return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id,
-		few(texts(begun, idOf)))
-}
 
 const (
 	unproposed = "waiting" // the status of corrections without a proposal
@@ -165,43 +128,37 @@ func (cmd *rulesList) Run(s *session) error {
 		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status,
 			strings.Join(statuses, ", "))}
 	}
-	var all []view.Rule
-	var note string
+	var all, corrections []view.Rule
 	what, print := "rules or proposals", printRules
 	alone := cmd.Status == unproposed || cmd.Status == ambiguous
 	if alone {
 		what, print = "corrections", printCorrections
 	}
 	err := withRules(s, func(v *view.Source) (err error) {
-		var corrections []view.Rule
 		if alone || cmd.Status == "" {
 			if corrections, err = cmd.corrections(s, v); err != nil {
 				return err
 			}
 		}
 		if !alone {
-			note = outside(corrections)
 			all, err = cmd.read(s, v)
 			return err
 		}
-		for _, r := range corrections {
-			if r.Status == ambiguous || cmd.Status == unproposed {
-				all = append(all, r)
-			}
-			if r.Status == ambiguous {
-				note = "To decide about one that is ambiguous: heed rules resolve ID --as archived " +
-					"(or edge_case, generalizable_low)"
-			}
-		}
+		all = slices.DeleteFunc(slices.Clone(corrections), func(r view.Rule) bool {
+			return cmd.Status == ambiguous && r.Status != ambiguous
+		})
 		return nil
 	})
 	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
-	return answerList(s, all, err, what, flags, print, note)
+	err = answerList(s, all, err, what, flags, print)
+	if err == nil && !s.JSON {
+		s.out.note(outside(corrections, alone))
+	}
+	return err
 }
 
-// outside says how many corrections are in no proposal, and which of them a person has to decide
-// about.
-func outside(corrections []view.Rule) string {
+// outside says how many corrections are in no proposal, and how a person decides about them.
+func outside(corrections []view.Rule, listed bool) plain {
 	open := 0
 	for _, c := range corrections {
 		if c.Status == ambiguous {
@@ -209,15 +166,22 @@ func outside(corrections []view.Rule) string {
 		}
 	}
 	var notes []string
-	if open > 0 {
-		notes = append(notes, plural(open, "correction may contradict", "corrections may contradict")+
-			" another, and a person decides: heed rules list --status "+ambiguous)
+	switch {
+	case open > 0 && listed:
+		return "To decide about one that is ambiguous: heed rules resolve ID --as archived " +
+			"(or edge_case, generalizable_low)"
+	case listed:
+		return ""
+	case open > 0:
+		notes = append(notes, string(plural(open, "correction may contradict",
+			"corrections may contradict"))+" another, and a person decides: heed rules list --status "+
+			ambiguous)
 	}
 	if n := len(corrections) - open; n > 0 {
-		notes = append(notes, plural(n, "correction waits", "corrections wait")+
+		notes = append(notes, string(plural(n, "correction waits", "corrections wait"))+
 			" for others that say the same: heed rules list --status "+unproposed)
 	}
-	return strings.Join(notes, "\n")
+	return plain(strings.Join(notes, "\n"))
 }
 
 // corrections returns the corrections that are in no proposal, the newest first.
@@ -251,30 +215,26 @@ func (cmd *rulesList) read(s *session, v *view.Source) ([]view.Rule, error) {
 }
 
 func printRules(p *printer, all []view.Rule) {
+	columns := []string{"id", "status", "~rule", "?~agents", "?>effect", "?since", "?~by", "?~why"}
 	closed := slices.ContainsFunc(all, func(r view.Rule) bool { return r.Reason != "" })
-	columns := []string{"id", "status", "~rule", "?~agents", "?>effect", "?since"}
-	if closed {
-		columns = append(columns, "?~by", "&~why")
+	if !closed {
+		columns = columns[:6]
 	}
 	t := newTable(columns...)
 	for _, r := range all {
-		effect, status := "-", r.Status
+		effect, status := plain("-"), say("%v", r.Status)
 		if r.Effect != "" {
-			effect = fmt.Sprintf("%+.0f %%", 100*r.Improved)
+			effect = plain(fmt.Sprintf("%+.0f %%", 100*r.Improved))
 		}
 		if r.Pinned {
 			status += ", pinned"
 		}
 		if r.Quorum > 0 {
-			status += ", " + count(r.Approvals) + " of " + count(r.Quorum)
+			status += say(", %v of %v", r.Approvals, r.Quorum)
 		}
-		cells := []string{
-			show(r.ID), status, show(r.Text), list(r.Agents, "all"), effect, moment(r.Since),
-		}
-		if closed {
-			cells = append(cells, show(cmp.Or(r.Decider, "heed")), show(r.Reason))
-		}
-		t.add(cells...)
+		cells := []any{r.ID, status, r.Text, list(r.Agents, "all"), effect, r.Since,
+			or(r.Decider, "heed"), r.Reason}
+		t.add(cells[:len(columns)]...)
 	}
 	t.print(p)
 }
@@ -283,8 +243,7 @@ func printRules(p *printer, all []view.Rule) {
 func printCorrections(p *printer, all []view.Rule) {
 	t := newTable("id", "?status", "~correction", "~why", "?~by", "?~agents", "?since")
 	for _, r := range all {
-		t.add(show(r.ID), r.Status, show(r.Text), show(cmp.Or(r.Reason, "-")), show(r.Decider),
-			list(r.Agents, "all"), moment(r.Since))
+		t.add(r.ID, r.Status, r.Text, or(r.Reason, "-"), r.Decider, list(r.Agents, "all"), r.Since)
 	}
 	t.print(p)
 }
@@ -296,13 +255,14 @@ type rulesShow struct {
 // Run shows a proposal or a rule.
 func (cmd *rulesShow) Run(s *session) error {
 	return withRules(s, func(v *view.Source) error {
-		id := ""
-		if p, err := proposal(s, v, cmd.ID); err == nil {
-			id = p.ID
-		} else if r, none := rule(s, v, cmd.ID); none == nil {
-			id = r.ID // an imported rule has no proposal
-		} else {
-			return err
+		p, err := proposal(s, v, cmd.ID)
+		id := p.ID
+		if err != nil {
+			r, none := rule(s, v, cmd.ID) // an imported rule has no proposal
+			if none != nil {
+				return err
+			}
+			id = r.ID
 		}
 		r, err := v.Report(s.ctx, id)
 		if err != nil {
@@ -312,19 +272,20 @@ func (cmd *rulesShow) Run(s *session) error {
 	})
 }
 
+func lower[T ~string](state T) string { return strings.ToLower(string(state)) }
+
 // printEvents prints what was done that a proposal does not say by itself.
 func printEvents(p *printer, r *view.Report) {
 	for i := range r.Before {
 		before := &r.Before[i]
-		who := ""
+		who := plain("")
 		if before.Decider != "" {
-			who = " by " + show(before.Decider)
+			who = say(" by %v", before.Decider)
 		}
-		if before.Status == feedback.StatePending {
-			continue
+		if before.Status != feedback.StatePending {
+			p.line("before it: %v, %v%v on %v: %v", before.ID, lower(before.Status), who,
+				before.Decided, before.Reason)
 		}
-		p.line("before it: %s, %s%s on %s: %s", show(before.ID),
-			strings.ToLower(string(before.Status)), who, moment(before.Decided), show(before.Reason))
 	}
 	for _, entry := range r.History {
 		action := strings.TrimPrefix(entry.Action, "feedback.")
@@ -335,8 +296,8 @@ func printEvents(p *printer, r *view.Report) {
 		if refused {
 			what = "refused to " + what
 		}
-		p.line("%s, by %s on %s: %s", what, show(cmp.Or(entry.Actor, "heed")), moment(entry.At),
-			show(cmp.Or(entry.Details["refusal"], entry.Reason)))
+		p.line("%v, by %v on %v: %v", what, or(entry.Actor, "heed"), entry.At,
+			cmp.Or(entry.Details["refusal"], entry.Reason))
 	}
 }
 
@@ -347,83 +308,81 @@ func printReport(p *printer, r *view.Report) {
 	printEvents(p, r)
 	if r.Rule == nil {
 		if hash := "hash: " + r.Hash; p.terminal && p.width < len(hash) {
-			p.line("hash: %s (the start of it, which --hash takes)", r.Hash[:12])
+			p.line("hash: %v (the start of it, which --hash takes)", r.Hash[:12])
 		} else {
-			p.line("%s", hash)
+			p.line("%v", hash)
 		}
 		return
 	}
 	if r.Proposal == nil {
-		p.heading("%s", show(r.Rule.Text))
+		p.heading("%v", r.Rule.Text)
 		if check := view.CheckWords(r.Rule.Check, show); check != "" {
-			p.line("check: %s", check)
+			p.line("check: %v", plain(check))
 		}
 	}
-	pinned := ""
+	pinned := plain("")
 	if r.Rule.Pinned {
 		pinned = ", pinned"
 	}
-	status := strings.ToLower(string(r.Rule.Status))
-	p.line("rule: %s since %s%s", status, moment(r.Rule.Since), pinned)
+	p.line("rule: %v since %v%v", lower(r.Rule.Status), r.Rule.Since, pinned)
 	if e := r.Rule.Effect; e.Status != "" {
-		p.line("effect: %s, %+.0f %% by %s, certain to %s", e.Status, 100*e.Improvement, e.Basis,
-			percent(view.Certainty(&e)))
+		p.line("effect: %v, %v by %v, certain to %v", e.Status,
+			plain(fmt.Sprintf("%+.0f %%", 100*e.Improvement)), e.Basis, percent(view.Certainty(&e)))
 		if c := e.Checks; c.Of > 0 {
-			p.line("its check: %d of %s broke it", c.Hits, plural(c.Of, "text", "texts"))
+			p.line("its check: %v of %v broke it", c.Hits, plural(c.Of, "text", "texts"))
 		}
 	}
 }
 
 func printProposal(p *printer, r *view.Report) {
 	of := r.Proposal
-	p.heading("%s", show(of.Text))
-	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)),
-		list(of.Agents, "all"))
+	p.heading("%v", of.Text)
+	p.line("proposal: %v, %v, for %v", of.ID, lower(of.Status), list(of.Agents, "all"))
 	now := view.Parts(&of.Draft, show)
 	for _, part := range now[2:] {
 		if part.Value != "" {
-			p.line("%s: %s", part.Name, part.Value)
+			p.line("%v: %v", part.Name, plain(part.Value))
 		}
 	}
 	if of.Was != nil {
 		for i, was := range view.Parts(of.Was, show) {
 			if was.Value != now[i].Value {
-				p.line("before it was edited, %s: %s", was.Name, cmp.Or(was.Value, "none"))
+				p.line("before it was edited, %v: %v", was.Name, plain(cmp.Or(was.Value, "none")))
 			}
 		}
 	}
 	if of.Occurrences == 0 {
 		p.line("evidence: none")
 	} else {
-		p.line("evidence: %s by %s, confidence %s: %s",
+		p.line("evidence: %v by %v, confidence %v: %v",
 			plural(of.Occurrences, "occurrence", "occurrences"),
-			plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
+			plural(of.Reviewers, "reviewer", "reviewers"), of.Confidence, of.Summary)
 	}
 	if of.Change != "" {
-		p.line("change: %s %s", strings.ToLower(string(of.Change)), show(cmp.Or(of.Of, "the new rule")))
+		p.line("change: %v %v", lower(of.Change), cmp.Or(of.Of, "the new rule"))
 	}
-	p.line("written by: %s; evidence by: %s", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
-	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))
+	p.line("written by: %v; evidence by: %v", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
+	p.line("created %v, expires %v", of.Created, of.Expires)
 	for _, a := range of.Approvals {
-		p.line("approved by %s on %s: %s", show(a.Actor), moment(a.At), show(a.Reason))
+		p.line("approved by %v on %v: %v", a.Actor, a.At, a.Reason)
 	}
 	if r.Quorum != nil {
-		p.line("approvals: %s", r.Quorum.Words(show))
+		p.line("approvals: %v", plain(r.Quorum.Words(show)))
 	}
 	if of.Decider != "" {
-		p.line("closed by %s on %s: %s", show(of.Decider), moment(of.Decided), show(of.Reason))
+		p.line("closed by %v on %v: %v", of.Decider, of.Decided, of.Reason)
 	}
 	for _, w := range of.Warnings {
-		p.line("warning: %s", show(w))
+		p.line("warning: %v", w)
 	}
 	for i := range r.Sources {
 		source := &r.Sources[i]
-		p.line("%s by %s: %s", show(source.ID), show(source.Reviewer), show(view.Said(source)))
+		p.line("%v by %v: %v", source.ID, source.Reviewer, view.Said(source))
 	}
 	for _, conflict := range r.Now {
-		p.line("%s with %s: %s", conflict.Kind, show(conflict.ID), show(conflict.Explanation))
+		p.line("%v with %v: %v", conflict.Kind, conflict.ID, conflict.Explanation)
 		if conflict.Text != "" {
-			p.line("  it says: %s", show(conflict.Text))
+			p.line("  it says: %v", conflict.Text)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 )
@@ -72,17 +71,18 @@ func (cmd *proposalDecision) decide(
 			if err != nil {
 				return err
 			}
-			printReport(newPrinter(os.Stderr, os.Environ()), &report)
-			fmt.Fprintln(os.Stderr)
+			to := newPrinter(os.Stderr, os.Environ())
+			printReport(to, &report)
+			to.blank()
 		}
 		if p.Change != "" {
-			verb += " to " + strings.ToLower(string(p.Change))
+			verb += " to " + lower(p.Change)
 		}
-		words := fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))
+		words := say("This %v %q for %v", verb, show(p.Text), list(p.Agents, "all"))
 		if check := view.CheckWords(p.Check, show); check != "" {
-			words += ", with a check: " + check
+			words += plain(", with a check: " + check)
 		}
-		if err := cmd.confirm(s, words); err != nil {
+		if err := cmd.confirm(s, "%v", words); err != nil {
 			return err
 		}
 		vote.Proposal, vote.Actor, vote.Reason = p.ID, cmd.Actor, cmd.Reason
@@ -90,40 +90,34 @@ func (cmd *proposalDecision) decide(
 		if err != nil {
 			return err
 		}
-		return s.answer(after, func(out *printer) {
-			out.line("%s", reviewed(v.Feedback.Config().Gate, &p, &after))
-		})
+		return s.told(after, "%v", reviewed(v.Feedback.Config().Gate, &p, &after))
 	})
 }
 
 // reviewed says what came of a review.
-func reviewed(gate feedback.Gate, before, after *feedback.Proposal) string {
-	switch after.Status {
-	case feedback.StateApproved:
-		if done := changed[after.Change]; done != "" && after.Of != "" {
-			return fmt.Sprintf("Approved. Rule %s is %s from the next prompts on.", show(after.Of), done)
-		}
-		return fmt.Sprintf("Approved. It is rule %s now, and in the next prompts of %s.",
-			show(after.ID), list(after.Agents, "all"))
-	case feedback.StateRejected:
+func reviewed(gate feedback.Gate, before, after *feedback.Proposal) plain {
+	done := map[feedback.RuleChange]plain{
+		feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned",
+	}[after.Change]
+	switch {
+	case after.Status == feedback.StateRejected:
 		return "Rejected."
-	default:
+	case after.Status == feedback.StateApproved && done != "" && after.Of != "":
+		return say("Approved. Rule %v is %v from the next prompts on.", after.Of, done)
+	case after.Status == feedback.StateApproved:
+		return say("Approved. It is rule %v now, and in the next prompts of %v.", after.ID,
+			list(after.Agents, "all"))
 	}
-	still := "Somebody who is no reviewer of the evidence has to approve it"
+	still := plain("Somebody who is no reviewer of the evidence has to approve it")
 	if missing := gate.Quorum - len(after.Approvals); missing > 0 {
 		still = plural(missing, "more approval is", "more approvals are") + " needed"
 	}
-	again := ""
+	again := plain("")
 	if len(before.Approvals) == len(after.Approvals) {
 		again = "You had approved it before. "
 	}
 	names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
-	return fmt.Sprintf("%sApproved by %s. %s.", again, list(names, "nobody"), still)
-}
-
-// changed says what a change makes of a rule.
-var changed = map[feedback.RuleChange]string{
-	feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned",
+	return say("%vApproved by %v. %v.", again, list(names, "nobody"), still)
 }
 
 type rulesTakeOut struct {
@@ -139,9 +133,8 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		question := fmt.Sprintf("This takes %s out of %q for %s", show(cmd.Feedback), show(p.Text),
-			list(p.Agents, "all"))
-		if err := cmd.confirm(s, question); err != nil {
+		if err := cmd.confirm(s, "This takes %v out of %q for %v", cmd.Feedback, show(p.Text),
+			list(p.Agents, "all")); err != nil {
 			return err
 		}
 		order := feedback.Order{ID: p.ID, Actor: cmd.Actor, Reason: cmd.Reason}
@@ -149,10 +142,8 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.answer(after, func(out *printer) {
-			out.line("Taken out. It stands alone from now on. The proposal has %s left, and no "+
-				"approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
-		})
+		return s.told(after, "Taken out. It stands alone from now on. The proposal has %v left, and no "+
+			"approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
 	})
 }
 
@@ -165,13 +156,19 @@ type rulesResolve struct {
 // Run resolves a correction.
 func (cmd *rulesResolve) Run(s *session) error {
 	return withRules(s, func(v *view.Source) error {
-		c, err := cmd.find(s, v.Feedback)
+		c, err := found("correction", cmd.ID, "heed rules list --status ambiguous names them",
+			func(id string) (feedback.Feedback, error) { return v.Feedback.Feedback(s.ctx, id) },
+			func() ([]feedback.Feedback, error) {
+				all, _, err := v.Feedback.List(s.ctx,
+					feedback.Listing{Class: feedback.Ambiguous, Limit: 1000})
+				return all, err
+			},
+			func(c feedback.Feedback) string { return c.ID })
 		if err != nil {
 			return err
 		}
-		question := fmt.Sprintf("This resolves %q, which is ambiguous (%s), as %s", show(view.Said(&c)),
-			show(c.Rationale), cmd.As)
-		if err := cmd.confirm(s, question); err != nil {
+		if err := cmd.confirm(s, "This resolves %q, which is ambiguous (%v), as %v",
+			show(view.Said(&c)), c.Rationale, cmd.As); err != nil {
 			return err
 		}
 		order := feedback.Order{ID: c.ID, Actor: cmd.Actor, Reason: cmd.Reason}
@@ -179,30 +176,11 @@ func (cmd *rulesResolve) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.answer(after, func(out *printer) {
-			if after.Proposal != "" {
-				out.line("Resolved. It is in the proposal %s.", show(after.Proposal))
-				return
-			}
-			out.line("Resolved as %s.", after.Class)
-		})
+		if after.Proposal != "" {
+			return s.told(after, "Resolved. It is in the proposal %v.", after.Proposal)
+		}
+		return s.told(after, "Resolved as %v.", after.Class)
 	})
-}
-
-// find finds the correction by its id, or by the start of its id among ambiguous ones.
-func (cmd *rulesResolve) find(s *session, f *feedback.Service) (c feedback.Feedback, err error) {
-	if err := given("correction", cmd.ID); err != nil {
-		return c, err
-	}
-	if c, err = f.Feedback(s.ctx, cmd.ID); !errors.Is(err, heed.ErrNotFound) {
-		return c, err
-	}
-	all, _, err := f.List(s.ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: 1000})
-	if err != nil {
-		return c, err
-	}
-	idOf := func(c feedback.Feedback) string { return c.ID }
-	return pick("correction", cmd.ID, all, idOf, "heed rules list --status ambiguous names them")
 }
 
 // A ruleOrder changes a rule as the command is named. One person is enough to take it out of
@@ -212,78 +190,60 @@ type ruleOrder struct {
 	change
 }
 
-// ruleOrders say what each command asks, which states a rule must be in, and to what state it
-// brings the rule or what it proposes.
+// ruleOrders say what each command asks, and to what state it brings a rule or what it proposes.
 var ruleOrders = map[string]struct {
 	asks     string
-	from     []feedback.State
 	to       feedback.State
 	said     string
 	proposes feedback.RuleChange
 }{
-	"retire": {
-		asks: "This retires %q for %s", from: []feedback.State{feedback.StateActive},
-		to: feedback.StateRetired, said: "Retired. It is in no prompt that is built from now on.",
-	},
-	"revoke": {
-		asks: "This revokes %q for %s, for good", to: feedback.StateRevoked,
-		from: []feedback.State{feedback.StateActive, feedback.StateRetired},
-		said: "Revoked. It is in no prompt that is built from now on, and can't be restored.",
-	},
-	"restore": {
-		asks: "This proposes to restore %q for %s", from: []feedback.State{feedback.StateRetired},
-		proposes: feedback.Restore,
-	},
-	"pin": {
-		asks: "This proposes to pin %q for %s", from: []feedback.State{feedback.StateActive},
-		proposes: feedback.Pin,
-	},
-	"unpin": {
-		asks: "This proposes to unpin %q for %s", from: []feedback.State{feedback.StateActive},
-		proposes: feedback.Unpin,
-	},
+	"retire": {asks: "This retires %q for %v", to: feedback.StateRetired,
+		said: "Retired. It is in no prompt that is built from now on."},
+	"revoke": {asks: "This revokes %q for %v, for good", to: feedback.StateRevoked,
+		said: "Revoked. It is in no prompt that is built from now on, and can't be restored."},
+	"restore": {asks: "This proposes to restore %q for %v", proposes: feedback.Restore},
+	"pin":     {asks: "This proposes to pin %q for %v", proposes: feedback.Pin},
+	"unpin":   {asks: "This proposes to unpin %q for %v", proposes: feedback.Unpin},
 }
 
 // Run changes a rule or proposes that, if it is confirmed.
 func (cmd *ruleOrder) Run(s *session) error {
 	order := ruleOrders[s.command]
-	return withRules(s, func(v *view.Source) error {
-		before, err := rule(s, v, cmd.ID)
-		if err == nil && !cmd.Yes {
-			err = stands("rule", before.Status, order.from...)
-		}
-		if err != nil {
-			return err
-		}
-		question := fmt.Sprintf(order.asks, show(before.Text), list(before.Agents, "all"))
-		if err := cmd.confirm(s, question); err != nil {
-			return err
-		}
-		if order.proposes != "" {
-			return cmd.propose(s, v.Feedback, &before, order.proposes)
-		}
-		after, err := v.Feedback.Rules().Move(s.ctx,
-			feedback.Order{ID: before.ID, Actor: cmd.Actor, Reason: cmd.Reason}, order.to)
-		if err != nil {
-			return err
-		}
-		return s.answer(after, func(p *printer) { p.line("%s", order.said) })
-	})
-}
-
-func (cmd *ruleOrder) propose(
-	s *session, f *feedback.Service, r *feedback.Rule, change feedback.RuleChange,
-) error {
-	d := r.Draft
-	d.Change, d.Of = change, r.ID
-	p, err := f.Rules().Propose(s.ctx, feedback.Submission{
-		Draft: d, Actor: cmd.Actor, Reason: cmd.Reason,
-	})
-	if err != nil {
-		return err
+	from := []feedback.State{feedback.StateActive}
+	switch {
+	case order.proposes == feedback.Restore:
+		from[0] = feedback.StateRetired
+	case order.to == feedback.StateRevoked:
+		from = append(from, feedback.StateRetired)
 	}
-	return s.answer(p, func(out *printer) {
-		out.line("Proposed as %s. It needs %s by others: heed rules approve %s", show(p.ID),
-			plural(f.Config().Gate.Quorum, "approval", "approvals"), show(p.ID))
+	return withRules(s, func(v *view.Source) error {
+		r, err := rule(s, v, cmd.ID)
+		if err == nil && !cmd.Yes {
+			err = stands("rule", r.Status, from...)
+		}
+		if err != nil {
+			return err
+		}
+		if err := cmd.confirm(s, order.asks, show(r.Text), list(r.Agents, "all")); err != nil {
+			return err
+		}
+		rules := v.Feedback.Rules()
+		if order.proposes == "" {
+			after, err := rules.Move(s.ctx,
+				feedback.Order{ID: r.ID, Actor: cmd.Actor, Reason: cmd.Reason}, order.to)
+			if err != nil {
+				return err
+			}
+			return s.told(after, "%v", order.said)
+		}
+		d := r.Draft
+		d.Change, d.Of = order.proposes, r.ID
+		p, err := rules.Propose(s.ctx,
+			feedback.Submission{Draft: d, Actor: cmd.Actor, Reason: cmd.Reason})
+		if err != nil {
+			return err
+		}
+		return s.told(p, "Proposed as %v. It needs %v by others: heed rules approve %v", p.ID,
+			plural(v.Feedback.Config().Gate.Quorum, "approval", "approvals"), p.ID)
 	})
 }

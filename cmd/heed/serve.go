@@ -5,24 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/names"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/web"
 )
 
@@ -32,13 +29,10 @@ type listening struct {
 	As        []string `placeholder:"NAME" help:"The people who get a link, and a token for their programs, separated by commas. By default you."`
 	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…" help:"Programs and their tokens. They have the API alone, and can't sign in."`
 	Links     string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…" help:"People and the tokens of links that outlive the process."`
-	TLSCert   string   `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
-	TLSKey    string   `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
+	TLSCert   string   `name:"tls-cert" and:"tls" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
+	TLSKey    string   `name:"tls-key" and:"tls" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
 	AllowHTTP bool     `name:"allow-http" help:"Listen without HTTPS where other machines can read along."`
 	URL       string   `name:"url" placeholder:"URL" help:"The https:// address of a proxy before this server. Links have it, and browsers send their cookie by HTTPS alone."`
-
-	tokensIn string                          // the name of the variable with the tokens. "" means HEED_TOKENS
-	greeted  func(context.Context, greeting) // is called once the server listens, if it is set
 }
 
 type serveCommand struct {
@@ -62,30 +56,34 @@ func (cmd *serveCommand) Run(s *session) error {
 	if err := cmp.Or(cmd.check(s), cmd.listening.check()); err != nil {
 		return err
 	}
-	serve := func(st *opened) error {
+	return s.within(cmd.Run_, func() (err error) {
 		live := &web.Live{}
-		cfg := web.Config{Store: st.store, Live: live, Now: s.now, Observer: tellFailure}
-		stop := func() error { return nil }
-		var err error
-		if cmd.Run_ {
-			stop, err = cmd.run(s, st, &cfg)
-		} else {
-			err = cmd.look(s, st, &cfg)
+		cfg := web.Config{Store: s.at.store, Live: live, Now: s.now, Observer: tellFailure}
+		if !cmd.Run_ {
+			if err := cmd.look(s, &cfg); err != nil {
+				return err
+			}
+			return cmd.pages(s, cfg, s.at.String())
 		}
-		if err != nil {
+		c := loop.Config{
+			Keep: cmd.Keep, LessonsFile: cmd.Lessons, System: cmd.System,
+			Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
+		}
+		c.Strategy.Name = cmd.Learner
+		if cmd.Model != "" {
+			if c.Model, err = openaicompat.New(openaicompat.Config{
+				BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),
+			}); err != nil {
+				return err
+			}
+		}
+		if cfg.Agent, err = newAgent(s, c, cmd.Agent, defaultAgent); err != nil {
 			return err
 		}
-		return errors.Join(cmd.serve(s, cfg, st.String()), stop())
-	}
-	if !cmd.Run_ {
-		return s.with(serve)
-	}
-	st, err := s.create()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	return st.explain(serve(st))
+		return alongside(s, cfg.Agent.Run, func(s *session) error {
+			return cmd.pages(s, cfg, s.at.String())
+		})
+	})
 }
 
 // check refuses flags that do not go together.
@@ -93,9 +91,9 @@ func (cmd *serveCommand) check(s *session) error {
 	switch {
 	case cmd.Run_ && cmd.Module+cmd.Recorder != "":
 		return &usageError{"--module and --recorder are for looking, and not for --run"}
-	case !cmd.Run_ && (cmd.Lessons != "" || cmd.Model != "" || cmd.System != ""):
+	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
 		return &usageError{"--lessons, --system and --model are for --run"}
-	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != "" && os.Getenv("HEED_API_KEY") == ""):
+	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
 		return &usageError{"--model-name and --api-key are for --model"}
 	case cmd.Run_ && !s.Now.IsZero():
 		return &usageError{"--now is for looking, and not for --run"}
@@ -106,112 +104,95 @@ func (cmd *serveCommand) check(s *session) error {
 }
 
 // look has the pages show what an application beside this process has left in the store.
-func (cmd *serveCommand) look(s *session, st *opened, cfg *web.Config) error {
-	agent, err := agents.one(s, st, cmd.Agent)
-	if err != nil && !errors.Is(err, errNone) {
+func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
+	v := s.source()
+	open := func(t part, name string) error {
+		_, err := t.one(s, v, name)
+		if name == "" && errors.Is(err, errNone) {
+			return nil
+		}
 		return err
 	}
-	name := ""
-	if agent != nil {
-		name = agent.Name
-	}
-	cfg.Name = name
-	if cfg.Strategy, err = perhaps(learners, s, st, cmd.Learner); err != nil {
+	if err := cmp.Or(open(agents, cmd.Agent), open(learners, cmd.Learner), open(services, "")); err != nil {
 		return err
 	}
-	cfg.Learning, err = partOf(modules, s, st, cmd.Module, cmd.Agent, name, "learning")
-	if err != nil {
-		return err
+	for _, of := range []struct {
+		part
+		named, suffix string
+	}{{modules, cmd.Module, "learning"}, {recorders, cmd.Recorder, "patterns"}} {
+		name := of.suffix
+		if v.Name != "" && v.Name != defaultAgent {
+			name = v.Name + "." + of.suffix
+		}
+		names, err := of.names(s.ctx, v.Store)
+		switch has := slices.Contains(names, name); {
+		case err != nil:
+			return err
+		case of.named != "":
+			name = of.named
+		case cmd.Agent != "" && !has:
+			continue // the agent was made without it
+		case v.Name == "" || !has:
+			name = ""
+		}
+		if err := open(of.part, name); err != nil {
+			return err
+		}
 	}
-	cfg.Patterns, err = partOf(recorders, s, st, cmd.Recorder, cmd.Agent, name, "patterns")
-	if err != nil {
-		return err
-	}
-	cfg.Feedback, err = perhaps(services, s, st, "")
-	return err
-}
-
-// perhaps opens the one of a name, or the only one, or nothing if the store has none.
-func perhaps[T *strategy.Learner | *learning.Module | *patterns.Recorder | *feedback.Service](t tool[T], s *session, st *opened, name string) (T, error) {
-	one, err := t.one(s, st, name)
-	if errors.Is(err, errNone) {
-		return nil, nil
-	}
-	return one, err
-}
-
-// partOf opens the part that was named; or that of the agent, and nothing if an agent that was named was made without it; or the only one.
-func partOf[T *learning.Module | *patterns.Recorder](t tool[T], s *session, st *opened, named, wanted, agent, part string) (T, error) {
-	if named != "" {
-		return t.one(s, st, named)
-	}
-	if agent != "" && agent != defaultAgent {
-		part = agent + "." + part
-	}
-	names, err := t.names(s.ctx, st.store)
-	switch {
-	case err != nil, wanted != "" && !slices.Contains(names, part):
-		return nil, err
-	case agent != "" && slices.Contains(names, part):
-		return perhaps(t, s, st, part)
-	}
-	return perhaps(t, s, st, "")
+	cfg.Name, cfg.Strategy, cfg.Learning = v.Name, v.Strategy, v.Learning
+	cfg.Patterns, cfg.Feedback = v.Patterns, v.Feedback
+	return nil
 }
 
 // defaultAgent is the name of agents whose hosts give them none.
 const defaultAgent = "loop"
 
-// toRun returns the agent that was named, or the only one of the store, or another name if it has none.
-func toRun(s *session, st *opened, named, another string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	agent, err := agents.one(s, st, "")
-	if errors.Is(err, errNone) {
-		return another, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return agent.Name, nil
-}
-
-// run runs the agent in this process. stop ends it.
-func (cmd *serveCommand) run(s *session, st *opened, cfg *web.Config) (stop func() error, err error) {
-	live := cfg.Live
-	name, err := toRun(s, st, cmd.Agent, defaultAgent)
-	if err != nil {
-		return nil, err
-	}
-	c := loop.Config{
-		DB: st.handle, Keep: cmd.Keep, Name: name, LessonsFile: cmd.Lessons, System: cmd.System,
-		Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
-	}
-	c.Strategy.Name = cmd.Learner
-	if c.Feedback, err = keptRules(s.ctx, st); err != nil {
-		return nil, err
-	}
-	if cmd.Model != "" {
-		c.Model, err = openaicompat.New(openaicompat.Config{
-			BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),
-		})
-		if err != nil {
+// newAgent opens the agent that was named, or the only one of the store, or another one if it has
+// none. The rules keep the gate that an application has left.
+func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
+	v := s.source()
+	if c.Name = named; named == "" {
+		if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
 			return nil, err
 		}
+		c.Name = cmp.Or(v.Name, another)
 	}
-	if cfg.Agent, err = loop.New(s.ctx, c); err != nil {
+	_, err := services.one(s, v, "")
+	if err == nil {
+		c.Feedback = v.Feedback.Config()
+		c.Feedback.Store = nil // the agent's own, of the same database
+	} else if !errors.Is(err, errNone) {
 		return nil, err
 	}
+	c.DB = s.at.handle
+	return loop.New(s.ctx, c)
+}
+
+// alongside calls a function while another one runs in the background. The end of one ends both.
+func alongside(s *session, run func(context.Context) error, do func(*session) error) error {
+	here := *s
+	ctx, stop := context.WithCancel(s.ctx)
+	here.ctx = ctx
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(s.ctx)
-	go func() { ended <- cfg.Agent.Run(ctx) }()
-	return func() error {
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			return err
+	go func() {
+		err := run(ctx)
+		if ctx.Err() != nil {
+			err = nil // what was interrupted fails in any words
 		}
-		return nil
-	}, nil
+		stop()
+		ended <- err
+	}()
+	err := do(&here)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// tellFailure tells the operator of a server what it has not told its clients. Work that was given
+// up, at the end of the server or because a client has left, is no failure.
+func tellFailure(ctx context.Context, n heed.Notice) {
+	if failed, ok := n.(heed.Failed); ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
+		warn("%s: %s: %w", failed.Component, failed.What, failed.Err)
+	}
 }
 
 const (
@@ -221,8 +202,9 @@ const (
 	headerBytes  = 64 << 10
 )
 
-// serve listens where check permits it, says where, and serves until the session's context ends.
-func (l *listening) serve(s *session, cfg web.Config, what string) error {
+// pages serves the pages and the API where check permits it, and says where, until the session's
+// context ends.
+func (l *listening) pages(s *session, cfg web.Config, what string) error {
 	at, err := net.Listen("tcp", l.Listen)
 	if err != nil {
 		return err
@@ -241,19 +223,13 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	mux.Handle("/", pages)
 	mux.HandleFunc("GET "+signInPath, door.signIn)
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes, ErrorLog: quiet,
+		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0), // clients that go away
 	}
-	if err := s.answer(door.greeting(what), func(p *printer) { door.greet(p, what) }); err != nil {
+	g := door.greeting(what)
+	if err := s.answer(g, func(p *printer) { door.greet(p, g) }); err != nil {
 		return err
 	}
-	if l.greeted != nil {
-		go l.greeted(s.ctx, door.greeting(what))
-	}
-	return l.until(s.ctx, at, server)
-}
-
-// until serves until the context ends.
-func (l *listening) until(ctx context.Context, at net.Listener, server *http.Server) error {
 	ended := make(chan error, 1)
 	go func() {
 		if l.TLSCert != "" {
@@ -265,13 +241,13 @@ func (l *listening) until(ctx context.Context, at net.Listener, server *http.Ser
 	select {
 	case err := <-ended:
 		return err
-	case <-ctx.Done():
+	case <-s.ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownTime)
 	defer cancel()
-	err := server.Shutdown(ctx)
+	err = server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // whoever is still waiting has had their time
+		err = server.Close() // the clients that still wait have had their time
 	}
 	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -284,13 +260,12 @@ func (l *listening) check() error {
 	host, _, err := net.SplitHostPort(l.Listen)
 	ip := net.ParseIP(host)
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
-	switch secure := l.TLSCert != ""; {
+	switch {
 	case err != nil:
 		return &usageError{"--listen must be as 127.0.0.1:8377: " + err.Error()}
-	case secure != (l.TLSKey != ""):
-		return &usageError{"--tls-cert and --tls-key need each other"}
-	case !local && !secure && !l.AllowHTTP:
-		return &usageError{fmt.Sprintf("other machines can reach %s, and read the tokens: give --tls-cert and --tls-key, or --allow-http behind a proxy that has HTTPS", show(l.Listen))}
+	case !local && l.TLSCert == "" && !l.AllowHTTP:
+		return &usageError{"other machines can reach " + show(l.Listen) + ", and read the tokens: " +
+			"give --tls-cert and --tls-key, or --allow-http behind a proxy that has HTTPS"}
 	case l.URL != "" && !goodURL.MatchString(l.URL):
 		return &usageError{"--url must be as https://heed.example.org, without a path"}
 	}
@@ -309,14 +284,12 @@ func (l *listening) door(at net.Addr) (*door, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "" || l.URL != ""}
-	switch address := net.JoinHostPort(host, port); {
-	case l.URL != "":
-		d.url = l.URL
-	case d.secure:
-		d.url = "https://" + address
-	default:
-		d.url = "http://" + address
+	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "" || l.URL != "", url: l.URL}
+	if d.url == "" {
+		d.url = "http://" + net.JoinHostPort(host, port)
+		if d.secure {
+			d.url = "https" + strings.TrimPrefix(d.url, "http")
+		}
 	}
 	return d, d.admit(l)
 }
@@ -328,7 +301,7 @@ var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
 
 // admit lets programs in by tokens, and people by links. No secret is good for two.
 func (d *door) admit(l *listening) (err error) {
-	if d.programs, err = entrants(cmp.Or(l.tokensIn, "HEED_TOKENS"), l.Tokens); err != nil {
+	if d.programs, err = entrants("HEED_TOKENS", l.Tokens); err != nil {
 		return err
 	}
 	if d.people, err = entrants("HEED_LINKS", l.Links); err != nil {
@@ -337,7 +310,8 @@ func (d *door) admit(l *listening) (err error) {
 	seen := make(map[string]bool)
 	for _, one := range slices.Concat(d.programs, d.people) {
 		if seen[one.secret] {
-			return &usageError{"no two of HEED_TOKENS, HEED_MCP_TOKENS and HEED_LINKS may have the same token: it says who somebody is"}
+			return &usageError{"no two of HEED_TOKENS and HEED_LINKS may have the same token: it says " +
+				"who somebody is"}
 		}
 		seen[one.secret] = true
 	}
@@ -363,7 +337,8 @@ func entrants(variable, pairs string) (all []entrant, err error) {
 	for pair := range strings.SplitSeq(pairs, ",") {
 		name, secret, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || !goodToken.MatchString(secret) {
-			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more letters and digits"}
+			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more " +
+				"letters and digits"}
 		}
 		if err := checkName(variable, name); err != nil {
 			return nil, err
@@ -385,7 +360,7 @@ func checkName(where, name string) error {
 		_, err = names.Canonical(name)
 	}
 	if err != nil {
-		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %s: %v", where, strconv.Quote(name), err)}
+		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %q: %v", where, name, err)}
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"io"
-	"log"
 	"net/http"
 	"net/url"
 	"slices"
@@ -74,12 +72,14 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
-		http.Error(w, "Another site opened this link, so nobody was signed in. If you want to sign in by it, click into the address bar and press Enter.", http.StatusForbidden)
+		http.Error(w, "Another site opened this link, so nobody was signed in. If you want to sign in "+
+			"by it, click into the address bar and press Enter.", http.StatusForbidden)
 		return
 	}
 	secret := r.URL.Query().Get("token")
 	if _, err := whose(secret, d.people); err != nil {
-		http.Error(w, "This link is not valid, or no longer: heed serve prints a new one whenever it starts.", http.StatusUnauthorized)
+		http.Error(w, "This link is not valid, or no longer: heed serve prints a new one whenever it "+
+			"starts.", http.StatusUnauthorized)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
@@ -124,34 +124,30 @@ func (d *door) greeting(what string) greeting {
 	return g
 }
 
-// greet prints the greeting.
-func (d *door) greet(p *printer, what string) {
-	g := d.greeting(what)
-	p.line("heed serves %s at %s. Ctrl-C ends it.", show(what), g.URL)
+// greet prints the greeting. Secrets that were given to the command are not in it.
+func (d *door) greet(p *printer, g greeting) {
+	p.line("heed serves %v at %v. Ctrl-C ends it.", g.Store, g.URL)
 	for _, one := range g.People {
 		if one.Link != "" {
-			p.printf("\nThe pages, as %s:\n  %s\n", show(one.Person), one.Link)
+			p.write(string(say("\nThe pages, as %v:\n  %v\n", one.Person, one.Link)))
 		}
 		if one.Token != "" {
-			p.printf("\nPrograms, as %s, send the header:\n  Authorization: Bearer %s\n", show(one.Person), one.Token)
+			p.write(string(say("\nPrograms, as %v, send the header:\n  Authorization: Bearer %v\n",
+				one.Person, one.Token)))
 		}
 	}
-	d.greetGiven(p, d.people, "Signed in by a link with their secret of HEED_LINKS, at "+g.URL+signInPath+"?token=SECRET")
-	d.greetGiven(p, d.programs, "Programs with their token of HEED_TOKENS")
-}
-
-// greetGiven prints the names of those who have their secret already.
-func (d *door) greetGiven(p *printer, of []entrant, how string) {
-	var names []string
-	for _, one := range of {
-		if one.given {
-			names = append(names, show(one.name))
+	for _, of := range []struct {
+		all []entrant
+		how string
+	}{
+		{d.people, "Signed in by a link with their secret of HEED_LINKS, at " + g.URL + signInPath +
+			"?token=SECRET"},
+		{d.programs, "Programs with their token of HEED_TOKENS"},
+	} {
+		given := slices.DeleteFunc(slices.Clone(of.all), func(e entrant) bool { return !e.given })
+		if len(given) > 0 {
+			names := texts(given, func(e entrant) string { return show(e.name) })
+			p.write("\n" + of.how + ":\n  " + strings.Join(names, ", ") + "\n")
 		}
 	}
-	if len(names) > 0 {
-		p.printf("\n%s:\n  %s\n", how, strings.Join(names, ", "))
-	}
 }
-
-// quiet drops what net/http would log: clients that go away are no news.
-var quiet = log.New(io.Discard, "", 0)

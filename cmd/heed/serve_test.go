@@ -279,7 +279,7 @@ func TestServeRefuses(t *testing.T) {
 		"--listen 192.0.2.1:0":                    "other machines can reach",
 		"--listen nowhere":                        "--listen must be as",
 		"--tls-cert " + db:                        "no such file",
-		"--tls-cert serve.go":                     "need each other",
+		"--tls-cert serve.go":                     "must be used together",
 		"--model http://localhost":                "are for --run",
 		"--run --model-name m":                    "are for --model",
 		"--run --keep 0s":                         "--keep must be above 0",
@@ -354,18 +354,27 @@ func TestDemo(t *testing.T) {
 // The model of the demo follows each rule that can come of what its reviewers say.
 func TestDemoFollowsRules(t *testing.T) {
 	t.Parallel()
-	for _, habit := range demoHabits {
-		about := demoServers[0]
-		if habit.name == "date" {
-			about = "A-1020"
-		}
-		request := decision.LLMRequest{Prompt: "A payment for " + about + " is missing."}
-		assert.True(t, habit.shows(demoText(request), about), habit.name)
-		for _, says := range habit.says[:3] {
-			request.System = "- " + says
-			assert.False(t, habit.shows(demoText(request), about), says)
+	w, _, err := newDemoWorld(time.Second)
+	require.NoError(t, err)
+	shown := 0
+	for _, habit := range w.Habits {
+		for _, d := range w.Domains {
+			r := decision.LLMRequest{Prompt: "A payment for " + d.About[0] + " is missing."}
+			before, err := w.Generate(t.Context(), r)
+			require.NoError(t, err)
+			if !strings.Contains(before.Text, habit.Shows) {
+				continue
+			}
+			shown++
+			for _, says := range habit.Says[:3] {
+				r.System = "- " + says
+				after, err := w.Generate(t.Context(), r)
+				require.NoError(t, err)
+				assert.NotContains(t, after.Text, habit.Shows, says)
+			}
 		}
 	}
+	assert.Equal(t, 4, shown)
 }
 
 func entries(t *testing.T, dir string) []os.DirEntry {

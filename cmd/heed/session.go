@@ -1,23 +1,27 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf16"
 
 	"github.com/alecthomas/kong"
+	"github.com/charmbracelet/x/term"
 )
 
-// A session is one run of the command: what was asked for, and where the answer goes. It must not be used concurrently.
+// A session is one run of the command: what was asked for, and where the answer goes. It must not
+// be used concurrently.
 type session struct {
 	*commands
 	ctx     context.Context
@@ -25,13 +29,11 @@ type session struct {
 	command string // the last word of its name
 	in      *os.File
 	out     *printer
+	at      *opened // the store, once it is open
 }
 
-func newSession(ctx context.Context, c *commands, parser *kong.Kong, command string) *session {
-	return &session{c, ctx, parser, command, os.Stdin, newPrinter(os.Stdout, os.Environ())}
-}
-
-// An instant is a moment as the command line has it: a time, the beginning of a day in UTC, or nothing.
+// An instant is a moment as the command line has it: a time, the beginning of a day in UTC, or
+// nothing.
 type instant struct{ time.Time }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -44,7 +46,8 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31", text)
+	return fmt.Errorf("%q must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31",
+		text)
 }
 
 // now is the moment as at which the store is read.
@@ -57,28 +60,33 @@ func (s *session) now() time.Time {
 
 // answer writes a value as JSON if that was asked for, and else has it printed as text.
 func (s *session) answer(value any, text func(*printer)) error {
-	if s.JSON {
-		var document bytes.Buffer
-		encoder := json.NewEncoder(&document)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(value); err != nil {
-			return err
-		}
-		s.out.printf("%s", escaped(document.String()))
+	if !s.JSON {
+		text(s.out)
 		return s.out.err
 	}
-	text(s.out)
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	s.out.write(escaped(document.String()))
 	return s.out.err
 }
 
-// escaped writes a document of JSON so that it does nothing to a terminal but be read: characters that do not print, such as C1 controls and
-// marks of direction, are escaped as JSON has it. They are in strings alone.
+// told writes a value as JSON, or else a line of text.
+func (s *session) told(value any, format string, args ...any) error {
+	return s.answer(value, func(p *printer) { p.line(format, args...) })
+}
+
+// escaped escapes the characters of a JSON document that do not print, such as C1 controls and
+// marks of direction, because a terminal may obey them. Only strings have such characters.
 func escaped(document string) string {
 	var b strings.Builder
 	for _, r := range document {
 		switch {
-		case r == '\n' || unicode.IsPrint(r):
+		case r == '\n' || !unprintable(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			first, second := utf16.EncodeRune(r)
@@ -90,8 +98,50 @@ func escaped(document string) string {
 	return b.String()
 }
 
-// errLimit refuses a --limit under which nothing would be shown.
-var errLimit error = &usageError{"--limit must be 1 or more"}
+// answerList writes a list that was read. If no host has opened what it is read from, the list is
+// empty. Flags are those that leave things out, each a name and a value.
+func answerList[T any](
+	s *session, all []T, err error, what string, flags []string, print func(*printer, []T),
+) error {
+	if err != nil && !errors.Is(err, errNone) {
+		return err
+	}
+	if all == nil {
+		all = []T{} // null in JSON otherwise
+	}
+	return s.answer(all, func(p *printer) {
+		if len(all) > 0 {
+			print(p, all)
+			return
+		}
+		p.nothing(what, flags...)
+	})
+}
+
+// nothing says that a list is empty, with the flags that left things out.
+func (p *printer) nothing(what string, flags ...string) {
+	given := plain("")
+	for pair := range slices.Chunk(flags, 2) {
+		if pair[1] != "" {
+			given += say(" --%v %v", pair[0], pair[1])
+		}
+	}
+	if given != "" {
+		given = " with" + given
+	}
+	p.line("There are no %v here%v.", what, given)
+}
+
+// An atMost is a number of things to show.
+type atMost int
+
+// Validate implements the check of package kong.
+func (n atMost) Validate() error {
+	if n < 1 {
+		return errors.New("must be 1 or more")
+	}
+	return nil
+}
 
 // warn tells something that stops nothing.
 func warn(format string, args ...any) {
@@ -117,13 +167,70 @@ func texts[T any](all []T, of func(T) string) (found []string) {
 	return found
 }
 
+// A change is what every command that changes something takes.
+type change struct {
+	Reason string `placeholder:"TEXT" help:"The reason, for the audit. On a terminal the command asks for it."`
+	Actor  string `env:"HEED_ACTOR" placeholder:"NAME" help:"Who wants the change, for the audit. By default the user of the system."`
+	Yes    bool   `short:"y" help:"Do not ask. Needed if there is no terminal."`
+}
+
+// confirm tells what is about to happen. It returns no error if the user wants that and gives a
+// reason. It asks only on the terminal.
+func (c *change) confirm(s *session, format string, args ...any) error {
+	about := string(say(format, args...))
+	if !s.Now.IsZero() {
+		return &usageError{"a change happens now: leave out --now and HEED_NOW"}
+	}
+	asks := term.IsTerminal(s.in.Fd()) && term.IsTerminal(os.Stderr.Fd())
+	c.Reason, c.Actor = strings.TrimSpace(c.Reason), actor(c.Actor)
+	switch {
+	case !c.Yes && !asks:
+		return &usageError{about + ". There is no terminal to ask: say --yes if you want it"}
+	case c.Reason == "" && !asks:
+		return &usageError{"the audit needs a reason: give one with --reason"}
+	}
+	answers := bufio.NewReader(s.in)
+	if !c.Yes {
+		question := wrap(about+". Go on? [y/N]", terminalWidth(os.Stderr)) + " "
+		answer, err := ask(s.ctx, answers, question)
+		if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
+			return cmp.Or(err, errors.New("nothing was changed"))
+		}
+	}
+	if c.Reason == "" {
+		var err error
+		if c.Reason, err = ask(s.ctx, answers, "Why? "); c.Reason == "" {
+			return cmp.Or(err, errors.New("nothing was changed, as the audit needs a reason"))
+		}
+	}
+	return nil
+}
+
+// ask asks on the terminal, and returns what is answered before the end of the context.
+func ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(os.Stderr, question)
+	answered := make(chan string, 1)
+	go func() {
+		answer, err := answers.ReadString('\n')
+		if err != nil {
+			fmt.Fprintln(os.Stderr) // the end of the input has ended no line
+		}
+		answered <- strings.TrimSpace(answer)
+	}()
+	select {
+	case answer := <-answered:
+		return answer, nil
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return "", fmt.Errorf("%w: nothing was changed", errInterrupted)
+	}
+}
+
 // actor is who has something changed.
 func actor(given string) string {
-	if name := cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME")); name != "" {
-		return name
+	name := cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME"))
+	if account, err := user.Current(); name == "" && err == nil {
+		name = account.Username
 	}
-	if account, err := user.Current(); err == nil && account.Username != "" {
-		return account.Username
-	}
-	return "unknown"
+	return cmp.Or(name, "unknown")
 }

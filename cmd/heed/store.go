@@ -1,5 +1,22 @@
 package main
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
 // storeCommands look after a store.
 type storeCommands struct {
 	Migrate migrateCommand `cmd:""`
@@ -15,12 +32,229 @@ type migrateCommand struct{}
 
 // Run makes the tables.
 func (migrateCommand) Run(s *session) error {
-	st, err := s.create()
+	return s.within(true, func() error {
+		return s.told(map[string]string{"migrated": s.at.String()}, "The tables of %v are up to date.",
+			s.at.String())
+	})
+}
+
+type auditCommand struct {
+	Limit   atMost `default:"20"`
+	Action  string `placeholder:"TEXT"`
+	Subject string `placeholder:"TEXT"`
+}
+
+// Run lists the audit.
+func (cmd *auditCommand) Run(s *session) error {
+	var entries []store.AuditEntry
+	err := s.with(func() error {
+		for e, err := range store.AuditEntries(s.ctx, s.at.store, store.AuditQuery{}) {
+			if err != nil || len(entries) == int(cmd.Limit) {
+				return err
+			}
+			about := cmd.Subject == "" || e.Subject == cmd.Subject
+			if about && strings.HasPrefix(e.Action, cmd.Action) {
+				entries = append(entries, e)
+			}
+		}
+		return nil
+	})
+	flags := []string{"action", cmd.Action, "subject", cmd.Subject}
+	return answerList(s, entries, err, "audit entries", flags,
+		func(p *printer, entries []store.AuditEntry) {
+			t := newTable("when", "action", "subject", "~who", "?~reason", "?~details")
+			for _, e := range entries {
+				t.add(e.At, e.Action, e.Subject, or(e.Actor, "heed"), or(e.Reason, "-"), e.Details)
+			}
+			t.print(p)
+		})
+}
+
+type backupCommand struct {
+	File string `arg:""`
+}
+
+// Run copies a store that may be in use.
+func (cmd *backupCommand) Run(s *session) error {
+	return s.with(func() error {
+		how := "It is a database of SQLite, with the tables of the host: open it with --db."
+		fill := s.at.copyTo
+		if s.at.dialect == sqlstore.Postgres {
+			if !strings.HasSuffix(cmd.File, ".jsonl") {
+				return &usageError{"of PostgreSQL, heed writes an export: give the file a name that ends " +
+					"in .jsonl. Use pg_dump for a copy with the tables of the host"}
+			}
+			how = "heed store import fills an empty store from it. It has heed's tables alone: " +
+				"pg_dump copies those of the host, too."
+			fill = s.at.exportTo
+		}
+		if err := writeNew(s.ctx, cmd.File, fill); err != nil {
+			return err
+		}
+		return s.told(map[string]string{"backup": cmd.File}, "Wrote %v. %v", cmd.File, how)
+	})
+}
+
+// copyTo copies a database of SQLite into an empty file, as it is at one moment, and checks the
+// copy. Others may write meanwhile.
+func (o *opened) copyTo(ctx context.Context, file string) error {
+	if _, err := o.handle.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+		return err
+	}
+	copied, err := place{dialect: sqlstore.SQLite, file: file}.handle(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	return s.answer(map[string]string{"migrated": st.String()}, func(p *printer) {
-		p.line("The tables of %s are up to date.", show(st.String()))
+	faults, _, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
+	if err == nil { // as heed keeps a store: the first to open the copy would change it otherwise
+		_, err = copied.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+	}
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("the copy is not sound (%s): see heed doctor", strings.Join(faults, "; "))
+	}
+	return errors.Join(err, copied.Close())
+}
+
+func (o *opened) exportTo(ctx context.Context, file string) error {
+	out, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.store.Dump(ctx, out), out.Close())
+}
+
+// givenUp is the age from which on an unfinished file is that of a killed process.
+const givenUp = time.Hour
+
+// writeNew has a file written that only the user can read. The file gets its name when all of it is
+// on the disk, and no other file is overwritten. If something fails, nothing is left. A process
+// that is killed leaves a hidden file, .NAME.unfinished, which a call an hour later removes.
+func writeNew(
+	ctx context.Context, file string, fill func(context.Context, string) error,
+) (err error) {
+	taken := fmt.Errorf("%s is there already: choose another name, or remove it", file)
+	if _, err := os.Lstat(file); err == nil {
+		return taken
+	}
+	dir := filepath.Dir(file)
+	draft := filepath.Join(dir, "."+filepath.Base(file)+".unfinished")
+	remove := func() (err error) {
+		for _, ending := range []string{"", "-journal", "-wal", "-shm"} { // which SQLite makes
+			if gone := os.Remove(draft + ending); !errors.Is(gone, os.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+		return err
+	}
+	if left, err := os.Lstat(draft); err == nil && time.Since(left.ModTime()) > givenUp {
+		_ = remove() // another user's may have to stay
+	}
+	out, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("there is no directory %s: make it first, or choose another name", dir)
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("%s is being written already: wait, or remove %s if nothing writes it", file,
+			draft)
+	case err != nil:
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if err := errors.Join(fill(ctx, draft), out.Sync(), out.Close()); isFull(err) {
+		return fmt.Errorf("%s was not written, as its disk is full: see df -h %s, and make room or "+
+			"name a file on another disk", file, dir)
+	} else if err != nil {
+		return err
+	}
+	if err = os.Link(draft, file); err != nil && !errors.Is(err, os.ErrExist) {
+		if _, there := os.Lstat(file); there != nil { // a file system without links
+			err = os.Rename(draft, file)
+		}
+	}
+	if errors.Is(err, os.ErrExist) {
+		return taken
+	}
+	if names, failed := os.Open(dir); err == nil && failed == nil {
+		_ = names.Sync() // systems that can't do that do it by themselves
+		err = names.Close()
+	}
+	return err
+}
+
+type exportCommand struct {
+	File string `arg:"" optional:""`
+}
+
+// Run writes a store.
+func (cmd *exportCommand) Run(s *session) error {
+	return s.with(func() error {
+		if cmd.File == "" || cmd.File == "-" {
+			if s.out.terminal {
+				return &usageError{"an export is not for reading: name a file, or send it on to a program"}
+			}
+			return s.at.store.Dump(s.ctx, os.Stdout)
+		}
+		if err := writeNew(s.ctx, cmd.File, s.at.exportTo); err != nil {
+			return err
+		}
+		return s.told(map[string]string{"exported": cmd.File}, "Wrote %v.", cmd.File)
 	})
+}
+
+type importCommand struct {
+	File string `arg:"" optional:""`
+}
+
+// openFile opens a file that the user has named.
+func openFile(name string) (*os.File, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("there is no file %s: check its name", name)
+	}
+	return file, err
+}
+
+// Run fills a store.
+func (cmd *importCommand) Run(s *session) (err error) {
+	in := s.in
+	if cmd.File != "" && cmd.File != "-" {
+		if in, err = openFile(cmd.File); err != nil {
+			return err
+		}
+		defer in.Close()
+	}
+	return s.within(true, func() error {
+		var wrong *heed.InputError
+		err := s.at.store.Load(s.ctx, in)
+		switch {
+		case errors.Is(err, heed.ErrConflict):
+			return fmt.Errorf("%s is not empty: name a new store, or remove the old one", s.at)
+		case errors.As(err, &wrong):
+			return fmt.Errorf("nothing was imported, as this is not what heed store export writes: %w",
+				wrong)
+		case err != nil:
+			return fmt.Errorf("nothing was imported: %w", s.at.explain(err))
+		}
+		return s.told(map[string]string{"imported": s.at.String()}, "Imported into %v.", s.at.String())
+	})
+}
+
+// rows yields all rows of the store as a dump has them, as they are at one moment.
+func (o *opened) rows(ctx context.Context) iter.Seq2[dump.Row, error] {
+	return func(yield func(dump.Row, error) bool) {
+		lines, to := io.Pipe()
+		defer lines.Close()
+		go func() { to.CloseWithError(o.store.Dump(ctx, to)) }()
+		reader, err := dump.NewReader(lines)
+		if err != nil {
+			yield(dump.Row{}, err)
+			return
+		}
+		for {
+			r, err := reader.Next()
+			if errors.Is(err, io.EOF) || !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
 }

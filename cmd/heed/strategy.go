@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +13,8 @@ import (
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/best"
+	"github.com/heedhq/heed/strategy/money"
 )
 
 // strategyCommands look at what learners of package strategy believe.
@@ -31,16 +33,13 @@ type strategyCommands struct {
 	ResetLearning strategyResetItem `cmd:"" aliases:"reset-item"`
 }
 
-// with calls a function with the learner.
-func (c *strategyCommands) with(s *session, do func(*opened, *view.Source) error) error {
-	return learners.with(s, c.Learner, func(st *opened, l *strategy.Learner) error {
-		return do(st, &view.Source{Store: st.store, Strategy: l, Now: s.now})
-	})
+func (c *strategyCommands) with(s *session, do func(*view.Source) error) error {
+	return learners.with(s, c.Learner, do)
 }
 
 // ownPooling says that the application pools evidence by its own code. Its beliefs are then other
 // ones than are shown.
-func ownPooling(s *session, v *view.Source) (string, error) {
+func ownPooling(s *session, v *view.Source) (plain, error) {
 	id := "strategy/" + v.Strategy.Config().Name
 	for r, err := range v.Store.Find(s.ctx, store.Query{Kind: settingsKind}) {
 		if err != nil {
@@ -68,8 +67,8 @@ func ownPooling(s *session, v *view.Source) (string, error) {
 			fmt.Sprintf("%T", strategy.Alone{}),
 		}
 		if of := kept.Fields.Pooling.Value.Type; !slices.Contains(known, of) {
-			return "The application pools evidence with " + show(of) + ", which heed does not have. " +
-				"Here it is pooled by default: the application may choose another arm.", nil
+			return say("The application pools evidence with %v, which heed does not have. Here it is "+
+				"pooled by default: the application may choose another arm.", of), nil
 		}
 	}
 	return "", nil
@@ -77,9 +76,9 @@ func ownPooling(s *session, v *view.Source) (string, error) {
 
 const settingsKind = "heed.settings"
 
-// categoryNames returns the segments of a category, in one context or in all.
-func categoryNames(s *session, v *view.Source, category string, context *string) (
-	found []view.SegmentName, err error,
+// segments returns the segments of a category, in one context or in all.
+func segments(s *session, v *view.Source, category string, context *string) (
+	in []view.SegmentName, err error,
 ) {
 	all, err := v.SegmentNames(s.ctx)
 	if err != nil {
@@ -88,19 +87,18 @@ func categoryNames(s *session, v *view.Source, category string, context *string)
 	var categories, contexts []string
 	for _, n := range all {
 		categories = append(categories, n.Category)
-		if n.Category != category {
-			continue
-		}
-		contexts = append(contexts, n.Context)
-		if context == nil || n.Context == *context {
-			found = append(found, n)
+		if n.Category == category {
+			contexts = append(contexts, n.Context)
+			if context == nil || n.Context == *context {
+				in = append(in, n)
+			}
 		}
 	}
-	if len(found) > 0 {
-		return found, nil
+	if len(in) > 0 {
+		return in, nil
 	}
 	if len(contexts) > 0 {
-		see := fmt.Sprintf("category %q has %s", category, strings.Join(quoted(contexts), ", "))
+		see := fmt.Sprintf("category %q has %q", category, contexts)
 		return nil, unknown("context", *context, contexts, see)
 	}
 	if items, err := v.Items(s.ctx, category, all); err == nil && len(items) > 0 {
@@ -116,24 +114,19 @@ type itemFilter struct {
 	Context  *string `complete:"context" placeholder:"NAME"`
 }
 
-// names returns the segments that the filter lets pass.
-func (f *itemFilter) names(s *session, v *view.Source) ([]view.SegmentName, error) {
-	all, err := v.SegmentNames(s.ctx)
-	return slices.DeleteFunc(all, func(n view.SegmentName) bool {
-		return f.Category != nil && n.Category != *f.Category ||
-			f.Context != nil && n.Context != *f.Context
-	}), err
-}
-
 // find returns an item in each segment where it has outcomes.
 func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item, error) {
-	names, err := f.names(s, v)
+	names, err := v.SegmentNames(s.ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := v.Items(s.ctx, item, names)
-	if err != nil || len(found) > 0 {
-		return found, err
+	names = slices.DeleteFunc(names, func(n view.SegmentName) bool {
+		return f.Category != nil && n.Category != *f.Category ||
+			f.Context != nil && n.Context != *f.Context
+	})
+	in, err := v.Items(s.ctx, item, names)
+	if err != nil || len(in) > 0 {
+		return in, err
 	}
 	var items []string
 	for _, n := range names {
@@ -154,24 +147,17 @@ type strategyStatus struct{}
 // Run prints the status of each learner.
 func (strategyStatus) Run(s *session, c *strategyCommands) error {
 	var all []view.Status
-	err := s.with(func(st *opened) error {
-		names := []string{c.Learner}
-		var err error
-		if c.Learner == "" {
-			names, err = strategy.Names(s.ctx, st.store)
-		}
-		for _, name := range names {
-			l, err := learners.one(s, st, name)
-			if err != nil {
-				return err
-			}
-			status, err := (&view.Source{Store: st.store, Strategy: l, Now: s.now}).Status(s.ctx)
-			if err != nil {
-				return err
-			}
-			all = append(all, status)
-		}
+	read := func(v *view.Source) error {
+		status, err := v.Status(s.ctx)
+		all = append(all, status)
 		return err
+	}
+	if c.Learner != "" {
+		err := c.with(s, read)
+		return answerList(s, all, err, "learners", nil, printStatus)
+	}
+	err := s.with(func() error {
+		return learners.each(s, func(_ checked, v *view.Source, _ []string) error { return read(v) })
 	})
 	return answerList(s, all, err, "learners", nil, printStatus)
 }
@@ -181,19 +167,18 @@ func printStatus(p *printer, all []view.Status) {
 		"?>expired", "?>events 24h")
 	best := newTable("category", "context", "leading", ">mean", "?learner")
 	for _, s := range all {
-		pending, expired, events := "-", "-", "-" // if choices are not recorded
+		row := []any{s.Learner, s.Segments, s.Items, s.Specialized, s.Outcomes}
 		if c := s.Choices; c != nil {
-			pending, expired, events = count(c.Pending), count(c.Expired), count(c.Events)
+			t.add(append(row, c.Pending, c.Expired, c.Events)...)
+		} else { // choices are not recorded
+			t.add(append(row, plain("-"), plain("-"), plain("-"))...)
 		}
-		t.add(show(s.Learner), count(s.Segments), count(s.Items), count(s.Specialized),
-			count(s.Outcomes), pending, expired, events)
 		for _, l := range s.Leading {
-			best.add(show(l.Category), show(l.Context), show(string(l.Leading)), share(l.Lead().Mean),
-				show(s.Learner))
+			best.add(l.Category, l.Context, l.Leading, l.Lead().Mean, s.Learner)
 		}
 	}
 	t.print(p)
-	p.printf("\n")
+	p.blank()
 	best.print(p)
 }
 
@@ -202,8 +187,8 @@ type strategyList struct{}
 // Run lists the segments.
 func (strategyList) Run(s *session, c *strategyCommands) error {
 	var all view.List[view.Segment]
-	var own string
-	err := c.with(s, func(_ *opened, v *view.Source) (err error) {
+	var own plain
+	err := c.with(s, func(v *view.Source) (err error) {
 		if all, err = v.Segments(s.ctx, view.Page{}); err == nil {
 			own, err = ownPooling(s, v)
 		}
@@ -214,116 +199,104 @@ func (strategyList) Run(s *session, c *strategyCommands) error {
 			"?>items", "?>specialised", "?updated")
 		for _, d := range all {
 			arm := d.Lead()
-			t.add(show(d.Category), show(d.Context), show(string(d.Leading)), share(arm.Mean),
-				share(arm.Low), share(arm.High), count(d.Outcomes), count(d.Items),
-				count(d.Specialized), moment(d.Updated))
-			t.draw(interval{arm.Low, arm.Mean, arm.High})
+			t.add(d.Category, d.Context, d.Leading, arm.Mean, arm.Low, arm.High, d.Outcomes, d.Items,
+				d.Specialized, d.Updated)
+			t.draw(arm.Low, arm.Mean, arm.High)
 		}
 		t.print(p)
-	}, own)
+		p.note(own)
+	})
 }
 
 type strategyShow struct {
 	Category *string `arg:"" optional:"" complete:"category"`
 	Context  *string `complete:"context" placeholder:"NAME"`
-	Items    int     `default:"10"`
+	Items    uint    `default:"10"`
 }
 
 // lateChoices is how many choices are read for the shares of the arms.
 const lateChoices = 200
 
-// Run shows a category.
+// Run shows a category: the only one, or a list of all, if none is named.
 func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
-	if cmd.Items < 0 {
-		return &usageError{"--items must not be negative"}
-	}
-	if cmd.Category == nil {
-		only, err := c.only(s)
-		if err != nil {
-			return err
+	var all []view.SegmentDetail
+	var own plain
+	several := false
+	err := c.with(s, func(v *view.Source) (err error) {
+		if cmd.Category == nil {
+			names, err := v.SegmentNames(s.ctx)
+			if err != nil {
+				return err
+			}
+			other := func(n view.SegmentName) bool { return n.Category != names[0].Category }
+			if several = len(names) == 0 || slices.ContainsFunc(names, other); several {
+				return nil
+			}
+			cmd.Category = &names[0].Category
 		}
-		if only == nil {
-			return strategyList{}.Run(s, c)
-		}
-		cmd.Category = only
-	}
-	return c.with(s, func(_ *opened, v *view.Source) error {
-		names, err := categoryNames(s, v, *cmd.Category, cmd.Context)
-		if err != nil {
-			return err
-		}
-		var all []view.SegmentDetail
+		names, err := segments(s, v, *cmd.Category, cmd.Context)
 		for _, n := range names {
 			one, err := v.Segment(s.ctx, n.Category, n.Context, lateChoices)
 			if err != nil {
 				return err
 			}
-			one.Standings = one.Standings[:min(len(one.Standings), cmd.Items)]
+			one.Standings = one.Standings[:min(len(one.Standings), int(cmd.Items))]
 			all = append(all, one)
 		}
-		own, err := ownPooling(s, v)
-		if err != nil {
-			return err
-		}
-		return s.answer(all, func(p *printer) {
-			p.each(len(all), func(i int) { printSegment(p, &all[i]) })
-			p.note(own)
-		})
-	})
-}
-
-// only returns the category of a learner that has only one, and else nil.
-func (c *strategyCommands) only(s *session) (name *string, err error) {
-	err = c.with(s, func(_ *opened, v *view.Source) error {
-		all, err := v.SegmentNames(s.ctx)
-		other := func(n view.SegmentName) bool { return n.Category != all[0].Category }
-		if len(all) > 0 && !slices.ContainsFunc(all, other) {
-			name = &all[0].Category
+		if err == nil {
+			own, err = ownPooling(s, v)
 		}
 		return err
 	})
-	return name, err
+	if err != nil {
+		return err
+	}
+	if several {
+		return strategyList{}.Run(s, c)
+	}
+	return s.answer(all, func(p *printer) {
+		p.each(len(all), func(i int) { printSegment(p, &all[i]) })
+		p.note(own)
+	})
 }
 
 func printSegment(p *printer, d *view.SegmentDetail) {
-	p.heading("%s: %s of %s, last %s", segmentName(d.Category, d.Context),
-		plural(d.Outcomes, "report", "reports"), plural(d.Items, "item", "items"), moment(d.Updated))
+	p.heading("%v: %v of %v, last %v", segmentName(d.Category, d.Context),
+		plural(d.Outcomes, "report", "reports"), plural(d.Items, "item", "items"), d.Updated)
 	t := newTable("arm", ">mean", ">low", ">high", ">best", "?>chosen", "?>reports")
-	t.arms(d.Arms, d.Leading, func(i int) []string {
-		chosen := "-"
+	t.arms(d.Arms, d.Leading, func(i int) []any {
+		chosen := plain("-")
 		if x := d.Arms[i].Chosen; x != nil {
 			chosen = percent(*x)
 		}
-		return []string{chosen, count(d.Arms[i].Outcomes)}
+		return []any{chosen, d.Arms[i].Outcomes}
 	})
 	t.print(p)
 	if len(d.Parameters) > 0 {
-		p.printf("\n")
+		p.blank()
 		t := newTable("arm", "parameter", "value", ">mean", ">low", ">high", "?>reports")
 		for _, r := range d.Parameters {
 			low, high := r.Belief.Interval(0.9)
-			t.add(show(string(r.Arm)), show(r.Name), show(r.Value), share(r.Belief.Mean()), share(low),
-				share(high), count(r.Outcomes))
-			t.draw(interval{low, r.Belief.Mean(), high})
+			t.add(r.Arm, r.Name, r.Value, r.Belief.Mean(), low, high, r.Outcomes)
+			t.draw(low, r.Belief.Mean(), high)
 		}
 		t.print(p)
 	}
-	p.printf("\n")
+	p.blank()
 	t = newTable("item", "leading", ">mean", ">reports", "?>own way", "specialised")
 	for _, st := range d.Standings {
-		t.add(show(st.Item), show(string(st.Leading)), share(st.Mean), count(st.Outcomes),
-			percent(st.Independence), specialised(st.Specialized, st.Sessions, d.SpecializesAt))
+		t.add(st.Item, st.Leading, st.Mean, st.Outcomes, percent(st.Independence),
+			specialised(st.Specialized, st.Sessions, d.SpecializesAt))
 	}
 	t.print(p)
 }
 
 // arms adds a row for each arm, with more cells behind how probable it is that it is the best.
-func (l *listing) arms(arms []view.Arm, leading strategy.ArmID, more func(i int) []string) {
+func (l *listing) arms(arms []view.Arm, leading strategy.ArmID, more func(i int) []any) {
 	for i, arm := range arms {
-		l.add(append([]string{
-			show(string(arm.Arm)), share(arm.Mean), share(arm.Low), share(arm.High), percent(arm.Best),
-		}, more(i)...)...)
-		l.draw(interval{arm.Low, arm.Mean, arm.High})
+		row := []any{arm.Arm, arm.Mean, arm.Low, arm.High, percent(arm.Best)}
+		l.add(append(row, more(i)...)...)
+		l.draw(arm.Low, arm.Mean, arm.High)
 		if arm.Arm == leading {
 			l.leading = i + 1
 		}
@@ -331,7 +304,7 @@ func (l *listing) arms(arms []view.Arm, leading strategy.ArmID, more func(i int)
 }
 
 // specialised says whether an item is specialised, and how near it is.
-func specialised(is bool, sessions uint64, at int) string {
+func specialised(is bool, sessions uint64, at int) plain {
 	switch missing := at - int(min(sessions, uint64(at))); {
 	case is:
 		return "yes"
@@ -350,7 +323,7 @@ type strategyItem struct {
 
 // Run shows an item.
 func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
-	return c.with(s, func(_ *opened, v *view.Source) error {
+	return c.with(s, func(v *view.Source) error {
 		all, err := cmd.find(s, v, cmd.ID)
 		if err != nil {
 			return err
@@ -358,12 +331,12 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 		return s.answer(all, func(p *printer) {
 			p.each(len(all), func(i int) {
 				r := &all[i]
-				p.heading("%s in %s: %s its own way, specialised: %s", show(r.Item),
+				p.heading("%v in %v: %v its own way, specialised: %v", r.Item,
 					segmentName(r.Category, r.Context), percent(r.Independence),
 					specialised(r.Specialized, r.Sessions, r.SpecializesAt))
 				t := newTable("arm", ">mean", ">low", ">high", ">best", "?>reports", "?>segment")
-				t.arms(r.Arms, r.Leading, func(i int) []string {
-					return []string{count(r.Arms[i].Outcomes), share(r.Segment[i].Mean)}
+				t.arms(r.Arms, r.Leading, func(i int) []any {
+					return []any{r.Arms[i].Outcomes, r.Segment[i].Mean}
 				})
 				t.print(p)
 			})
@@ -373,20 +346,20 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 
 type strategyHistory struct {
 	Item  string        `arg:"" complete:"item"`
-	Limit int           `default:"20"`
+	Limit atMost        `default:"20"`
 	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE"`
 	Since time.Duration `placeholder:"TIME"`
 }
 
 // Run shows a history.
 func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
-	if cmd.Limit < 1 || cmd.Since < 0 {
-		return &usageError{"--limit must be 1 or more, and --since positive"}
+	if cmd.Since < 0 {
+		return &usageError{"--since must be positive"}
 	}
 	var all []view.Choice
-	err := c.with(s, func(_ *opened, v *view.Source) (err error) {
+	err := c.with(s, func(v *view.Source) (err error) {
 		f := strategy.ChoiceFilter{
-			Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: cmd.Limit,
+			Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
 		}
 		if cmd.Since > 0 {
 			f.Since = s.now().Add(-cmd.Since)
@@ -396,32 +369,32 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 		})
 		return err
 	})
-	flags := []string{"stage", cmd.Stage, "since", span(cmd.Since)}
+	flags := []string{"stage", cmd.Stage, "since", ""}
+	if cmd.Since > 0 {
+		flags[3] = cmd.Since.String()
+	}
 	return answerList(s, all, err, "choices", flags, printHistory)
 }
 
 func printHistory(p *printer, all []view.Choice) {
-	if p.terminal {
-		printValues(p, all)
-	}
+	printValues(p, all)
 	t := newTable("chosen", "arm", "stage", ">mean", "?>reports", "?~segment", "?>confidence", "?how",
 		"?who", "?session", "?~parameters")
 	for _, c := range all {
-		value, confidence, how, who := "-", "-", "-", "-"
+		mean, confidence, r := plain("-"), plain("-"), strategy.Result{}
 		if c.Mean != nil {
-			value, confidence = signed(*c.Mean), share(c.Confidence)
+			mean, confidence = plain(fmt.Sprintf("%+.2f", *c.Mean)), say("%v", c.Confidence)
 		}
 		if c.Result != nil {
-			how, who = show(cmp.Or(c.Result.Channel, how)), show(cmp.Or(c.Result.Source, who))
+			r = *c.Result
 		}
-		t.add(moment(c.At), show(string(c.Arm)), string(c.Stage), value, count(c.Reports),
-			segmentName(c.Category, c.Context), confidence, how, who, show(c.Session),
-			settings(c.Parameters))
+		t.add(c.At, c.Arm, c.Stage, mean, c.Reports, segmentName(c.Category, c.Context), confidence,
+			or(string(r.Channel), "-"), or(r.Source, "-"), c.Session, c.Parameters)
 	}
 	t.print(p)
 }
 
-// printValues draws the values of outcomes, from the oldest to the newest.
+// printValues draws the mean values of choices on a terminal, from the oldest to the newest.
 func printValues(p *printer, all []view.Choice) {
 	var values []float64
 	for _, c := range slices.Backward(all) {
@@ -429,10 +402,204 @@ func printValues(p *printer, all []view.Choice) {
 			values = append(values, *c.Mean)
 		}
 	}
-	if room := p.width - 8; len(values) > 1 && room >= 20 {
-		p.printf("%s\n\n", asciigraph.Plot(values, asciigraph.Height(6),
+	if room := p.width - 8; p.terminal && len(values) > 1 && room >= 20 {
+		p.write(asciigraph.Plot(values, asciigraph.Height(6),
 			asciigraph.Width(min(room, 2*len(values))), asciigraph.LowerBound(-1),
 			asciigraph.UpperBound(1), asciigraph.Precision(1),
-			asciigraph.Caption("mean value, oldest to newest")))
+			asciigraph.Caption("mean value, oldest to newest")) + "\n\n")
 	}
+}
+
+type strategyWinners struct{}
+
+// Run lists the races that have ended.
+func (strategyWinners) Run(s *session, c *strategyCommands) error {
+	var all []best.Standing
+	err := c.with(s, func(v *view.Source) (err error) {
+		all, err = best.Winners(s.ctx, v.Strategy)
+		return err
+	})
+	return answerList(s, all, err, "winners", nil, func(p *printer, all []best.Standing) {
+		p.each(len(all), func(i int) {
+			r := all[i]
+			name := segmentName(r.Category, r.Context)
+			if r.Item != "" {
+				name = say("%v in %v", r.Item, name)
+			}
+			p.heading("%v, since %v: %v", name, r.At, r.String())
+			t := newTable("arm", ">mean", "?>outcomes", ">worse by", ">to")
+			for _, arm := range r.Arms {
+				low, high := say("%v", arm.Low), say("%v", arm.High)
+				if arm.Arm == r.Leader {
+					low, high = "-", "-"
+				}
+				t.add(arm.Arm, arm.Mean, arm.Outcomes, low, high)
+			}
+			t.print(p)
+		})
+	})
+}
+
+type strategySaved struct {
+	Category string `complete:"category" placeholder:"NAME"`
+	Item     string `complete:"item" placeholder:"NAME"`
+	Limit    atMost `default:"1000"`
+}
+
+// Run says what choices have saved.
+func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
+	var r money.Savings
+	err := c.with(s, func(v *view.Source) (err error) {
+		if v.Strategy.Config().Unrecorded {
+			return errors.New("the learner keeps no records of its choices, so it is not known what " +
+				"they cost")
+		}
+		f := strategy.ChoiceFilter{Category: cmd.Category, Item: cmd.Item, Limit: int(cmd.Limit)}
+		r, err = v.Saved(s.ctx, f, false)
+		return err
+	})
+	if err != nil && !errors.Is(err, errNone) { // without a learner there are no choices
+		return err
+	}
+	return s.answer(r, func(p *printer) {
+		if r.Choices+r.LeftOut == 0 {
+			p.nothing("choices", "category", cmd.Category, "item", cmd.Item)
+			return
+		}
+		printSaved(p, &r)
+	})
+}
+
+func printSaved(p *printer, r *money.Savings) {
+	p.line("%v cost %v and earned a mean reward of %v, in %v on average.",
+		plural(r.Choices, "choice", "choices"), amount(r.Cost), r.Quality,
+		r.Latency.Round(time.Microsecond))
+	if r.Cost == 0 {
+		p.line("No outcome of these has a cost, so nothing is known of what they saved.")
+	}
+	if r.LeftOut > 0 {
+		p.line("%v without a known propensity left out.", plural(r.LeftOut, "choice is", "choices are"))
+	}
+	if len(r.Arms) == 0 {
+		p.line("These are too few to compare with always choosing one arm.")
+		return
+	}
+	p.line("Beside always choosing one arm, with intervals of %v:", percent(r.Level))
+	p.blank()
+	t := newTable("always", "?>chosen", ">saved", ">low", ">high", "?>reward", "?>from", "?>to")
+	gain := func(x float64) plain { return plain(fmt.Sprintf("%+.3f", x)) }
+	none := plain("-")
+	for _, in := range r.Arms {
+		if in.Chosen == 0 {
+			t.add(in.Arm, 0, plain("not known"), none, none, plain("not known"), none, none)
+			continue
+		}
+		t.add(in.Arm, in.Chosen, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
+			gain(in.Gained.Value), gain(in.Gained.Low), gain(in.Gained.High))
+	}
+	t.print(p)
+	for _, in := range r.Arms {
+		if in.Unsteady {
+			p.line("%v changed meanwhile: its widest intervals say nothing.", in.Arm)
+		}
+	}
+}
+
+type strategyReset struct {
+	Category string  `arg:"" complete:"category"`
+	Context  *string `complete:"context" placeholder:"NAME"`
+	resetting
+}
+
+type strategyResetItem struct {
+	ID string `arg:"" complete:"item"`
+	itemFilter
+	resetting
+}
+
+// A resetting is what both resets take.
+type resetting struct {
+	Topic string `placeholder:"TOPIC"`
+	change
+}
+
+// A wiped is what was forgotten.
+type wiped struct {
+	Category string `json:"category"`
+	Context  string `json:"context"`
+	Item     string `json:"item,omitempty"`
+	Outcomes uint64 `json:"outcomes"`
+}
+
+// Run resets a category.
+func (cmd *strategyReset) Run(s *session, c *strategyCommands) error {
+	return c.with(s, func(v *view.Source) error {
+		names, err := segments(s, v, cmd.Category, cmd.Context)
+		var targets []wiped
+		for _, n := range names {
+			d, err := v.Distribution(s.ctx, n.Query())
+			if err != nil {
+				return err
+			}
+			targets = append(targets, wiped{n.Category, n.Context, "", d.Outcomes})
+		}
+		if err != nil {
+			return err
+		}
+		return cmd.wipe(s, v, "", targets)
+	})
+}
+
+// Run resets an item.
+func (cmd *strategyResetItem) Run(s *session, c *strategyCommands) error {
+	return c.with(s, func(v *view.Source) error {
+		items, err := cmd.find(s, v, cmd.ID)
+		if err != nil {
+			return err
+		}
+		var targets []wiped
+		for _, r := range items {
+			target := wiped{r.Category, r.Context, r.Item, 0}
+			for _, arm := range r.Arms {
+				target.Outcomes += arm.Outcomes
+			}
+			targets = append(targets, target)
+		}
+		return cmd.wipe(s, v, say(" of item %v", cmd.ID), targets)
+	})
+}
+
+// wipe resets the targets, if that is confirmed.
+func (c *resetting) wipe(s *session, v *view.Source, of plain, targets []wiped) error {
+	var outcomes uint64
+	var names []string
+	for _, t := range targets {
+		outcomes += t.Outcomes
+		names = append(names, string(segmentName(t.Category, t.Context)))
+	}
+	err := c.confirm(s, "This forgets %v%v in %v", plural(outcomes, "report", "reports"), of,
+		plain(strings.Join(names, ", ")))
+	if err != nil {
+		return err
+	}
+	l, err := strategy.Open(s.ctx, strategy.Config{
+		Store: v.Store, Name: v.Strategy.Config().Name, Now: s.now, Topic: c.Topic,
+	})
+	if err != nil {
+		return err
+	}
+	for i, t := range targets {
+		err := l.Reset(s.ctx, strategy.Reset{
+			Category: t.Category, Context: t.Context, Item: t.Item, Actor: c.Actor, Reason: c.Reason,
+		})
+		if err != nil {
+			return fmt.Errorf("%d of %d are forgotten, and then: %w", i, len(targets), s.at.explain(err))
+		}
+	}
+	return s.answer(targets, func(p *printer) {
+		for _, t := range targets {
+			p.line("Forgot %v%v in %v.", plural(t.Outcomes, "report", "reports"), of,
+				segmentName(t.Category, t.Context))
+		}
+	})
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,14 +16,13 @@ type column struct {
 	right bool // numbers
 	prose bool // may be broken into lines
 	extra bool // may be left out if there is no room: the last goes first
-	joint bool // is left out with the column before it
 }
 
 // A listing is a table of texts. A row may have an interval, which is drawn beside it.
 //
-// On a terminal it is a table if one fits: columns that are extra are left out, the last first, and then prose is broken into lines. A line
-// below says what was left out. If no table fits, each row has lines of its own, with all columns. No text is ever cut. Extra columns without a
-// value are not shown, and neither are such values on lines of their own.
+// On a terminal it is a table if one fits, without extra columns that have no room, which a line
+// below names. If no table fits, each row has lines of its own. No text is ever cut. Extra columns
+// without a value are not shown.
 type listing struct {
 	columns   []column
 	rows      [][]string
@@ -31,201 +30,147 @@ type listing struct {
 	leading   int // the row that stands out, counted from 1; 0: none
 }
 
-// newTable returns an empty listing. A column is its title with marks in front of it: > is right, ~ is prose, ? is extra, & is joint.
+// newTable returns an empty listing. A column is its title behind marks: > numbers, ~ prose, ?
+// extra.
 func newTable(columns ...string) *listing {
 	l := &listing{}
 	for _, text := range columns {
-		title := strings.TrimLeft(text, ">~?&")
+		title := strings.TrimLeft(text, ">~?")
 		has := func(mark string) bool { return strings.Contains(text[:len(text)-len(title)], mark) }
-		l.columns = append(l.columns, column{title, has(">"), has("~"), has("?"), has("&")})
+		l.columns = append(l.columns, column{title, has(">"), has("~"), has("?")})
 	}
 	return l
 }
 
-func (l *listing) add(cells ...string) { l.rows = append(l.rows, cells) }
+func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, text)) }
 
-func (l *listing) draw(i interval) { l.intervals = append(l.intervals, i) }
-
-// leaveOut takes a column out.
-func (l *listing) leaveOut(column int) {
-	l.columns = slices.Delete(l.columns, column, column+1)
-	for i, row := range l.rows {
-		l.rows[i] = slices.Delete(row, column, column+1)
-	}
+func (l *listing) draw(low, mean, high float64) {
+	l.intervals = append(l.intervals, interval{low, mean, high})
 }
 
-// print writes a listing: on a terminal with lines, and with bars where they have room.
+// print writes a listing: to a terminal with lines, and with bars where they have room.
 func (l *listing) print(p *printer) {
-	if !p.terminal {
-		p.printf("%s", l.plain())
-		return
+	if p.terminal {
+		p.write(l.text(p.width))
+	} else {
+		p.write(l.plain())
 	}
-	l.dropEmpty()
-	p.printf("%s", l.text(p.width))
 }
 
 // valueless reports whether a cell has no value.
 func valueless(cell string) bool { return cell == "-" || cell == `""` }
 
-// dropEmpty takes out the extra columns that have no value in any row, with those that are joint with them.
-func (l *listing) dropEmpty() {
-	for i := len(l.columns) - 1; i > 0; i-- {
-		end := i + 1
-		for end < len(l.columns) && l.columns[end].joint {
-			end++
-		}
-		value := func(row []string) bool {
-			return slices.ContainsFunc(row[i:end], func(cell string) bool { return !valueless(cell) })
-		}
-		if l.columns[i].extra && !slices.ContainsFunc(l.rows, value) {
-			for range end - i {
-				l.leaveOut(i)
-			}
-		}
-	}
-}
-
 // text returns what a terminal of a width shows.
 func (l *listing) text(width int) string {
-	shown, widths := l.layout(width)
+	all, widths := l.widths()
+	shown, prose := l.layout(width)
 	if shown == nil {
 		return l.upright(width)
 	}
-	barWidth := min(width-lineWidth(widths)-3, maxBar)
-	if len(l.intervals) == 0 || barWidth < minBar {
-		barWidth = 0
+	bar := min(width-l.need(shown, widths, prose)-3, maxBar)
+	if len(l.intervals) == 0 || bar < minBar {
+		bar = 0
 	}
-	text := l.lined(shown, widths, barWidth) + "\n"
 	var out []string
-	for i, c := range l.columns {
+	for _, i := range all {
 		if !slices.Contains(shown, i) {
-			out = append(out, c.title)
+			out = append(out, l.columns[i].title)
 		}
 	}
+	drawn := l.lined(shown, prose, bar) + "\n"
 	if len(out) > 0 {
-		text += wrap(fmt.Sprintf("Left out: %s. A wider terminal or --json shows all.", strings.Join(out, ", ")), width) + "\n"
+		drawn += wrap("Left out: "+strings.Join(out, ", ")+". A wider terminal or --json shows all.",
+			width) + "\n"
 	}
-	return text
+	return drawn
 }
 
-// lineWidth is how wide columns are together, with what lines and padding take.
-func lineWidth(widths []int) int {
-	used := len(widths) + 1
-	for _, w := range widths {
-		used += w + 2
-	}
-	return used
-}
-
-// widths returns how wide each column is if nothing is broken.
-func (l *listing) widths() []int {
-	widths := make([]int, len(l.columns))
+// widths returns the columns that have a value, and how wide each column is if nothing is broken.
+func (l *listing) widths() (all, widths []int) {
 	for i, c := range l.columns {
-		widths[i] = ansi.StringWidth(c.title)
+		wide, empty := ansi.StringWidth(c.title), c.extra
 		for _, row := range l.rows {
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+			wide, empty = max(wide, ansi.StringWidth(row[i])), empty && valueless(row[i])
+		}
+		if widths = append(widths, wide); !empty {
+			all = append(all, i)
 		}
 	}
-	return widths
+	return all, widths
 }
 
-// The bounds of a bar's width. Prose gets narrow before a row gets lines of its own. Columns are left out for prose that is not roomy.
+// The bounds of a bar's width. Prose gets narrow before a row gets lines of its own. Columns are
+// left out for prose that is not roomy.
 const minBar, maxBar, narrow, roomy, mostLines = 11, 41, 14, 24, 6
 
-// layout returns the columns that a table has room for, and how wide each is. It returns nil if no table fits.
-func (l *listing) layout(width int) (shown, widths []int) {
-	natural := l.widths()
-	for i := range l.columns {
-		shown = append(shown, i)
+// need returns how wide columns are together with their lines, with prose of a width.
+func (l *listing) need(shown, widths []int, prose int) int {
+	sum := 1
+	for _, i := range shown {
+		if sum += widths[i] + 3; l.columns[i].prose {
+			sum -= max(0, widths[i]-max(prose, ansi.StringWidth(l.columns[i].title)))
+		}
 	}
-	least := func(prose int) (widths []int) {
+	return sum
+}
+
+// layout returns the columns that a table has room for, and how wide prose may be. It returns nil
+// if no table fits.
+func (l *listing) layout(width int) (shown []int, prose int) {
+	shown, widths := l.widths()
+	for last := len(l.columns) - 1; last > 0 && l.need(shown, widths, roomy) > width; last-- {
+		if l.columns[last].extra {
+			shown = slices.DeleteFunc(shown, func(i int) bool { return i == last })
+		}
+	}
+	for prose = width; prose >= narrow && l.need(shown, widths, prose) > width; {
+		prose--
+	}
+	if prose < narrow {
+		return nil, 0
+	}
+	for _, row := range l.rows {
 		for _, i := range shown {
-			if l.columns[i].prose {
-				widths = append(widths, min(natural[i], max(prose, ansi.StringWidth(l.columns[i].title))))
-			} else {
-				widths = append(widths, natural[i])
-			}
-		}
-		return widths
-	}
-	for last := len(l.columns) - 1; last > 0 && lineWidth(least(roomy)) > width; last-- {
-		if l.columns[last].extra && !l.columns[last].joint {
-			shown = slices.DeleteFunc(shown, func(i int) bool { return i == last || l.joined(last, i) })
-		}
-	}
-	if widths = least(roomy); lineWidth(widths) > width {
-		widths = least(narrow)
-	}
-	if lineWidth(widths) > width {
-		return nil, nil
-	}
-	for left := width - lineWidth(widths); left > 0; left-- {
-		l.widen(shown, widths, natural)
-	}
-	for _, row := range l.rows {
-		for n, i := range shown {
-			if strings.Count(wrap(row[i], widths[n]), "\n") >= mostLines {
-				return nil, nil
+			if l.columns[i].prose && strings.Count(wrap(row[i], prose), "\n") >= mostLines {
+				return nil, 0
 			}
 		}
 	}
-	return shown, widths
+	return shown, prose
 }
 
-// joined reports whether a column is left out with the one before it.
-func (l *listing) joined(first, i int) bool {
-	for n := first + 1; n < len(l.columns) && l.columns[n].joint; n++ {
-		if n == i {
-			return true
-		}
-	}
-	return false
-}
-
-// widen gives a column more to the narrowest that has less than it would like.
-func (l *listing) widen(shown, widths, natural []int) {
-	narrowest := -1
-	for n, i := range shown {
-		if widths[n] < natural[i] && (narrowest < 0 || widths[n] < widths[narrowest]) {
-			narrowest = n
-		}
-	}
-	if narrowest >= 0 {
-		widths[narrowest]++
-	}
-}
-
-// plain writes a listing for programs and files: each row is a line.
+// plain returns columns without lines, for files and programs.
 func (l *listing) plain() string {
-	widths := l.widths()
+	_, widths := l.widths()
 	var b strings.Builder
-	line := func(cell func(i int) string) {
-		var text strings.Builder
-		for i, c := range l.columns {
-			if i > 0 {
-				text.WriteString("  ")
-			}
-			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell(i)))
-			if c.right {
-				text.WriteString(fill + cell(i))
+	titles := texts(l.columns, func(c column) string { return strings.ToUpper(c.title) })
+	for _, row := range slices.Concat([][]string{titles}, l.rows) {
+		line := ""
+		for i, cell := range row {
+			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+			if l.columns[i].right {
+				cell = fill + cell
 			} else {
-				text.WriteString(cell(i) + fill)
+				cell += fill
 			}
+			line += cell + "  "
 		}
-		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-	}
-	line(func(i int) string { return strings.ToUpper(l.columns[i].title) })
-	for _, row := range l.rows {
-		line(func(i int) string { return row[i] })
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }
 
-func (l *listing) lined(shown, widths []int, barWidth int) string {
-	var headers []string
-	for _, i := range shown {
-		headers = append(headers, l.columns[i].title)
+func (l *listing) lined(shown []int, prose, barWidth int) string {
+	row := func(cells []string) (out []string) {
+		for _, i := range shown {
+			if l.columns[i].prose {
+				cells[i] = wrap(cells[i], max(prose, ansi.StringWidth(l.columns[i].title)))
+			}
+			out = append(out, cells[i])
+		}
+		return out
 	}
+	headers := row(texts(l.columns, func(c column) string { return c.title }))
 	if barWidth > 0 {
 		headers = append(headers, scale(barWidth))
 	}
@@ -236,7 +181,7 @@ func (l *listing) lined(shown, widths []int, barWidth int) string {
 			case row == table.HeaderRow:
 				style = title
 			case col == len(shown):
-				style = bar
+				style = bars
 			case row == l.leading-1:
 				style = chosen
 			}
@@ -245,37 +190,14 @@ func (l *listing) lined(shown, widths []int, barWidth int) string {
 			}
 			return style.Padding(0, 1)
 		})
-	for n, row := range l.rows {
-		var cells []string
-		for k, i := range shown {
-			cells = append(cells, wrap(row[i], widths[k]))
-		}
+	for n, cells := range l.rows {
+		line := row(slices.Clone(cells))
 		if barWidth > 0 {
-			cells = append(cells, l.intervals[n].bar(barWidth))
+			line = append(line, l.intervals[n].bar(barWidth))
 		}
-		t.Row(cells...)
+		t.Row(line...)
 	}
 	return t.String()
-}
-
-// nameOf returns the title of a column. If others have the same, that of the column to which it belongs comes before it.
-func (l *listing) nameOf(i int) string {
-	alike := func(i int) bool {
-		n := 0
-		for _, c := range l.columns {
-			if c.title == l.columns[i].title {
-				n++
-			}
-		}
-		return n > 1
-	}
-	name := l.columns[i].title
-	for of := i; alike(of) && of > 0; {
-		if of--; !alike(of) {
-			name = l.columns[of].title + " " + name
-		}
-	}
-	return name
 }
 
 // upright writes each row as lines of its own, for terminals that are too narrow for a table.
@@ -286,47 +208,62 @@ func (l *listing) upright(width int) string {
 			b.WriteString("\n")
 		}
 		for i, cell := range row {
+			name := l.columns[i].title + ":"
 			if i > 0 && valueless(cell) {
 				continue
 			}
-			line := l.nameOf(i) + ": " + cell
+			line := name + " " + cell
 			if !l.columns[i].prose && ansi.StringWidth(line) > width {
-				line = wrap(l.nameOf(i)+":", width) + "\n" + cell // in one piece, if it fits alone
+				line = name + "\n" + cell // in one piece, if it fits alone
 			}
 			b.WriteString(wrap(line, width) + "\n")
 		}
 		if len(l.intervals) > 0 && width >= minBar {
-			b.WriteString(bar.Render(l.intervals[n].bar(min(width, maxBar))) + "\n")
+			b.WriteString(bars.Render(l.intervals[n].bar(min(width, maxBar))) + "\n")
 		}
 	}
 	return b.String()
 }
 
-// wrap breaks a text into lines of a width, at blanks. Only a word that is wider than a line is broken itself.
+// wrap breaks a text into lines of a width, at blanks. Only a word that is wider than a line is
+// broken itself.
 func wrap(text string, width int) string {
+	width = max(width, 1)
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, wrapLine(line, max(width, 1))...)
+		lines = append(lines, "")
+		for i, word := range strings.Split(line, " ") {
+			last := &lines[len(lines)-1]
+			if i > 0 && ansi.StringWidth(*last+" "+word) <= width {
+				*last += " " + word
+				continue
+			}
+			pieces := strings.Split(ansi.Hardwrap(word, width, true), "\n")
+			if i == 0 {
+				*last, pieces = pieces[0], pieces[1:]
+			}
+			lines = append(lines, pieces...)
+		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func wrapLine(text string, width int) (lines []string) {
-	if ansi.StringWidth(text) <= width {
-		return []string{text}
+// An interval is where a rate is believed to lie.
+type interval struct{ low, mean, high float64 }
+
+// bar draws the interval on the scale from 0 to 1, which all bars share.
+func (i interval) bar(width int) string {
+	at := func(x float64) int { return int(math.Round(min(max(x, 0), 1) * float64(width-1))) }
+	cells := []rune(strings.Repeat("·", width))
+	for n := at(i.low); n <= at(i.high); n++ {
+		cells[n] = '─'
 	}
-	line, begun := "", false
-	for word := range strings.SplitSeq(text, " ") {
-		if begun && ansi.StringWidth(line+" "+word) <= width {
-			line += " " + word
-			continue
-		}
-		if begun {
-			lines = append(lines, line)
-		}
-		pieces := strings.Split(ansi.Hardwrap(word, width, true), "\n")
-		lines = append(lines, pieces[:len(pieces)-1]...)
-		line, begun = pieces[len(pieces)-1], true
-	}
-	return append(lines, line)
+	cells[at(i.low)], cells[at(i.high)], cells[at(i.mean)] = '├', '┤', '●'
+	return string(cells)
+}
+
+// scale is the header of bars.
+func scale(width int) string {
+	middle := (width - 1) / 2
+	return "0" + strings.Repeat(" ", middle-2) + "0.5" + strings.Repeat(" ", width-middle-3) + "1"
 }

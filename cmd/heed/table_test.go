@@ -25,16 +25,17 @@ var listingsOf = rapid.Custom(func(t *rapid.T) *listing {
 	for n := range rapid.IntRange(0, 7).Draw(t, "columns") {
 		mark := rapid.SampledFrom([]string{"", ">", "~", "?", "?>", "?~", "?~long title of "}).Draw(t, "mark")
 		columns = append(columns, mark+string(rune('p'+n)))
-		if strings.HasPrefix(mark, "?") && rapid.Bool().Draw(t, "joint") {
-			columns = append(columns, "&>with")
-		}
 	}
 	l := newTable(columns...)
 	bars := rapid.Bool().Draw(t, "bars")
 	for range rapid.IntRange(1, 5).Draw(t, "rows") {
-		l.add(rapid.SliceOfN(cells, len(columns), len(columns)).Draw(t, "cells")...)
+		var row []any
+		for range columns {
+			row = append(row, plain(cells.Draw(t, "cell")))
+		}
+		l.add(row...)
 		if bars {
-			l.draw(interval{0.2, 0.5, 0.9})
+			l.draw(0.2, 0.5, 0.9)
 		}
 	}
 	return l
@@ -64,15 +65,13 @@ func TestTablesShowNamesWholeAndFit(t *testing.T) {
 		if shown == nil {
 			return
 		}
-		for i, c := range l.columns {
-			if !slices.Contains(shown, i) {
+		valued, _ := l.widths()
+		for _, i := range valued {
+			if c := l.columns[i]; !slices.Contains(shown, i) {
 				_, note, found := strings.Cut(all, "Leftout:")
 				require.True(t, found)
 				require.Contains(t, note, strings.Join(strings.Fields(c.title), ""))
-				require.True(t, c.extra || c.joint, c.title)
-			}
-			if c.joint {
-				require.Equal(t, slices.Contains(shown, i-1), slices.Contains(shown, i), "a bound is never without the other")
+				require.True(t, c.extra, c.title)
 			}
 		}
 	})
@@ -87,7 +86,7 @@ func noBorder(r rune) rune {
 
 func TestColumnsAreLeftOutFromTheLastWithAWordAboutIt(t *testing.T) {
 	t.Parallel()
-	l := newTable("id", ">mean", "?>low", "&>high", "?note")
+	l := newTable("id", ">mean", "?>low", "?>high", "?note")
 	l.add("0123456789", "0.5", "0.1", "0.9", "something")
 	assert.Equal(t, `╭────────────┬──────┬─────┬──────╮
 │ id         │ mean │ low │ high │
@@ -97,7 +96,7 @@ func TestColumnsAreLeftOutFromTheLastWithAWordAboutIt(t *testing.T) {
 Left out: note. A wider terminal or
 --json shows all.
 `, ansi.Strip(l.text(36)))
-	assert.Contains(t, ansi.Strip(l.text(32)), "│ id         │ mean │\n")
+	assert.Contains(t, ansi.Strip(l.text(28)), "│ id         │ mean │ low │\n")
 	assert.Equal(t, "id:\n0123456789\nmean: 0.5\nlow: 0.1\nhigh: 0.9\nnote:\nsomething\n", l.text(10))
 }
 

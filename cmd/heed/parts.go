@@ -1,0 +1,222 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A part is what one package keeps in a store. It is opened with the settings that its host has
+// left there.
+type part struct {
+	what  string // its name, and that of the flag that chooses one
+	names func(context.Context, store.Store) ([]string, error)
+	open  func(ctx context.Context, v *view.Source, name string) (checked, error) // into v
+}
+
+// A checked tells which of its records are damaged.
+type checked interface {
+	Damaged(context.Context) ([]store.Ref, error)
+}
+
+var (
+	learners = part{"learner", strategy.Names,
+		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+			v.Strategy, err = strategy.Open(ctx, strategy.Config{Store: v.Store, Name: name, Now: v.Now})
+			return v.Strategy, err
+		}}
+	modules = part{"module", learning.Names,
+		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+			v.Learning, err = learning.Open(ctx, learning.Config{Store: v.Store, Name: name, Now: v.Now})
+			return v.Learning, err
+		}}
+	recorders = part{"recorder", patterns.Names,
+		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+			v.Patterns, err = patterns.Open(ctx, patterns.Config{Store: v.Store, Name: name, Now: v.Now})
+			return v.Patterns, err
+		}}
+	// A store has the rules of one service, which has no name.
+	services = part{"service of rules",
+		func(context.Context, store.Store) ([]string, error) { return []string{""}, nil },
+		func(ctx context.Context, v *view.Source, _ string) (_ checked, err error) {
+			v.Feedback, err = feedback.Open(ctx, feedback.Config{Store: v.Store, Now: v.Now})
+			return v.Feedback, err
+		}}
+)
+
+// source returns an empty source of the open store.
+func (s *session) source() *view.Source { return &view.Source{Store: s.at.store, Now: s.now} }
+
+// errNone begins the error that says that no host has left anything to look at.
+var errNone = errors.New("no host has opened")
+
+// with calls a function with the one of a name, or with the only one.
+func (t part) with(s *session, name string, do func(*view.Source) error) error {
+	return s.with(func() error {
+		v := s.source()
+		if _, err := t.one(s, v, name); err != nil {
+			return err
+		}
+		return do(v)
+	})
+}
+
+// one opens the one of a name, or the only one.
+func (t part) one(s *session, v *view.Source, name string) (checked, error) {
+	names, err := t.names(s.ctx, v.Store)
+	none := fmt.Errorf("%w %s in %s: check --db or HEED_DB", errNone, t.article(), s.at.place)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) == 0:
+		return nil, none
+	case name == "" && len(names) > 1:
+		return nil, &usageError{fmt.Sprintf("%s has %d %ss: choose one with --%s: %s", s.at.place,
+			len(names), t.what, t.what, show(strings.Join(names, ", ")))}
+	case name != "" && !slices.Contains(names, name):
+		return nil, unknown(t.what, name, names, fmt.Sprintf("%s has %s: choose one with --%s",
+			s.at.place, strings.Join(texts(names, strconv.Quote), ", "), t.what))
+	}
+	one, err := t.open(s.ctx, v, cmp.Or(name, names[0]))
+	if errors.Is(err, heed.ErrNotFound) {
+		err = none
+	}
+	return one, err
+}
+
+func (t part) article() string {
+	if strings.ContainsAny(t.what[:1], "aeiou") {
+		return "an " + t.what
+	}
+	return "a " + t.what
+}
+
+// each opens all that hosts have opened, one after the other, and calls a function with each and
+// the words that choose it on the command line.
+func (t part) each(s *session, do func(one checked, v *view.Source, words []string) error) error {
+	names, err := t.names(s.ctx, s.at.store)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		v := s.source()
+		one, err := t.one(s, v, name)
+		if errors.Is(err, errNone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var words []string
+		if len(names) > 1 {
+			words = []string{"--" + t.what + "=" + name}
+		}
+		if err := do(one, v, words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nearest returns at most three of the names that look most like a text, the likest first: those
+// that it is the beginning or a part of, and those that differ in at most a third of its characters.
+func nearest(text string, names []string) (near []string) {
+	typed := strings.ToLower(text)
+	most := (len([]rune(typed)) + 2) / 3
+	edits := map[string]int{}
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		n := distance([]rune(typed), []rune(lower))
+		if strings.HasPrefix(lower, typed) {
+			n = min(n, 1)
+		}
+		if n <= most || len(typed) >= 3 && strings.Contains(lower, typed) {
+			edits[name] = n
+		}
+	}
+	for name := range edits {
+		if name != "" {
+			near = append(near, name)
+		}
+	}
+	slices.SortFunc(near, func(a, b string) int {
+		return cmp.Or(cmp.Compare(edits[a], edits[b]), cmp.Compare(a, b))
+	})
+	return near[:min(len(near), 3)]
+}
+
+// distance is how many characters have to be put in, left out or exchanged to make one text of
+// another (Levenshtein 1966).
+func distance(from, to []rune) int {
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range from {
+		before := row[0]
+		row[0] = i + 1
+		for j := range to {
+			cost := before
+			if from[i] != to[j] {
+				cost++
+			}
+			before, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}
+
+// unknown says that there is no thing of this name, and which there are.
+func unknown(what, name string, names []string, see string) error {
+	if near := nearest(name, names); len(near) > 0 {
+		see = "did you mean " + strings.Join(texts(near, strconv.Quote), " or ") + "?"
+	}
+	return fmt.Errorf("there is no %s %q: %s", what, name, see)
+}
+
+// found returns what a read by an id has returned, with errors for people. If nothing has the id,
+// it looks for the only one of all whose id begins with it, and reads that one.
+func found[T, N any](
+	what, id, see string, read func(id string) (T, error), all func() ([]N, error), idOf func(N) string,
+) (one T, err error) {
+	if id == "" {
+		return one, &usageError{"which " + what + "? The id is empty"}
+	}
+	one, err = read(id)
+	if errors.Is(err, heed.ErrDamaged) {
+		return one, fmt.Errorf("the %s %s is damaged: see heed doctor", what, show(id))
+	}
+	if !errors.Is(err, heed.ErrNotFound) {
+		return one, err
+	}
+	everyone, err := all()
+	if err != nil {
+		return one, err
+	}
+	names := texts(everyone, idOf)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	begun := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !strings.HasPrefix(name, id)
+	})
+	switch {
+	case len(begun) == 0:
+		return one, unknown(what, id, names, see)
+	case len(begun) > 1:
+		few := strings.Join(begun[:min(len(begun), 5)], ", ")
+		return one, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id, show(few))
+	}
+	return read(begun[0])
+}
