@@ -455,7 +455,7 @@ func TestMigrate(t *testing.T) {
 	assertFails(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t), failed,
 		"no host has opened a learner")
 	assert.Equal(t, "There are no choices here.\n",
-		call{args: []string{"--db", db, "strategy", "saved"}}.run(t).out)
+		call{args: []string{"--db", db, "strategy", "history", "law"}}.run(t).out)
 	assert.Contains(t, call{args: []string{"--db", db, "explain", "x"}}.run(t).err,
 		`there is no answer "x"`)
 	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"},

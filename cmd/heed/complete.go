@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 )
 
@@ -161,71 +161,53 @@ func (p *completer) valuesOf(v *kong.Value) (names []string) {
 	})
 }
 
-// stored returns the names that the store has for something.
+// stored returns the names that the store has for something. A part that is not there has none.
 func (p *completer) stored(what string) (names []string, err error) {
 	v := p.source()
-	open := func(t part) error {
-		_, err := t.one(p.session, v, p.given[t.what])
-		return err
-	}
-	for _, t := range []part{learners, modules, recorders, agents} {
+	parts := []part{learners, modules, recorders, services}
+	for _, t := range parts {
 		if what == t.what {
 			return t.names(p.ctx, v.Store)
 		}
+		_, _ = t.one(p.session, v, p.given[t.what])
+	}
+	rules := func(read func(context.Context, view.RuleQuery, view.Page) (view.List[view.Rule], error),
+		status string) {
+		if v.Feedback != nil && err == nil {
+			var all view.List[view.Rule]
+			all, err = read(p.ctx, view.RuleQuery{Status: status}, view.Page{})
+			names = append(names, texts(all.Items, func(r view.Rule) string { return r.ID })...)
+		}
 	}
 	switch what {
-	case "heuristic", "pinned heuristic":
-		if err := open(modules); err != nil {
-			return nil, err
-		}
+	case "heuristic":
 		all, err := v.Heuristics(p.ctx, "", view.Page{})
-		for i := range all.Items {
-			if what == "heuristic" || all.Items[i].Pinned {
-				names = append(names, all.Items[i].ID)
-			}
-		}
-		return names, err
+		return texts(all.Items, func(h view.Heuristic) string { return h.ID }), err
 	case "pattern":
-		if err := open(recorders); err != nil {
-			return nil, err
-		}
 		all, err := v.Ways(p.ctx, view.WayQuery{}, view.Page{})
 		return texts(all.Items, func(w view.Way) string { return string(w.ID) }), err
-	case "proposal", "rule", "proposal or rule":
-		if err := open(services); err != nil {
-			return nil, err
+	case "proposal":
+		rules(v.Proposals, "pending")
+	case "rule":
+		rules(v.Rules, "")
+	case "proposal or rule":
+		rules(v.Proposals, "")
+		rules(v.Rules, "")
+	default:
+		if v.Strategy == nil {
+			return nil, nil
 		}
-		var q feedback.ProposalQuery
-		if what == "proposal" {
-			q.Status = feedback.StatePending
-		}
-		proposals, _, err := v.Feedback.Rules().Proposals(p.ctx, q, 0)
-		rules, failure := v.Feedback.Rules().List(p.ctx, feedback.RuleQuery{})
-		if what != "rule" {
-			names = texts(proposals, func(p feedback.Proposal) string { return p.ID })
-		}
-		if what != "proposal" {
-			names = append(names, texts(rules, func(r feedback.Rule) string { return r.ID })...)
-		}
-		return names, errors.Join(err, failure)
-	}
-	if err := open(learners); err != nil {
-		return nil, err
-	}
-	segments, err := v.SegmentNames(p.ctx)
-	for _, n := range segments {
-		switch what {
-		case "category":
-			names = append(names, n.Category)
-		case "context":
-			names = append(names, n.Context)
-		case "item":
+		segments, failure := v.SegmentNames(p.ctx)
+		for _, n := range segments {
 			d, err := v.Distribution(p.ctx, n.Query())
 			if err != nil {
 				return nil, err
 			}
-			names = append(names, texts(d.Standings, itemOf)...)
+			names = append(names, map[string][]string{
+				"category": {n.Category}, "context": {n.Context}, "item": texts(d.Standings, itemOf),
+			}[what]...)
 		}
+		err = failure
 	}
 	return names, err
 }

@@ -167,7 +167,7 @@ func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
 }
 
 type confidenceUnpin struct {
-	ID string `arg:"" complete:"pinned heuristic"`
+	ID string `arg:"" complete:"heuristic"`
 	change
 }
 

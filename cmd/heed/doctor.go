@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,7 +18,7 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-const day, month = 24 * time.Hour, 30 * 24 * time.Hour
+const day = 24 * time.Hour
 
 // waiting is how long an event may wait before somebody should look, and deliveries how often it
 // may be delivered.
@@ -63,14 +62,6 @@ func (d *diagnosis) fault(format string, args ...any) {
 
 func (d *diagnosis) warning(format string, args ...any) {
 	d.Findings = append(d.Findings, finding{"warning", fmt.Sprintf(format, args...)})
-}
-
-// stale warns of what should have been dropped a day ago.
-func (d *diagnosis) stale(n int, of string, limit time.Duration) {
-	if n > 0 {
-		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
-			"longer?", plural(n, "is kept", "are kept"), show(of), plural(int(limit/day), "day", "days"))
-	}
 }
 
 // faults counts what is wrong.
@@ -226,7 +217,11 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 	if size.Records > 0 {
 		d.Records = append(d.Records, size)
 	}
-	d.stale(overdue, kind, kept)
+	if overdue > 0 {
+		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
+			"longer?", plural(overdue, "is kept", "are kept"), show(kind),
+			plural(int(kept/day), "day", "days"))
+	}
 	return nil
 }
 
@@ -263,27 +258,15 @@ func (d *diagnosis) values(s *session) error {
 	return nil
 }
 
-// rows reads all that a dump has, and counts what should be gone from it.
+// rows reads all that a dump has.
 func (d *diagnosis) rows(s *session) error {
-	overdue := map[string]int{}
-	limit := s.now().Add(-month - day).UnixMicro()
-	for r, err := range s.at.rows(s.ctx) {
-		switch {
-		case s.ctx.Err() != nil:
+	for _, err := range s.at.rows(s.ctx) {
+		if s.ctx.Err() != nil {
 			return s.ctx.Err()
-		case err != nil:
-			if d.faults() == 0 {
-				d.fault("not everything can be read: %v", err)
-			}
-			return nil
-		case r.Observation != nil && int64(r.Observation.Recorded) < limit:
-			overdue["the history"]++
-		case r.ID != nil && int64(r.ID.Recorded) < limit:
-			overdue["the ids"]++
 		}
-	}
-	for _, of := range slices.Sorted(maps.Keys(overdue)) {
-		d.stale(overdue[of], of, month)
+		if err != nil && d.faults() == 0 {
+			d.fault("not everything can be read: %v", err)
+		}
 	}
 	return nil
 }

@@ -202,8 +202,6 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"no such table", "DROP TABLE heed_record", failed, "fault: the table heed_record is missing"},
 		{"no table of versions", "DROP TABLE heed_store", failed,
 			"fault: the table heed_store is missing"},
-		{"ids that no sweep took", "UPDATE heed_id SET recorded = 1", done,
-			"of the ids longer than 30 days: does the host call Sweep"},
 		{"traces that no sweep took", "UPDATE heed_record SET at = 1 WHERE kind = 'decision.trace'",
 			done, "of decision.trace longer than 1 day: does the host call Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tally SET last_positive = 1893456000000000 WHERE " +

@@ -84,16 +84,6 @@ func TestReplay(t *testing.T) {
 	assert.Contains(t, shown.out, "large")
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out,
 		"300 reports of 2 items")
-	few := filepath.Join(t.TempDir(), "few.csv")
-	require.NoError(t, os.WriteFile(few,
-		[]byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
-	fewDB := few + ".db"
-	require.Zero(t, call{args: []string{"--db", fewDB, "strategy", "replay", few}}.run(t).code)
-	assert.Regexp(t, `b +0 +not known +- +- +not known +- +-`,
-		call{args: []string{"--db", fewDB, "strategy", "saved"}}.run(t).out)
-	assert.Contains(t, call{args: []string{"--db", fewDB, "strategy", "saved", "--limit",
-		"1"}}.run(t).out, "These are too few")
-
 	again := call{args: []string{"--db", db, "strategy", "replay", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")
@@ -145,8 +135,6 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 		}
 		r := call{args: args}.run(t)
 		require.Zero(t, r.code, r.err)
-		saved := call{args: []string{"--db", place, "strategy", "saved"}}.run(t)
-		assert.Contains(t, saved.out, "120 choices cost ", saved.err)
 		onFile(t, place, func(handle *sql.DB) {
 			st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
 			require.NoError(t, err)
@@ -235,8 +223,8 @@ func TestReplayFaults(t *testing.T) {
 	}
 }
 
-// TestWinnersAndSavings shows a race that has ended, and what its choices cost.
-func TestWinnersAndSavings(t *testing.T) {
+// TestWinners shows a race that has ended.
+func TestWinners(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
 	onFile(t, file, func(handle *sql.DB) {
@@ -261,8 +249,7 @@ func TestWinnersAndSavings(t *testing.T) {
 			require.NoError(t, err)
 		}
 	})
-	for name, args := range map[string][]string{"winners": {"strategy", "winners"},
-		"saved": {"strategy", "saved", "--category", "law"}} {
+	for name, args := range map[string][]string{"winners": {"strategy", "winners"}} {
 		screen := call{args: append([]string{"--db", file}, args...),
 			env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
 		require.Zero(t, screen.code, screen.out)
@@ -271,13 +258,9 @@ func TestWinnersAndSavings(t *testing.T) {
 		inJSON := call{args: append([]string{"--db", file, "--json"}, args...)}.run(t)
 		assert.True(t, json.Valid([]byte(inJSON.out)), inJSON.out)
 	}
-	assert.Equal(t, misuse, call{args: []string{"--db", file, "strategy", "saved", "--limit",
-		"0"}}.run(t).code)
 	db := sqliteFile(t)
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models",
 		"winners"}}.run(t).out, "There are no winners here.")
-	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models",
-		"saved"}}.run(t).err, "keeps no records of its choices")
 }
 
 // With times the log is put in order. Without, a log that is sorted by its outcomes has no narrow

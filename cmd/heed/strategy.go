@@ -2,19 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/guptarohit/asciigraph"
-
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
-	"github.com/heedhq/heed/strategy/money"
 )
 
 // strategyCommands look at what learners of package strategy believe.
@@ -27,7 +23,6 @@ type strategyCommands struct {
 	Learning      strategyItem      `cmd:"" aliases:"item"`
 	History       strategyHistory   `cmd:""`
 	Winners       strategyWinners   `cmd:""`
-	Saved         strategySaved     `cmd:""`
 	Replay        replayCommand     `cmd:""`
 	Reset         strategyReset     `cmd:""`
 	ResetLearning strategyResetItem `cmd:"" aliases:"reset-item"`
@@ -377,7 +372,6 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 }
 
 func printHistory(p *printer, all []view.Choice) {
-	printValues(p, all)
 	t := newTable("chosen", "arm", "stage", ">mean", "?>reports", "?~segment", "?>confidence", "?how",
 		"?who", "?session", "?~parameters")
 	for _, c := range all {
@@ -392,22 +386,6 @@ func printHistory(p *printer, all []view.Choice) {
 			or(string(r.Channel), "-"), or(r.Source, "-"), c.Session, c.Parameters)
 	}
 	t.print(p)
-}
-
-// printValues draws the mean values of choices on a terminal, from the oldest to the newest.
-func printValues(p *printer, all []view.Choice) {
-	var values []float64
-	for _, c := range slices.Backward(all) {
-		if c.Mean != nil {
-			values = append(values, *c.Mean)
-		}
-	}
-	if room := p.width - 8; p.terminal && len(values) > 1 && room >= 20 {
-		p.write(asciigraph.Plot(values, asciigraph.Height(6),
-			asciigraph.Width(min(room, 2*len(values))), asciigraph.LowerBound(-1),
-			asciigraph.UpperBound(1), asciigraph.Precision(1),
-			asciigraph.Caption("mean value, oldest to newest")) + "\n\n")
-	}
 }
 
 type strategyWinners struct{}
@@ -438,71 +416,6 @@ func (strategyWinners) Run(s *session, c *strategyCommands) error {
 			t.print(p)
 		})
 	})
-}
-
-type strategySaved struct {
-	Category string `complete:"category" placeholder:"NAME"`
-	Item     string `complete:"item" placeholder:"NAME"`
-	Limit    atMost `default:"1000"`
-}
-
-// Run says what choices have saved.
-func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
-	var r money.Savings
-	err := c.with(s, func(v *view.Source) (err error) {
-		if v.Strategy.Config().Unrecorded {
-			return errors.New("the learner keeps no records of its choices, so it is not known what " +
-				"they cost")
-		}
-		f := strategy.ChoiceFilter{Category: cmd.Category, Item: cmd.Item, Limit: int(cmd.Limit)}
-		r, err = v.Saved(s.ctx, f, false)
-		return err
-	})
-	if err != nil && !errors.Is(err, errNone) { // without a learner there are no choices
-		return err
-	}
-	return s.answer(r, func(p *printer) {
-		if r.Choices+r.LeftOut == 0 {
-			p.nothing("choices", "category", cmd.Category, "item", cmd.Item)
-			return
-		}
-		printSaved(p, &r)
-	})
-}
-
-func printSaved(p *printer, r *money.Savings) {
-	p.line("%v cost %v and earned a mean reward of %v, in %v on average.",
-		plural(r.Choices, "choice", "choices"), amount(r.Cost), r.Quality,
-		r.Latency.Round(time.Microsecond))
-	if r.Cost == 0 {
-		p.line("No outcome of these has a cost, so nothing is known of what they saved.")
-	}
-	if r.LeftOut > 0 {
-		p.line("%v without a known propensity left out.", plural(r.LeftOut, "choice is", "choices are"))
-	}
-	if len(r.Arms) == 0 {
-		p.line("These are too few to compare with always choosing one arm.")
-		return
-	}
-	p.line("Beside always choosing one arm, with intervals of %v:", percent(r.Level))
-	p.blank()
-	t := newTable("always", "?>chosen", ">saved", ">low", ">high", "?>reward", "?>from", "?>to")
-	gain := func(x float64) plain { return plain(fmt.Sprintf("%+.3f", x)) }
-	none := plain("-")
-	for _, in := range r.Arms {
-		if in.Chosen == 0 {
-			t.add(in.Arm, 0, plain("not known"), none, none, plain("not known"), none, none)
-			continue
-		}
-		t.add(in.Arm, in.Chosen, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
-			gain(in.Gained.Value), gain(in.Gained.Low), gain(in.Gained.High))
-	}
-	t.print(p)
-	for _, in := range r.Arms {
-		if in.Unsteady {
-			p.line("%v changed meanwhile: its widest intervals say nothing.", in.Arm)
-		}
-	}
 }
 
 type strategyReset struct {
