@@ -9,7 +9,6 @@ require (
 	github.com/charmbracelet/x/ansi v0.11.8
 	github.com/charmbracelet/x/term v0.2.2
 	github.com/creack/pty v1.1.24
-	github.com/guptarohit/asciigraph v0.10.0
 	github.com/heedhq/heed v0.0.0
 	github.com/heedhq/heed/adapter/mcp v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
