@@ -49,8 +49,13 @@ type WayQuery struct {
 	Warned, Followed bool
 }
 
-func (q *WayQuery) selects(w *Way) bool {
-	return !q.Warned && !q.Followed || w.Warned == q.Warned
+func (q *WayQuery) selects(s *patterns.Standing) bool {
+	return !q.Warned && !q.Followed || warned(s) == q.Warned
+}
+
+// warned reports whether prompts warn of a way of working.
+func warned(s *patterns.Standing) bool {
+	return (s.Pattern.Anti || s.State == patterns.Deprecated) && s.Pattern.ArchivedAt.IsZero()
 }
 
 // Ways lists ways of working, by number those with the most outcomes first, and else by their ids.
@@ -62,20 +67,17 @@ func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err
 	if err != nil {
 		return l, err
 	}
-	var all []Way
-	for i := range found {
-		if w := wayOf(&found[i]); q.selects(&w) {
-			all = append(all, w)
-		}
-	}
+	found = slices.DeleteFunc(found, func(s patterns.Standing) bool { return !q.selects(&s) })
 	if p.Number > 0 {
-		slices.SortStableFunc(all, func(a, b Way) int {
-			return cmp.Compare(b.Successes+b.Failures, a.Successes+a.Failures)
+		slices.SortStableFunc(found, func(a, b patterns.Standing) int {
+			return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
 		})
 	}
-	texts := func(w Way) []string { return append([]string{string(w.ID), w.Content}, w.Tags...) }
-	key := func(w Way) string { return string(w.ID) }
-	return listed(p, all, key, texts, func(part []Way) ([]Way, error) { return part, nil })
+	texts := func(s patterns.Standing) []string {
+		return append([]string{string(s.Pattern.ID), s.Pattern.Content}, s.Pattern.Tags...)
+	}
+	key := func(s patterns.Standing) string { return string(s.Pattern.ID) }
+	return listed(p, found, key, texts, each(wayOf)) // an interval takes microseconds
 }
 
 // mostTransitions is how many transitions of a way are shown.
@@ -111,7 +113,7 @@ func wayOf(s *patterns.Standing) Way {
 		Failures: s.Counts.Failures, Rate: s.Rate, HarmfulShare: s.HarmfulShare,
 		Heard: s.LastFeedback, Archived: !p.ArchivedAt.IsZero(),
 	}
-	w.Warned = (p.Anti || s.State == patterns.Deprecated) && !w.Archived
+	w.Warned = warned(s)
 	w.Low, w.High = evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
 	return w
 }
