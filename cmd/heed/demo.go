@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
@@ -52,7 +51,7 @@ func (cmd *demoCommand) Run(s *session) (err error) {
 		agent, err := loop.New(s.ctx, loop.Config{
 			DB: s.at.handle, Name: "desk", Model: w, Lessons: lessons, Now: w.now, Seed: w.dice,
 			Patterns: patterns.Config{Approaches: w.approaches(), Warnings: true},
-			Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
+			Observer: observing(live),
 		})
 		if err != nil {
 			return err
@@ -178,7 +177,8 @@ func (w *demoWorld) Generate(_ context.Context, r decision.LLMRequest) (
 
 // follow drops the habit from an answer if a rule is against it.
 func (h *demoHabit) follow(system, text, about string) string {
-	if slices.ContainsFunc(h.Rules, func(rule string) bool { return strings.Contains(system, rule) }) {
+	against := func(rule string) bool { return strings.Contains(system, rule) }
+	if slices.ContainsFunc(h.Rules, against) {
 		text = strings.ReplaceAll(text, h.Shows, strings.ReplaceAll(h.Instead, "ABOUT", about))
 	}
 	return text

@@ -252,8 +252,8 @@ func (d *diagnosis) values(s *session) error {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	for _, ref := range slices.Compact(damaged) { // learners share their records
-		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it from "+
-			"a copy", show(ref.ID), show(ref.Kind))
+		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it "+
+			"from a copy", show(ref.ID), show(ref.Kind))
 	}
 	return nil
 }

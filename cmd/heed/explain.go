@@ -140,8 +140,8 @@ func (cmd *explainCommand) find(s *session, d *decision.Decider) (explained, err
 	return e, err
 }
 
-// readAnswer reads what is kept of an answer, or returns [heed.ErrNotFound]. If a store has an agent, the
-// ids of events are those of its answers.
+// readAnswer reads what is kept of an answer, or returns [heed.ErrNotFound]. If a store has an
+// agent, the id of an event is the id of its answer.
 func readAnswer(s *session, v *view.Source, d *decision.Decider, id string) (explained, error) {
 	if v.Name != "" {
 		if e, err := v.Explain(s.ctx, id); !errors.Is(err, loop.ErrNoAnswer) {

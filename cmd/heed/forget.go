@@ -129,7 +129,8 @@ func (f *mentions) words() plain {
 // search looks for a person in all that a dump of the store has.
 func search(ctx context.Context, in *opened, person string) (*mentions, error) {
 	f := &mentions{
-		person: person, people: map[string]bool{}, kinds: map[ids.Hash]string{}, lost: map[string]bool{},
+		person: person, people: map[string]bool{}, kinds: map[ids.Hash]string{},
+		lost: map[string]bool{},
 	}
 	for r, err := range in.rows(ctx) {
 		if err == nil {

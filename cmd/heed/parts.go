@@ -131,7 +131,7 @@ func (t part) each(s *session, do func(one checked, v *view.Source, words []stri
 }
 
 // nearest returns at most three of the names that look most like a text, the likest first: those
-// that it is the beginning or a part of, and those that differ in at most a third of its characters.
+// that it is the beginning or a part of, and those that differ in at most a third of its letters.
 func nearest(text string, names []string) (near []string) {
 	typed := strings.ToLower(text)
 	most := (len([]rune(typed)) + 2) / 3
@@ -189,7 +189,8 @@ func unknown(what, name string, names []string, see string) error {
 // found returns what a read by an id has returned, with errors for people. If nothing has the id,
 // it looks for the only one of all whose id begins with it, and reads that one.
 func found[T, N any](
-	what, id, see string, read func(id string) (T, error), all func() ([]N, error), idOf func(N) string,
+	what, id, see string, read func(id string) (T, error), all func() ([]N, error),
+	idOf func(N) string,
 ) (one T, err error) {
 	if id == "" {
 		return one, &usageError{"which " + what + "? The id is empty"}

@@ -142,8 +142,8 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.told(after, "Taken out. It stands alone from now on. The proposal has %v left, and no "+
-			"approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
+		return s.told(after, "Taken out. It stands alone from now on. The proposal has %v left, and "+
+			"no approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
 	})
 }
 

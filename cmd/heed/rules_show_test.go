@@ -42,8 +42,8 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	corrects("ann")
 	assert.Contains(t, call{args: of("list")}.run(t).out,
 		"1 correction waits for others that say the same: heed rules list --status waiting")
-	assert.Equal(t, plain("1 correction may contradict another, and a person decides: heed rules list "+
-		"--status ambiguous"), outside([]view.Rule{{Status: "ambiguous"}}, false))
+	assert.Equal(t, plain("1 correction may contradict another, and a person decides: heed rules "+
+		"list --status ambiguous"), outside([]view.Rule{{Status: "ambiguous"}}, false))
 	waits := read[[]view.Rule](t, of("list", "--status", "waiting")...)
 	require.Len(t, waits, 1)
 	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"},

@@ -365,7 +365,8 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 			"deprecated.\n",
 		"rules list --agent nobody": "There are no rules or proposals here with " +
 			"--status pending or active --agent nobody.\n",
-		"strategy --learner strategy history say-please --stage pending --since 1h": "There are no choices here with --stage pending --since 1h0m0s.\n",
+		"strategy --learner strategy history say-please --stage pending --since 1h": "There are no " +
+			"choices here with --stage pending --since 1h0m0s.\n",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)
 		assert.Zero(t, r.code, r.err)

@@ -67,7 +67,7 @@ func (cmd *serveCommand) Run(s *session) error {
 		}
 		c := loop.Config{
 			Keep: cmd.Keep, LessonsFile: cmd.Lessons, System: cmd.System,
-			Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
+			Observer: observing(live),
 		}
 		c.Strategy.Name = cmd.Learner
 		if cmd.Model != "" {
@@ -113,7 +113,8 @@ func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
 		}
 		return err
 	}
-	if err := cmp.Or(open(agents, cmd.Agent), open(learners, cmd.Learner), open(services, "")); err != nil {
+	err := cmp.Or(open(agents, cmd.Agent), open(learners, cmd.Learner), open(services, ""))
+	if err != nil {
 		return err
 	}
 	for _, of := range []struct {
@@ -187,10 +188,19 @@ func alongside(s *session, run func(context.Context) error, do func(*session) er
 	return errors.Join(err, <-ended)
 }
 
+// observing tells pages what changes, and the operator what fails.
+func observing(live *web.Live) heed.Observer {
+	return func(ctx context.Context, n heed.Notice) {
+		live.Observe(ctx, n)
+		tellFailure(ctx, n)
+	}
+}
+
 // tellFailure tells the operator of a server what it has not told its clients. Work that was given
 // up, at the end of the server or because a client has left, is no failure.
 func tellFailure(ctx context.Context, n heed.Notice) {
-	if failed, ok := n.(heed.Failed); ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
+	failed, ok := n.(heed.Failed)
+	if ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
 		warn("%s: %s: %w", failed.Component, failed.What, failed.Err)
 	}
 }
@@ -337,8 +347,8 @@ func entrants(variable, pairs string) (all []entrant, err error) {
 	for pair := range strings.SplitSeq(pairs, ",") {
 		name, secret, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || !goodToken.MatchString(secret) {
-			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more " +
-				"letters and digits"}
+			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or " +
+				"more letters and digits"}
 		}
 		if err := checkName(variable, name); err != nil {
 			return nil, err

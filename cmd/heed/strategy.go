@@ -383,7 +383,7 @@ func printHistory(p *printer, all []view.Choice) {
 			r = *c.Result
 		}
 		t.add(c.At, c.Arm, c.Stage, mean, c.Reports, segmentName(c.Category, c.Context), confidence,
-			or(string(r.Channel), "-"), or(r.Source, "-"), c.Session, c.Parameters)
+			or(r.Channel, "-"), or(r.Source, "-"), c.Session, c.Parameters)
 	}
 	t.print(p)
 }
