@@ -47,9 +47,11 @@ type health struct {
 	Since    time.Time   `json:"since,omitzero"`    // when it became unavailable; zero: it is available
 	Times    int         `json:"times,omitempty"`   // how often it became unavailable lately
 	Answers  int         `json:"answers,omitempty"` // in a row, while it is unavailable
-	// Again is when it may be asked again, and Wait how long it was left out before that.
+	// Again is when it may be asked again, and Wait how long it was left out before that. Asked
+	// reports that one caller asks it until then.
 	Again time.Time     `json:"again,omitzero"`
 	Wait  time.Duration `json:"wait,omitempty"`
+	Asked bool          `json:"asked,omitempty"`
 }
 
 // fade forgets failures that are too old to say something about now.
@@ -73,14 +75,14 @@ func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (t
 	h.At, h.Failure, h.Answers = now, f, 0
 	h.Failures++
 	switch {
-	case !h.Since.IsZero() && now.Before(h.Again): // a call from before it was left out
+	case !h.Since.IsZero() && now.Before(h.Again) && !h.Asked: // a call from before it was left out
 		wanted := now.Add(min(retryAfter, longestWait))
 		if wanted.After(h.Again) {
 			h.Again = wanted
 		}
 		return false
 	case !h.Since.IsZero():
-		h.Wait = min(max(2*h.Wait, firstProbe), lastProbe)
+		h.Wait, h.Asked = min(max(2*h.Wait, firstProbe), lastProbe), false
 	case h.Failures >= leftOut:
 		h.Since, h.Wait = now, firstProbe
 		h.Times++
@@ -98,7 +100,7 @@ func (h *health) answer(now time.Time) (tell bool) {
 	if h.Since.IsZero() {
 		return false
 	}
-	h.At, h.Again = now, now
+	h.At, h.Again, h.Asked = now, now, false
 	if h.Answers++; h.Answers >= min(h.Times, mostAnswers) {
 		h.Since, h.Answers, h.Wait, h.Failure = time.Time{}, 0, 0, ""
 	}
@@ -108,7 +110,7 @@ func (h *health) answer(now time.Time) (tell bool) {
 // probe leaves the model to the one caller who asks it now.
 func (h *health) probe(now time.Time) {
 	if h.down(now) && !h.left(now) {
-		h.Again = now.Add(max(h.Wait, firstProbe))
+		h.Again, h.Asked = now.Add(max(h.Wait, firstProbe)), true
 	}
 }
 

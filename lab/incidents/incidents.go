@@ -236,7 +236,8 @@ counted as a failure of the arm. For the database, the control sets ` + "`Config
 A figure is by how many points the agent is worse off than without the outage, in the worst of the five
 hundreds after it, ± half of a 95 %% interval of the paired difference: for the best arm, how much less
 often it is chosen; for a good heuristic or way of working, how much less it is trusted, and for a bad one,
-how much more. At most two points are allowed, and a negative figure is a gain. "Unanswered" is how many events of the outage got no answer.
+how much more. At most two points are allowed, and a negative figure is a gain.
+"Unanswered" is how many events got no answer, during the outage or before heed noticed its end.
 
 `
 

@@ -56,7 +56,7 @@ var (
 type life struct {
 	best       [hundreds]float64    // how often the best arm was chosen
 	trust      [hundreds][4]float64 // in both heuristics and both ways
-	unanswered int                  // events during the outage
+	unanswered int                  // events during the outage and after it
 }
 
 // A world is an agent with its people, its models and its store.
@@ -95,6 +95,9 @@ func live(ctx context.Context, o outage, control bool, seed uint64) (l life, err
 			given, err := w.event(ctx, "after")
 			if err != nil {
 				return l, err
+			}
+			if given.Text == "" {
+				l.unanswered++
 			}
 			if given.Plan.Arm.ID != "" && given.Result.Path == decision.Model && w.kind() > 1 {
 				of++
@@ -240,9 +243,9 @@ func (w *world) event(ctx context.Context, when string) (given loop.Answer, err 
 	return given, w.lost(w.react(ctx, id, &given))
 }
 
-// lost returns an error, unless it is what an outage has.
+// lost returns an error, unless it is what an outage has, or what is noticed of it shortly after.
 func (w *world) lost(err error) error {
-	if w.away {
+	if w.away || errors.As(err, new(*loop.UnavailableError)) {
 		return nil
 	}
 	return err
