@@ -48,7 +48,7 @@ var sorts = map[string]struct {
 }{
 	view.Malformed:   {"The request is malformed", http.StatusBadRequest},
 	view.BadField:    {"A field is wrong", http.StatusUnprocessableEntity},
-	keyReused:        {"The idempotency key belongs to another request", http.StatusUnprocessableEntity},
+	keyReused:        {"The idempotency key is of another request", http.StatusUnprocessableEntity},
 	unidentified:     {"You are not identified", http.StatusUnauthorized},
 	otherSite:        {"The request came from another site", http.StatusForbidden},
 	view.Unknown:     {"Nothing has this name", http.StatusNotFound},

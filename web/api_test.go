@@ -213,7 +213,8 @@ func TestPrepareAndAnswered(t *testing.T) {
 		assert.Equal(t, "Rotate its logs.", w.must(200, w.post("/v1/answered", said)).text(t, "text"))
 	}
 	assert.Zero(t, w.asked.Load())
-	assert.Equal(t, view.Unknown, w.post("/v1/answered", said, "X-Person", "another").sort(), "a plan is of who prepared it")
+	another := w.post("/v1/answered", said, "X-Person", "another")
+	assert.Equal(t, view.Unknown, another.sort(), "a plan is of who prepared it")
 	assert.Equal(t, true, w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
 
 	w.must(200, w.post("/v1/prepare", `{"id":"e2","text":"The disk of db-2 is full."}`))
@@ -263,7 +264,8 @@ func TestPages(t *testing.T) {
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get(path)).body, path)
 	}
 	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!", "limit=1&limit=2", "what=1"} {
-		assert.Contains(t, []string{view.BadField, view.Malformed}, w.get("/v1/segments?"+query).sort(), query)
+		sort := w.get("/v1/segments?" + query).sort()
+		assert.Contains(t, []string{view.BadField, view.Malformed}, sort, query)
 	}
 }
 
@@ -473,7 +475,8 @@ func TestKeysKeepNothingReadable(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Redact = func(string) string { return "-" } })
 	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("down") }
 	const body = `{"text":"the secret question"}`
-	assert.Equal(t, view.ModelFailed, w.post("/v1/answer", body, "Idempotency-Key", "secret key").sort())
+	failed := w.post("/v1/answer", body, "Idempotency-Key", "secret key")
+	assert.Equal(t, view.ModelFailed, failed.sort())
 	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "the secret answer", nil }
 	first := w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key"))
 	assert.Equal(t, "the secret answer", w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
