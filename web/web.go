@@ -229,8 +229,8 @@ func leaveBody(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 }
 
-// readBody reads the whole body of a request within its time, so that nothing waits for it later. It
-// reports whether it could, and answers if not. It then does not wait for the rest of the body.
+// readBody reads the whole body of a request within its time, so that nothing waits for it later.
+// It reports whether it could, and answers if not. It then does not wait for the rest of the body.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
