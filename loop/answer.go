@@ -95,7 +95,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 // call returns what the decider asks for a plan.
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
-		models:  m.without(a.models, p.left, a.cfg.Now()),
+		models:  m.without(a.models, p.spared, a.cfg.Now()),
 		history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText),
 		tries: tries{agent: a},
 	}

@@ -30,6 +30,9 @@ const (
 	firstProbe  = time.Second
 	lastProbe   = 15 * time.Second
 	longestWait = 2 * time.Minute
+	// If there are others, at least so many events are answered by them before it is asked again.
+	// So of rare events, few are lost to a model that is still down.
+	mostPassed = 3
 	// One answer makes a model available. If it became unavailable several times lately, it takes as
 	// many answers in a row, up to mostAnswers.
 	mostAnswers = 5
@@ -47,11 +50,12 @@ type health struct {
 	Since    time.Time   `json:"since,omitzero"`    // when it became unavailable; zero: it is available
 	Times    int         `json:"times,omitempty"`   // how often it became unavailable lately
 	Answers  int         `json:"answers,omitempty"` // in a row, while it is unavailable
-	// Again is when it may be asked again, and Wait how long it was left out before that. Asked
-	// reports that one caller asks it until then.
+	// Again is when it may be asked again, and Wait how long it was left out before that.
 	Again time.Time     `json:"again,omitzero"`
 	Wait  time.Duration `json:"wait,omitempty"`
-	Asked bool          `json:"asked,omitempty"`
+
+	probed bool // somebody asks it to find out whether it is back
+	passed int  // how many events others have answered since it was asked last
 }
 
 // fade forgets failures that are too old to say something about now.
@@ -69,20 +73,27 @@ func (h *health) down(now time.Time) bool {
 // left reports whether the model is not to be asked now.
 func (h *health) left(now time.Time) bool { return h.down(now) && now.Before(h.Again) }
 
+// spared reports whether the model is not to be asked now if there is another one.
+func (h *health) spared(now time.Time) bool {
+	return h.left(now) || h.down(now) && h.passed < mostPassed
+}
+
 // fail counts a failure. It reports whether others have to know.
 func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (tell bool) {
 	h.fade(now)
 	h.At, h.Failure, h.Answers = now, f, 0
 	h.Failures++
+	probed := h.probed
+	h.probed = false
 	switch {
-	case !h.Since.IsZero() && now.Before(h.Again) && !h.Asked: // a call from before it was left out
+	case !h.Since.IsZero() && now.Before(h.Again) && !probed: // a call from before it was left out
 		wanted := now.Add(min(retryAfter, longestWait))
 		if wanted.After(h.Again) {
 			h.Again = wanted
 		}
 		return false
 	case !h.Since.IsZero():
-		h.Wait, h.Asked = min(max(2*h.Wait, firstProbe), lastProbe), false
+		h.Wait = min(max(2*h.Wait, firstProbe), lastProbe)
 	case h.Failures >= leftOut:
 		h.Since, h.Wait = now, firstProbe
 		h.Times++
@@ -100,7 +111,7 @@ func (h *health) answer(now time.Time) (tell bool) {
 	if h.Since.IsZero() {
 		return false
 	}
-	h.At, h.Again, h.Asked = now, now, false
+	h.At, h.Again, h.probed, h.passed = now, now, false, mostPassed
 	if h.Answers++; h.Answers >= min(h.Times, mostAnswers) {
 		h.Since, h.Answers, h.Wait, h.Failure = time.Time{}, 0, 0, ""
 	}
@@ -110,7 +121,7 @@ func (h *health) answer(now time.Time) (tell bool) {
 // probe leaves the model to the one caller who asks it now.
 func (h *health) probe(now time.Time) {
 	if h.down(now) && !h.left(now) {
-		h.Again, h.Asked = now.Add(max(h.Wait, firstProbe)), true
+		h.Again, h.probed, h.passed = now.Add(max(h.Wait, firstProbe)), true, 0
 	}
 }
 
@@ -182,11 +193,32 @@ func newAvailability() *availability {
 	}
 }
 
-// left reports whether a model is not to be asked now.
-func (v *availability) left(name string, now time.Time) bool {
+// spared reports whether a model is not to be asked now if there is another one, and left whether it
+// is not to be asked even if there is none.
+func (v *availability) spared(name string, now time.Time) (spared, left bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.of[name].left(now)
+	h := v.of[name]
+	return h.spared(now), h.left(now)
+}
+
+// begin is called for each event, with the model that answers it, if it may be asked. All others
+// that are down are passed over.
+func (v *availability) begin(name string, now time.Time) (spared, left bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for of, h := range v.of {
+		switch is := h.spared(now); {
+		case of != name || is:
+			h.passed++
+			if of == name {
+				spared, left = true, h.left(now)
+			}
+		default:
+			h.probe(now)
+		}
+	}
+	return spared, left
 }
 
 // probe is called when a model is going to be asked.
@@ -243,6 +275,9 @@ func (v *availability) take(row store.Row[health]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if h := row.Value; row.Revision > v.read[h.Model] {
+		if known := v.of[h.Model]; known != nil {
+			h.passed = known.passed
+		}
 		v.of[h.Model], v.read[h.Model] = &h, row.Revision
 	}
 }
@@ -401,7 +436,7 @@ func (a *Agent) available() (arms []strategy.ArmID) {
 	now, left := a.cfg.Now(), false
 	all := a.arms()
 	for i := range all {
-		if a.models.left(a.nameOf(&all[i]), now) {
+		if spared, _ := a.models.spared(a.nameOf(&all[i]), now); spared {
 			left = true
 			continue
 		}

@@ -118,7 +118,11 @@ func (a *Agent) model(arm Arm) chain {
 func (c chain) without(v *availability, first bool, now time.Time) chain {
 	var rest []member
 	for i, m := range c.models {
-		if led := c.led && i == 0; led && !first || !led && !v.left(m.name, now) {
+		spared := first
+		if !c.led || i > 0 {
+			spared, _ = v.spared(m.name, now)
+		}
+		if !spared {
 			rest = append(rest, m)
 		}
 	}

@@ -66,7 +66,8 @@ type Plan struct {
 	took      time.Duration // of the framework's model, as it reported
 	spare     bool          // a fallback answered, and not the arm's model
 	blamed    bool          // the arm's model gave an answer that is of no use
-	left      bool          // the arm's model is unavailable, and it is not its turn to be tried
+	spared    bool          // the arm's model is unavailable, and another one is to be asked
+	left      bool          // it is not even asked if there is no other one
 	room      int
 	unchecked bool              // no rule has a check
 	overruled map[string]string // heuristics, each with the rule that contradicts it
@@ -110,8 +111,12 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	if err != nil {
 		return Plan{}, wrap("prepare", err)
 	}
-	if p.left && !p.Ready {
-		err = a.models.dead([]string{a.nameOf(&p.Arm)}, a.cfg.Now())
+	switch name := a.nameOf(&p.Arm); {
+	case p.Ready:
+	case p.left:
+		err = a.models.dead([]string{name}, a.cfg.Now())
+	case p.spared: // the framework asks it all the same
+		a.models.probe(name, a.cfg.Now())
 	}
 	return p, wrap("prepare", err)
 }
@@ -194,8 +199,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if p.Heard = changesOf(changes); p.Ready && !done {
 		a.decider.Notify(ctx, p.Result, began)
 	} else if name := a.nameOf(&p.Arm); !p.Ready {
-		p.left = a.models.left(name, a.cfg.Now())
-		a.models.probe(name, a.cfg.Now())
+		p.spared, p.left = a.models.begin(name, a.cfg.Now())
 	}
 	return p, failed
 }

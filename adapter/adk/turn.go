@@ -3,6 +3,7 @@ package adk
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/adk/v2/agent"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed/adapter/internal/turn"
+	"github.com/heedhq/heed/llm"
 )
 
 // A run is one of the runner. ADK may run several agents in it at once.
@@ -155,10 +157,33 @@ func cutOff(r *model.LLMResponse) bool {
 	return r.FinishReason == genai.FinishReasonMaxTokens || r.ErrorCode == string(genai.FinishReasonMaxTokens)
 }
 
+// failureOf returns what the code of a response means: the status of a service, or else why the
+// model's answer cannot be used, such as SAFETY.
+func failureOf(code string) llm.Failure {
+	switch code {
+	case "RESOURCE_EXHAUSTED":
+		return llm.RateLimited
+	case "UNAVAILABLE", "INTERNAL":
+		return llm.ServerError
+	case "DEADLINE_EXCEEDED":
+		return llm.TimedOut
+	case "CANCELLED":
+		return llm.Cancelled
+	case "UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND":
+		return llm.Unreachable
+	}
+	if status, err := strconv.Atoi(code); err == nil {
+		return llm.FromStatus(status, 0, nil).Failure
+	}
+	return llm.Unusable
+}
+
 // answers reports whether a final event is the model's answer.
 func (t *run) answers(e *session.Event) bool {
 	if e.ErrorCode != "" && !(cutOff(&e.LLMResponse) && textOf(e.Content) != "") {
-		t.Reply.Err = errors.New(e.ErrorCode + ": " + e.ErrorMessage)
+		t.Reply.Err = &llm.Error{
+			Failure: failureOf(e.ErrorCode), Err: errors.New(e.ErrorCode + ": " + e.ErrorMessage),
+		}
 		return false
 	}
 	if e.Content == nil || slices.ContainsFunc(e.Content.Parts, func(p *genai.Part) bool { return p.FunctionResponse != nil }) {

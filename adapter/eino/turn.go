@@ -1,7 +1,6 @@
 package eino
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -80,7 +79,7 @@ func (t *run) end(ctx context.Context) {
 	t.Lock()
 	defer t.Unlock()
 	if t.broken {
-		t.Reply.Err = cmp.Or(t.Reply.Err, t.Failed)
+		t.ToolFailed()
 	}
 	if t.Open() && t.Reply.Err != nil {
 		_ = t.Fail(ctx) // the run has its error, and can't be given another one

@@ -37,7 +37,7 @@ func (t *call) generate(ctx context.Context, p *ai.GenerateParams, next ai.Gener
 	t.Lock()
 	defer t.Unlock()
 	if err != nil {
-		if t.Reply.Err = cmp.Or(t.Reply.Err, t.Failed); t.Reply.Err != nil { // and not the receiver of a stream
+		if t.ToolFailed(); t.Reply.Err != nil { // and not the receiver of a stream
 			err = errors.Join(err, t.Fail(ctx))
 		}
 		return nil, err

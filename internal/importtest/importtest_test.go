@@ -34,7 +34,7 @@ var table = map[string]row{
 	},
 	// What adapters share, and what their tests do.
 	"adapter/internal/broker": {nothing, shared, ". stream internal/valid"},
-	"adapter/internal/turn":   {nothing, shared, "feedback loop"},
+	"adapter/internal/turn":   {nothing, shared, "feedback llm loop"},
 	"adapter/internal/adaptertest": {
 		nothing, silent,
 		"feedback loop stream strategy strategy/attribution memstore stream/streamtest",

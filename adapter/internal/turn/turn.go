@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -83,6 +84,14 @@ func (t *Turn) Fail(ctx context.Context) error {
 	t.Told = true
 	_, err := t.Agent.Answered(ctx, t.Plan, t.Reply)
 	return err
+}
+
+// ToolFailed has the failure of a tool be the reason why there is no answer, if the model did not
+// fail. It says nothing about the model, whatever the tool's error is.
+func (t *Turn) ToolFailed() {
+	if t.Reply.Err == nil && t.Failed != nil {
+		t.Reply.Err = &llm.Error{Failure: llm.Unrecognised, Err: t.Failed}
+	}
 }
 
 // What the model is told of a tool that its arm has not, and of a call that could not be checked.

@@ -1,0 +1,135 @@
+package openaicompat_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/llm/openaicompat"
+	"github.com/heedhq/heed/loop"
+)
+
+// A peer is a server of a model that behaves differently from one time to the next.
+type peer struct {
+	how     atomic.Pointer[string]
+	running atomic.Int64
+	most    atomic.Int64 // requests at once
+}
+
+func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := p.running.Add(1)
+	defer p.running.Add(-1)
+	for m := p.most.Load(); n > m && !p.most.CompareAndSwap(m, n); m = p.most.Load() {
+	}
+	_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that the client has left
+	switch *p.how.Load() {
+	case "hangs":
+		<-r.Context().Done()
+	case "slow":
+		time.Sleep(300 * time.Millisecond)
+		answer(http.StatusOK, fine)(w, r)
+	case "fails":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "limits":
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	case "half":
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(fine[:20]))
+	case "closes":
+		panic(http.ErrAbortHandler) //nolint:forbidigo // this is how a handler closes the connection
+	default:
+		answer(http.StatusOK, fine)(w, r)
+	}
+}
+
+// crowd sends 200 events at once, and returns how many were answered and the errors of the others.
+func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			a, err := agent.Answer(ctx, loop.Event{Text: "How are you?", Person: "ann"})
+			assert.NotErrorIs(t, err, decision.ErrBusy)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Text != "" {
+				answered++
+			}
+			reasons = append(reasons, string(a.Result.Reason))
+		})
+	}
+	all.Wait()
+	slices.Sort(reasons)
+	return answered, slices.Compact(reasons)
+}
+
+// TestACrowdAtAServerThatFails sends 200 events at once to a server of a model that is slow, fails,
+// limits the rate, sends half an answer, closes connections or hangs. With defaults no answer is lost
+// to heed, and nothing is learned of the arms.
+func TestACrowdAtAServerThatFails(t *testing.T) {
+	for _, how := range []string{"well", "slow", "fails", "limits", "half", "closes", "hangs"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			p := &peer{}
+			p.how.Store(&how)
+			server := httptest.NewServer(p)
+			defer server.Close()
+			var failure atomic.Value
+			client := newClient(t, openaicompat.Config{
+				BaseURL: server.URL, MaxAttempts: 1, Timeout: 5 * time.Second,
+			})
+			agent, err := loop.New(ctx, loop.Config{
+				Model: client, Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
+				Decision: decision.Config{Timeout: 2 * time.Second},
+				Observer: func(_ context.Context, n heed.Notice) {
+					if o, ok := n.(heed.Outage); ok && o.What == "model" {
+						failure.Store(llm.FailureOf(o.Err))
+					}
+				},
+			})
+			require.NoError(t, err)
+			answered, reasons := crowd(t, agent)
+			want := map[string]llm.Failure{
+				"fails": llm.ServerError, "limits": llm.RateLimited, "half": llm.Unreachable,
+				"closes": llm.Unreachable, "hangs": llm.TimedOut,
+			}[how]
+			if want == "" {
+				assert.Equal(t, 200, answered)
+				assert.Nil(t, failure.Load())
+			} else {
+				assert.Zero(t, answered)
+				assert.Equal(t, want, failure.Load())
+			}
+			if how == "slow" || how == "hangs" {
+				assert.Greater(t, p.most.Load(), int64(100), "no queue of heed's")
+			}
+			assert.Subset(t, []string{"", "llm_error", "llm_timeout", "llm_unavailable"}, reasons)
+			for d, err := range agent.Strategy().Distributions(ctx) {
+				require.NoError(t, err)
+				assert.Zero(t, d.Outcomes, "nothing is learned of an arm")
+			}
+
+			// The server is well again: no arm has suffered, and the next events are answered.
+			well := "well"
+			p.how.Store(&well)
+			assert.Eventually(t, func() bool {
+				n, _ := crowd(t, agent)
+				return n == 200
+			}, 10*time.Second, 200*time.Millisecond)
+		})
+	}
+}

@@ -1,0 +1,361 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A provider is a model that fails while err is set.
+type provider struct {
+	err   atomic.Pointer[error]
+	asked atomic.Int64
+}
+
+func (p *provider) fail(err error) {
+	if p.err.Store(&err); err == nil {
+		p.err.Store(nil)
+	}
+}
+
+func (p *provider) Generate(
+	context.Context, decision.LLMRequest,
+) (decision.LLMResponse, error) {
+	p.asked.Add(1)
+	if err := p.err.Load(); err != nil {
+		return decision.LLMResponse{}, *err
+	}
+	return decision.LLMResponse{Text: "Look at the logs."}, nil
+}
+
+// outagesOf returns an observer of outages, and what it was told since the last call.
+func outagesOf() (heed.Observer, func() []string) {
+	var mu sync.Mutex
+	var told []string
+	return func(_ context.Context, n heed.Notice) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch n := n.(type) {
+			case heed.Outage:
+				told = append(told, n.What+" is out")
+			case heed.Restored:
+				told = append(told, n.What+" is back")
+			}
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			was := told
+			told = nil
+			return was
+		}
+}
+
+// A market is an agent with two arms whose models are two providers, and a third arm that shares the
+// first one's.
+type market struct {
+	*world
+	first, second provider
+	told          func() []string
+}
+
+func newMarket(t *testing.T, change func(*loop.Config)) *market {
+	m := &market{}
+	cfg := loop.Config{
+		Store:    new(memstore.Store),
+		Models:   map[string]decision.LLM{"first": &m.first, "second": &m.second},
+		Arms:     []loop.Arm{{ID: "a", ModelName: "first"}, {ID: "b", ModelName: "second"}, {ID: "c", Model: &m.first}},
+		Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)},
+	}
+	cfg.Observer, m.told = outagesOf()
+	if change != nil {
+		change(&cfg)
+	}
+	m.world = newWorld(t, cfg)
+	return m
+}
+
+// ask answers n events, a second apart, and returns how often each arm was chosen.
+func (m *market) ask(n int) (arms map[string]int, answers []loop.Answer) {
+	arms = make(map[string]int)
+	for range n {
+		m.clock.Advance(time.Second)
+		a, _ := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+		arms[a.Plan.Arm.ID]++
+		answers = append(answers, a)
+	}
+	return arms, answers
+}
+
+// An arm whose model is down is left out, with all other arms of that model, and nothing is learned
+// of it. It comes back by itself, and every choice has its propensity.
+func TestArmsOfAModelThatIsDownAreLeftOut(t *testing.T) {
+	m := newMarket(t, nil)
+	m.first.fail(&llm.Error{Failure: llm.ServerError})
+	_, answers := m.ask(300)
+	var unanswered int
+	for _, a := range answers {
+		if a.Text == "" {
+			unanswered++
+			assert.Equal(t, decision.Fallback, a.Result.Path)
+		}
+		drawn := slices.Collect(a.Plan.Choice.Draws())
+		if len(drawn) == 1 {
+			assert.Equal(t, "b", a.Plan.Arm.ID)
+			assert.InDelta(t, 1, a.Plan.Choice.Propensity(), 0)
+		} else {
+			require.Len(t, drawn, 3, "it is the turn of a probe, or the outage was not noticed yet")
+		}
+	}
+	// Three failures, and then a probe in 1, 2, 4, 8 and 15 seconds if one of its arms is drawn.
+	assert.Less(t, unanswered, 30)
+	assert.EqualValues(t, unanswered, m.first.asked.Load())
+	assert.Empty(t, m.outcomes())
+	assert.Equal(t, []string{"model first is out"}, m.told())
+
+	m.first.fail(nil)
+	arms, _ := m.ask(100)
+	assert.Equal(t, []string{"model first is back"}, m.told())
+	assert.Greater(t, arms["a"], 20)
+	assert.Greater(t, arms["c"], 20)
+}
+
+// A model that fails half of the calls is left out for most of the time, and comes back.
+func TestAModelThatFailsHalfOfTheCalls(t *testing.T) {
+	m := newMarket(t, nil)
+	rng := rand.New(rand.NewPCG(1, 1)) //nolint:forbidigo // a fixed seed
+	half := func(n int) (unanswered int) {
+		for range n {
+			if m.first.fail(nil); rng.IntN(2) == 0 {
+				m.first.fail(llm.Unreachable)
+			}
+			if _, answers := m.ask(1); answers[0].Text == "" {
+				unanswered++
+			}
+		}
+		return unanswered
+	}
+	half(200)
+	assert.Less(t, half(500), 100, "two of three arms use it, so 167 without availability")
+	assert.Empty(t, m.outcomes())
+	m.first.fail(nil)
+	m.ask(30)
+	arms, _ := m.ask(100)
+	assert.Greater(t, arms["a"]+arms["c"], 40)
+}
+
+// A second process learns of the outage and of its end by its next answer.
+func TestAnotherReplicaLearnsOfAnOutage(t *testing.T) {
+	m := newMarket(t, nil)
+	var told func() []string
+	m.cfg.Observer, told = outagesOf()
+	other := m.again()
+	m.first.fail(llm.RateLimited)
+	for len(m.told()) == 0 {
+		m.ask(1)
+	}
+	asked := m.first.asked.Load()
+	for range 20 { // no time passes, so there is no probe
+		a, err := other.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+		require.NoError(t, err)
+		assert.Equal(t, "b", a.Plan.Arm.ID)
+	}
+	assert.Equal(t, asked, m.first.asked.Load())
+	assert.Equal(t, []string{"model first is out"}, told())
+	m.first.fail(nil)
+	for len(m.told()) == 0 {
+		m.ask(1)
+	}
+	_, err := other.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"model first is back"}, told())
+}
+
+// If every model is down, an event is refused at once, with what is known. Until then, choices go on
+// by what was known. The observer is told of the incident when it begins and when it ends.
+func TestAnIncident(t *testing.T) {
+	m := newMarket(t, nil)
+	m.first.fail(&llm.Error{Failure: llm.RateLimited, RetryAfter: 40 * time.Second})
+	m.second.fail(llm.ServerError)
+	m.ask(60)
+	assert.ElementsMatch(t, []string{"model first is out", "model second is out", "models is out"}, m.told())
+	asked := m.first.asked.Load() + m.second.asked.Load()
+	assert.Less(t, asked, int64(50), "most events are refused at once")
+	m.first.err.Load()
+	var refused *loop.UnavailableError
+	for range 20 {
+		m.clock.Advance(time.Second)
+		a, err := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+		if err == nil {
+			continue
+		}
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, decision.LLMUnavailable, a.Result.Reason)
+		assert.Equal(t, decision.Rejected, a.Result.Path)
+	}
+	require.NotNil(t, refused)
+	require.Len(t, refused.Models, 1, "of the arm that was chosen")
+	assert.GreaterOrEqual(t, refused.Models[0].Failures, 10)
+	assert.Positive(t, llm.RetryAfter(refused))
+	assert.Contains(t, refused.Error(), "failed")
+	plan, err := m.Prepare(ctx, loop.Event{Text: "Why?", Item: "i", Session: "s"})
+	if err != nil {
+		require.ErrorAs(t, err, &refused)
+		assert.NotEmpty(t, plan.Prompt, "a framework may ask all the same")
+	}
+	assert.Empty(t, m.outcomes())
+	m.first.fail(nil)
+	m.second.fail(nil)
+	m.ask(100)
+	told := m.told()
+	assert.Contains(t, told, "models is back")
+	assert.Contains(t, told, "model first is back")
+	assert.Contains(t, told, "model second is back")
+	assert.Empty(t, m.outcomes())
+}
+
+// While a model is down, its fallback answers at once, without a wait for the model.
+func TestAFallbackAnswersForAModelThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs, spare := &hanger{}, &provider{}
+		agent, err := loop.New(ctx, loop.Config{
+			Model: hangs, Fallbacks: []decision.LLM{spare}, Arms: []loop.Arm{{ID: "only"}},
+		})
+		require.NoError(t, err)
+		for i := range 5 {
+			began := time.Now()
+			a, err := agent.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+			require.NoError(t, err)
+			assert.Equal(t, "Look at the logs.", a.Text)
+			if i >= 3 {
+				assert.Zero(t, time.Since(began))
+			}
+			require.NoError(t, agent.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+		}
+		assert.Zero(t, distribution(t, agent.Strategy(), "").Outcomes, "the fallback is no arm")
+	})
+}
+
+// Whose a failure is, by what happened. Nothing but an answer of no use is learned of the arm, and
+// nothing but an unavailable model leaves it out.
+func TestWhoseAFailureIs(t *testing.T) {
+	answers := func(err error) decision.LLMFunc {
+		return func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{}, err
+		}
+	}
+	hangs := func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+		<-ctx.Done()
+		return decision.LLMResponse{}, ctx.Err()
+	}
+	for name, test := range map[string]struct {
+		model  decision.LLMFunc
+		caller time.Duration // until the caller's deadline, or 0
+		stops  bool          // the caller cancels in place of that
+		arm    bool
+		out    bool
+	}{
+		"unreachable":           {model: answers(llm.Unreachable), out: true},
+		"rate limited":          {model: answers(llm.RateLimited), out: true},
+		"a server's fault":      {model: answers(fmt.Errorf("x: %w", llm.ServerError)), out: true},
+		"it says it is slow":    {model: answers(context.DeadlineExceeded), out: true},
+		"it is slow":            {model: hangs, out: true},
+		"slow for the caller":   {model: hangs, caller: 20 * time.Second, out: true},
+		"the caller is hasty":   {model: hangs, caller: time.Second},
+		"the caller stops":      {model: hangs, caller: 20 * time.Second, stops: true},
+		"an empty answer":       {model: answers(nil), arm: true},
+		"an unusable answer":    {model: answers(llm.Unusable), arm: true},
+		"a fault of the host's": {model: answers(errors.New("nil map"))},
+		"a bad request":         {model: answers(llm.FromStatus(400, 0, nil))},
+		"a panic":               {model: func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic("x") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				observer, told := outagesOf()
+				agent, err := loop.New(ctx, loop.Config{
+					Model: test.model, Arms: []loop.Arm{{ID: "only"}}, Observer: observer,
+				})
+				require.NoError(t, err)
+				for range 3 {
+					within, cancel := context.WithCancel(ctx)
+					switch {
+					case test.stops:
+						time.AfterFunc(test.caller, cancel)
+					case test.caller > 0:
+						within, cancel = context.WithTimeout(ctx, test.caller)
+					}
+					a, _ := agent.Answer(within, loop.Event{Text: "Why?", Item: "i"})
+					cancel()
+					assert.Empty(t, a.Text)
+					assert.Error(t, errors.Join(a.Result.Err, errors.New(string(a.Result.Reason))))
+				}
+				outcomes := 0
+				if test.arm {
+					outcomes = 3
+				}
+				assert.EqualValues(t, outcomes, distribution(t, agent.Strategy(), "").Outcomes)
+				assert.Equal(t, test.out, len(told()) > 0)
+			})
+		})
+	}
+}
+
+// MaxInFlight makes events wait. Waiting teaches nothing, and takes nothing of the model's time.
+func TestALineBeforeTheModelTeachesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		observer, told := outagesOf()
+		slow := func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+			select {
+			case <-time.After(20 * time.Second):
+				return decision.LLMResponse{Text: "Look at the logs."}, nil
+			case <-ctx.Done():
+				return decision.LLMResponse{}, ctx.Err()
+			}
+		}
+		for _, most := range []int{0, 1} {
+			agent, err := loop.New(ctx, loop.Config{
+				Model: decision.LLMFunc(slow), Arms: []loop.Arm{{ID: "only"}}, Observer: observer,
+				Decision: decision.Config{MaxInFlight: most},
+			})
+			require.NoError(t, err)
+			var answered, busy atomic.Int64
+			var all sync.WaitGroup
+			for range 40 {
+				all.Go(func() {
+					a, err := agent.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+					switch {
+					case a.Text != "":
+						answered.Add(1)
+					case errors.Is(err, decision.ErrBusy) && a.Result.Reason == decision.LLMBusy:
+						busy.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if most == 0 {
+				assert.EqualValues(t, 40, answered.Load())
+			} else {
+				assert.EqualValues(t, 2, answered.Load(), "one at once, and one after 20 of 30 seconds")
+				assert.EqualValues(t, 38, busy.Load())
+			}
+			assert.Zero(t, distribution(t, agent.Strategy(), "").Outcomes)
+			assert.Empty(t, told())
+		}
+	})
+}
