@@ -77,7 +77,7 @@ type database struct {
 	dialect Dialect
 	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
-	turn    host.Lock                  // SQLite has one writer at a time: those of this process wait here, in turn
+	turn    host.Lock                  // of the writers of this process, as SQLite has one at a time
 
 	mu    sync.Mutex
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
@@ -90,7 +90,8 @@ func newDB(handle *sql.DB, dialect Dialect) *database {
 	}
 	return &database{
 		setUp:  setUp,
-		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: host.NewLock(),
+		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)),
+		turn:  host.NewLock(),
 		wakes: make(map[string]chan struct{}),
 	}
 }

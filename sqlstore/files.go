@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// statFile returns the path of a database file of SQLite and what is known of it, or nil if it is none
-// that this program can see, such as one in a file system of the driver's own.
+// statFile returns the path of a database file of SQLite and what is known of it, or nil if it is
+// none that this program can see, such as one in a file system of the driver's own.
 func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) {
 	var path sql.NullString
 	err := conn.QueryRowContext(ctx,

@@ -20,7 +20,7 @@ func always(*string) bool { return true }
 
 // get asks for a value that says which of its key's values it is.
 func get(t *testing.T, c *memo[string], group, name string, now time.Time) (string, bool) {
-	v, hit, err := c.Do(context.Background(), group, name, now, always, func(v *string, number uint64) error {
+	v, hit, err := c.Do(t.Context(), group, name, now, always, func(v *string, number uint64) error {
 		*v = fmt.Sprintf("%s/%s#%d", group, name, number)
 		return nil
 	})
@@ -105,7 +105,7 @@ func TestMemoKeepsWhatIsBeingMade(t *testing.T) {
 		c := newMemo[string](1, time.Hour)
 		first := make(chan string)
 		go func() {
-			v, _, err := c.Do(context.Background(), "g", "a", memoStart, always, func(v *string, _ uint64) error {
+			v, _, err := c.Do(t.Context(), "g", "a", memoStart, always, func(v *string, _ uint64) error {
 				time.Sleep(time.Minute)
 				*v = "made once"
 				return nil
@@ -115,7 +115,7 @@ func TestMemoKeepsWhatIsBeingMade(t *testing.T) {
 		}()
 		synctest.Wait()
 		get(t, c, "g", "b", memoStart) // there is no room for both
-		v, hit, err := c.Do(context.Background(), "g", "a", memoStart, always, nil)
+		v, hit, err := c.Do(t.Context(), "g", "a", memoStart, always, nil)
 		require.NoError(t, err)
 		assert.True(t, hit)
 		assert.Equal(t, "made once", *v)
@@ -126,10 +126,11 @@ func TestMemoKeepsWhatIsBeingMade(t *testing.T) {
 func TestMemoMakesAgainWhatIsNotUsable(t *testing.T) {
 	c := newMemo[string](10, time.Hour)
 	get(t, c, "g", "a", memoStart)
-	v, hit, err := c.Do(context.Background(), "g", "a", memoStart, func(v *string) bool { return *v != "g/a#0" }, func(v *string, number uint64) error {
-		*v = fmt.Sprint("other#", number)
-		return nil
-	})
+	v, hit, err := c.Do(t.Context(), "g", "a", memoStart,
+		func(v *string) bool { return *v != "g/a#0" }, func(v *string, number uint64) error {
+			*v = fmt.Sprint("other#", number)
+			return nil
+		})
 	require.NoError(t, err)
 	assert.False(t, hit)
 	assert.Equal(t, "other#1", *v)
@@ -144,10 +145,11 @@ func TestMemoMakesAValueOnce(t *testing.T) {
 	for range callers {
 		wait.Go(func() {
 			for i := range keys {
-				_, _, err := c.Do(context.Background(), fmt.Sprint(i%50), fmt.Sprint(i), memoStart, always, func(*string, uint64) error {
-					made.Add(1)
-					return nil
-				})
+				_, _, err := c.Do(t.Context(), fmt.Sprint(i%50), fmt.Sprint(i), memoStart, always,
+					func(*string, uint64) error {
+						made.Add(1)
+						return nil
+					})
 				assert.NoError(t, err)
 			}
 		})
@@ -162,14 +164,14 @@ func TestMemoWaitsOnlyAsLongAsTheContext(t *testing.T) {
 		failure := errors.New("could not be made")
 		first := make(chan error, 1)
 		go func() {
-			_, _, err := c.Do(context.Background(), "g", "a", memoStart, always, func(*string, uint64) error {
+			_, _, err := c.Do(t.Context(), "g", "a", memoStart, always, func(*string, uint64) error {
 				time.Sleep(time.Minute)
 				return failure
 			})
 			first <- err
 		}()
 		synctest.Wait()
-		short, cancel := context.WithTimeout(context.Background(), time.Second)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, _, err := c.Do(short, "g", "a", memoStart, always, nil)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -184,7 +186,8 @@ func TestMemoWaitsOnlyAsLongAsTheContext(t *testing.T) {
 func TestMemoSurvivesAPanic(t *testing.T) {
 	c := newMemo[string](10, time.Hour)
 	assert.Panics(t, func() {
-		_, _, _ = c.Do(context.Background(), "g", "a", memoStart, always, func(*string, uint64) error { panic("oh") })
+		_, _, _ = c.Do(t.Context(), "g", "a", memoStart, always,
+			func(*string, uint64) error { panic("oh") })
 	})
 	assert.Zero(t, c.Len())
 	_, hit := get(t, c, "g", "a", memoStart)
@@ -193,7 +196,7 @@ func TestMemoSurvivesAPanic(t *testing.T) {
 
 func TestMemoDropWhileMaking(t *testing.T) {
 	c := newMemo[string](10, time.Hour)
-	v, _, err := c.Do(context.Background(), "g", "a", memoStart, always, func(v *string, _ uint64) error {
+	v, _, err := c.Do(t.Context(), "g", "a", memoStart, always, func(v *string, _ uint64) error {
 		c.Drop("g")
 		*v = "made all the same"
 		return nil

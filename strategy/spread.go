@@ -2,15 +2,15 @@ package strategy
 
 import "github.com/heedhq/heed/evidence"
 
-// A spread compares the variance of rewards with that of coin tosses of the same means. Spreads of several arms or items add up,
-// each measured around its own mean.
+// A spread compares the variance of rewards with the variance of coin tosses of the same means. Spreads of
+// several arms or items add up, each measured around its own mean.
 type spread struct {
 	Coin float64 // the variance of tosses, times their number less one
 	Seen float64 // the variance of the rewards, times the same
 }
 
-// newSpread returns the spread of the rewards in some sums. Both parts are equal for rewards of 0 and 1. One observation has no spread.
-// leastWeight is that of [evidence.Sums.Effective].
+// newSpread returns the spread of the rewards in some sums. Both parts are equal for rewards of 0
+// and 1. One observation has no spread. leastWeight is that of [evidence.Sums.Effective].
 func newSpread(s evidence.Sums, leastWeight float64) spread {
 	n := s.Effective(leastWeight)
 	if n <= 1 {
@@ -26,19 +26,23 @@ func newSpread(s evidence.Sums, leastWeight float64) spread {
 func (s spread) plus(o spread) spread { return spread{s.Coin + o.Coin, s.Seen + o.Seen} }
 
 // minus returns the spread without o, which is a part of it.
-func (s spread) minus(o spread) spread { return spread{max(s.Coin-o.Coin, 0), max(s.Seen-o.Seen, 0)} }
+func (s spread) minus(o spread) spread {
+	return spread{max(s.Coin-o.Coin, 0), max(s.Seen-o.Seen, 0)}
+}
 
 // maxDispersion bounds [spread.dispersion].
 const maxDispersion = 100
 
-// dispersion returns how much more each reward tells than a toss of a coin: 1 for rewards of 0 and 1, more for graded ones, and at
-// most [maxDispersion]. Four tosses are added, so that a few rewards that happen to agree are not certainty.
+// dispersion returns how much more each reward tells than a toss of a coin: 1 for rewards of 0 and
+// 1, more for graded ones, and at most [maxDispersion]. Four tosses are added, so that a few
+// rewards that happen to agree are not certainty.
 func (s spread) dispersion() float64 {
 	const tosses = 4 * 0.25 // each with the variance of a fair coin
 	return min(max((tosses+s.Coin)/(tosses+s.Seen), 1), maxDispersion)
 }
 
-// sumsWithout returns sums without those of o, which are a part of them. A result below 0 is a rounding error, and becomes 0.
+// sumsWithout returns the sums s without their part o. A result below 0 is a
+// rounding error, and becomes 0.
 func sumsWithout(s, o evidence.Sums) evidence.Sums {
 	return evidence.Sums{
 		Mass: max(s.Mass-o.Mass, 0), Squares: max(s.Squares-o.Squares, 0),

@@ -56,5 +56,6 @@ func TestDispersion(t *testing.T) {
 
 func TestLess(t *testing.T) {
 	all, part := evidence.Sums{Mass: 3, Squares: 2, Reward: 1, RewardSquares: 0.5}, evidence.Sums{Mass: 1, Squares: 1, Reward: 1 + 1e-9, RewardSquares: 0.25}
-	assert.Equal(t, evidence.Sums{Mass: 2, Squares: 1, Reward: 0, RewardSquares: 0.25}, sumsWithout(all, part))
+	want := evidence.Sums{Mass: 2, Squares: 1, Reward: 0, RewardSquares: 0.25}
+	assert.Equal(t, want, sumsWithout(all, part))
 }

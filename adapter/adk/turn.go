@@ -85,12 +85,14 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 	if err := t.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	if t.Plan.Ready && t.resumed { // the run has its answer, and ADK goes on with what a person or another program said to a tool
+	if t.Plan.Ready && t.resumed {
+		// the run has its answer, and ADK goes on with what was said to a tool
 		return nil, nil
 	}
 	if t.Plan.Ready {
 		return &model.LLMResponse{
-			Content: genai.NewContentFromText(t.Plan.Text, genai.RoleModel), TurnComplete: true, FinishReason: genai.FinishReasonStop,
+			Content: genai.NewContentFromText(t.Plan.Text, genai.RoleModel), TurnComplete: true,
+			FinishReason:   genai.FinishReasonStop,
 			CustomMetadata: turn.Metadata(nil, t.Plan.Event.ID, t.Plan.Violations),
 		}, nil
 	}
@@ -112,7 +114,8 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error)
 	defer t.Unlock()
 	in, out := 0, 0
 	if u := r.UsageMetadata; u != nil {
-		in, out = int(u.PromptTokenCount), int(max(u.CandidatesTokenCount, 0)+max(u.ThoughtsTokenCount, 0))
+		in = int(u.PromptTokenCount)
+		out = int(max(u.CandidatesTokenCount, 0) + max(u.ThoughtsTokenCount, 0))
 	}
 	t.Count(in, out, platform.Now(ctx).Sub(t.began), cutOff(r), nil)
 	set(&t.Reply.Model, r.ModelVersion)

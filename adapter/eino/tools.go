@@ -19,7 +19,9 @@ func (t *run) refusal(ctx context.Context, called *adk.ToolContext, input string
 }
 
 // tool tells heed what a tool gave. A tool that interrupts the run to ask a person has no result.
-func (t *run) tool(ctx context.Context, called *adk.ToolContext, input, text string, failure error) {
+func (t *run) tool(
+	ctx context.Context, called *adk.ToolContext, input, text string, failure error,
+) {
 	if _, waits := compose.IsInterruptRerunError(failure); failure == nil || !waits {
 		t.Tool(ctx, called.CallID, called.Name, input, text, failure)
 	}
@@ -106,7 +108,8 @@ func resultText(r *schema.ToolResult) (text string) {
 
 // followed returns a tool's stream, of whose end heed is told.
 func followed[T any](
-	ctx context.Context, t *run, called *adk.ToolContext, input string, stream *schema.StreamReader[T], err error, text func(T) string,
+	ctx context.Context, t *run, called *adk.ToolContext, input string,
+	stream *schema.StreamReader[T], err error, text func(T) string,
 ) (*schema.StreamReader[T], error) {
 	if err != nil {
 		t.tool(ctx, called, input, "", err)

@@ -40,7 +40,8 @@ func (a *Adapter) runOf(ctx context.Context) *run {
 
 // turn runs a turn.
 func (a *Adapter) turn(
-	ctx context.Context, e loop.Event, start func(context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error),
+	ctx context.Context, e loop.Event,
+	start func(context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error),
 ) iter.Seq2[*adk.AgentEvent, error] {
 	return func(yield func(*adk.AgentEvent, error) bool) {
 		t := a.newRun(e)
@@ -125,7 +126,9 @@ func (t *run) learns(agent string) bool {
 }
 
 // streamed returns a stream as the host reads it: without thoughts in tags. At its end, heed is told the answer.
-func (t *run) streamed(ctx context.Context, pieces *schema.StreamReader[*schema.Message]) *schema.StreamReader[*schema.Message] {
+func (t *run) streamed(
+	ctx context.Context, pieces *schema.StreamReader[*schema.Message],
+) *schema.StreamReader[*schema.Message] {
 	var whole, shown strings.Builder
 	var speech turn.Speech
 	calls := false

@@ -19,7 +19,9 @@ type call struct {
 }
 
 // generate wraps each round of a turn. The first one has the others in it.
-func (t *call) generate(ctx context.Context, p *ai.GenerateParams, next ai.GenerateNext) (*ai.ModelResponse, error) {
+func (t *call) generate(
+	ctx context.Context, p *ai.GenerateParams, next ai.GenerateNext,
+) (*ai.ModelResponse, error) {
 	if p.Iteration > 0 {
 		return next(ctx, p)
 	}
@@ -67,7 +69,9 @@ func (t *call) prepare(ctx context.Context, r *ai.ModelRequest) (bool, error) {
 // ready gives the answer that is there.
 func (t *call) ready(ctx context.Context, p *ai.GenerateParams) (*ai.ModelResponse, error) {
 	if p.Callback != nil {
-		chunk := &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(t.Plan.Text)}, Role: ai.RoleModel, Index: p.MessageIndex}
+		chunk := &ai.ModelResponseChunk{
+			Content: []*ai.Part{ai.NewTextPart(t.Plan.Text)}, Role: ai.RoleModel, Index: p.MessageIndex,
+		}
 		if err := p.Callback(ctx, chunk); err != nil {
 			return nil, err
 		}
@@ -100,7 +104,9 @@ func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResp
 }
 
 // model wraps each call of the model.
-func (t *call) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse, error) {
+func (t *call) model(
+	ctx context.Context, p *ai.ModelParams, next ai.ModelNext,
+) (*ai.ModelResponse, error) {
 	t.Lock()
 	prepared := t.Prepared
 	t.Failed = nil
@@ -167,7 +173,7 @@ func (t *call) brief(r *ai.ModelRequest) *ai.ModelRequest {
 			system.Content = append(slices.Clone(system.Content), ai.NewTextPart("\n\n"+t.Plan.System))
 			changed.Messages[0] = &system
 		} else {
-			changed.Messages = append([]*ai.Message{ai.NewSystemTextMessage(t.Plan.System)}, changed.Messages...)
+			changed.Messages = slices.Insert(changed.Messages, 0, ai.NewSystemTextMessage(t.Plan.System))
 		}
 	}
 	if t.Plan.Arm.Tools != nil {
@@ -219,7 +225,9 @@ func (s *spoken) end(ctx context.Context) error {
 }
 
 // tool wraps each call of a tool. A tool that interrupts the turn to ask a person has no result.
-func (t *call) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+func (t *call) tool(
+	ctx context.Context, p *ai.ToolParams, next ai.ToolNext,
+) (*ai.MultipartToolResponse, error) {
 	asked := p.Request
 	if why := t.Refusal(ctx, asked.Ref, asked.Name, asked.Input); why != "" {
 		return &ai.MultipartToolResponse{Output: why}, nil

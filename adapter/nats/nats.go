@@ -58,7 +58,8 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 		return err
 	}
 	// Without Nats-Msg-Id: the server would drop a dead letter that is published again within its window of duplicates.
-	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}}
+	header := natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}
+	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: header}
 	_, err = s.js.PublishMsg(ctx, m)
 	return broker.Wrap("nats: publish", err)
 }

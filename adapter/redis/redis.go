@@ -169,7 +169,7 @@ func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 
 // gone returns why the next attempt would fail as well, if it would.
 func (s *Source) gone(ctx context.Context, err error) error {
-	if strings.HasPrefix(err.Error(), "NOGROUP") { // the stream was deleted, or the server has lost it
+	if strings.HasPrefix(err.Error(), "NOGROUP") { // the stream was deleted or lost
 		err = s.makeGroup(ctx)
 	}
 	if err == nil || passes(err) {

@@ -95,7 +95,9 @@ const (
 )
 
 // newService sets the defaults, and returns all faults.
-func newService(name, address string, cfg ServiceConfig, names map[string]string) (s service, err error) {
+func newService(
+	name, address string, cfg ServiceConfig, names map[string]string,
+) (s service, err error) {
 	var found valid.Faults
 	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, address), "/")
 	at, err := url.Parse(cfg.BaseURL)
@@ -117,12 +119,16 @@ func newService(name, address string, cfg ServiceConfig, names map[string]string
 	if cfg.Trace == nil {
 		cfg.Trace = func(answer string) string { return answer }
 	}
-	s = service{name: name, ServiceConfig: cfg, names: names, http: http.Client{Timeout: 30 * time.Second}}
+	s = service{
+		name: name, ServiceConfig: cfg, names: names, http: http.Client{Timeout: 30 * time.Second},
+	}
 	if cfg.HTTPClient != nil {
 		s.http = *cfg.HTTPClient
 	}
 	// the key is for this host alone
-	s.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.http.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	return s, found.Err()
 }
 

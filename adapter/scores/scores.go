@@ -2,7 +2,9 @@
 // sends there what became of its answers.
 //
 //	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: map[string]scores.Meaning{"helpful": {}}})
-//	langfuse, err := scores.NewLangfuse(scores.ServiceConfig{Taker: taker, PublicKey: public, Key: secret})
+//	langfuse, err := scores.NewLangfuse(scores.ServiceConfig{
+//		Taker: taker, PublicKey: public, Key: secret,
+//	})
 //	go heed.Run(ctx, time.Minute, langfuse)
 //
 // A [Langfuse] and a [LangSmith] read scores from their service. A [Taker] takes scores from anywhere. The scores of an answer

@@ -268,9 +268,11 @@ func TestConfig(t *testing.T) {
 	st := &memstore.Store{}
 	taker := newTaker(t, newAgent(t, st))
 	for want, cfg := range map[string]scores.ServiceConfig{
-		"Taker": {PublicKey: "p", Key: "s"}, "PublicKey": {Taker: taker, Key: "s"}, "Key": {Taker: taker, PublicKey: "p"},
-		"BaseURL": {Taker: taker, PublicKey: "p", Key: "s", BaseURL: "ftp://a"}, "Overlap": {Taker: taker, PublicKey: "p", Key: "s", Overlap: -1},
-		"Name": {Taker: taker, PublicKey: "p", Key: "s", Name: "helpful"},
+		"Taker": {PublicKey: "p", Key: "s"}, "PublicKey": {Taker: taker, Key: "s"},
+		"Key":     {Taker: taker, PublicKey: "p"},
+		"BaseURL": {Taker: taker, PublicKey: "p", Key: "s", BaseURL: "ftp://a"},
+		"Overlap": {Taker: taker, PublicKey: "p", Key: "s", Overlap: -1},
+		"Name":    {Taker: taker, PublicKey: "p", Key: "s", Name: "helpful"},
 	} {
 		_, err := scores.NewLangfuse(cfg)
 		var fault *heed.ConfigError

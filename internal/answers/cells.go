@@ -15,7 +15,8 @@ func ArmCell(learner, scope, item, arm string) evidence.Cell {
 // ArmKind returns the kind of a learner's cells of arms.
 func ArmKind(learner string) string { return learner + ".arm" }
 
-// ResetsCell returns the cell that counts how often an item was reset, or its segment where item is "".
+// ResetsCell returns the cell that counts how often an item was reset, or its segment where item is
+// "".
 func ResetsCell(learner, scope, item string) evidence.Cell {
 	return evidence.Cell{Kind: ResetsKind(learner), Scope: scope, Item: item, Name: "resets"}
 }

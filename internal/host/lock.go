@@ -2,8 +2,9 @@ package host
 
 import "context"
 
-// A Lock is a mutex that a caller waits for only as long as its context lasts. Use it where the holder
-// may be waiting for a store or for a host's code. Make it with [NewLock]. It is safe for concurrent use.
+// A Lock is a mutex that a caller waits for only as long as its context lasts. Use it where the
+// holder may be waiting for a store or for a host's code. Make it with [NewLock]. It is safe for
+// concurrent use.
 type Lock chan struct{}
 
 // NewLock returns an unlocked Lock.

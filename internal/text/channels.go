@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ChannelWords says how something is known, by the name of its channel. Names of the host's own stay as they are.
+// ChannelWords says how something is known, by the name of its channel. Names of the host's own
+// stay as they are.
 func ChannelWords(name string) string {
 	switch name { // those of package learning, which explains them
 	case "user_explicit":

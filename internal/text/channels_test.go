@@ -12,7 +12,8 @@ import (
 // Every channel of package learning has words, and none of them is its name.
 func TestChannelWords(t *testing.T) {
 	for _, name := range []string{
-		learning.ChannelExplicit, learning.ChannelDev, learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored,
+		learning.ChannelExplicit, learning.ChannelDev, learning.ChannelTimeout,
+		learning.ChannelUndo, learning.ChannelIgnored,
 		learning.ChannelOutcome,
 		learning.ChannelReported, learning.ChannelAgreement, "silence",
 	} {

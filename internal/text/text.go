@@ -1,5 +1,5 @@
-// Package text compares texts by their letter trigrams, by their words and by their embeddings, derives
-// ids from them, and has the words for the channels of statements.
+// Package text compares texts by their letter trigrams, by their words and by their embeddings,
+// derives ids from them, and has the words for the channels of statements.
 package text
 
 import (

@@ -1,5 +1,5 @@
-// Package valid has what checks of what hosts give share: the faults of a configuration, collected so
-// that all are reported together, and the limits of times and half-lives.
+// Package valid has what checks of what hosts give share: the faults of a configuration, collected
+// so that all are reported together, and the limits of times and half-lives.
 package valid
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// Faults holds faults in the order in which they were found. The zero value is ready to use; it must not be used
-// concurrently.
+// Faults holds faults in the order in which they were found. The zero value is ready to use; it
+// must not be used concurrently.
 type Faults struct{ all []error }
 
 // Check adds a fault unless ok.

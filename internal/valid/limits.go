@@ -19,8 +19,8 @@ const (
 	MaxHalfLife = 100 * 365 * 24 * time.Hour
 )
 
-// Time reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more than
-// [MaxSkew] ahead of the clock.
+// Time reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to
+// 9999, and a time more than [MaxSkew] ahead of the clock.
 func Time(field string, t, now time.Time) error {
 	switch {
 	case t.IsZero():

@@ -18,9 +18,9 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Turn is the answering of one message. Frameworks call models and tools at once, so hold its lock
-// for its fields and methods, but for [Turn.Refusal] and [Turn.Tool], which take it. It is safe for
-// concurrent use that way.
+// A Turn is the answering of one message. Frameworks call models and tools at once, so hold its
+// lock for its fields and methods, but for [Turn.Refusal] and [Turn.Tool], which take it. It is
+// safe for concurrent use that way.
 type Turn struct {
 	sync.Mutex
 
@@ -79,7 +79,7 @@ func (t *Turn) Answered(ctx context.Context, text string) (loop.Answer, error) {
 // Fail tells heed that the model failed, unless the context has ended.
 func (t *Turn) Fail(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the model did not fail, but the caller left
 	}
 	t.Told = true
 	_, err := t.Agent.Answered(ctx, t.Plan, t.Reply)
