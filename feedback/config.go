@@ -33,9 +33,12 @@ type Config struct {
 	// It belongs to Similarity, so the store does not keep it.
 	Threshold float64
 	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked about
-	// approvals, which are [Positive], nor about a feedback that contradicts what is known, which is [Ambiguous]. One goroutine of
-	// each [Service] calls it at a time, without a lock that others wait for. It must return when the context is done. Its error, an
-	// answer that is not valid and a panic leave the feedback unclassified, to be evaluated again. nil means [Counting].
+	// approvals, which are [Positive], nor about the correction of an output that was approved
+	// unchanged, which is [Ambiguous]. It decides whether the feedback contradicts what its words
+	// seem to contradict: see [Case].Opposing. One goroutine of each [Service] calls it at a time,
+	// without a lock that others wait for. It must return when the context is done. Its error, an
+	// answer that is not valid and a panic leave the feedback unclassified, with the reason, to be
+	// evaluated again after a growing pause: see [Unanswered]. nil means [Counting].
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the draft may be left empty: they are
 	// then those of the evidence. Many goroutines call it at the same time, without a lock that others wait for. It must return when

@@ -16,9 +16,18 @@
 //
 // A [heed.Similarity] says how alike texts are. No similarity tells a text from its opposite, which shares nearly all of its
 // words. So heed also looks for oppositions before it treats two texts as one: negations, numbers with their units, antonyms,
-// exchanged sides, other names, and single words that were exchanged ([Match].Opposed). No list of words finds all of them. So what
-// is only worded alike ([Evaluation].Worded) is never proposed at once: approvers read the sources side by side ([Rules.Sources]),
-// and take out what says something else ([Rules.TakeOut]).
+// exchanged sides, other names, and single words that were exchanged ([Match].Opposed). No list of
+// words finds all of them, and the lists also find oppositions where there are none. So what they
+// find is a question to whoever decides: to [Config].Evaluator if there is one, and else to a person.
+//
+//   - By words alone, texts with the same words are brought together ([Evaluation].Worded), and are
+//     never proposed at once: approvers read the sources side by side ([Rules.Sources]), and take out
+//     what says something else ([Rules.TakeOut]). Texts with other words are kept apart.
+//   - A similarity that compares meanings is believed where two texts share few words. Where they share
+//     many and are not the same, the later one is [Ambiguous].
+//   - What an evaluator says of two texts counts, whatever their words are.
+//
+// [Evaluation].Near names what was kept apart and may say the same.
 //
 // # The gate
 //

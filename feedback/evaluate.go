@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
 
@@ -17,16 +19,20 @@ import (
 //
 //  1. A Private feedback is [Archived], and an approval [Positive].
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
-//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It is also ambiguous if it contradicts an
-//     earlier text there, until another reviewer says the same, or until a person has resolved one of the same two texts. From then
-//     on all corrections with its text count, and [Rules.Conflicts] shows what they contradict.
+//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It is
+//     also ambiguous if it contradicts an earlier text there, until another reviewer says the same,
+//     or until a person has resolved one of the same two texts. From then on all corrections with its
+//     text count, and [Rules.Conflicts] shows what they contradict. Words seem to contradict each
+//     other more often than people do: if there is a Config.Evaluator, it is asked first, and what it
+//     says counts.
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and [Config].Evaluator decides.
 //     Earlier members of the cluster are promoted with it.
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections that were compared
 // by words alone don't count for that: they wait for [Service.Flush]. If that fails, the
 // feedback is classified all the same, and [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was,
-// and [Service.Sweep] evaluates it again.
+// and [Service.Sweep] evaluates it again. If the evaluator gave no answer that can be used, the
+// feedback says so: see [Unanswered].
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	mine := false // this call classifies it
@@ -50,7 +56,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		return err
 	})
 	if err != nil {
-		return Feedback{}, wrap("evaluate", err)
+		return Feedback{}, wrap("evaluate", errors.Join(err, s.unanswered(ctx, id, err)))
 	}
 	r.Revision = max(r.Revision, revision)
 	if !mine {
@@ -65,6 +71,29 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
 	}
 	return r, nil
+}
+
+// unanswered stores why the evaluator of a feedback gave no answer that can be used, if it did not.
+func (s *Service) unanswered(ctx context.Context, id string, why error) error {
+	var unusable *unansweredError
+	if !errors.As(why, &unusable) {
+		return nil
+	}
+	_, err := s.step(ctx, s.evaluating, func(c *change) error {
+		r, err := feedbackIn(c.Tx, id)
+		if err != nil || r.Class != "" {
+			return err
+		}
+		const most = 24 * time.Hour
+		pause := min(most, time.Minute<<min(r.Unanswered.Times, 20))
+		r.Unanswered = Unanswered{
+			Reason: prompt.Line(unusable.Error(), maxSummary), Times: r.Unanswered.Times + 1,
+			Next: c.now.Add(pause),
+		}
+		c.write(feedbackKind.record(r))
+		return nil
+	})
+	return err
 }
 
 // propose proposes the cluster of a feedback, if there is room, and names the proposal in it.
@@ -120,6 +149,7 @@ func promoting(c *change, promoted []Feedback) {
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
 func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
 	said := r.said()
+	r.Unanswered = Unanswered{}
 	switch {
 	case r.Private:
 		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
@@ -145,16 +175,34 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	if err != nil {
 		return nil, err
 	}
+	r.Near = s.nearTo(matches)
 	against, why := s.contradiction(r, known, matches, key)
+	asked := !s.counting && (why == "" || len(against) > 0)
+	var v Assessment
+	if asked {
+		if v, err = s.assess(tx, r, matches, against, key); err != nil {
+			return nil, err
+		}
+		against, why = s.contradiction(r, known, matches, key)
+	}
 	if why != "" {
-		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Contradicts: against}
+		r.Evaluation = Evaluation{
+			Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
+			Contradicts: against,
+		}
 		return nil, nil
 	}
 	if len(against) > 0 {
 		s.release(r, matches)
 	}
 	r.Contradicts = against
-	if promoted, err = s.judge(tx, r, matches); err != nil {
+	if !asked {
+		v, err = s.assess(tx, r, matches, nil, key)
+	}
+	if err == nil {
+		promoted, err = s.judge(tx, r, matches, v, key)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -205,7 +253,7 @@ func (s *Service) contradiction(
 			against = append(against, m.ID)
 		}
 		if why == "" && !s.decided(r, m, matches) {
-			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
+			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, cmp.Or(m.Opposed, string(oppose.Words)))
 		}
 	}
 	if slices.ContainsFunc(matches, func(m Match) bool {
@@ -218,15 +266,28 @@ func (s *Service) contradiction(
 
 // disputes reports whether a match contradicts a text, and speaks of the same.
 func (s *Service) disputes(said string, m *Match) bool {
-	return oppose.Way(m.Opposed).Contradicts() && s.sameTopic(said, m.said(), m.Score)
+	way := oppose.Way(m.Opposed)
+	switch {
+	case m.Opposed == judged:
+		return true
+	case m.vouched || m.cleared:
+		return false
+	case way == oppose.Words || way == "" && m.reworded:
+		// A similarity of meanings finds them alike, which does not tell opposites apart.
+		return !wording(s.cfg.Similarity) && m.Score >= s.cfg.Threshold
+	}
+	return way.Contradicts() && s.sameTopic(said, m.said(), m.Score)
 }
+
+// judged is the Match.Opposed of what contradicts a feedback by the evaluator's word.
+const judged = "evaluator"
 
 // contested reports whether a feedback is ambiguous only because it contradicts others.
 func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
 
 // agrees reports whether a match is known to say the same as a correction.
 func (s *Service) agrees(r *Feedback, m *Match) bool {
-	switch same := s.sameText(r.said(), m.said()); {
+	switch same := m.vouched || s.sameText(r.said(), m.said()); {
 	case m.contested():
 		return same
 	case !m.Class.correction():
@@ -271,7 +332,7 @@ func (s *Service) release(r *Feedback, matches []Match) {
 	}
 	for i := range matches {
 		m := &matches[i]
-		if !m.contested() || !s.sameText(r.said(), m.said()) {
+		if !m.contested() || !m.vouched && !s.sameText(r.said(), m.said()) {
 			continue
 		}
 		cluster = cmp.Or(cluster, m.ID)
@@ -296,42 +357,81 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 	return score >= s.cfg.Threshold || text.Jaccard(s.read(a).topic, s.read(b).topic) >= 0.4
 }
 
-// judge finds the cluster of a correction and has it classified.
-func (s *Service) judge(tx *store.Tx, r *Feedback, matches []Match) (promoted []Feedback,
-	err error) {
-	members, err := s.join(tx, r, matches, Classification.correction, false)
+// assess asks the evaluator about a correction that seems to contradict these, and writes into the
+// matches what it says of them.
+func (s *Service) assess(
+	tx *store.Tx, r *Feedback, matches []Match, against []string, key store.PseudonymKey,
+) (v Assessment, err error) {
+	f := r.at(r.Revision)
+	members, err := s.join(tx, &f, matches, Classification.correction, false)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	key, err := store.PseudonymKeyIn(tx)
-	if err != nil {
-		return nil, err
-	}
-	all := with(members, r)
+	all := with(members, &f)
 	c := Case{
-		Feedback: *r, Cluster: members, Support: supportOf(all, key), Ceiling: s.ceiling(all, key),
+		Feedback: f, Cluster: members, Support: supportOf(all, key), Ceiling: s.ceiling(all, key),
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
-		if !s.counting && m.Class.correction() {
+		if !s.counting && (m.Class.correction() || m.contested()) {
 			c.Candidates = append(c.Candidates, m)
 		}
+		if slices.Contains(against, m.ID) {
+			c.Opposing = append(c.Opposing, m)
+		}
 	}
-	v, err := ask(tx.Context(), s.cfg.Evaluator, c)
+	if v, err = ask(tx.Context(), s.cfg.Evaluator, c); err != nil {
+		return v, err
+	}
+	for i := range matches {
+		switch m := &matches[i]; {
+		case slices.Contains(v.Similar, m.ID):
+			m.vouched, m.reworded, m.Opposed = true, false, ""
+			m.Score = max(m.Score, s.cfg.Threshold)
+		case slices.Contains(v.Contradicts, m.ID):
+			m.Opposed = judged
+		case v.Contradicts != nil:
+			m.cleared = true
+		}
+	}
+	return v, nil
+}
+
+// judge finds the cluster of a correction, and classifies it as the evaluator says.
+func (s *Service) judge(
+	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key store.PseudonymKey,
+) (promoted []Feedback, err error) {
+	chosen := matches
+	if v.Similar != nil {
+		chosen = slices.DeleteFunc(slices.Clone(matches), func(m Match) bool { return !m.vouched })
+	}
+	members, err := s.join(tx, r, chosen, Classification.correction, v.Similar != nil)
 	if err != nil {
 		return nil, err
 	}
-	if v.Similar != nil {
-		chosen := slices.DeleteFunc(slices.Clone(c.Candidates), func(m Match) bool { return !slices.Contains(v.Similar, m.ID) })
-		for i := range chosen {
-			chosen[i].Score = max(chosen[i].Score, s.cfg.Threshold) // the evaluator says that they are alike
-		}
-		if members, err = s.join(tx, r, chosen, Classification.correction, true); err != nil {
-			return nil, err
-		}
-	}
+	near := slices.Clone(r.Near)
+	r.Near = slices.DeleteFunc(near, func(id string) bool {
+		return slices.ContainsFunc(members, func(f Feedback) bool { return f.ID == id })
+	})
 	s.settle(r, members, v, key)
 	return promote(r, members), nil
+}
+
+// nearTo returns the ids of the corrections that may say the same as a text, or its opposite. Words
+// rank other words low, so the nearest count there even if they share little.
+func (s *Service) nearTo(matches []Match) (ids []string) {
+	const most, little = 5, 0.1
+	least := s.cfg.Threshold
+	if wording(s.cfg.Similarity) {
+		least = min(least, little)
+	}
+	for i := range matches {
+		m := &matches[i]
+		if m.corrects() && !s.alike(m) && m.Score >= least && len(ids) < most {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // settle takes over a verdict as far as the support allows.
@@ -372,14 +472,18 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 }
 
 // EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it classified, as [Service.Evaluate]
-// does, and all errors, joined. [Service.Sweep] calls it every hour.
+// does, and all errors, joined. It leaves out what the evaluator gave no usable answer to until it is
+// time to ask again ([Unanswered]), and returns no error of it: the observer is notified.
+// [Service.Sweep] calls it every hour.
 func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
 	var waiting []string
 	for r, err := range s.records(ctx, Listing{Class: unclassified}) {
 		if err != nil {
 			return nil, wrap("evaluate all", err)
 		}
-		waiting = append(waiting, r.ID)
+		if !r.Unanswered.Next.After(s.now()) {
+			waiting = append(waiting, r.ID)
+		}
 	}
 	slices.Reverse(waiting)
 	var failures []error
@@ -388,6 +492,10 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 			return evaluated, errors.Join(append(failures, err)...)
 		}
 		r, err := s.Evaluate(ctx, id)
+		if errors.As(err, new(*unansweredError)) {
+			s.watch.Failed(ctx, "evaluate", fmt.Errorf("%s: %w", id, err))
+			continue // the feedback says so
+		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", id, err))
 		}
@@ -469,7 +577,11 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 			}
 		}
 		byTime(members)
-		if slices.ContainsFunc(members, func(o Feedback) bool { return r.apart(&o) || s.differ(r.said(), o.said()) }) {
+		differs := func(o Feedback) bool {
+			same := vouched && slices.ContainsFunc(matches, func(m Match) bool { return m.ID == o.ID })
+			return r.apart(&o) || !same && s.differ(r.said(), o.said())
+		}
+		if slices.ContainsFunc(members, differs) {
 			continue
 		}
 		r.Cluster, r.Link = m.Cluster, m.Score
@@ -486,9 +598,10 @@ func (f *Feedback) apart(o *Feedback) bool {
 }
 
 // alike reports whether a match counts as saying the same.
-func (s *Service) alike(m *Match) bool {
-	return m.Opposed == "" && m.Score >= s.cfg.Threshold
-}
+func (s *Service) alike(m *Match) bool { return s.near(m) && !m.reworded }
+
+// near reports whether a match may say the same.
+func (s *Service) near(m *Match) bool { return m.Opposed == "" && m.Score >= s.cfg.Threshold }
 
 func (s *Service) alikeTo(matches []Match) (ids []string) {
 	for i := range matches {

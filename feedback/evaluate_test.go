@@ -195,9 +195,9 @@ func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 func TestWhatOpposesAMemberStaysOutOfItsCluster(t *testing.T) {
 	w := newWorld(t, feedback.Config{Similarity: everything{}})
 	w.says("ann", "limit the retries")
-	w.says("ann", "limit the retries of uploads in API")
+	w.says("ann", "cap how often an upload is tried in API")
 	assert.Equal(t, "d1", w.get("d2").Cluster)
-	r := w.says("ann", "limit the retries of uploads in gRPC")
+	r := w.says("ann", "cap how often an upload is tried in gRPC")
 	assert.Equal(t, "d3", r.Cluster, "it opposes the second, though not the first")
 }
 
@@ -352,9 +352,12 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 		"unknown action":    func(v *feedback.Assessment) { v.Action = "DEPLOY" },
 		"invented feedback": func(v *feedback.Assessment) { v.Similar = []string{"d1", "d99"} },
 		"twice":             func(v *feedback.Assessment) { v.Similar = []string{"d1", "d1"} },
-		"an opposite":       func(v *feedback.Assessment) { v.Similar = []string{"d2"} },
-		"too much to say":   func(v *feedback.Assessment) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
-		"a panic":           func(*feedback.Assessment) { panic("no") },
+		"same and opposite": func(v *feedback.Assessment) {
+			v.Similar, v.Contradicts = []string{"d2"}, []string{"d2"}
+		},
+		"invented dispute": func(v *feedback.Assessment) { v.Contradicts = []string{"d99"} },
+		"too much to say":  func(v *feedback.Assessment) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
+		"a panic":          func(*feedback.Assessment) { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false

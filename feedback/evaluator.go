@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed/internal/host"
 )
@@ -43,6 +44,12 @@ type Evaluation struct {
 	Worded bool `json:"worded,omitempty"`
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
+	// Near are the ids of earlier corrections that may say the same, or the opposite, but were kept
+	// apart because words or a similarity cannot tell: at most five, the most alike first. Read
+	// them side by side.
+	Near []string `json:"near_feedback_ids,omitempty"`
+	// Unanswered says why it has no Class yet, if Config.Evaluator gave no answer that can be used.
+	Unanswered Unanswered `json:"unanswered,omitzero"`
 	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal: see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
 	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
@@ -54,25 +61,40 @@ type Evaluation struct {
 	Proposal string `json:"-"`
 }
 
+// Unanswered says why an evaluator's answer could not be used. [Service.EvaluateAll] asks again from
+// Next on: a minute after the first failure, and after twice as long each time, up to a day.
+type Unanswered struct {
+	Reason string    `json:"reason"`
+	Times  int       `json:"times"` // that the evaluator was asked in vain
+	Next   time.Time `json:"next"`
+}
+
 // A Case is a feedback with all that a [Config].Evaluator may want to know.
 type Case struct {
 	Feedback   Feedback
-	Candidates []Match    // earlier corrections of the same agent, the most alike first
-	Cluster    []Feedback // corrections that, by the similarity, say the same as the feedback
-	Support    Support    // of the cluster with the feedback in it
-	Enough     bool       // the support is what Config.Occurrences and Config.Reviewers ask for
-	Ceiling    float64    // the most that a confidence may be: see [Config]
+	Candidates []Match // earlier corrections of the same agent, the most alike first
+	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
+	// question: see Assessment.Contradicts. Some of it is among the Candidates, too.
+	Opposing []Match
+	Cluster  []Feedback // corrections that, by the similarity, say the same as the feedback
+	Support  Support    // of the cluster with the feedback in it
+	Enough   bool       // the support is what Config.Occurrences and Config.Reviewers ask for
+	Ceiling  float64    // the most that a confidence may be: see [Config]
 }
 
 // A Match is a feedback that was compared with another.
 type Match struct {
 	Feedback
 	Score float64 // how alike the texts are, in [0, 1]
-	// Opposed is how the texts contradict each other, and "" if they do not: "polarity", "number", "antonym", "order", "name" or
-	// "word".
+	// Opposed is how the texts seem to contradict each other by their words, and "" if they do not:
+	// "polarity", "number", "antonym", "order", "name" or "word". It is "evaluator" if
+	// Config.Evaluator says so.
 	Opposed string
 
 	released bool // it was ambiguous, and counts from now on
+	reworded bool // what compared the texts cannot tell that they say the same
+	vouched  bool // the evaluator says that the texts say the same
+	cleared  bool // the evaluator says that the texts do not contradict each other
 }
 
 // Support is how many people and corrections stand behind a claim.
@@ -96,9 +118,13 @@ type Assessment struct {
 	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
 	Rationale  string  // why, in at most 10,000 characters
-	// Similar has the ids of the candidates that say the same, if the evaluator knows better than the similarity. nil keeps the
-	// case's cluster. A candidate that contradicts the feedback is refused.
+	// Similar has the ids of the candidates that say the same, if the evaluator knows better than the
+	// similarity, also of those that seem to contradict the feedback. nil keeps the case's cluster.
 	Similar []string
+	// Contradicts has the ids of the candidates, and of what is in Case.Opposing, that the feedback
+	// contradicts. nil keeps what the words seem to say, but for what is in Similar. An empty list
+	// says that the feedback contradicts none of them.
+	Contradicts []string
 	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and [DocumentOnly] if it is an edge case.
 	Action Action
 }
@@ -112,14 +138,24 @@ func (v *Assessment) validate(c *Case) error {
 	case v.Action != "" && !v.Action.valid():
 		return invalid("Assessment.Action", "is none of the actions")
 	}
-	for i, id := range v.Similar {
-		field := fmt.Sprintf("Assessment.Similar[%d]", i)
-		at := slices.IndexFunc(c.Candidates, func(m Match) bool { return m.ID == id })
-		if at < 0 || c.Candidates[at].Opposed != "" {
-			return invalid(field, "must be a candidate that does not contradict the feedback")
-		}
-		if slices.Index(v.Similar, id) < i {
-			return invalid(field, "is there twice")
+	for _, list := range []struct {
+		field string
+		ids   []string
+		of    []Match
+	}{
+		{"Similar", v.Similar, c.Candidates},
+		{"Contradicts", v.Contradicts, slices.Concat(c.Candidates, c.Opposing)},
+	} {
+		for i, id := range list.ids {
+			field := fmt.Sprintf("Assessment.%s[%d]", list.field, i)
+			switch {
+			case !slices.ContainsFunc(list.of, func(m Match) bool { return m.ID == id }):
+				return invalid(field, "must be the id of a candidate")
+			case slices.Index(list.ids, id) < i:
+				return invalid(field, "is there twice")
+			case list.field == "Contradicts" && slices.Contains(v.Similar, id):
+				return invalid(field, "is in Similar, too")
+			}
 		}
 	}
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
@@ -149,19 +185,33 @@ func Counting(_ context.Context, c Case) (Assessment, error) {
 // ask asks the evaluator about a copy of the case, and checks its answer.
 func ask(ctx context.Context, e func(context.Context, Case) (Assessment, error), c Case) (v Assessment, err error) {
 	given := c
-	given.Feedback, given.Cluster, given.Candidates = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster), slices.Clone(c.Candidates)
-	for i := range given.Candidates {
-		m := &given.Candidates[i]
-		m.Feedback = m.Feedback.at(m.Revision)
-	}
+	given.Feedback, given.Cluster = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster)
+	given.Candidates, given.Opposing = copyMatches(c.Candidates), copyMatches(c.Opposing)
 	err = host.Call("the evaluator", func() error {
 		v, err = e(ctx, given)
 		return err
 	})
-	if err != nil {
-		return Assessment{}, err
+	if err == nil {
+		err = v.validate(&c)
 	}
-	return v, v.validate(&c)
+	if err != nil && ctx.Err() == nil {
+		err = &unansweredError{err}
+	}
+	return v, err
+}
+
+// An unansweredError is of an evaluator that gave no answer that can be used.
+type unansweredError struct{ error }
+
+func (e *unansweredError) Unwrap() error { return e.error }
+
+func copyMatches(matches []Match) []Match {
+	matches = slices.Clone(matches)
+	for i := range matches {
+		m := &matches[i]
+		m.Feedback = m.Feedback.at(m.Revision)
+	}
+	return matches
 }
 
 // copies returns values that share nothing with these.

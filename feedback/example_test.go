@@ -19,7 +19,7 @@ func Example() {
 	for i, review := range []struct{ by, says string }{
 		{"ann", "A PRD must not prescribe a database"},
 		{"bob", "The PRD must not prescribe the database"},
-		{"ann", "PRDs must not prescribe a database schema"},
+		{"ann", "PRDs must not prescribe a database"},
 	} {
 		f := feedback.Feedback{
 			ID: fmt.Sprint("decision-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,

@@ -134,6 +134,7 @@ func (f Feedback) at(revision uint64) Feedback {
 	f.Revision = revision
 	f.Tags, f.Rules, f.Similar = slices.Clone(f.Tags), slices.Clone(f.Rules), slices.Clone(f.Similar)
 	f.Apart, f.Contradicts = slices.Clone(f.Apart), slices.Clone(f.Contradicts)
+	f.Near = slices.Clone(f.Near)
 	return f
 }
 func (f Feedback) id() string       { return f.ID }

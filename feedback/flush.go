@@ -306,7 +306,9 @@ func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule
 		}
 		group, others := rules[:1:1], rules[1:1]
 		for i, rule := range rules[1:] {
-			opposes := func(member Rule) bool { return s.opposed(member.Text, rule.Text) != "" }
+			opposes := func(member Rule) bool {
+				return s.opposed(member.Text, rule.Text) != "" || s.reworded(member.Text, rule.Text)
+			}
 			if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
 				group = append(group, rule)
 			} else {

@@ -412,10 +412,10 @@ func TestPositiveExamples(t *testing.T) {
 
 func TestTheMostTypicalTextBecomesTheRule(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	w.says("ann", "the summary is really far too long for me")
+	w.says("ann", "The summary is really very much too long")
 	w.says("ann", long)
 	f := w.correction("ann", "")
-	f.Comment = "\n The summary is too long.\nAnd much more about the weather."
+	f.Comment = "\n The summary is too long.\nReally so."
 	w.add(f)
 	w.flush()
 	assert.Equal(t, long, w.pending().Text)
@@ -700,7 +700,7 @@ func TestARejectedConsolidationIsNotProposedAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, opened)
 
-	third := w.activate(rule("the summary is far too long"))
+	third := w.activate(rule("the summary is really too long"))
 	opened, err = w.rules.Consolidate(ctx)
 	require.NoError(t, err)
 	require.Len(t, opened, 1, "it is another group now")

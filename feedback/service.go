@@ -333,7 +333,9 @@ func (s *Service) compare(
 	})
 	matches = make([]Match, len(near))
 	for i, n := range near {
-		matches[i] = Match{Feedback: records[n.at], Score: n.score}
+		matches[i] = Match{
+			Feedback: records[n.at], Score: n.score, reworded: s.reworded(one, n.text),
+		}
 		if all || s.sameTopic(one, n.text, n.score) {
 			matches[i].Opposed = string(s.opposed(one, n.text))
 		}

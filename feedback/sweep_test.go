@@ -1,7 +1,6 @@
 package feedback_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -107,14 +106,16 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 
 // After a failure a sweep tries again at the next call, and then after 1, 2 and 4 minutes.
 func TestASweepThatFailsBacksOff(t *testing.T) {
-	asked, down := 0, true
-	w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
+	asked, down := 0, false
+	w := newWorld(t, feedback.Config{Similarity: judge(func(_, _ string) (float64, error) {
 		asked++
 		if down {
-			return feedback.Assessment{}, errors.New("down")
+			return 0, errors.New("down")
 		}
-		return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.1}, nil
-	}})
+		return 0, nil
+	})})
+	w.says("ann", "add tests")
+	down = true
 	_, err := w.Record(ctx, w.correction("eve", "name the owner"))
 	require.NoError(t, err)
 	var tried []int
@@ -130,5 +131,5 @@ func TestASweepThatFailsBacksOff(t *testing.T) {
 	down = false
 	w.clock.advance(time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, feedback.EdgeCase, w.get("d1").Class)
+	assert.Equal(t, feedback.EdgeCase, w.get("d2").Class)
 }

@@ -11,8 +11,8 @@ import (
 
 // A PseudonymKey derives the pseudonyms of people who were forgotten. The same name always has the
 // same pseudonym in one store, so a person who was forgotten and comes back can be recognized.
-// Whoever has the key can check whether a pseudonym is the one of a name. The zero key is the key
-// of a store that has forgotten nobody yet.
+// Anybody who has the key can check whether a pseudonym belongs to a name. The zero key is the key
+// of a store that has not forgotten anybody yet.
 type PseudonymKey struct {
 	Secret []byte    `json:"secret"`
 	Since  time.Time `json:"since"` // when the store made it
@@ -40,8 +40,8 @@ func NewPseudonymKey(at time.Time) PseudonymKey {
 // PseudonymKeyRef names the record of a store's key, for a caller that reads it with other records.
 func PseudonymKeyRef() Ref { return Pseudonyms.Ref(pseudonymKeyID) }
 
-// PseudonymKeyIn returns the store's key as a step sees it, or the zero key if the store has
-// forgotten nobody.
+// PseudonymKeyIn returns the store's key as a step sees it, or the zero key if the store has not
+// forgotten anybody.
 func PseudonymKeyIn(tx *Tx) (PseudonymKey, error) {
 	row, err := Pseudonyms.In(tx, pseudonymKeyID)
 	return row.Value, err

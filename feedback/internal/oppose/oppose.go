@@ -251,6 +251,41 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 	})
 }
 
+// SameWords reports whether two texts have the same words, each as often and in any form and order.
+// Only words that say nothing by themselves, and words that stress others, may be more. A word that
+// only one text has may turn its meaning, as in "far from clear" or "non-blocking", and no list has
+// all of those words.
+func SameWords(x, y Reading) bool {
+	if tooLong(x, y) {
+		return slices.Equal(x.tokens, y.tokens)
+	}
+	left := y.content()
+	for _, stem := range x.content() {
+		at := slices.Index(left, stem)
+		if at < 0 {
+			at = slices.IndexFunc(left, func(other string) bool { return kin(stem, other) })
+		}
+		if at < 0 {
+			return false
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return len(left) == 0
+}
+
+// content are the words of a text that say something, without those that only stress others.
+func (r *Reading) content() (all []string) {
+	for _, t := range r.tokens {
+		switch {
+		case placing.has(t.word):
+			all = append(all, t.word)
+		case t.stem != "" && !stressing.has(t.word):
+			all = append(all, t.stem)
+		}
+	}
+	return all
+}
+
 // kin reports whether two stems look like forms of one word.
 func kin(a, b string) bool {
 	const beginning = 4 // of each, in bytes: as many letters at least have to be the same

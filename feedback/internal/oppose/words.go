@@ -70,6 +70,7 @@ var (
 	relations        = setOf("relations", "placing")
 	turningWords     = wordsOf("turningWords")
 	placing          = setOf("placing")
+	stressing        = setOf("stressing")
 	emptyWords       = setOf("be", "auxiliaries", "modals", "clauseStarts", "conditions", "joins", "relations", "placing", "emptyWords")
 	negativePrefixes = wordsOf("negativePrefixes")
 )
