@@ -31,6 +31,9 @@ type Degraded struct {
 	Unread []string
 }
 
+// Recorded reports whether the answer is recorded. It is if d is nil.
+func (d *Degraded) Recorded() bool { return d == nil || d.After == nil }
+
 func (d *Degraded) clone() *Degraded {
 	if d == nil {
 		return nil
@@ -49,7 +52,7 @@ func (p *Plan) degrade() *Degraded {
 }
 
 // unkept reports whether the store was away when the answer was to be recorded.
-func (p *Plan) unkept() bool { return p.Degraded != nil && p.Degraded.After != nil }
+func (p *Plan) unkept() bool { return !p.Degraded.Recorded() }
 
 // down returns the error of a step if it means that the store can't be reached and the agent goes
 // on without it, and else nil. limited is the context that bounds the step, and ctx the caller's.

@@ -116,6 +116,9 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) error {
 	var jobs []job
 	add := func(o outage, control bool) []life {
 		lives := make([]life, s.seeds)
+		if control {
+			lives = lives[:(s.seeds+3)/4] // its figures are far from those of heed
+		}
 		for i := range lives {
 			jobs = append(jobs, job{o, control, &lives[i], s.seed + uint64(i)})
 		}
@@ -226,8 +229,8 @@ const head = `# Incidents: what outages leave behind
 
 ` + "`%s`" + ` wrote this page. An agent with three prompts, of which 90, 70 and 50 of 100
 answers are good, answers 300 events, then those of an outage, and then 500 more. Of ten people six say
-whether the answer was good. The others are silent, which counts as weak approval. There are %d lives. Each
-is compared with the same life without the events of the outage.
+whether the answer was good. The others are silent, which counts as weak approval. There are %d lives, and a
+quarter of them for the control. Each is compared with the same life without the events of the outage.
 
 A provider that is dead refuses each connection; one that is slow answers no call in its time; one that
 limits rates refuses ten calls of twenty. The control is the same agent, with each failed call

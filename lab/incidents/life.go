@@ -27,7 +27,7 @@ const (
 	before   = 300
 	hundreds = 5
 	pace     = 5 * time.Second
-	sweeps   = 12 // events between two sweeps
+	sweeps   = 24 // events between two sweeps
 )
 
 // rates are how many answers of each arm are good.
