@@ -23,9 +23,11 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	for _, f := range figures {
 		assert.LessOrEqual(t, worst(s.heed[0], s.without[100], f.of).Mean, mostWorse, f.name)
 	}
-	for i := range s.heed[0] {
-		assert.Zero(t, s.heed[0][i].unanswered)
-		assert.Equal(t, 100, s.control[0][i].unanswered)
+	for _, l := range s.heed[0] {
+		assert.Zero(t, l.unanswered)
+	}
+	for _, l := range s.control[0] {
+		assert.Equal(t, 100, l.unanswered)
 	}
 }
 
