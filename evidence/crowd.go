@@ -9,8 +9,8 @@ import (
 // of a segment, and how much about each arm in all items together: see [Trust]. First it hears all
 // cells. When it has settled it knows the factor by which each person's part of an arm counts.
 //
-// Share and ShareVoices may be called by many goroutines at the same time, and nothing else
-// meanwhile.
+// Share and ShareVoices may be called by many goroutines at the same time. All other methods must
+// not be used concurrently.
 type Crowd struct {
 	trust   Trust
 	known   people

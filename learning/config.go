@@ -179,8 +179,6 @@ func (c *Config) validate() error {
 // isConfidence keeps the shapes of a prior away from 0.
 func isConfidence(x float64) bool { return x >= 1e-9 && x <= 1-1e-9 }
 
-func isStrength(x float64) bool { return x >= 1e-3 && x <= 1e6 }
-
 // policy is how the cells of confidences are kept.
 func (c *Config) policy() evidence.Policy {
 	other := slices.ContainsFunc(c.Caps.Silence, func(channel string) bool { return channel != ChannelTimeout }) // it has a cell of its own

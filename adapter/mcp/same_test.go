@@ -20,7 +20,7 @@ import (
 var notByModels = map[string][]string{
 	"prepare": {"at", "history", "person", "stream"},
 	"react":   {"at", "channel", "person", "target", "weight"},
-	"undo": {"person"}, "outcome": {"at", "source", "ways"}, "correct": {"at", "decision", "id"},
+	"undo":    {"person"}, "outcome": {"at", "source", "ways"}, "correct": {"at", "decision", "id"},
 }
 
 // TestSameAsTheAPI compares what a client of MCP sees with the document of the HTTP API: the tools
