@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/heedhq/heed/adapter/mcp"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
@@ -100,6 +101,9 @@ func (d *desk) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	in := arguments{"id": plan["id"], "text": text}
 	if failed != nil {
 		in["error"] = failed.Error()
+		if what := llm.FailureOf(failed); what != llm.Unrecognised {
+			in["failure"] = string(what)
+		}
 	}
 	answer, err := c.do(ctx, "answered", in)
 	if err = errors.Join(failed, err); err != nil {

@@ -29,7 +29,7 @@ var table = map[string]row{
 	"learning/internal/undo":   {nothing, silent, "internal/text"},
 	"feedback/internal/oppose": {nothing, silent, "internal/text"},
 	"internal/view": { // for the command, the pages, the API and MCP
-		nothing, silent, ". answer decision evidence feedback learning loop patterns store strategy " +
+		nothing, silent, ". answer decision evidence feedback learning llm loop patterns store strategy " +
 			"strategy/money internal/...",
 	},
 	// What adapters share, and what their tests do.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
 )
@@ -180,6 +182,7 @@ type Reply struct {
 	Text         string  `json:"text,omitempty"`
 	Model        string  `json:"model,omitempty"`
 	Error        string  `json:"error,omitempty"`
+	Failure      string  `json:"failure,omitempty"`
 	Cut          bool    `json:"cut,omitempty"`
 	InputTokens  int     `json:"input_tokens,omitempty"`
 	OutputTokens int     `json:"output_tokens,omitempty"`
@@ -196,14 +199,29 @@ type Kept struct {
 	Violations []feedback.Violation `json:"violations"`
 }
 
+// failures are what a caller may say about a model that gave no answer.
+var failures = []llm.Failure{
+	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
+}
+
+// err returns why there is no answer, or nil.
+func (r *Reply) err() error {
+	if r.Failure == "" {
+		return failed(r.Error)
+	}
+	return &llm.Error{Failure: llm.Failure(r.Failure), Err: failed(r.Error)}
+}
+
 func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept, _ error) {
 	a, err := s.agent()
 	if err != nil {
 		return none, err
 	}
 	switch {
-	case in.Text == "" && in.Error == "":
+	case in.Text == "" && in.Error == "" && in.Failure == "":
 		return none, badField("text", "must be set, or error")
+	case in.Failure != "" && !slices.Contains(failures, llm.Failure(in.Failure)):
+		return none, badField("failure", fmt.Sprintf("must be one of %q", failures))
 	case in.InputTokens < 0:
 		return none, badField("input_tokens", "must not be negative")
 	case in.OutputTokens < 0:
@@ -220,7 +238,7 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	}
 	got, err := a.Answered(ctx, p, loop.Reply{
 		Text: in.Text, Model: in.Model, Cut: in.Cut, InputTokens: in.InputTokens,
-		OutputTokens: in.OutputTokens, Latency: latency, Err: failed(in.Error),
+		OutputTokens: in.OutputTokens, Latency: latency, Err: in.err(),
 	})
 	if err != nil {
 		return none, err

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
 )
 
 // The sorts of faults of operations. Each has a heading in docs/http.md.
@@ -44,6 +46,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	var input *heed.InputError
 	var refused *feedback.RefusedError
 	var missing *heed.ConfigError
+	var down *loop.UnavailableError
 	of := func(sort, detail string) *Fault { return &Fault{Sort: sort, Detail: detail} }
 	switch {
 	case errors.As(err, &known):
@@ -54,6 +57,8 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		return of(Conflicting, "Refused: "+refused.Reason+".")
 	case errors.As(err, &missing):
 		return of(MissingPart, missing.Field+" "+missing.Reason+".")
+	case errors.As(err, &down), errors.Is(err, decision.ErrBusy):
+		return of(ModelFailed, "No model could be asked: send the request again later.")
 	case errors.Is(err, evidence.ErrForgotten):
 		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
 	case errors.Is(err, heed.ErrNotFound):
