@@ -299,7 +299,7 @@ func TestTheStoreFailsDuringTheAnswer(t *testing.T) {
 	assert.Equal(t, "Wait.", a.Text)
 	require.NoError(t, a.Degraded.Before)
 	require.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
-	assert.Nil(t, a.Plan.Result.Err)
+	assert.NoError(t, a.Plan.Result.Err)
 }
 
 // Silence that was waited for while the store was away is no approval, because a complaint could
