@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -48,10 +47,9 @@ type Trust struct {
 // Validate reports all faults, joined.
 func (t Trust) Validate() error {
 	var found valid.Faults
-	for i, name := range t.Instruments {
-		field := fmt.Sprintf("Instruments[%d]", i)
-		found.Check(name != "", field, name, "must not be empty, as that is what has no source")
-		found.Check(CheckText("", name) == nil, field, name, "must be text that a store can keep")
+	for _, name := range t.Instruments {
+		found.Check(name != "" && CheckText("", name) == nil, "Instruments", name,
+			"must be text that a store can keep, and not empty, as that stands for no source")
 	}
 	found.Check(t.SilenceMass >= 0 && t.SilenceMass <= MaxWeight, "SilenceMass", t.SilenceMass,
 		"must be in [0, 1e6]")

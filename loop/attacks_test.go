@@ -63,7 +63,7 @@ func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	st := &memstore.Store{}
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}}, Strategy: strategy.Config{Guarded: true}, ArmsIgnoreSilence: true,
+		Store: st, Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}}, ArmsIgnoreSilence: true,
 	})
 	require.NoError(t, err)
 	mean := func() float64 {

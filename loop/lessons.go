@@ -376,7 +376,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	arms = slices.Clone(arms)
 	used, asked := a.nameModels(arms)
 	s := cfg.Strategy
-	s.Name, s.BySource, s.Answers = cfg.part(s.Name, "strategy"), true, cfg.kind()
+	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

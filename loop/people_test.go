@@ -70,7 +70,7 @@ func (c *crowd) belief() float64 {
 
 // One account that adds a tiny thumb to each of 80 answers takes half of each answer's weight at most, and its own half is limited.
 func TestTinyThumbsDoNotTakeTheWeightOfOthers(t *testing.T) {
-	c := newCrowd(t, loop.Config{Strategy: strategy.Config{Guarded: true}})
+	c := newCrowd(t, loop.Config{})
 	for i := range 80 {
 		id, person := fmt.Sprint("e", i), fmt.Sprint("person ", i)
 		c.ask(id, person)

@@ -46,6 +46,7 @@ func (l *Learner) believe(s *segment, read *reading) []Belief {
 // A reading is what was read of an item.
 type reading struct {
 	Item
+	arms    [][]evidence.Part
 	counts  []uint64 // how many outcomes each arm has
 	resets  resets
 	records []store.Record
@@ -115,22 +116,22 @@ func (l *Learner) readingOf(
 	cells []evidence.Cell, parts []evidence.Part, at evidence.Instant,
 ) *reading {
 	n := len(l.cfg.Arms)
-	r := &reading{Item: Item{Arms: make([]evidence.Sums, n)}, counts: make([]uint64, n)}
+	r := &reading{arms: make([][]evidence.Part, n), counts: make([]uint64, n)}
 	next := func() (of []evidence.Part) {
 		of = leading(parts, cells[0])
 		cells, parts = cells[1:], parts[len(of):]
 		return of
 	}
 	for i := range n {
-		of := next()
-		r.Arms[i], r.counts[i] = l.cfg.Caps.Pool(of, at), countOf(of)
+		r.arms[i] = next()
+		r.counts[i] = countOf(r.arms[i])
 	}
+	r.Arms = l.cfg.Trust.Pool(r.arms, at)
 	if l.specializes() {
 		given := make([]evidence.Sums, n)
 		for i := range n {
-			of := next()
-			if given[i] = (evidence.Caps{}).Pool(of, at); len(of) > 0 {
-				r.Given = given
+			for _, part := range next() {
+				given[i], r.Given = given[i].Plus(part.Tally.At(at)), given
 			}
 		}
 	}

@@ -39,19 +39,11 @@ type Config struct {
 	// new store nothing fades. A value that differs from the stored one is a [*heed.SettingsError]
 	// of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit the influence of single sources. The store then keeps sources apart.
-	Caps evidence.Caps
-	// Guarded is for users who are not trusted. It changes the defaults: no source weighs more than
-	// one full observation on an arm of an item (Caps.SourceMass 1), an arm begins with a doubt
-	// (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws decide
-	// (Exploration{1, 12}), so that a few false accounts have honest outcomes against them.
-	// docs/sources.md has what it holds and costs.
-	Guarded bool
-	// BySource makes the store keep sources apart without caps, so that a source can be expunged at
-	// any time, and not only while the store's history still holds all its outcomes. It is a
-	// setting of the store, as the half-life is. false means what the store has. If the pooling is
-	// a [Specializer], the sessions of an item are counted without a source, and so they stay.
-	BySource bool
+	// Trust says whom to believe: see [evidence.Trust]. By default nobody is an instrument, and no
+	// person decides where others speak. The store keeps sources apart, so that each can be expunged
+	// at any time. If the pooling is a [Specializer], the sessions of an item are counted without a
+	// source, and so they stay.
+	Trust evidence.Trust
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64
 	// Reward makes of an outcome the value that is learned, in [-1, 1]: of its Value, Cost and
@@ -150,16 +142,11 @@ func (c Config) withDefaults() Config {
 	if c.Pooling == nil {
 		c.Pooling = TwoLevel{}
 	}
-	if c.Guarded {
-		c.Caps.SourceMass = cmp.Or(c.Caps.SourceMass, 1)
-		c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 2, Beta: 4})
-		c.Exploration = cmp.Or(c.Exploration, Exploration{Bonus: 1, MinSamples: 12})
-	}
 	c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 1, Beta: 1})
 	if c.Exploration.Bonus > 0 {
 		c.Exploration.MinSamples = cmp.Or(c.Exploration.MinSamples, 5)
 	}
-	c.Caps.Silence = slices.Clone(c.Caps.Silence)
+	c.Trust = c.Trust.Clone()
 	c.MinConfidence = cmp.Or(c.MinConfidence, 0.3)
 	if c.Default == "" {
 		var most float64
@@ -207,7 +194,7 @@ func (c Config) validate() error {
 	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")
 	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples", c.Exploration.MinSamples, "needs a bonus")
 	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
-	found.Add("Caps", c.Caps.Validate())
+	found.Add("Trust", c.Trust.Validate())
 	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence, "must be in (0, 1], or 0 for the default")
 	found.Check(len(c.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
@@ -248,6 +235,5 @@ func (c *Config) kept(kinds kinds) map[string]evidence.Policy {
 
 // policy is how the learner's cells are kept.
 func (c *Config) policy() evidence.Policy {
-	byOrigin := c.BySource || c.Caps.SourceMass > 0 || len(c.Caps.Silence) > 0
-	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: byOrigin}
+	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: true}
 }

@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 1}, cfg.Prior)
 	assert.Equal(t, strategy.Exploration{}, cfg.Exploration)
 	assert.Zero(t, cfg.HalfLife)
-	assert.Equal(t, evidence.Caps{}, cfg.Caps)
+	assert.Equal(t, evidence.Trust{}, cfg.Trust)
 	assert.Equal(t, 0.3, cfg.MinConfidence)
 	assert.Equal(t, injection.Deferred, cfg.Default)
 	assert.Equal(t, strategy.Cache{TTL: 3600 * time.Second, Size: 10_000}, cfg.Cache)
@@ -76,7 +76,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 		Prior:         evidence.Beta{Alpha: math.NaN(), Beta: 1},
 		Exploration:   strategy.Exploration{Bonus: math.Inf(1), MinSamples: -1},
 		HalfLife:      time.Millisecond,
-		Caps:          evidence.Caps{SourceMass: -1, SourceShare: 1, SilenceMass: 1},
+		Trust:         evidence.Trust{Instruments: []string{""}, SilenceMass: 1},
 		MinConfidence: 1.5,
 		Default:       "b",
 		Cache:         strategy.Cache{TTL: -1, Size: -1},
@@ -84,8 +84,8 @@ func TestEveryFaultIsReported(t *testing.T) {
 	})
 	assert.Nil(t, l)
 	assert.Equal(t, []string{
-		"Store", "Name", "Prior", "Exploration.Bonus", "Exploration.MinSamples", "HalfLife", "Caps.SourceMass", "Caps.SourceShare",
-		"Caps.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh", "Pooling.Sessions",
+		"Store", "Name", "Prior", "Exploration.Bonus", "Exploration.MinSamples", "HalfLife", "Trust.Instruments",
+		"Trust.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh", "Pooling.Sessions",
 		"Pooling.MinConfidence", "Arms[0].Weight", "Arms[1].ID", "Arms[1].Parameters[0].Name", "Arms[1].Parameters[0].Values",
 		"Arms[1].Parameters[1].Values", "Arms[1].Parameters[1].Values", "Arms[2].ID",
 	}, fields(err))
@@ -119,7 +119,7 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{"Exploration.MinSamples", strategy.Config{Exploration: strategy.Exploration{MinSamples: 5}}},
 		{"HalfLife", strategy.Config{HalfLife: -time.Hour}},
 		{"HalfLife", strategy.Config{HalfLife: time.Second + 1}},
-		{"Caps.SilenceMass", strategy.Config{Caps: evidence.Caps{SilenceMass: 1}}},
+		{"Trust.SilenceMass", strategy.Config{Trust: evidence.Trust{SilenceMass: 1}}},
 		{"MinConfidence", strategy.Config{MinConfidence: -0.1}},
 		{"MinConfidence", strategy.Config{MinConfidence: math.NaN()}},
 		{"Default", strategy.Config{Default: "e"}},
@@ -139,15 +139,15 @@ func TestEachFaultIsNamed(t *testing.T) {
 // Later changes to the given configuration, or to a returned one, change nothing.
 func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	given := withFixtures(t, strategy.Config{
-		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},
-		Caps: evidence.Caps{Silence: []string{"timeout"}},
+		Arms:  []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},
+		Trust: evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"timeout"}},
 	})
 	l := newLearner(t, given)
 	scribble := func(cfg strategy.Config) {
 		cfg.Arms[0].Parameters[0].Values[0] = "changed"
 		cfg.Arms[0].Parameters[0].Name = "changed"
 		cfg.Arms[0].ID, cfg.Arms[1] = "changed", strategy.Arm{ID: "changed too", Weight: 9}
-		cfg.Caps.Silence[0] = "changed"
+		cfg.Trust.Silence[0], cfg.Trust.Instruments[0] = "changed", "changed"
 	}
 	want := l.Config()
 	scribble(given)
@@ -155,7 +155,8 @@ func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	got := l.Config()
 	assert.Equal(t, want.Arms, got.Arms)
 	assert.Equal(t, strategy.ArmID("a"), got.Arms[0].ID)
-	assert.Equal(t, []string{"timeout"}, got.Caps.Silence)
+	assert.Equal(t, []string{"timeout"}, got.Trust.Silence)
+	assert.Equal(t, []string{"ci"}, got.Trust.Instruments)
 	c := choose(t, l, strategy.Query{Arms: []strategy.ArmID{"a"}})
 	assert.Equal(t, "1", c.Parameter("n"))
 }

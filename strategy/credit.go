@@ -415,18 +415,21 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
-			belief := l.parameterBelief(partsOf(parts, s.space.parameter(v.arm, v.Setting)), at, scale)
-			s.parameters[i] = belief.Sampler()
+			of := partsOf(parts, s.space.parameter(v.arm, v.Setting))
+			s.parameters[i] = parameterBelief(s.crowd.Pool(of, at), scale).Sampler()
 		}
+	}
+	if s.crowd.Add(arm, c.Source, c.weight()) {
+		s.loaded = time.Time{} // whom to believe is worked out again
 	}
 	if c.made[0].ID != of.made[0].ID {
 		return
 	}
 	after := partsOf(parts, c.made[0].Cell)
-	is := l.cfg.Caps.Pool(after, at)
-	was, ok := l.cfg.Caps.Pool(of.before, at), of.known
+	is := s.crowd.Share(arm, after, at)
+	was, ok := s.crowd.Share(arm, of.before, at), of.known
 	if !ok {
-		was, ok = l.poolWithout(after, of.made, at)
+		was, ok = s.shareWithout(arm, after, of.made, at)
 	}
 	loaded := s.loaded
 	// the model is made again if an observation from before a restart changed nothing, or the model
@@ -442,11 +445,11 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	}
 }
 
-// poolWithout pools the parts of a cell as they were before the observations. It reports false if
+// shareWithout returns what a cell was for the segment before the observations. It reports false if
 // the observations are not there. Parts may be very many, so it takes the observations out of them
 // and puts them back.
-func (l *Learner) poolWithout(
-	parts []evidence.Part, observations []evidence.Observation, now evidence.Instant,
+func (s *segment) shareWithout(
+	arm int, parts []evidence.Part, observations []evidence.Observation, now evidence.Instant,
 ) (was evidence.Sums, ok bool) {
 	type change struct {
 		at   int
@@ -461,7 +464,7 @@ func (l *Learner) poolWithout(
 	}()
 	for _, o := range observations {
 		i := 0
-		if len(parts) != 1 || parts[0].Channel != "" || parts[0].Source != "" {
+		if len(parts) != 1 || parts[0].Channel != o.Channel || parts[0].Source != o.Source {
 			i = slices.IndexFunc(parts, func(p evidence.Part) bool {
 				return p.Channel == o.Channel && p.Source == o.Source
 			})
@@ -483,7 +486,7 @@ func (l *Learner) poolWithout(
 		taken = append(taken, change{i, parts[i]})
 		t.Take(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 	}
-	return l.cfg.Caps.Pool(parts, now), true
+	return s.crowd.Share(arm, parts, now), true
 }
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a

@@ -109,10 +109,10 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 	costly := func(o strategy.Outcome) float64 { return max(o.Value-o.Cost/20, -1) }
 	for name, cfg := range map[string]strategy.Config{
 		"two levels": {}, "alone": {Pooling: strategy.Alone{}},
-		"capped":     {Caps: evidence.Caps{SourceMass: 1}},
-		"costs":      {Reward: costly},
-		"changes":    {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
-		"unrecorded": {Unrecorded: true}, "events": {Topic: "t"},
+		"an instrument": {Trust: evidence.Trust{Instruments: []string{"p0"}}},
+		"costs":         {Reward: costly},
+		"changes":       {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
+		"unrecorded":    {Unrecorded: true}, "events": {Topic: "t"},
 	} {
 		for seed := range uint64(8) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
@@ -236,9 +236,9 @@ func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
 		}))
 		for _, want := range []float64{0.1, 0.8} {
 			parts := kept(t, h.Config().Store, q, "arm")
-			require.Len(t, parts, 1)
-			mean := 2*parts[0].Tally.Reward/parts[0].Tally.Mass - 1
-			assert.InDelta(t, want, mean, 1e-9, name)
+			now := evidence.InstantOf(h.clock.Now())
+			mean := evidence.Trust{}.Pool([][]evidence.Part{parts}, now)[0].Mean()
+			assert.InDelta(t, want, 2*mean-1, 1e-9, name)
 			require.NoError(t, h.about(leave))
 		}
 	}

@@ -26,7 +26,7 @@ func keys(of reflect.Type, prefix string) (names []string) {
 			continue
 		}
 		switch field.Name {
-		case "Exploration", "Caps", "Cache", "Silence", "Change":
+		case "Exploration", "Trust", "Cache", "Silence", "Change":
 			if field.Type.Kind() == reflect.Struct {
 				names = append(names, keys(field.Type, prefix+field.Name+".")...)
 				continue
@@ -135,46 +135,29 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				return means(t, l, item)[0]
 			}, without: 2. / 3, with: 0.6,
 		},
-		"Caps.SourceMass": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Caps.SourceMass = 2 },
-			observe: func(l *strategy.Learner, _ *clock) any {
-				from(t, l, 1, map[string]int{"one": 8})
+		"Trust.Instruments": {
+			base: func(c *cfg) { c.Pooling = strategy.Copy{} },
+			set:  func(c *cfg) { c.Trust.Instruments = []string{"one"} },
+			observe: func(l *strategy.Learner, _ *clock) any { // as one of three, it counts for ten
+				from(t, l, 1, map[string]int{"one": 97, "two": 1, "three": 1})
 				return means(t, l, item)[0]
-			}, without: 0.9, with: 0.75,
+			}, without: 13. / 14, with: 100. / 101,
 		},
-		"Caps.SourceShare": {
-			base: func(c *cfg) { c.Pooling, c.Caps.SourceMass = strategy.Copy{}, 2 }, set: func(c *cfg) { c.Caps.SourceShare = 0.5 },
-			observe: func(l *strategy.Learner, _ *clock) any { // 8 count as 4, the half of all that counts
-				from(t, l, 1, map[string]int{"one": 8, "two": 4})
-				return means(t, l, item)[0]
-			}, without: 5. / 6, with: 9. / 10,
-		},
-		"Caps.Silence": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Caps.Silence = []string{"quiet"} },
+		"Trust.Silence": {
+			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Trust.Silence = []string{"quiet"} },
 			observe: func(l *strategy.Learner, _ *clock) any {
 				from(t, l, 1, map[string]int{"quiet": 8})
 				return means(t, l, item)[0]
 			}, without: 0.9, with: 0.5,
 		},
-		"Caps.SilenceMass": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{}; c.Caps.Silence = []string{"quiet"} },
-			set:  func(c *cfg) { c.Caps.SilenceMass = 1 },
+		"Trust.SilenceMass": {
+			base: func(c *cfg) { c.Pooling = strategy.Copy{}; c.Trust.Silence = []string{"quiet"} },
+			set:  func(c *cfg) { c.Trust.SilenceMass = 1 },
 			observe: func(l *strategy.Learner, _ *clock) any {
 				from(t, l, 1, map[string]int{"quiet": 8})
 				return means(t, l, item)[0]
 			}, without: 0.5, with: 2. / 3,
 		},
-		"Guarded": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Guarded = true },
-			observe: func(l *strategy.Learner, _ *clock) any { // one full observation, on Beta(2, 4)
-				from(t, l, 1, map[string]int{"one": 8})
-				return means(t, l, item)[0]
-			}, without: 0.9, with: 3. / 7,
-		},
-		"BySource": {set: func(c *cfg) { c.BySource = true }, observe: func(l *strategy.Learner, _ *clock) any {
-			from(t, l, 1, map[string]int{"one": 1, "two": 1})
-			return len(kept(t, l.Config().Store, item, "arm"))
-		}, without: 1, with: 2},
 		"MinConfidence": {set: func(c *cfg) { c.MinConfidence = 0.6 }, observe: func(l *strategy.Learner, _ *clock) any {
 			disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, item), Value: 1, Confidence: 0.5})
 			require.NoError(t, err)
@@ -324,9 +307,8 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Exploration.Bonus", func(c *cfg) { c.Exploration.Bonus = 1.1 }},
 		{"Exploration.MinSamples", func(c *cfg) { c.Exploration = strategy.Exploration{Bonus: 0.1, MinSamples: -1} }},
 		{"HalfLife", func(c *cfg) { c.HalfLife = time.Second }},
-		{"Caps.SourceMass", func(c *cfg) { c.Caps.SourceMass = nan }},
-		{"Caps.SourceShare", func(c *cfg) { c.Caps.SourceShare = 1 }},
-		{"Caps.SilenceMass", func(c *cfg) { c.Caps.SilenceMass = 1 }},
+		{"Trust.Instruments", func(c *cfg) { c.Trust.Instruments = []string{""} }},
+		{"Trust.SilenceMass", func(c *cfg) { c.Trust.SilenceMass = 1 }},
 		{"MinConfidence", func(c *cfg) { c.MinConfidence = 1.1 }},
 		{"Default", func(c *cfg) { c.Default = "A" }},
 		{"Cache.TTL", func(c *cfg) { c.Cache.TTL = -1 }},
@@ -354,7 +336,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"Guarded", "BySource", "Reward", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
+	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now", "Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

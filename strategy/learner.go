@@ -58,9 +58,8 @@ type remembered struct {
 
 // New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 // It keeps its settings in the store, by its name. If the host sets another half-life than the
-// stored one, or caps while the store keeps sources together, the error is a [*heed.SettingsError]:
-// see [Rebuild]. If it does not set them, it gets the stored ones. Other settings replace the
-// stored ones, with an entry in the audit.
+// stored one, the error is a [*heed.SettingsError]: see [Rebuild]. If it sets none, it gets the
+// stored one. Other settings replace the stored ones, with an entry in the audit.
 func New(ctx context.Context, cfg Config) (*Learner, error) {
 	l, err := build(cfg)
 	if err == nil {

@@ -83,16 +83,30 @@ func (l *Learner) loadSome(
 	if f, err = l.loadSample(ctx, s.space, now, most); err != nil {
 		return f, err
 	}
-	if f.total, f.first = totalOf(f.items), first; !f.sampled {
-		return f, nil
+	f.first = first
+	if f.sampled {
+		var cells []evidence.Cell
+		for _, item := range s.recent() {
+			if _, ok := slices.BinarySearch(f.names, item); !ok {
+				cells = append(cells, l.armCells(s.space, item)...)
+			}
+		}
+		err = l.reread(ctx, &f, cells)
 	}
-	var cells []evidence.Cell
-	for _, item := range s.recent() {
-		if _, ok := slices.BinarySearch(f.names, item); !ok {
-			cells = append(cells, l.armCells(s.space, item)...)
+	f.settle()
+	return f, err
+}
+
+// settle works out whom to believe, and what the items show within these limits.
+func (f *found) settle() {
+	f.crowd.Settle()
+	f.settled = true
+	for i, item := range f.items {
+		for arm := range item.Arms {
+			item.Arms[arm] = f.crowd.ShareVoices(arm, f.voices[i][arm])
 		}
 	}
-	return f, l.reread(ctx, &f, cells)
+	f.total = totalOf(f.items)
 }
 
 // loadSample reads what the items of a segment have shown, or about so many of them at random if
@@ -210,10 +224,15 @@ func (l *Learner) reread(ctx context.Context, f *found, cells []evidence.Cell) e
 // replace puts what was read of a cell in the place of what was listed.
 func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	arm, at := l.index[ArmID(cell.Name)], f.at(cell.Item)
-	was, is := f.items[at].Arms[arm], l.cfg.Caps.Pool(parts, f.now)
 	had, has := f.counts[at][arm], countOf(parts)
-	f.items[at].Arms[arm], f.counts[at][arm] = is, has
+	f.counts[at][arm] = has
 	f.samples[arm] += has - had
+	if !f.settled { // the cell is none of those that were listed
+		f.voices[at][arm] = f.crowd.Hear(nil, arm, parts, f.now)
+		return
+	}
+	was, is := f.items[at].Arms[arm], f.crowd.Share(arm, parts, f.now)
+	f.items[at].Arms[arm] = is
 	f.total = sumsWithout(f.total.Plus(is), was)
 	if f.model != nil && f.model.Update(arm, was, is) {
 		f.drifted = true
@@ -229,12 +248,12 @@ func (l *Learner) install(
 	parameters := make([]evidence.Sampler, len(l.values))
 	for i, v := range l.values {
 		of := partsOf(read, s.space.parameter(v.arm, v.Setting))
-		parameters[i] = l.parameterBelief(of, f.now, scale).Sampler()
+		parameters[i] = parameterBelief(f.crowd.Pool(of, f.now), scale).Sampler()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = f.model, now, parameters, f.samples
-	s.total, s.scale = f.total, scale
+	s.crowd, s.total, s.scale = f.crowd, f.total, scale
 	switch {
 	case !f.sampled:
 		s.own = nil
@@ -255,11 +274,14 @@ type found struct {
 	names   []string       // of the items, in order
 	late    map[string]int // the items that were first seen after the others were listed
 	counts  [][]uint64
-	samples []uint64 // by arm, over all items
+	samples []uint64             // by arm, over all items
+	voices  [][][]evidence.Voice // of the items' arms
+	crowd   *evidence.Crowd
+	settled bool // whether it is known whom to believe
 	last    evidence.Instant
 	space   space
 	now     evidence.Instant
-	total   evidence.Sums // of all items and arms; set by load
+	total   evidence.Sums // of all items and arms
 	first   bool          // whether nothing was known of the segment before
 	sampled bool          // whether the items are a sample
 	all     int           // how many items there are, if they are a sample
@@ -268,12 +290,13 @@ type found struct {
 	drifted bool          // whether the model has
 }
 
-// loadItems reads what the items of a segment have shown, in the order of the store.
+// loadItems reads what was said about the items of a segment, in the order of the store.
 func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
 	n := len(l.cfg.Arms)
 	var sums []evidence.Sums // for the next items
 	var counts []uint64
-	f = found{space: space, now: now, samples: make([]uint64, n)}
+	var voices [][]evidence.Voice
+	f = found{space: space, now: now, samples: make([]uint64, n), crowd: l.cfg.Trust.Crowd(n)}
 	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
 		if err != nil {
 			return found{}, err
@@ -287,14 +310,15 @@ func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Insta
 			if len(sums) < n {
 				some := n * min(max(len(f.items), 1), 256)
 				sums, counts = make([]evidence.Sums, some), make([]uint64, some)
+				voices = make([][]evidence.Voice, some)
 			}
 			f.items = append(f.items, Item{Arms: sums[:n:n]})
 			f.names = append(f.names, cell.Item)
-			f.counts = append(f.counts, counts[:n:n])
-			sums, counts = sums[n:], counts[n:]
+			f.counts, f.voices = append(f.counts, counts[:n:n]), append(f.voices, voices[:n:n])
+			sums, counts, voices = sums[n:], counts[n:], voices[n:]
 		}
 		last := len(f.items) - 1
-		f.items[last].Arms[arm] = l.cfg.Caps.Pool(parts, now)
+		f.voices[last][arm] = f.crowd.Hear(nil, arm, parts, now)
 		f.counts[last][arm] = countOf(parts)
 		f.samples[arm] += f.counts[last][arm]
 		for i := range parts {
@@ -320,6 +344,7 @@ func (f *found) at(item string) int {
 		arms := len(f.samples)
 		f.items = append(f.items, Item{Arms: make([]evidence.Sums, arms)})
 		f.counts = append(f.counts, make([]uint64, arms))
+		f.voices = append(f.voices, make([][]evidence.Voice, arms))
 	}
 	return i
 }

@@ -305,7 +305,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 		if err != nil || read.Given != nil {
 			return err
 		}
-		given := s.give(read.Item)
+		given := s.give(read.arms, evidence.InstantOf(now))
 		b := store.Batch{
 			ID:       derivedID("given", l.cfg.Name, s.space.scope, item, read.resets.String()),
 			Policies: l.policies,
@@ -337,11 +337,15 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 // give. It changes no belief.
 const givenNothing = 1e-9
 
-// give asks the model, which may be a host's, and panic.
-func (s *segment) give(item Item) []evidence.Sums {
+// give asks the model, which may be a host's, and panic. It gives what is left of the segment
+// without the item's part of it.
+func (s *segment) give(arms [][]evidence.Part, at evidence.Instant) []evidence.Sums {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	given := make([]evidence.Sums, len(item.Arms))
+	item, given := Item{Arms: make([]evidence.Sums, len(arms))}, make([]evidence.Sums, len(arms))
+	for i, parts := range arms {
+		item.Arms[i] = s.crowd.Share(i, parts, at)
+	}
 	s.model.(Giver).Give(item, given)
 	return given
 }

@@ -27,10 +27,10 @@ func BenchmarkArms(b *testing.B) {
 	}
 }
 
-// BenchmarkSources times both by the number of sources that an arm has evidence of, with limits on sources.
+// BenchmarkSources times both by the number of sources that an arm has evidence of.
 func BenchmarkSources(b *testing.B) {
 	for _, n := range []int{10, 1000, 10_000} {
-		cfg := strategy.Config{Arms: plain("a"), Caps: evidence.Caps{SourceMass: 1, SourceShare: 0.05}}
+		cfg := strategy.Config{Arms: plain("a")}
 		scale(b, fmt.Sprintf("sources=%d", n), cfg, func(i int) (strategy.ArmID, string) { return "a", fmt.Sprint("source", i%n) }, n)
 	}
 }
@@ -59,7 +59,7 @@ func scale(b *testing.B, name string, cfg strategy.Config, outcome func(i int) (
 		cell := strategy.Choice{Item: q.Item, Arm: arm}.Cells()[0]
 		cell.Kind = "strategy.arm"
 		_, err := cfg.Store.Commit(ctx, store.Batch{
-			Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: cfg.Caps.SourceMass > 0}},
+			Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
 			Observations: []evidence.Observation{{ID: fmt.Sprint("before", n), Cell: cell, Source: source, Reward: 0.5, Weight: 1, At: time.Now()}},
 		})
 		require.NoError(b, err)

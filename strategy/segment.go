@@ -29,7 +29,8 @@ type segment struct {
 	loaded     time.Time
 	parameters []evidence.Sampler // what is believed of the learner's values
 	samples    []uint64           // outcomes of each arm
-	total      evidence.Sums      // of all items and arms
+	crowd      *evidence.Crowd    // who has spoken of the arms
+	total      evidence.Sums      // of all items and arms, within the limits on people
 	scale      float64            // of the outcomes' weights, when it was loaded
 	resets     map[string]resets  // of items that were reset, as far as they were read
 	expired    uint64             // how often it was expired
@@ -181,9 +182,9 @@ func (l *Learner) parameterCells(space space) (cells []evidence.Cell) {
 }
 
 // parameterBelief is the belief about one value of a parameter. All values start at the even prior.
-// The scale is the one of the weights in the segment.
-func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant, scale float64) evidence.Beta {
-	return countsOf(l.cfg.Caps.Pool(parts, now), scale, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
+// The sums are within the limits on people, and the scale is the one of the weights in the segment.
+func parameterBelief(sums evidence.Sums, scale float64) evidence.Beta {
+	return countsOf(sums, scale, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }
 
 // readCells reads cells.

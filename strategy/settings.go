@@ -22,17 +22,15 @@ const component = "strategy/"
 // configuration.
 func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	c := &l.cfg
-	c.BySource = c.policy().ByOrigin
 	return settings.Component{Name: component + c.Name, Fields: []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
-		{Name: "BySource", Value: &c.BySource, Set: c.BySource, Fixed: true},
 		{Name: "Answers", Value: &c.Answers, Set: true},
 		{Name: "Arms", Value: &c.Arms, Set: true},
 		{Name: "Default", Value: &c.Default, Set: true},
 		{Name: "Prior", Value: &c.Prior, Set: true},
 		{Name: "Pooling", Value: pooling, Set: true},
 		{Name: "Exploration", Value: &c.Exploration, Set: true},
-		{Name: "Caps", Value: &c.Caps, Set: true},
+		{Name: "Trust", Value: &c.Trust, Set: true},
 		{Name: "MinConfidence", Value: &c.MinConfidence, Set: true},
 		{Name: "Disabled", Value: &c.Disabled, Set: true},
 		{Name: "Unrecorded", Value: &c.Unrecorded, Set: true},
@@ -107,7 +105,7 @@ func (l *Learner) settle(refresh bool) {
 }
 
 // Rebuild makes all sums of the learner of this name again from their history, under another
-// half-life or without sources. It stores the settings of this configuration, writes an entry in
+// half-life. It stores the settings of this configuration, writes an entry in
 // the audit, and returns the learner. Call it after a [*heed.SettingsError] of [New]. If the store
 // no longer has the whole history, the error is [evidence.ErrForgotten] and nothing changes. Then
 // [Learner.Reset] the segments under the stored settings, and call Rebuild again. Other processes
@@ -145,7 +143,7 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 		tx.Add(store.Batch{
 			ID: id, Policies: l.policies, Rebuild: cells, Records: []store.Record{kept, store.AuditEntry{
 				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name, Reason: reason,
-				Details: map[string]string{"half_life": l.cfg.HalfLife.String(), "by_source": fmt.Sprint(l.cfg.BySource)},
+				Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
 			}.Record()},
 		})
 		return nil

@@ -21,15 +21,14 @@ import (
 // that sets others is told both values before it does anything.
 func TestSettingsOfTheStoreAreKept(t *testing.T) {
 	c := &clock{}
-	cfg := withFixtures(t, strategy.Config{Now: c.Now, HalfLife: 48 * time.Hour, BySource: true})
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, HalfLife: 48 * time.Hour})
 	first := newLearner(t, cfg)
 	from(t, first, 1, map[string]int{"one": 1, "two": 1})
 
 	unset := cfg
-	unset.HalfLife, unset.BySource = 0, false
+	unset.HalfLife = 0
 	second := newLearner(t, unset)
 	assert.Equal(t, 48*time.Hour, second.Config().HalfLife)
-	assert.True(t, second.Config().BySource)
 	assert.Equal(t, 10*time.Minute, second.Config().Refresh)
 	from(t, second, 1, map[string]int{"three": 1})
 	assert.Len(t, kept(t, cfg.Store, strategy.Query{}, "arm"), 3)
@@ -42,22 +41,15 @@ func TestSettingsOfTheStoreAreKept(t *testing.T) {
 	assert.Equal(t, heed.SettingsError{
 		Component: "strategy/strategy", Field: "HalfLife", Stored: "48h0m0s", Wanted: "1h0m0s",
 	}, *fault)
-
-	together := withFixtures(t, strategy.Config{Name: "together"})
-	newLearner(t, together)
-	together.Caps.SourceMass = 1
-	_, err = strategy.New(ctx, together)
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "BySource", fault.Field)
 }
 
 // TestOtherSettingsAreTakenOver and audited: they apply when evidence is read.
 func TestOtherSettingsAreTakenOver(t *testing.T) {
-	cfg := withFixtures(t, strategy.Config{BySource: true})
+	cfg := withFixtures(t, strategy.Config{})
 	newLearner(t, cfg)
 	newLearner(t, cfg)
 	assert.Empty(t, audited(t, cfg.Store))
-	cfg.Caps.SourceMass, cfg.MinConfidence = 3, 0.5
+	cfg.Trust.Instruments, cfg.MinConfidence = []string{"ci"}, 0.5
 	assert.Equal(t, 0.5, newLearner(t, cfg).Config().MinConfidence)
 	entries := audited(t, cfg.Store)
 	require.Len(t, entries, 1)
@@ -134,7 +126,7 @@ func TestOpen(t *testing.T) {
 		c := &clock{}
 		cfg := withFixtures(t, strategy.Config{
 			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling,
-			Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
+			Prior: evidence.Beta{Alpha: 2, Beta: 1}, Trust: evidence.Trust{Instruments: []string{"ci"}},
 			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
 			Arms: injection.Arms(injection.Config{}),
 		})

@@ -176,9 +176,25 @@ func (l *Learner) distribution(
 	}
 	d.Sampled, d.Items = len(f.names), f.all
 	if _, ok := slices.BinarySearch(f.names, q.Item); named && !ok {
-		err = l.reread(ctx, &f, l.armCells(f.space, q.Item))
+		err = l.surveyItem(ctx, &f, q.Item)
 	}
 	return d, err
+}
+
+// surveyItem reads an item that the sample lacks.
+func (l *Learner) surveyItem(ctx context.Context, f *found, item string) error {
+	cells := l.armCells(f.space, item)
+	parts, err := l.readCells(ctx, cells...)
+	if err != nil {
+		return err
+	}
+	at, arms := f.at(item), make([][]evidence.Part, len(cells))
+	for i, cell := range cells {
+		arms[i] = partsOf(parts, cell)
+		f.counts[at][i] = countOf(arms[i])
+	}
+	f.items[at].Arms = l.cfg.Trust.Pool(arms, f.now)
+	return nil
 }
 
 // standing says in short how an item stands.
@@ -254,7 +270,12 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 		return f, heed.ErrNotFound
 	}
 	err = l.loadGiven(ctx, &f)
+	f.settle()
 	f.arms, f.model = l.cfg.Arms, l.model(f.items)
+	for i := range f.items { // the model does not keep them
+		f.items[i].Arms = l.cfg.Trust.PoolVoices(f.voices[i])
+	}
+	f.voices = nil
 	return f, err
 }
 
@@ -286,10 +307,10 @@ func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []Par
 		return nil, nil
 	}
 	parts, err := l.readCells(ctx, l.parameterCells(f.space)...)
-	scale := scaleOf(totalOf(f.items), l.cfg.MinConfidence)
+	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	for _, v := range l.values {
 		of := partsOf(parts, f.space.parameter(v.arm, v.Setting))
-		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, l.parameterBelief(of, f.now, scale), countOf(of)})
+		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, parameterBelief(f.crowd.Pool(of, f.now), scale), countOf(of)})
 	}
 	return reports, err
 }

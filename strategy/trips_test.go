@@ -254,7 +254,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	}, named)
 
 	const person = "Annika"
-	cfg, c := recording(t, strategy.Config{Topic: "heed.strategy", BySource: true})
+	cfg, c := recording(t, strategy.Config{Topic: "heed.strategy"})
 	l := newLearner(t, cfg)
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
 	for _, id := range []string{"", "wrong", "other"} { // of the choice's record, one is the last and one an earlier one

@@ -111,16 +111,16 @@ func TestRebuild(t *testing.T) {
 			"models change", "--actor", "maria"}, args...)}
 	}
 	assertFails(t, of().run(t), misuse, "--half-life, --criteria-half-life or --by-source")
-	assertFails(t, of("patterns", "--by-source").run(t), failed,
+	assertFails(t, of("strategy", "--by-source").run(t), failed,
 		"has nothing that these settings are for")
 	assertFails(t, of("--name", "nobody", "--half-life", "1h").run(t), failed,
 		"has nothing that these settings are for")
 	assertFails(t, of("strategy", "--name", "models", "--half-life", "1s").run(t), failed,
 		"strategy models (1 of 1)", "HalfLife")
 	assertFails(t, of("patterns", "--half-life", "1ns").run(t), failed, "HalfLife")
-	r := of("strategy", "--name", "models", "--half-life", "720h", "--by-source").run(t)
+	r := of("strategy", "--name", "models", "--half-life", "720h").run(t)
 	require.Zero(t, r.code, r.err)
-	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s, sources apart: true.\n", r.out)
+	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s.\n", r.out)
 	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "models.rebuild")
 	require.Len(t, entries, 1)
 	assert.Equal(t, []string{"maria", "models change", "720h0m0s"}, []string{entries[0].Actor,
@@ -128,8 +128,8 @@ func TestRebuild(t *testing.T) {
 
 	r = of("--half-life", "2h").run(t)
 	require.Zero(t, r.code, r.err)
-	assert.Equal(t, "Rebuilt strategy models: half-life 2h0m0s, sources apart: true.\n"+
-		"Rebuilt strategy strategy: half-life 2h0m0s, sources apart: false.\n"+
+	assert.Equal(t, "Rebuilt strategy models: half-life 2h0m0s.\n"+
+		"Rebuilt strategy strategy: half-life 2h0m0s.\n"+
 		"Rebuilt confidence learning: half-life 2h0m0s, sources apart: false.\n"+
 		"Rebuilt patterns patterns: half-life 2h0m0s, of criteria 2160h0m0s.\n", r.out)
 	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "split-by-feature    established",

@@ -108,17 +108,16 @@ func (cmd *rebuildCommand) plan(s *session) (all []rebuilding, err error) {
 
 // rebuilding returns what becomes of the part of a source. It does nothing if no flag is for it.
 func (cmd *rebuildCommand) rebuilding(s *session, v *view.Source) (r rebuilding) {
-	concerned := cmd.HalfLife != nil || cmd.BySource != nil
 	switch {
-	case v.Strategy != nil && concerned:
+	case v.Strategy != nil && cmd.HalfLife != nil:
 		cfg := v.Strategy.Config()
-		r = cmd.kept("strategy", cfg.Name, &cfg.HalfLife, &cfg.BySource)
+		r = cmd.kept("strategy", cfg.Name, &cfg.HalfLife, nil)
 		r.Rebuilt = true // strategy.Rebuild makes its sums anew also if nothing changes
 		r.do = func() error {
 			_, err := strategy.Rebuild(s.ctx, cfg, cmd.Actor, cmd.Reason)
 			return err
 		}
-	case v.Learning != nil && concerned:
+	case v.Learning != nil && (cmd.HalfLife != nil || cmd.BySource != nil):
 		cfg := v.Learning.Config()
 		r = cmd.kept("confidence", cfg.Name, &cfg.HalfLife, &cfg.BySource)
 		r.do = func() error {

@@ -155,8 +155,7 @@ type student struct {
 	now   time.Time
 }
 
-// newStudent returns a learner with some arms. It keeps sources apart, because package loop does so
-// by default, so that an agent can open its store.
+// newStudent returns a learner with some arms.
 func newStudent(
 	ctx context.Context, cfg strategy.Config, arms []string, now time.Time,
 ) (_ *student, err error) {
@@ -164,7 +163,7 @@ func newStudent(
 	if st.store, err = memstore.New(memstore.Config{Now: func() time.Time { return now }}); err != nil {
 		return nil, err
 	}
-	cfg.Store, cfg.BySource, cfg.Seed = st.store, true, rand.NewPCG(1, 2)
+	cfg.Store, cfg.Seed = st.store, rand.NewPCG(1, 2)
 	cfg.Now = func() time.Time { return st.now }
 	cfg.Refresh = 100 * 365 * 24 * time.Hour // no other process writes
 	for _, arm := range arms {

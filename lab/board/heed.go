@@ -136,7 +136,6 @@ func routers(w *world) []policy {
 		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}}),
 		heeding("heed, half-life", option{cfg: strategy.Config{HalfLife: 500 * time.Minute}}),
 		heeding("heed, change test", option{cfg: changing, history: true}),
-		heeding("heed, Guarded", option{cfg: strategy.Config{Guarded: true}}),
 	}
 	if w.price > 0 {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),

@@ -1,70 +1,99 @@
-// Package poison measures what false accounts do to a learner: how often it chooses the worst arm
-// after they have praised it, with and without limits on sources, and what the limits cost if all
-// accounts are honest.
+// Package poison measures what false accounts do to a learner beside honest people: how often it
+// chooses the worst arm, and the best, against the same people without them.
 //
 //	go run ./lab poison [-long] [-runs N] [-seed S]
 //
-// Honest accounts try what the learner chooses and say how it went. Then false accounts say of the
-// worst arm that it went well. They choose the arm by themselves, so that nothing but the limits
-// stands in their way.
+// Honest people try what the learner chooses and say how it went. In between, false accounts say
+// what they like, of any arm, so that nothing but heed's limits stands in their way.
 package poison
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"time"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/lab/internal/kit"
-	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/strategy"
 )
 
-// worlds are how often each arm goes well. The last one is the worst.
-var worlds = [][]float64{{0.75, 0.6, 0.5, 0.4}, {0.95, 0.9, 0.85, 0.8}}
+// rates are how often each arm goes well.
+var rates = []float64{0.75, 0.6, 0.5, 0.4}
 
-// A setting is how a learner is guarded.
-type setting struct {
-	name string
-	cfg  strategy.Config
+const bestArm, worstArm = 0, 3
+
+// A liar is a way to lie. It returns how many outcomes each account has said by an honest event.
+type liar struct {
+	name, about string
+	events      int // of honest people
+	said        func(event int) int
+	lie         func(w *world, account, number int) error
 }
 
-var settings = []setting{
-	{"no limits", strategy.Config{}},
-	{"SourceMass 1", strategy.Config{Caps: evidence.Caps{SourceMass: 1}}},
-	{"SourceMass 1, SourceShare 0.05", strategy.Config{Caps: evidence.Caps{SourceMass: 1,
-		SourceShare: 0.05}}},
-	{"Guarded", strategy.Config{Guarded: true}},
+var liars = []liar{
+	{"know", "each praises the worst arm 100 times, on the items in turn, during 200 honest outcomes", 200,
+		func(event int) int { return event / 2 }, (*world).praise},
+	{"know both", "each praises the worst arm 50 times and blames the best as often", 200,
+		func(event int) int { return event / 2 },
+		func(w *world, account, number int) error {
+			if number%2 == 0 {
+				return w.praise(account, number/2)
+			}
+			return w.say(w.item(number/2+account), bestArm, name(account), -1)
+		}},
+	{"wait", "each tells the truth of 50 choices, and then praises the worst arm 100 times", 200,
+		func(event int) int { return min(event, 50) + max(event-100, 0) },
+		func(w *world, account, number int) error {
+			if number < 50 {
+				return w.truth(name(account))
+			}
+			return w.praise(account, number)
+		}},
+	{"slow", "each praises the worst arm once in 20 honest outcomes, 10 times in all", 200,
+		func(event int) int { return event / 20 }, (*world).praise},
+	{"loud", "each reacts to each of 500 honest choices: it praises the worst arm and blames all others", 500,
+		func(event int) int { return event },
+		func(w *world, account, _ int) error {
+			value := -1.
+			if w.arm == worstArm {
+				value = 1
+			}
+			return w.react(value, name(account))
+		}},
 }
 
-// An attack is a number of false accounts, each with a number of outcomes.
-type attack struct{ accounts, outcomes int }
+func name(account int) string { return fmt.Sprint("false", account) }
 
-func (a attack) String() string { return fmt.Sprintf("%d × %d praise", a.accounts, a.outcomes) }
+// A trial is a number of honest people, of whom each says as much, and of false accounts.
+type trial struct {
+	*liar
+	accounts, items int
+	instrument      bool   // CI makes as many choices of its own, and judges them
+	alone           string // who speaks in place of the people, if it is one
+}
 
-var attacks = []attack{{}, {1, 50}, {3, 20}, {10, 20}}
+// people is how many honest people there are.
+const people = 40
 
-// honestAccounts say how it went: one in ten says three of ten outcomes.
-const honestAccounts = 100
+// A played run is what came of it.
+type played struct {
+	worst, best float64 // their share of the choices after the events
+	lost        float64 // during the events, against the best arm, in good outcomes
+}
 
-// Run runs the study: 10 runs of 200 honest outcomes, and in the long form 100 of 1,000.
+// Run runs the study: 20 runs of each trial, and in the long form 200.
 func Run(ctx context.Context, call *kit.Call) error {
-	runs := call.Count("runs", 10, 100, "how often each is done")
+	runs := call.Count("runs", 20, 200, "how often each is done")
 	seed := call.Uint64("seed", 2026, "the seed of the worlds and choices")
 	if err := call.Parse(); err != nil {
 		return err
 	}
-	fmt.Fprintf(call.Out, "`%s`: share of the choices that go to the worst arm while accounts praise it.\n", call.Command())
-	for i, rates := range worlds {
-		s := study{runs: *runs, seed: *seed, honest: []int{200, 1000}[:call.Pick(1, 2)], rates: rates,
-			attacks: attacks}
-		each, err := s.play(ctx, func(done, of int) { call.Progress(i*of+done, len(worlds)*of) })
-		if err != nil {
-			return err
-		}
-		if err := s.report(call.Out, each); err != nil {
+	fmt.Fprintf(call.Out, "`%s`: %d honest people and false accounts. Arms succeed in %v. %d runs, ± half of a 95 %% interval.\n",
+		call.Command(), people, rates, *runs)
+	for i := range liars {
+		progress := func(done, of int) { call.Progress(i*of+done, len(liars)*of) }
+		s := study{&liars[i], *runs, *seed}
+		if err := s.report(ctx, call.Out, progress); err != nil {
 			return err
 		}
 	}
@@ -72,150 +101,119 @@ func Run(ctx context.Context, call *kit.Call) error {
 }
 
 type study struct {
-	runs    int
-	seed    uint64
-	honest  []int // after how many honest outcomes an attack is tried
-	rates   []float64
-	attacks []attack
+	*liar
+	runs int
+	seed uint64
 }
 
-// A played run is what came of it after each number of honest outcomes.
-type played struct {
-	lost  []float64   // by then, against the best arm, in good outcomes
-	worst [][]float64 // the worst arm's share of the choices, by attack
-}
-
-// play returns the runs of each setting.
-func (s *study) play(ctx context.Context, progress func(done, of int)) ([][]played, error) {
-	all := make([][]played, len(settings))
-	for i := range all {
-		all[i] = make([]played, s.runs)
+// trials of a liar: by the number of accounts and of items, and one beside CI.
+func (s *study) trials() (all []trial) {
+	for _, items := range []int{1, 5, 20, 100} {
+		for _, accounts := range []int{0, 1, 3, 10} {
+			all = append(all, trial{liar: s.liar, accounts: accounts, items: items})
+		}
 	}
-	return all, kit.Parallel(ctx, len(settings)*s.runs, progress, func(job int) (err error) {
-		i, run := job%len(settings), job/len(settings)
-		all[i][run], err = s.run(ctx, settings[i].cfg, s.seed+uint64(run))
+	beside := trial{liar: s.liar, items: 20, instrument: true}
+	all = append(all, beside)
+	beside.accounts = 3
+	return append(all, beside)
+}
+
+// report plays all trials of a liar, and writes a table.
+func (s *study) report(ctx context.Context, w io.Writer, progress func(done, of int)) error {
+	trials := s.trials()
+	all := make([]played, len(settings)*len(trials)*s.runs)
+	err := kit.Parallel(ctx, len(all), progress, func(job int) (err error) {
+		at := job / s.runs
+		setting, trial := settings[at%len(settings)], trials[at/len(settings)]
+		all[job], err = play(ctx, setting, trial, s.seed+uint64(job%s.runs)) //nolint:gosec // it is not negative
 		return err
 	})
-}
-
-// run lets one learner live through the honest outcomes, and tries each attack in between.
-func (s *study) run(ctx context.Context, cfg strategy.Config, seed uint64) (p played, err error) {
-	w, err := newWorld(ctx, s.rates, cfg, seed)
 	if err != nil {
-		return p, err
+		return err
 	}
-	lost := 0.
-	for n := 1; n <= s.honest[len(s.honest)-1]; n++ {
-		arm, err := w.honest(ctx)
-		if err != nil {
-			return p, err
-		}
-		if lost += s.rates[0] - s.rates[arm]; n != s.honest[len(p.lost)] {
+	of := func(trial, setting int) []played {
+		at := (trial*len(settings) + setting) * s.runs
+		return all[at : at+s.runs]
+	}
+	fmt.Fprintf(w, "\n%s: %s. Points more of the worst arm's choices, and fewer of the best arm's.\n\n", s.name, s.about)
+	table := kit.NewTable(w)
+	fmt.Fprint(table, "| items | false accounts |")
+	for _, setting := range settings {
+		fmt.Fprintf(table, " %s |", setting.name)
+	}
+	fmt.Fprintln(table, "\n|---|---|"+repeat("---|", len(settings)))
+	honest := 0
+	for i, trial := range trials {
+		if trial.accounts == 0 {
+			honest = i
 			continue
 		}
-		worst := make([]float64, len(s.attacks))
-		for a, attack := range s.attacks {
-			if worst[a], err = w.under(ctx, attack); err != nil {
-				return p, err
-			}
+		items := fmt.Sprint(trial.items)
+		if trial.instrument {
+			items += ", and CI"
 		}
-		p.lost, p.worst = append(p.lost, lost), append(p.worst, worst)
-	}
-	return p, nil
-}
-
-// report writes a table for each number of honest outcomes.
-func (s *study) report(w io.Writer, each [][]played) error {
-	fmt.Fprintf(w, "\nThe arms' rates are %v; %d runs, ± half of a 95 %% interval.\n", s.rates,
-		s.runs)
-	table := kit.NewTable(w)
-	for h, honest := range s.honest {
-		fmt.Fprintf(table, "\nafter %d honest outcomes\tlost by then\t", honest)
-		for _, a := range s.attacks {
-			fmt.Fprintf(table, "%s\t", a)
+		fmt.Fprintf(table, "| %s | %d |", items, trial.accounts)
+		for j := range settings {
+			fmt.Fprintf(table, " %s |", more(of(i, j), of(honest, j)))
 		}
 		fmt.Fprintln(table)
-		for i, runs := range each {
-			fmt.Fprintf(table, "%s\t%s\t", settings[i].name, kit.MeanOf(runs,
-				func(p *played) float64 { return p.lost[h] }))
-			for a := range s.attacks {
-				share := kit.MeanOf(runs, func(p *played) float64 { return p.worst[h][a] })
-				fmt.Fprintf(table, "%s\t", share.Percent())
-			}
-			fmt.Fprintln(table)
-		}
 	}
 	return table.Flush()
 }
 
-// A world is a learner with its accounts.
-type world struct {
-	learner *strategy.Learner
-	rates   []float64
-	index   map[strategy.ArmID]int
-	rng     *rand.Rand
+// more says how many points more the worst arm has, and how many fewer the best.
+func more(with, without []played) string {
+	points := func(share func(*played) float64) kit.Estimate {
+		differences := make([]float64, len(with))
+		for i := range with {
+			differences[i] = 100 * (share(&with[i]) - share(&without[i]))
+		}
+		return kit.Mean(differences)
+	}
+	worst := points(func(p *played) float64 { return p.worst })
+	best := points(func(p *played) float64 { return -p.best })
+	return fmt.Sprintf("%.1f ± %.1f, %.1f ± %.1f", worst.Mean, worst.Half, best.Mean, best.Half)
 }
 
-var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+func repeat(text string, n int) (all string) {
+	for range n {
+		all += text
+	}
+	return all
+}
 
-func newWorld(ctx context.Context, rates []float64, cfg strategy.Config, seed uint64) (*world, error) {
-	clock := func() time.Time { return now }
-	st, err := memstore.New(memstore.Config{Now: clock})
+// play lets honest people and false accounts speak in turn.
+func play(ctx context.Context, setting setting, t trial, seed uint64) (p played, err error) {
+	w, err := newWorld(ctx, setting, t, seed)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	w := &world{rates: rates, index: make(map[strategy.ArmID]int), rng: rand.New(rand.NewPCG(seed, 2))}
-	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded, cfg.BySource = st, clock, rand.NewPCG(seed, 1), true, true
-	for arm := range rates {
-		id := strategy.ArmID(fmt.Sprint("arm", arm))
-		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id})
-		w.index[id] = arm
+	told := 0
+	for event := range t.events {
+		person := cmp.Or(t.alone, fmt.Sprint("person", event%people))
+		if err := w.choose(); err != nil {
+			return p, err
+		}
+		if err := w.react(w.value(), person); err != nil {
+			return p, err
+		}
+		p.lost += rates[bestArm] - rates[w.arm]
+		if t.instrument {
+			if err := w.truth(ci); err != nil {
+				return p, err
+			}
+		}
+		for ; told < t.said(event+1); told++ {
+			for account := range t.accounts {
+				if err := t.lie(w, account, told); err != nil {
+					return p, err
+				}
+			}
+		}
 	}
-	w.learner, err = strategy.New(ctx, cfg)
-	return w, err
+	p.worst, p.best, err = w.shares()
+	return p, err
 }
 
-// honest lets an account try what the learner chooses, and say how it went.
-func (w *world) honest(ctx context.Context) (arm int, err error) {
-	c, err := w.learner.Select(ctx, strategy.Query{})
-	if err != nil {
-		return 0, err
-	}
-	arm, value := w.index[c.Arm], -1.
-	if w.rng.Float64() < w.rates[arm] {
-		value = 1
-	}
-	u := w.rng.Float64()
-	account := fmt.Sprint("honest", int(honestAccounts*u*u))
-	_, err = w.learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: account})
-	return arm, err
-}
-
-// under returns the share of choices that go to the worst arm while an attack lasts, and takes back what the attackers did.
-func (w *world) under(ctx context.Context, a attack) (float64, error) {
-	worst := strategy.ArmID(fmt.Sprint("arm", len(w.rates)-1))
-	for account := range a.accounts {
-		c, err := w.learner.Select(ctx, strategy.Query{Arms: []strategy.ArmID{worst}})
-		if err != nil {
-			return 0, err
-		}
-		var outcomes []strategy.Outcome
-		for n := range a.outcomes {
-			outcomes = append(outcomes, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 1, Confidence: 1, Source: fmt.Sprint("false", account)})
-		}
-		if _, err := w.learner.ObserveAll(ctx, outcomes, "", ""); err != nil {
-			return 0, err
-		}
-	}
-	c, err := w.learner.Select(ctx, strategy.Query{})
-	if err != nil {
-		return 0, err
-	}
-	c.Arm = worst // had it been chosen, with which probability?
-	for account := range a.accounts {
-		if err := w.learner.Reset(ctx, strategy.Reset{Source: fmt.Sprint("false", account), Actor: "operator", Reason: "a false account"}); err != nil {
-			return 0, err
-		}
-	}
-	return c.Propensity(), nil
-}
+func rngOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }

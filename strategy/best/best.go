@@ -21,8 +21,7 @@ import (
 type Config struct {
 	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife
 	// must be 0. With its Change, a change of an arm in use opens the race again. Its Exploration
-	// must have a Bonus of 0, or of 1, as under Guarded: a race then gives each arm MinSamples
-	// outcomes first.
+	// must have a Bonus of 0, or of 1: a race then gives each arm MinSamples outcomes first.
 	Learner *strategy.Learner
 	// Error is the probability with which a race may ever end with an arm that is worse than
 	// another by more than Indifference, in (0, ½). It holds for each time that the race is opened.
@@ -230,16 +229,19 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 		return s, err
 	}
 	now, parts := evidence.InstantOf(l.Now()), read.Parts
+	arms := make([][]evidence.Part, len(l.Arms))
 	for i, cell := range w.Cells[:len(l.Arms)] {
 		n, all := 0, evidence.Sums{}
 		for ; n < len(parts) && parts[n].Cell == cell; n++ {
 			s.counts[i] += parts[n].Tally.N()
 			all = all.Plus(parts[n].Tally.At(now))
 		}
-		s.records[i] = winner.Of(l.Caps.Pool(parts[:n], now))
 		s.seen.Sums = append(s.seen.Sums, winner.Of(all))
 		s.outcomes += s.counts[i]
-		parts = parts[n:]
+		arms[i], parts = parts[:n], parts[n:]
+	}
+	for i, sums := range l.Trust.Pool(arms, now) {
+		s.records[i] = winner.Of(sums)
 	}
 	for _, part := range parts {
 		s.resets += part.Tally.N()

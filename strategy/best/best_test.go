@@ -390,7 +390,7 @@ func TestARefutedWinnerIsNone(t *testing.T) {
 // The counted mass of twelve people no longer grows, but its mean still changes.
 func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 	b := newBench(t, nil)
-	r := b.race(best.Config{}, strategy.Config{Guarded: true})
+	r := b.race(best.Config{}, strategy.Config{})
 	last := 0
 	for n := range 1300 {
 		b.now = b.now.Add(time.Minute)
