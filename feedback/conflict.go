@@ -176,9 +176,12 @@ func (d *Draft) activeKeys() (keys [][]string) {
 // explain sets the kind of the conflict of two texts with this score, and leaves it empty if there is none.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
+	if !s.sameTopic(text, other, c.Score) {
+		return
+	}
 	opposed := s.opposed(text, other)
 	switch {
-	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
+	case opposed.Contradicts() || opposed == oppose.Numbers:
 		c.Kind, c.Explanation = contradiction, fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || s.sameText(text, other)):

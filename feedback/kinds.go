@@ -286,9 +286,13 @@ func (s *shelf[T]) found(
 }
 
 // merge returns the values of several lists, each once, that are selected.
-func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) (values []T, err error) {
-	seen := make(map[string]bool)
-	for _, r := range slices.Concat(lists...) {
+func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, error) {
+	all := slices.Concat(lists...)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	seen, values := make(map[string]bool, len(all)), make([]T, 0, len(all))
+	for _, r := range all {
 		if seen[r.ID] || r.Revision == 0 {
 			continue
 		}

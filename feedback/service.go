@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
@@ -24,17 +25,19 @@ import (
 // multiple goroutines.
 type Service struct {
 	cfg        Config
-	similarity heed.Similarity    // cfg.Similarity, with a memory if it embeds
-	evaluating host.Lock          // one evaluation at a time, so that they don't lose races
-	governing  host.Lock          // one change of proposals and rules at a time
-	counting   bool               // the evaluator is Counting, which looks at no candidates
-	readings   *memo[*reading]    // by text
-	prompts    *memo[promptLines] // by agent
-	version    atomic.Uint64      // of the rules, when lines were read last
-	agents     *memo[string]      // by feedback, which never changes its agent
-	drafts     *memo[Draft]       // by proposal, which never changes its draft
-	watch      *watch.Watch
-	failures   *memo[failure] // of parts of Sweep
+	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
+	evaluating host.Lock       // one evaluation at a time, so that they don't lose races
+	governing  host.Lock       // one change of proposals and rules at a time
+	counting   bool            // the evaluator is Counting, which looks at no candidates
+	// readings are by text. Those of longer texts, which take more memory, are fewer.
+	readings, longReadings *memo[*reading]
+	worded                 *memo[oppose.Reading] // by text
+	prompts                *memo[promptLines]    // by agent
+	version                atomic.Uint64         // of the rules, when lines were read last
+	agents                 *memo[string]         // by feedback, which never changes its agent
+	drafts                 *memo[Draft]          // by proposal, which never changes its draft
+	watch                  *watch.Watch
+	failures               *memo[failure] // of parts of Sweep
 }
 
 // New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each
@@ -58,7 +61,8 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
 	s := &Service{
 		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
-		readings: newMemo[*reading](5000), prompts: newMemo[promptLines](1000),
+		readings: newMemo[*reading](10_000), longReadings: newMemo[*reading](1000),
+		worded: newMemo[oppose.Reading](1000), prompts: newMemo[promptLines](1000),
 		agents: newMemo[string](1000), drafts: newMemo[Draft](1000), failures: newMemo[failure](2),
 	}
 	own := s.cfg.complete()
@@ -334,7 +338,8 @@ func (s *Service) compare(
 	matches = make([]Match, len(near))
 	for i, n := range near {
 		matches[i] = Match{
-			Feedback: records[n.at], Score: n.score, reworded: s.reworded(one, n.text),
+			Feedback: records[n.at], Score: n.score,
+			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
 		}
 		if all || s.sameTopic(one, n.text, n.score) {
 			matches[i].Opposed = string(s.opposed(one, n.text))

@@ -44,7 +44,7 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 		for _, other := range others {
 			theirs := s.read(other)
 			score := text.Jaccard(mine.grams, theirs.grams)
-			if score >= s.cfg.Threshold && oppose.Exchanged(mine.words, theirs.words) {
+			if score >= s.cfg.Threshold && oppose.Exchanged(s.words(one), s.words(other)) {
 				score = 0.9 * s.cfg.Threshold
 			}
 			scores = append(scores, score)
@@ -74,7 +74,7 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 // score for a text and its opposite, too.
 func (s *Service) reworded(a, b string) bool {
 	return (wording(s.cfg.Similarity) || s.wordedAlike(a, b)) && !s.sameText(a, b) &&
-		!oppose.SameWords(s.read(a).words, s.read(b).words)
+		!oppose.SameWords(s.words(a), s.words(b))
 }
 
 // opposed returns how two texts seem to contradict each other, or "". A text and its opposite share
@@ -84,7 +84,7 @@ func (s *Service) opposed(a, b string) oppose.Way {
 	if !wording(s.cfg.Similarity) && !s.wordedAlike(a, b) {
 		return ""
 	}
-	return s.read(a).words.Opposes(s.read(b).words)
+	return s.words(a).Opposes(s.words(b))
 }
 
 // wordedAlike reports whether two texts share two fifths of their trigrams, or of their topic's. Of
@@ -111,24 +111,43 @@ func tooLong(a, b string) bool {
 // maxCompared is how many bytes a text may have that is compared with others.
 const maxCompared = 4000
 
-// A reading is a text as it is compared. It is immutable.
+// A reading is what tells whether a text is near another one. It is immutable.
 type reading struct {
-	plain string // see sameText. A text that is too long has nothing else
-	words oppose.Reading
+	plain string   // see sameText. A text that is too long has nothing else
 	grams []uint64 // of the whole text
 	topic []uint64 // of what it is about
 }
 
+// maxShort is how many bytes a text has of which many readings are remembered: a rule's.
+const maxShort = 4 * maxText
+
 // read reads a text, unless it is among the latest that were read.
 func (s *Service) read(written string) *reading {
-	known, ok := s.readings.get(written)
+	readings := s.readings
+	if len(written) > maxShort {
+		readings = s.longReadings
+	}
+	known, ok := readings.get(written)
 	if !ok {
 		known = &reading{plain: plain(written)}
 		if len(written) <= maxCompared {
-			known.words, known.grams = oppose.Read(written), text.Trigrams(written)
-			known.topic = text.Trigrams(oppose.Topic(written))
+			words := oppose.Read(written)
+			known.grams, known.topic = text.Trigrams(written), text.Trigrams(words.Topic())
 		}
-		s.readings.put(written, known)
+		readings.put(written, known)
+	}
+	return known
+}
+
+// words reads a text for what opposes it, unless it is among the latest that were read. Only texts
+// that are near another one are read so.
+func (s *Service) words(written string) oppose.Reading {
+	known, ok := s.worded.get(written)
+	if !ok {
+		if len(written) <= maxCompared {
+			known = oppose.Read(written)
+		}
+		s.worded.put(written, known)
 	}
 	return known
 }

@@ -82,7 +82,7 @@ func correct(ctx context.Context, service *feedback.Service, at time.Time) error
 	for i, said := range []struct{ reviewer, summary string }{
 		{"ann", "A PRD must not prescribe a database"},
 		{"bob", "The PRD must not prescribe the database"},
-		{"ann", "PRDs must not prescribe a database schema"},
+		{"ann", "PRDs must not prescribe a database"},
 		{"bob", "The summary is too long"},
 	} {
 		d := feedback.Feedback{

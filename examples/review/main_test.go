@@ -11,7 +11,7 @@ func Example() {
 	//   note: the text is that of a reviewer, word for word
 	//   ann said: A PRD must not prescribe a database
 	//   bob said: The PRD must not prescribe the database
-	//   ann said: PRDs must not prescribe a database schema
+	//   ann said: PRDs must not prescribe a database
 	//   ann approves: PENDING
 	//   bob approves: PENDING
 	//   cleo approves: APPROVED

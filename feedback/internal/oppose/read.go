@@ -289,9 +289,9 @@ func stem(word string) string {
 	return word
 }
 
-// Topic returns the words that tell what a text is about. It leaves out negations and words that have an opposite.
-func Topic(text string) string {
-	r := Read(text)
+// Topic returns the words that tell what a text is about. It leaves out negations and words that
+// have an opposite.
+func (r *Reading) Topic() string {
 	var words []string
 	for _, t := range r.tokens {
 		if t.stem != "" && len(antonyms[t.stem]) == 0 {
