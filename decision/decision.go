@@ -33,7 +33,7 @@ const (
 // A Reason says why there is no answer.
 type Reason string
 
-// The reasons of [Rejected], and those of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
+// The reasons of [Rejected] and of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
 // of both: of Rejected if the model was not called.
 const (
 	LLMUnavailable Reason = "llm_unavailable" // there is no model, or none that works at present
@@ -47,9 +47,9 @@ const (
 )
 
 // ErrBusy reports that a model was not asked, because no place of [Config].MaxInFlight became free
-// within [Config].Timeout, or before the caller's context ended. Ask again later, raise MaxInFlight,
-// or add a process. It says nothing about the model. It is also the error if calls that were given
-// up hold all places.
+// within [Config].Timeout, or before the caller's context ended. Ask again later, raise
+// MaxInFlight, or add a process. It says nothing about the model. It is also the error if calls
+// that were given up hold all places.
 var ErrBusy = errors.New("the model was not asked, because no place of MaxInFlight became free")
 
 // A Result is a decision.
@@ -107,7 +107,8 @@ type Result struct {
 	// Calls is how many calls of the model the decision took, including calls of [SameMeaning].
 	// Tokens are as the model counts them.
 	Calls, InputTokens, OutputTokens int
-	// Strategy is the name of the strategy that decided, and Variant the variant of an [Experiment].
+	// Strategy is the name of the strategy that decided, and Variant the variant of an
+	// [Experiment].
 	Strategy, Variant string
 	// Err is what went wrong with the model, for logs.
 	Err error `json:"-"`

@@ -80,7 +80,8 @@ type Extractor struct {
 	watch  *watch.Watch
 }
 
-// extractions is how many calls of the model an extractor makes at a time. No person waits for them.
+// extractions is how many calls of the model an extractor makes at a time. No person waits for
+// them.
 const extractions = 4
 
 // NewExtractor returns an extractor, or all faults of its configuration, joined; each is a

@@ -81,8 +81,8 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	return res
 }
 
-// generate calls a model, and takes its thoughts out of the text. The call has the time that is left,
-// and takes what it needs of that. Waiting for a place needs none of it.
+// generate calls a model, and takes its thoughts out of the text. The call has the time that is
+// left, and takes what it needs of that. Waiting for a place needs none of it.
 func (d *Decider) generate(
 	ctx context.Context, model LLM, left *time.Duration, res *Result, r LLMRequest,
 ) (LLMResponse, error) {
@@ -98,7 +98,7 @@ func (d *Decider) generate(
 	}
 	began := time.Now() //nolint:forbidigo // the time is real, as context has it
 	reply, err := host.Entered(limited, d.models, "the model", call)
-	*left -= time.Since(began) //nolint:forbidigo // likewise
+	*left -= time.Since(began) //nolint:forbidigo // real, as before
 	if called.Load() {
 		res.Calls++
 	}

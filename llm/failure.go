@@ -1,10 +1,10 @@
 // Package llm names the ways in which a language model fails, so that heed can tell a model that is
 // unavailable from an arm that answers badly.
 //
-// The client of package llm/openaicompat returns errors with a [Failure]. A client of your own wraps
-// its errors: fmt.Errorf("%w: %w", llm.RateLimited, err), or an [Error] if the provider asked to
-// wait. [FailureOf] also recognises what net and context return, and errors with a status of HTTP, such
-// as those of the common SDKs.
+// The client of package llm/openaicompat returns errors with a [Failure]. A client of your own
+// wraps its errors: fmt.Errorf("%w: %w", llm.RateLimited, err), or an [Error] if the provider asked
+// to wait. [FailureOf] also recognises what net and context return, and errors with a status of
+// HTTP, for example the errors of common SDKs.
 package llm
 
 import (
@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// A Failure is a way in which a model fails. It is an error, so errors.Is(err, llm.RateLimited) reports
-// whether err is of this kind.
+// A Failure is a way in which a model fails. It is an error, so errors.Is(err, llm.RateLimited)
+// reports whether err is of this kind.
 type Failure string
 
-// The kinds of failure. The first four are about the availability of the model: package loop does not count
-// them for the arm that was chosen.
+// The kinds of failure. The first four are about the availability of the model: package loop does
+// not count them for the arm that was chosen.
 const (
 	// Unreachable means that the connection was refused or broke off, or that the endpoint does not
 	// serve this client: status 3xx, 401, 402, 403, 404 and 407.
@@ -33,8 +33,8 @@ const (
 	TimedOut    Failure = "timed_out"    // it took longer than its time; status 408
 	// Cancelled means that the caller gave up, so nothing is known about the model.
 	Cancelled Failure = "cancelled"
-	// Unusable means that the model answered, and that the answer cannot be used: it refused, was cut
-	// off before the first word, or was malformed.
+	// Unusable means that the model answered, and that the answer cannot be used: it refused, was
+	// cut off before the first word, or was malformed.
 	Unusable Failure = "unusable"
 	// Unrecognised is every other error. It may be a fault of the host's code or configuration.
 	Unrecognised Failure = ""
@@ -82,10 +82,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Failure, e.Err}
 }
 
-// FailureOf returns the kind of an error. If there is neither an [Error] nor a Failure in the error, it
-// looks for an HTTP status, for the end of a context, and for an error of package net. An HTTP
-// status is the result of a method StatusCode or HTTPStatusCode, or a field of one of these names or
-// of the name Code. nil is Unrecognised.
+// FailureOf returns the kind of an error. If there is neither an [Error] nor a Failure in the
+// error, it looks for an HTTP status, for the end of a context, and for an error of package net. An
+// HTTP status is the result of a method StatusCode or HTTPStatusCode, or a field of one of these
+// names or of the name Code. nil is Unrecognised.
 func FailureOf(err error) Failure {
 	var kind Failure
 	var network net.Error
@@ -157,7 +157,7 @@ func statusOf(err error) (status int) {
 	if status >= 300 && status <= 599 {
 		return status
 	}
-	switch e := err.(type) { //nolint:errorlint // likewise
+	switch e := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() error }:
 		return statusOf(e.Unwrap())
 	case interface{ Unwrap() []error }:

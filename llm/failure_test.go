@@ -94,7 +94,7 @@ func TestFailureOf(t *testing.T) {
 
 func TestFailureOfWhatAnHTTPClientReturns(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler) //nolint:forbidigo // this is how a handler closes the connection
+		panic(http.ErrAbortHandler) // this is how a handler closes it
 	}))
 	_, err := http.Get(server.URL) //nolint:noctx,bodyclose // it has none
 	require.Error(t, err)

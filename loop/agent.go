@@ -59,7 +59,7 @@ type Agent struct {
 		chooser Chooser           // nil: likewise
 		arms    []Arm
 		used    []string // the names of the models that arms ask
-		asked   []string // with those of the fallbacks
+		asked   []string // and the fallbacks' names
 		seed    [2]uint64
 	}
 }
@@ -92,7 +92,8 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	cfg.Store = a.lifeline
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Similarity)
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.healths.Kind); err != nil {
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
+		a.healths.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

@@ -32,8 +32,8 @@ type Reply struct {
 	Latency                   time.Duration // how long the model took. 0 where that is not known
 }
 
-// Answer answers an event: with a heuristic that is trusted, else with the model. It is [Agent.Prepare] and [Agent.Answered]
-// around a call of [Config].Model, or of the arm's.
+// Answer answers an event: with a heuristic that is trusted, else with the model. It is
+// [Agent.Prepare] and [Agent.Answered] around a call of [Config].Model, or of the arm's.
 //
 // A model that fails gives an answer without a text, and no error: see Result.Reason. If the store
 // can't be reached, there is an answer all the same, and Answer.Degraded has what it lacks.
@@ -149,8 +149,8 @@ func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
 	return made, wrap("answered", err)
 }
 
-// reported counts what became of the call of a model by a framework. It reports whether the arm is to
-// blame.
+// reported counts what became of the call of a model by a framework. It reports whether the arm is
+// to blame.
 func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 	got := attempt{called: true, text: r.Text, err: r.Err, patient: a.patient(r.Latency)}
 	if r.Latency > 0 && errors.Is(r.Err, context.DeadlineExceeded) {

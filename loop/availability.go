@@ -33,8 +33,8 @@ const (
 	// If there are others, at least so many events are answered by them before it is asked again.
 	// So of rare events, few are lost to a model that is still down.
 	mostPassed = 3
-	// One answer makes a model available. If it became unavailable several times lately, it takes as
-	// many answers in a row, up to mostAnswers.
+	// One answer makes a model available. If it became unavailable several times lately, it takes
+	// as many answers in a row, up to mostAnswers.
 	mostAnswers = 5
 	// fading is how long a failure counts.
 	fading = 5 * time.Minute
@@ -86,7 +86,7 @@ func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (t
 	probed := h.probed
 	h.probed = false
 	switch {
-	case !h.Since.IsZero() && now.Before(h.Again) && !probed: // a call from before it was left out
+	case !h.Since.IsZero() && now.Before(h.Again) && !probed: // it was called before
 		wanted := now.Add(min(retryAfter, longestWait))
 		if wanted.After(h.Again) {
 			h.Again = wanted
@@ -127,7 +127,8 @@ func (h *health) probe(now time.Time) {
 
 func (h *health) unavailable(now time.Time) UnavailableModel {
 	return UnavailableModel{
-		Name: h.Model, Failures: h.Failures, Failure: h.Failure, Since: h.Since, Retry: h.Again, at: now,
+		Name: h.Model, Failures: h.Failures, Failure: h.Failure, Since: h.Since, Retry: h.Again,
+		at: now,
 	}
 }
 
@@ -141,8 +142,8 @@ type UnavailableError struct {
 
 // An UnavailableModel is what is known about a model that fails.
 type UnavailableModel struct {
-	// Name is "model" for [Config].Model, "model" and its name for one of [Config].Models, "arm" and
-	// the arm's ID for [Arm].Model, or "fallback" and its place in [Config].Fallbacks.
+	// Name is "model" for [Config].Model, "model" and its name for one of [Config].Models, "arm"
+	// and the arm's ID for [Arm].Model, or "fallback" and its place in [Config].Fallbacks.
 	Name     string
 	Failures int         // in a row
 	Failure  llm.Failure // the last one
@@ -168,9 +169,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns an [llm.Error] for each model, the one that is asked first before the others.
 func (e *UnavailableError) Unwrap() []error {
 	all := make([]error, len(e.Models))
-	for i, m := range slices.SortedStableFunc(slices.Values(e.Models), func(a, b UnavailableModel) int {
-		return a.Retry.Compare(b.Retry)
-	}) {
+	sooner := func(a, b UnavailableModel) int { return a.Retry.Compare(b.Retry) }
+	for i, m := range slices.SortedStableFunc(slices.Values(e.Models), sooner) {
 		all[i] = &llm.Error{Failure: m.Failure, RetryAfter: m.Retry.Sub(m.at)}
 	}
 	return all
@@ -193,8 +193,8 @@ func newAvailability() *availability {
 	}
 }
 
-// spared reports whether a model is not to be asked now if there is another one, and left whether it
-// is not to be asked even if there is none.
+// spared reports whether a model is not to be asked now if there is another one, and left whether
+// it is not to be asked even if there is none.
 func (v *availability) spared(name string, now time.Time) (spared, left bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

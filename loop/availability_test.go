@@ -67,8 +67,8 @@ func outagesOf() (heed.Observer, func() []string) {
 		}
 }
 
-// A market is an agent with two arms whose models are two providers, and a third arm that shares the
-// first one's.
+// A market is an agent with two arms whose models are two providers, and a third arm that shares
+// the first one's.
 type market struct {
 	*world
 	first, second provider
@@ -78,9 +78,11 @@ type market struct {
 func newMarket(t *testing.T, change func(*loop.Config)) *market {
 	m := &market{}
 	cfg := loop.Config{
-		Store:    new(memstore.Store),
-		Models:   map[string]decision.LLM{"first": &m.first, "second": &m.second},
-		Arms:     []loop.Arm{{ID: "a", ModelName: "first"}, {ID: "b", ModelName: "second"}, {ID: "c", Model: &m.first}},
+		Store:  new(memstore.Store),
+		Models: map[string]decision.LLM{"first": &m.first, "second": &m.second},
+		Arms: []loop.Arm{
+			{ID: "a", ModelName: "first"}, {ID: "b", ModelName: "second"}, {ID: "c", Model: &m.first},
+		},
 		Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)},
 	}
 	cfg.Observer, m.told = outagesOf()
@@ -139,7 +141,7 @@ func TestArmsOfAModelThatIsDownAreLeftOut(t *testing.T) {
 // A model that fails half of the calls is left out for most of the time, and comes back.
 func TestAModelThatFailsHalfOfTheCalls(t *testing.T) {
 	m := newMarket(t, nil)
-	rng := rand.New(rand.NewPCG(1, 1)) //nolint:forbidigo // a fixed seed
+	rng := rand.New(rand.NewPCG(1, 1))
 	half := func(n int) (unanswered int) {
 		for range n {
 			if m.first.fail(nil); rng.IntN(2) == 0 {
@@ -187,17 +189,17 @@ func TestAnotherReplicaLearnsOfAnOutage(t *testing.T) {
 	assert.Equal(t, []string{"model first is back"}, told())
 }
 
-// If every model is down, an event is refused at once, with what is known. Until then, choices go on
-// by what was known. The observer is told of the incident when it begins and when it ends.
+// If every model is down, an event is refused at once, with what is known. Until then, choices go
+// on by what was known. The observer is told of the incident when it begins and when it ends.
 func TestAnIncident(t *testing.T) {
 	m := newMarket(t, nil)
 	m.first.fail(&llm.Error{Failure: llm.RateLimited, RetryAfter: 40 * time.Second})
 	m.second.fail(llm.ServerError)
 	m.ask(60)
-	assert.ElementsMatch(t, []string{"model first is out", "model second is out", "models is out"}, m.told())
+	out := []string{"model first is out", "model second is out", "models is out"}
+	assert.ElementsMatch(t, out, m.told())
 	asked := m.first.asked.Load() + m.second.asked.Load()
 	assert.Less(t, asked, int64(50), "most events are refused at once")
-	m.first.err.Load()
 	var refused *loop.UnavailableError
 	for range 20 {
 		m.clock.Advance(time.Second)
@@ -264,6 +266,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 		<-ctx.Done()
 		return decision.LLMResponse{}, ctx.Err()
 	}
+	panics := func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic("x") }
 	for name, test := range map[string]struct {
 		model  decision.LLMFunc
 		caller time.Duration // until the caller's deadline, or 0
@@ -283,7 +286,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 		"an unusable answer":    {model: answers(llm.Unusable), arm: true},
 		"a fault of the host's": {model: answers(errors.New("nil map"))},
 		"a bad request":         {model: answers(llm.FromStatus(400, 0, nil))},
-		"a panic":               {model: func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic("x") }},
+		"a panic":               {model: panics},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 type subject string
 
 const (
-	nobody  subject = ""      // nothing is learned
+	nothing subject = ""      // nothing is learned
 	someArm subject = "arm"   // the arm that was chosen: its model answered, and badly
 	aModel  subject = "model" // the availability of the model, for all arms that use it
 )
@@ -54,20 +54,20 @@ func (a *attempt) answered() bool {
 	return strings.TrimSpace(said) != ""
 }
 
-// whose returns whose a failure is, by what happened:
+// whose returns what a failure is evidence about, by what happened:
 //
-//	the model was not called, because no place became free or the caller left    nobody
-//	the host's code failed while it received the answer                          nobody
+//	the model was not called, because no place became free or the caller left    nothing
+//	the host's code failed while it received the answer                          nothing
 //	the model answered with nothing, or its answer cannot be used                the arm
 //	it cannot be reached, limits the rate, failed, or took all of its time       the model
-//	the caller stopped the call, or left the model too little time               nobody
-//	an error that heed does not recognise                                        nobody
+//	the caller stopped the call, or left the model too little time               nothing
+//	an error that heed does not recognise                                        nothing
 //
 // What a fallback answers is no evidence about the arm that was chosen. If the store cannot be
 // reached, that is no failure of a model.
 func (a *attempt) whose() subject {
 	if !a.called || a.host || a.answered() {
-		return nobody
+		return nothing
 	}
 	if a.err == nil {
 		return someArm
@@ -83,7 +83,7 @@ func (a *attempt) whose() subject {
 		}
 	case llm.Cancelled, llm.Unrecognised:
 	}
-	return nobody
+	return nothing
 }
 
 // unrecognised reports whether the error may be a fault of the host's own code.

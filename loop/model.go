@@ -148,7 +148,7 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 }
 
 // ask asks models in their order until one answers, and returns which one did. A model that broke
-// off has the next one begin the answer anew.
+// off has the next one begin the answer again.
 func (c chain) ask(
 	ctx context.Context, r decision.LLMRequest, p *pipe, t *tries,
 ) (reply decision.LLMResponse, by int, err error) {
@@ -216,7 +216,7 @@ func (t *tries) end(got *attempt) {
 		return
 	}
 	t.open = false
-	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // likewise
+	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
 	t.blamed = t.blamed || t.first && got.whose() == someArm
 	f := found{name: t.name, attempt: *got}
 	f.health, f.tell = t.agent.models.note(t.name, got, t.agent.cfg.Now())

@@ -55,7 +55,7 @@ func NewGate(places int) *Gate {
 // GivenUp returns how many calls were given up and have not returned yet.
 func (g *Gate) GivenUp() int { return int(g.givenUp.Load()) }
 
-// Pass calls f on a goroutine of its own and returns its result. It returns the context's error as
+// Pass calls f on a new goroutine and returns its result. It returns the context's error as
 // soon as the context ends, even if f does not return; a later result is dropped. If no place is
 // free, it waits for one, and returns [ErrBusy] at once if calls that were given up hold them all.
 // A panic, or the end of the goroutine, becomes a [*heed.PanicError].
@@ -111,7 +111,8 @@ func Entered[T any](
 	}
 }
 
-// Enter takes a place, which only [Entered] gives back. It waits for one as long as the context lasts.
+// Enter takes a place, which only [Entered] gives back. It waits for one as long as the context
+// lasts.
 func (g *Gate) Enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,16 +14,17 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A StatusError is a failure of an endpoint. Its text has the status and the code, and may go into a log.
+// A StatusError is a failure of an endpoint. Its text has the status and the code, and may go into
+// a log.
 type StatusError struct {
-	// Status is the status of HTTP. If the endpoint failed after a status of success, it is the one that the body names, or
-	// 502.
+	// Status is the status of HTTP. If the endpoint failed after a status of success, it is the one
+	// that the body names, or 502.
 	Status int
-	// Code is the endpoint's name for the failure, as "context_length_exceeded": at most 64 ASCII letters, digits, and
-	// "_-./+". "": it has none.
+	// Code is the endpoint's name for the failure, as "context_length_exceeded": at most 64 ASCII
+	// letters, digits, and "_-./+". "": it has none.
 	Code string
-	// Excerpt is the beginning of the body as one line, without the key. It may repeat the prompt, so it is not in the
-	// error's text.
+	// Excerpt is the beginning of the body as one line, without the key. It may repeat the prompt,
+	// so it is not in the error's text.
 	Excerpt string
 	// RetryAfter is how long the endpoint asked to wait. 0: it did not, or not in a known form.
 	RetryAfter time.Duration
@@ -101,8 +102,8 @@ func (c *codeOrStatus) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// excerpt returns the beginning of a body as a clean line, without the key. cut says that the body goes on, so that a part of the
-// key may be at the end.
+// excerpt returns the beginning of a body as a clean line, without the key. cut says that the body
+// goes on, so that a part of the key may be at the end.
 func (k APIKey) excerpt(body []byte, cut bool) string {
 	clean := prompt.Line(k.redact(string(body), cut), maxErrorBody)
 	return prompt.Line(k.redact(clean, cut), maxExcerpt)
@@ -118,8 +119,8 @@ func (k APIKey) token(text string) string {
 	return text
 }
 
-// A connectionError is a connection that failed. Its text is without the key, which a malformed response may repeat, and without
-// the URL, which net/http puts before it.
+// A connectionError is a connection that failed. Its text is without the key, which a malformed
+// response may repeat, and without the URL, which net/http puts before it.
 type connectionError struct {
 	err  error
 	text string
@@ -134,8 +135,8 @@ func (k APIKey) connectionError(err error) *connectionError {
 
 func (e *connectionError) Error() string { return e.text }
 
-// Unwrap returns the cause and the [llm.Failure]. A connection that failed in a way that is not known
-// is one all the same.
+// Unwrap returns the cause and the [llm.Failure]. A connection that failed in a way that is not
+// known is one all the same.
 func (e *connectionError) Unwrap() []error {
 	return []error{e.err, cmp.Or(llm.FailureOf(e.err), llm.Unreachable)}
 }

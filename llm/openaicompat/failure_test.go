@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	closes := func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler) //nolint:forbidigo // this is how a handler closes the connection
+		panic(http.ErrAbortHandler) // this is how a handler closes it
 	}
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc

@@ -49,7 +49,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte(fine[:20]))
 	case "closes":
-		panic(http.ErrAbortHandler) //nolint:forbidigo // this is how a handler closes the connection
+		panic(http.ErrAbortHandler) // this is how a handler closes it
 	default:
 		answer(http.StatusOK, fine)(w, r)
 	}
@@ -78,8 +78,8 @@ func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 }
 
 // TestACrowdAtAServerThatFails sends 200 events at once to a server of a model that is slow, fails,
-// limits the rate, sends half an answer, closes connections or hangs. With defaults no answer is lost
-// to heed, and nothing is learned of the arms.
+// limits the rate, sends half an answer, closes connections or hangs. With defaults no answer is
+// lost to heed, and nothing is learned of the arms.
 func TestACrowdAtAServerThatFails(t *testing.T) {
 	for _, how := range []string{"well", "slow", "fails", "limits", "half", "closes", "hangs"} {
 		t.Run(how, func(t *testing.T) {
