@@ -117,7 +117,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) error {
 	add := func(o outage, control bool) []life {
 		lives := make([]life, s.seeds)
 		if control {
-			lives = lives[:(s.seeds+3)/4] // its figures are far from those of heed
+			lives = lives[:(s.seeds+3)/4] // its figures differ by far
 		}
 		for i := range lives {
 			jobs = append(jobs, job{o, control, &lives[i], s.seed + uint64(i)})
@@ -227,19 +227,20 @@ func (s *study) reportHundreds(w io.Writer) {
 
 const head = `# Incidents: what outages leave behind
 
-` + "`%s`" + ` wrote this page. An agent with three prompts, of which 90, 70 and 50 of 100
-answers are good, answers 300 events, then those of an outage, and then 500 more. Of ten people six say
-whether the answer was good. The others are silent, which counts as weak approval. There are %d lives, and a
-quarter of them for the control. Each is compared with the same life without the events of the outage.
+` + "`%s`" + ` wrote this page. An agent with three prompts, of which 90, 70 and
+50 of 100 answers are good, answers 300 events, then those of an outage, and then 500 more. Of ten
+people six say whether the answer was good. The others are silent, which counts as weak approval.
+There are %d lives, and a quarter of them for the control. Each is compared with the same life
+without the events of the outage.
 
-A provider that is dead refuses each connection; one that is slow answers no call in its time; one that
-limits rates refuses ten calls of twenty. The control is the same agent, with each failed call
-counted as a failure of the arm. For the database, the control sets ` + "`Config.RequireStore`" + `.
+A provider that is dead refuses each connection; one that is slow answers no call in its time; one
+that limits rates refuses ten calls of twenty. The control is the same agent, with each failed call
+counted as a failure of the arm, by the person who asked. For the database, the control sets ` + "`Config.RequireStore`" + `.
 
-A figure is by how many points the agent is worse off than without the outage, in the worst of the five
-hundreds after it, ± half of a 95 %% interval of the paired difference: for the best arm, how much less
-often it is chosen; for a good heuristic or way of working, how much less it is trusted, and for a bad one,
-how much more. At most two points are allowed, and a negative figure is a gain.
+A figure is by how many points the agent is worse off than without the outage, in the worst of the
+five hundreds after it, ± half of a 95 %% interval of the paired difference: for the best arm, how
+much less often it is chosen; for a good heuristic or way of working, how much less it is trusted,
+and for a bad one, how much more. At most two points are allowed, and a negative figure is a gain.
 "Unanswered" is how many events got no answer, during the outage or before heed noticed its end.
 
 `

@@ -39,7 +39,8 @@ var heuristics = []struct {
 	rate float64
 }{
 	{learning.Heuristic{
-		ID: "good", Condition: "the disk of a server is full", Action: "Rotate its logs.", Initial: 0.75,
+		ID: "good", Condition: "the disk of a server is full", Action: "Rotate its logs.",
+		Initial: 0.75,
 	}, 0.9},
 	{learning.Heuristic{
 		ID: "bad", Condition: "nobody can print on this floor", Action: "Buy a printer.", Initial: 0.75,
@@ -259,6 +260,7 @@ func (w *world) blame(ctx context.Context, given *loop.Answer) error {
 	}
 	_, err := w.agent.Strategy().Observe(ctx, strategy.Outcome{
 		Choice: *c, ID: given.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
+		Source: given.Plan.Event.Person,
 	})
 	return err
 }
