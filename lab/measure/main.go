@@ -33,7 +33,7 @@ var budgets = []struct {
 	{"suites: lines", budget{5_500, 7_000}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_510}},
 	{"adapters, streams: lines", budget{5_000, 5_540}},
-	{"lab: lines", budget{9_000, 9_780}},
+	{"lab: lines", budget{9_000, 9_940}},
 	{"all: lines", budget{80_000, 91_400}},
 	{"library: exported names", budget{600, 1_020}},
 	{"library: settings", budget{200, 356}},
