@@ -217,9 +217,9 @@ func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 
 // ruleText is what a rule is made of: the summary, or the first line of the comment that says something.
 func ruleText(f *Feedback) string {
-	text := strings.TrimSpace(strip(f.Summary))
+	text := strings.TrimSpace(unforged(f.Summary))
 	if text == "" {
-		text, _, _ = strings.Cut(strings.TrimSpace(strip(f.Comment)), "\n")
+		text, _, _ = strings.Cut(strings.TrimSpace(unforged(f.Comment)), "\n")
 	}
 	return text
 }

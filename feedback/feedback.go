@@ -76,7 +76,7 @@ func (f *Feedback) corrects() bool { return f.Decision != Approved }
 
 // said is the text that is compared: the summary and the comment, without what they quote of the learned rules.
 func (f *Feedback) said() string {
-	return strings.TrimSpace(strip(f.Summary) + "\n" + strip(f.Comment))
+	return strings.TrimSpace(unforged(f.Summary) + "\n" + unforged(f.Comment))
 }
 
 // normalize brings a feedback into the form in which it is kept and compared.

@@ -81,7 +81,7 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 		in.Section = opening + "\n" + lines.String() + ending + "\n"
 	}
 	in.Prompt = replace(base, in.Section)
-	if task = strip(task); task != "" {
+	if task = unforged(task); task != "" {
 		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + task
 	}
 	return in, nil
@@ -196,4 +196,52 @@ func strip(text string) string {
 		text = section.ReplaceAllString(text, "")
 	}
 	return text
+}
+
+// unforged returns a text without what could pass for learned rules in it: whole sections, and ones
+// that are indented, quoted, of another level or without an end. It leaves all other bytes as they
+// are. Of a section without an end go the lines of its list.
+func unforged(text string) string {
+	text = strip(text)
+	if !strings.Contains(strings.ToLower(text), bare(heading)) {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	ends := make([]int, len(lines)+1) // behind the next line that ends a section; 0: there is none
+	for i := len(lines) - 1; i >= 0; i-- {
+		if ends[i] = ends[i+1]; bare(lines[i]) == bare(ending) {
+			ends[i] = i + 1
+		}
+	}
+	var kept strings.Builder
+	found := false
+	for i := 0; i < len(lines); {
+		if bare(lines[i]) != bare(heading) {
+			kept.WriteString(lines[i])
+			i++
+			continue
+		}
+		found = true
+		if ends[i] > 0 {
+			i = ends[i]
+			continue
+		}
+		for i++; i < len(lines) && ofSection(lines[i]); i++ {
+		}
+	}
+	if !found {
+		return text
+	}
+	return strings.TrimRight(kept.String(), "\n")
+}
+
+// bare returns a line in lower case, without what indents, quotes or marks it.
+func bare(line string) string {
+	return strings.ToLower(strings.Trim(line, " \t\r\n>|*_`~#"))
+}
+
+// ofSection reports whether a line could stand in a section of rules.
+func ofSection(line string) bool {
+	line = bare(line)
+	return line == "" || line == bare(preface) || strings.HasPrefix(line, "- ")
 }
