@@ -129,8 +129,10 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	f := event.Feedback
 	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)), event.Consider != nil && !*event.Consider
 	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, time.Time{}, time.Time{}
-	f.Severity = strings.ToLower(f.Severity)
-	if own, ok := map[string]string{"trivial": "low", "minor": "medium", "major": "high"}[f.Severity]; ok {
+	f.Severity = Severity(strings.ToLower(string(f.Severity)))
+	if own, ok := map[Severity]Severity{
+		"trivial": SeverityLow, "minor": SeverityMedium, "major": SeverityHigh,
+	}[f.Severity]; ok {
 		f.Severity = own
 	}
 	return f, nil

@@ -176,19 +176,19 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 		return nil, err
 	}
 	r.Near = s.nearTo(matches)
-	against, why := s.contradiction(r, known, matches, key)
+	against, why, dispute := s.contradiction(r, known, matches, key)
 	asked := !s.counting && (why == "" || len(against) > 0)
 	var v Assessment
 	if asked {
 		if v, err = s.assess(tx, r, matches, against, key); err != nil {
 			return nil, err
 		}
-		against, why = s.contradiction(r, known, matches, key)
+		against, why, dispute = s.contradiction(r, known, matches, key)
 	}
 	if why != "" {
 		r.Evaluation = Evaluation{
 			Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
-			Contradicts: against,
+			Contradicts: against, Dispute: dispute,
 		}
 		return nil, nil
 	}
@@ -234,14 +234,15 @@ func (c Classification) positive() bool { return c == Positive }
 // correction reports whether a feedback of this class may stand with a correction.
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
-// contradiction returns the ids of what the correction contradicts. why is "" if the correction counts nevertheless.
+// contradiction returns the ids of what the correction contradicts. why is "" if the correction
+// counts nevertheless. Otherwise dispute is how it contradicts the first of them.
 func (s *Service) contradiction(
 	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
-) (against []string, why string) {
+) (against []string, why string, dispute Opposition) {
 	for i := range known {
 		k := &known[i]
 		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
-			return nil, "it corrects what was approved unchanged in " + k.ID
+			return nil, "it corrects what was approved unchanged in " + k.ID, ""
 		}
 	}
 	for i := range matches {
@@ -249,26 +250,27 @@ func (s *Service) contradiction(
 		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.said(), m) {
 			continue
 		}
-		if len(against) < maxList {
-			against = append(against, m.ID)
-		}
 		if why == "" && !s.decided(r, m, matches) {
-			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, cmp.Or(m.Opposed, string(oppose.Words)))
+			dispute = cmp.Or(m.Opposed, OpposedWord)
+			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, dispute)
+			against = slices.Insert(against[:min(len(against), maxList-1)], 0, m.ID)
+		} else if len(against) < maxList {
+			against = append(against, m.ID)
 		}
 	}
 	if slices.ContainsFunc(matches, func(m Match) bool {
 		return !key.Same(m.Reviewer, r.Reviewer) && s.agrees(r, &m)
 	}) {
-		why = ""
+		why, dispute = "", ""
 	}
-	return against, why
+	return against, why, dispute
 }
 
 // disputes reports whether a match contradicts a text, and speaks of the same.
 func (s *Service) disputes(said string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
-	case m.Opposed == judged:
+	case m.Opposed == OpposedByEvaluator:
 		return true
 	case m.vouched || m.cleared:
 		return false
@@ -278,9 +280,6 @@ func (s *Service) disputes(said string, m *Match) bool {
 	}
 	return way.Contradicts() && s.sameTopic(said, m.said(), m.Score)
 }
-
-// judged is the Match.Opposed of what contradicts a feedback by the evaluator's word.
-const judged = "evaluator"
 
 // contested reports whether a feedback is ambiguous only because it contradicts others.
 func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
@@ -389,7 +388,7 @@ func (s *Service) assess(
 			m.vouched, m.reworded, m.Opposed = true, false, ""
 			m.Score = max(m.Score, s.cfg.Threshold)
 		case slices.Contains(v.Contradicts, m.ID):
-			m.Opposed = judged
+			m.Opposed = OpposedByEvaluator
 		case v.Contradicts != nil:
 			m.cleared = true
 		}

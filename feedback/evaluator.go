@@ -44,6 +44,8 @@ type Evaluation struct {
 	Worded bool `json:"worded,omitempty"`
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
+	// Dispute is how an [Ambiguous] feedback seems to contradict the first of these.
+	Dispute Opposition `json:"dispute,omitempty"`
 	// Near are the ids of earlier corrections that may say the same, or the opposite, but were kept
 	// apart because words or a similarity cannot tell: at most five, the most alike first. Read
 	// them side by side.
@@ -82,14 +84,27 @@ type Case struct {
 	Ceiling  float64    // the most that a confidence may be: see [Config]
 }
 
+// An Opposition is how two texts seem to contradict each other.
+type Opposition string
+
+// The oppositions. All but the last are guesses from words. With other numbers, names and words both
+// texts may hold.
+const (
+	OpposedPolarity    Opposition = "polarity"  // one denies what the other says
+	OpposedNumber      Opposition = "number"    // they name other numbers
+	OpposedAntonym     Opposition = "antonym"   // one has a word, and the other its opposite
+	OpposedOrder       Opposition = "order"     // they say the same of each other's things
+	OpposedName        Opposition = "name"      // they name other things
+	OpposedWord        Opposition = "word"      // a few words make them differ
+	OpposedByEvaluator Opposition = "evaluator" // Config.Evaluator says so
+)
+
 // A Match is a feedback that was compared with another.
 type Match struct {
 	Feedback
 	Score float64 // how alike the texts are, in [0, 1]
-	// Opposed is how the texts seem to contradict each other by their words, and "" if they do not:
-	// "polarity", "number", "antonym", "order", "name" or "word". It is "evaluator" if
-	// Config.Evaluator says so.
-	Opposed string
+	// Opposed is how the texts seem to contradict each other, and "" if they do not.
+	Opposed Opposition
 
 	released bool // it was ambiguous, and counts from now on
 	reworded bool // what compared the texts cannot tell that they say the same

@@ -35,9 +35,9 @@ type Feedback struct {
 	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
 	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be repeated: at most 500
 	// characters. Comment is what else was said, at most 10,000 characters.
-	Summary  string `json:"correction_summary,omitempty"`
-	Comment  string `json:"reviewer_comment,omitempty"`
-	Severity string `json:"severity,omitempty"` // "low", "medium", "high" or "critical"; "" means "medium"
+	Summary  string   `json:"correction_summary,omitempty"`
+	Comment  string   `json:"reviewer_comment,omitempty"`
+	Severity Severity `json:"severity,omitempty"` // "" means SeverityMedium
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`
 	// Private keeps the feedback out of learning. It is stored and counted in rates, and never classified.
@@ -60,6 +60,19 @@ const (
 	maxText    = 500 // of a rule
 	maxList    = 100
 )
+
+// A Severity is how bad what was corrected is.
+type Severity string
+
+// The severities.
+const (
+	SeverityLow      Severity = "low"
+	SeverityMedium   Severity = "medium"
+	SeverityHigh     Severity = "high"
+	SeverityCritical Severity = "critical" // makes a rule a [Constraint]: see [Representative]
+)
+
+var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
 // A Decision is what a reviewer decided.
 type Decision string
@@ -84,7 +97,7 @@ func (f *Feedback) normalize() {
 	f.At = f.At.UTC().Truncate(time.Microsecond)
 	f.Summary = strings.TrimSpace(f.Summary)
 	if f.Severity == "" {
-		f.Severity = "medium"
+		f.Severity = SeverityMedium
 	}
 	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }
@@ -104,7 +117,7 @@ func (f *Feedback) validate(now time.Time) error {
 	switch {
 	case !slices.Contains([]Decision{Approved, Rejected, ApprovedWithChanges}, f.Decision):
 		return invalid("Decision", "must be APPROVED, REJECTED or APPROVED_WITH_CHANGES")
-	case !slices.Contains([]string{"low", "medium", "high", "critical"}, f.Severity):
+	case !slices.Contains(severities, f.Severity):
 		return invalid("Severity", "must be low, medium, high or critical")
 	case f.Duration < 0:
 		return invalid("Duration", "must not be negative")

@@ -170,7 +170,8 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	}
 	r := w.says("bob", "Be more than terse")
 	require.Len(t, asked.Opposing, 1)
-	assert.Equal(t, []string{"d2", "polarity"}, []string{asked.Opposing[0].ID, asked.Opposing[0].Opposed})
+	assert.Equal(t, "d2", asked.Opposing[0].ID)
+	assert.Equal(t, feedback.OpposedPolarity, asked.Opposing[0].Opposed)
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d2", r.Cluster)
 	assert.Empty(t, r.Contradicts)

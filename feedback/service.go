@@ -342,7 +342,7 @@ func (s *Service) compare(
 			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
 		}
 		if all || s.sameTopic(one, n.text, n.score) {
-			matches[i].Opposed = string(s.opposed(one, n.text))
+			matches[i].Opposed = Opposition(s.opposed(one, n.text))
 		}
 	}
 	return matches, nil

@@ -29,7 +29,7 @@ func TestRecordKeepsEveryField(t *testing.T) {
 	assert.False(t, duplicate)
 	got := w.get("d1")
 	assert.Empty(t, got.Class, "it is kept before it is evaluated")
-	assert.Equal(t, "medium", got.Severity)
+	assert.Equal(t, feedback.SeverityMedium, got.Severity)
 	f.Reviewer, f.Summary, f.Severity, f.Tags, f.At = "ann", "too long", "medium", []string{"quality", "scope-creep"}, f.At.UTC()
 	assert.NotZero(t, got.Recorded)
 	got.Recorded, got.Revision = time.Time{}, 0

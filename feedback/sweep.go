@@ -160,7 +160,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) e
 
 // compareUnfit orders rules by who should be retired first.
 func compareUnfit(a, b Rule) int {
-	return cmp.Or(compareBool(b.Effect.Status == harmful, a.Effect.Status == harmful),
+	return cmp.Or(compareBool(b.Effect.Status == EffectHarmful, a.Effect.Status == EffectHarmful),
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
@@ -175,7 +175,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		c.now = now
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
-		if e.Status == harmful && rule.Effect.Status != harmful {
+		if e.Status == EffectHarmful && rule.Effect.Status != EffectHarmful {
 			c.notice(heed.Harmful{Component: component, At: now, Subject: rule.ID, Reason: why})
 		}
 		rule.Effect = *e
@@ -198,20 +198,10 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 // Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from Measuring.Before before the
 // rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
-	// Status is the first of these that holds, and "" until it was measured:
-	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago;
-	//   - "insufficient_data": fewer than eight decisions on either side, or nothing to improve;
-	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score interval of 95 %, Wilson 1927);
-	//   - "ineffective": its [Check] looked at eight texts or more, and even the lower bound of the
-	//     share that broke the rule is above a half, Measuring.Stabilise after it came into effect;
-	//   - "effective": it improved by a tenth or more;
-	//   - "under_review": it improved by less, or not yet;
-	//   - "ineffective": it did not improve, Measuring.Review after it came into effect.
-	Status string `json:"status,omitempty"`
-	// Basis is the change that the rule is judged by: "recurrence" if it was made of feedback, and else "corrections".
-	// Improvement is that of the basis.
-	Basis       string  `json:"basis,omitempty"`
-	Improvement float64 `json:"improvement"`
+	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
+	// Basis is the change that the rule is judged by. Improvement is the improvement of the basis.
+	Basis       EffectBasis `json:"basis,omitempty"`
+	Improvement float64     `json:"improvement"`
 	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
@@ -223,6 +213,35 @@ type Effect struct {
 	Violations int       `json:"violations"`
 	Measured   time.Time `json:"measured,omitzero"`
 }
+
+// An EffectStatus says what the effect of a rule speaks for.
+type EffectStatus string
+
+// The statuses of an effect. The first that holds counts.
+const (
+	// EffectStabilising: the rule came into effect less than Measuring.Stabilise ago.
+	EffectStabilising EffectStatus = "stabilising"
+	// EffectUnknown: there are fewer than eight decisions on either side, or nothing to improve.
+	EffectUnknown EffectStatus = "insufficient_data"
+	// EffectHarmful: even the lower bound of the rate after is above the rate before (Wilson score
+	// interval of 95 %, Wilson 1927).
+	EffectHarmful EffectStatus = "harmful"
+	// EffectIneffective: its [Check] looked at eight texts or more, and even the lower bound of the
+	// share that broke the rule is above a half, Measuring.Stabilise after it came into effect. Or it
+	// did not improve, Measuring.Review after it came into effect.
+	EffectIneffective EffectStatus = "ineffective"
+	EffectEffective   EffectStatus = "effective"    // it improved by a tenth or more
+	EffectUnderReview EffectStatus = "under_review" // it improved by less, or not yet
+)
+
+// An EffectBasis is the change that a rule is judged by.
+type EffectBasis string
+
+// The bases of effects.
+const (
+	BasisRecurrence  EffectBasis = "recurrence"  // of the corrections that the rule was made of
+	BasisCorrections EffectBasis = "corrections" // all, because the rule was made of none
+)
 
 // A Shift compares a rate before and after.
 type Shift struct {
@@ -242,13 +261,8 @@ type Rate struct {
 	Mean float64 `json:"mean"` // Hits/Of, and 0 where there are none
 }
 
-const (
-	harmful     = "harmful"
-	ineffective = "ineffective"
-)
-
 // unfit reports whether the effect speaks for retiring the rule.
-func (e *Effect) unfit() bool { return e.Status == harmful || e.Status == ineffective }
+func (e *Effect) unfit() bool { return e.Status == EffectHarmful || e.Status == EffectIneffective }
 
 // wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson 1927), and 0 if n is 0.
 func wilsonLower(hits, n int) float64 {
@@ -271,9 +285,9 @@ func (r *Rate) add(hit bool) {
 
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
 	m := s.cfg.Measuring
-	e := Effect{Measured: now, Basis: "corrections"}
+	e := Effect{Measured: now, Basis: BasisCorrections}
 	if len(rule.Clusters) > 0 {
-		e.Basis = "recurrence"
+		e.Basis = BasisRecurrence
 	}
 	settled := rule.Since.Add(m.Stabilise)
 	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
@@ -297,15 +311,15 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	e.Recurrence.compare()
 	e.Corrections.compare()
 	judged := e.Corrections
-	if e.Basis == "recurrence" {
+	if e.Basis == BasisRecurrence {
 		judged = e.Recurrence
 	}
 	e.Improvement = judged.Improvement
 	e.Status = m.status(judged, now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
 	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
-	if broken && e.Status != harmful && now.Sub(rule.Since) >= m.Stabilise {
-		e.Status = ineffective
+	if broken && e.Status != EffectHarmful && now.Sub(rule.Since) >= m.Stabilise {
+		e.Status = EffectIneffective
 	}
 	return e, err
 }
@@ -350,21 +364,21 @@ func (s *Shift) compare() {
 
 func (s *Shift) enough() bool { return s.Before.Of >= floor && s.After.Of >= floor }
 
-func (m *Measuring) status(s Shift, age time.Duration) string {
+func (m *Measuring) status(s Shift, age time.Duration) EffectStatus {
 	switch {
 	case age < m.Stabilise:
-		return "stabilising"
+		return EffectStabilising
 	case !s.enough():
-		return "insufficient_data"
+		return EffectUnknown
 	case wilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
-		return harmful
+		return EffectHarmful
 	case s.Before.Hits == 0:
-		return "insufficient_data"
+		return EffectUnknown
 	case s.Improvement >= improved-1e-12:
-		return "effective"
+		return EffectEffective
 	case s.Improvement > 0 || age < m.Review:
-		return "under_review"
+		return EffectUnderReview
 	default:
-		return ineffective
+		return EffectIneffective
 	}
 }

@@ -325,7 +325,8 @@ func TestLists(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(found, "<h3>"))
 }
 
-// A refused edit changes nothing, and keeps all that was typed. One without a field is refused: without agents it would be a rule for all.
+// A refused edit changes nothing, and keeps all that was typed. One without a field is refused, and
+// so is one without agents that does not say that it is for all.
 func TestRefusedEdits(t *testing.T) {
 	hs := newHouse(t)
 	p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
@@ -346,6 +347,13 @@ func TestRefusedEdits(t *testing.T) {
 		status, _ = edit(append(slices.Delete(slices.Clone(typed), i, i+2), "reason", "plural")...)
 		assert.Equal(t, http.StatusBadRequest, status, "without %s", typed[i])
 	}
+	emptied := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", " \n", "reason", "x"}
+	status, page = edit(emptied...)
+	assert.Equal(t, http.StatusBadRequest, status, "an emptied field does not mean all agents")
+	assert.NotContains(t, page, " checked>")
+	status, page = edit(append(typed, "reason", "x", "all", "yes")...)
+	assert.Equal(t, http.StatusBadRequest, status, "some agents and all")
+	assert.Contains(t, page, " checked>")
 	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
 	assert.Len(t, all, 1)

@@ -17,7 +17,7 @@ func (h *Handler) decisions() {
 	}
 	onProposal("approve", []string{"override"}, h.approve)
 	onProposal("reject", nil, h.reject)
-	onProposal("edit", []string{"text", "type", "agents"}, h.edit)
+	onProposal("edit", []string{"text", "type", "agents", "all"}, h.edit)
 	onProposal("take-out", []string{"source"}, h.takeOut)
 	h.act(action{"/correction/resolve", []string{"as"}, correctionPage, h.resolve})
 	onRule := func(name string, do func(context.Context, sent) (string, error)) {
@@ -75,7 +75,7 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 		return "", err
 	}
 	for _, field := range []string{"text", "type", "agents"} {
-		if !d.form.Has(field) { // without agents it would be a rule for all
+		if !d.form.Has(field) {
 			return "", &heed.InputError{Field: field, Reason: "is missing"}
 		}
 	}
@@ -87,7 +87,7 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 			draft.Agents = append(draft.Agents, name)
 		}
 	}
-	draft.AllAgents = len(draft.Agents) == 0
+	draft.AllAgents = d.form.Get("all") != ""
 	after, err := h.cfg.Feedback.Rules().Propose(ctx, feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
 	return h.link("/proposal", "id", after.ID, "done", "edited"), err
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
@@ -114,22 +115,24 @@ var irregular = map[string]string{
 }
 
 // opposed says how two texts contradict each other.
-func opposed(kind string) string {
+func opposed(kind feedback.Opposition) string {
 	switch kind {
-	case "polarity":
+	case feedback.OpposedPolarity:
 		return "one says it, the other denies it"
-	case "number":
+	case feedback.OpposedNumber:
 		return "they have other numbers"
-	case "antonym":
+	case feedback.OpposedAntonym:
 		return "they have words of opposite meaning"
-	case "order":
+	case feedback.OpposedOrder:
 		return "they have the same words in another order"
-	case "name":
+	case feedback.OpposedName:
 		return "they name other things"
-	case "word":
+	case feedback.OpposedWord:
 		return "one word is another"
+	case feedback.OpposedByEvaluator:
+		return "the evaluator of the host says so"
 	}
-	return say(kind)
+	return say(string(kind))
 }
 
 // known says how something is known, by the name of its channel.

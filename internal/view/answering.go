@@ -387,7 +387,7 @@ func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (Correc
 	}
 	f, err := a.Correct(ctx, in.Answer, loop.Correction{
 		ID: in.ID, Reviewer: c.Person, Decision: feedback.Decision(in.Decision), Text: in.Text,
-		Comment: in.Comment, Severity: in.Severity, Tags: slices.Clone(in.Tags), At: in.At,
+		Comment: in.Comment, Severity: feedback.Severity(in.Severity), Tags: slices.Clone(in.Tags), At: in.At,
 	})
 	return Corrected{f.ID, string(f.Class), f.Proposal}, err
 }
@@ -429,7 +429,7 @@ func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Propose
 	})
 	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: []Conflict{}}
 	for _, c := range p.Conflicts {
-		out.Conflicts = append(out.Conflicts, Conflict{c.Kind, c.ID, c.Explanation})
+		out.Conflicts = append(out.Conflicts, Conflict{string(c.Kind), c.ID, c.Explanation})
 	}
 	return out, err
 }

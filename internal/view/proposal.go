@@ -33,7 +33,7 @@ type Against struct {
 
 // Overridable reports whether an approval can override the conflict.
 func (a *Against) Overridable() bool {
-	return a.Kind == "contradiction" && !a.Pending && !a.Correction
+	return a.Kind == feedback.Contradiction && !a.Pending && !a.Correction
 }
 
 // against reads what a conflict is with.

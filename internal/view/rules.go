@@ -51,7 +51,7 @@ func ruleOf(r *feedback.Rule) Rule {
 	one := draftOf(&r.Draft)
 	one.ID, one.Status, one.Since = r.ID, strings.ToLower(string(r.Status)), r.Since
 	one.Pinned, one.Approvals = r.Pinned, len(r.Approvals)
-	one.Effect, one.Improved = r.Effect.Status, r.Effect.Improvement
+	one.Effect, one.Improved = string(r.Effect.Status), r.Effect.Improvement
 	return one
 }
 
@@ -131,21 +131,21 @@ type Disputed struct {
 }
 
 // A Rival is the correction that heed says another one may contradict. Without an ID there is none.
-type Rival struct{ ID, Text, Kind string }
+type Rival struct {
+	ID, Text string
+	Kind     feedback.Opposition
+}
 
 // Rival returns the correction that a correction may contradict.
 func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (Rival, error) {
-	// "(polarity)" or the like is behind the id.
-	id, says := strings.CutPrefix(c.Rationale, "it contradicts ")
-	end := strings.LastIndex(id, " (")
-	if !says || end <= 0 {
+	if c.Dispute == "" || len(c.Contradicts) == 0 {
 		return Rival{}, nil
 	}
-	other, err := s.Feedback.Feedback(ctx, id[:end])
+	other, err := s.Feedback.Feedback(ctx, c.Contradicts[0])
 	if errors.Is(err, heed.ErrNotFound) {
 		return Rival{}, nil
 	}
-	return Rival{other.ID, other.Summary, strings.TrimSuffix(id[end+2:], ")")}, err
+	return Rival{other.ID, other.Summary, c.Dispute}, err
 }
 
 // Disputes returns the latest corrections that may contradict others, and how many there are.
@@ -197,7 +197,7 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 
 // Certainty returns how certain the effect of a rule is.
 func Certainty(e *feedback.Effect) float64 {
-	if e.Basis == "corrections" {
+	if e.Basis == feedback.BasisCorrections {
 		return e.Corrections.Certainty
 	}
 	return e.Recurrence.Certainty
