@@ -91,7 +91,7 @@ func (w *world) state(t testing.TB) string {
 	}
 	for scope, err := range inner.Scopes(ctx, counted) {
 		require.NoError(t, err)
-		for part, err := range inner.List(ctx, counted, scope) {
+		for part, err := range inner.List(ctx, store.CellQuery{Kind: counted, Scope: scope}) {
 			require.NoError(t, err)
 			lines[fmt.Sprintf("%+v", part)] = true
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // bins is how many bins of equal width a reliability table has.
@@ -40,7 +41,7 @@ func (m *Module) Calibration(ctx context.Context) (_ Calibration, err error) {
 	defer doing("calibration", &err)
 	var overall forecasts
 	heuristics, paths := map[string]*forecasts{}, map[string]*forecasts{}
-	for part, err := range m.cfg.Store.List(ctx, m.kinds.calibration, "") {
+	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: m.kinds.calibration}) {
 		if err != nil {
 			return Calibration{}, err
 		}

@@ -114,11 +114,11 @@ func (f *faulty) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidenc
 	return f.Store.History(ctx, c)
 }
 
-func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (f *faulty) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	if f.blind != nil {
 		return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, f.blind) }
 	}
-	return f.Store.List(ctx, kind, scope)
+	return f.Store.List(ctx, q)
 }
 
 var errDown = errors.New("the store is down")

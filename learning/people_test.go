@@ -22,7 +22,7 @@ func (f *fixture) raw(kind string) (all []string) {
 	cells := make(map[evidence.Cell]bool)
 	for scope, err := range f.store.Scopes(ctx, kind) {
 		require.NoError(f, err)
-		for part, err := range f.store.List(ctx, kind, scope) {
+		for part, err := range f.store.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 			require.NoError(f, err)
 			cells[part.Cell] = true
 		}

@@ -133,7 +133,7 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 
 // rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another half-life than the batch wants.
 func (m *Module) rebuilt(ctx context.Context, b *store.Batch, kind string, all bool) error {
-	for part, err := range m.cfg.Store.List(ctx, kind, "") {
+	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
 		if err != nil {
 			return err
 		}

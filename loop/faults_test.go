@@ -56,7 +56,7 @@ func (w *workshop) state() string {
 	for _, kind := range []string{"learning.heuristic", "learning.fire", "strategy.arm", "patterns.pattern"} {
 		for scope, err := range w.kept.Scopes(ctx, kind) {
 			require.NoError(w.t, err)
-			for p, err := range w.kept.List(ctx, kind, scope) {
+			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 				require.NoError(w.t, err)
 				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
 			}

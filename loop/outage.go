@@ -167,8 +167,8 @@ func (l *lifeline) Find(ctx context.Context, q store.Query) iter.Seq2[store.Reco
 }
 
 // List implements [store.Store].
-func (l *lifeline) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return trying(ctx, l, l.Store.List(ctx, kind, scope))
+func (l *lifeline) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	return trying(ctx, l, l.Store.List(ctx, q))
 }
 
 // Scopes implements [store.Store].

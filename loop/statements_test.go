@@ -85,7 +85,7 @@ func (w *spoken) evidence(id string) string {
 	for _, kind := range []string{"strategy.arm", "learning.heuristic"} {
 		for scope, err := range w.kept.Scopes(ctx, kind) {
 			require.NoError(w.t, err)
-			for p, err := range w.kept.List(ctx, kind, scope) {
+			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 				require.NoError(w.t, err)
 				if p.Tally.N() == 0 && p.Tally.Mass < 1e-12 { // everything was taken back
 					continue

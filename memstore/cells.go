@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/store"
 )
 
 // A cell has the sums of what was observed of it, by origin, and the history of single
@@ -293,7 +294,7 @@ func (s *state) cells() iter.Seq[*cell] {
 }
 
 // items returns the items of a space in order, or a sample of them.
-func (s *state) items(in space, sample *stores.Sample) []string {
+func (s *state) items(in space, sample *store.Sample) []string {
 	all := s.spaces[in]
 	if sample == nil || len(all) <= sample.Most {
 		return slices.Sorted(maps.Keys(all))

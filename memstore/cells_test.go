@@ -233,7 +233,7 @@ func TestStoreGivesMemoryBack(t *testing.T) {
 		stay := item(round*each + 1)
 		assert.EqualValues(t, 1, sums(t, st, stay).N())
 		n := 0
-		for part, err := range st.List(ctx, "kind", "scope1") {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: "kind", Scope: "scope1"}) {
 			require.NoError(t, err)
 			require.True(t, len(part.Cell.Item) >= 900 && part.Tally.N() == 1)
 			n++

@@ -74,7 +74,7 @@ func TestDumpRoundTrip(t *testing.T) {
 }
 
 func listed(t testing.TB, st store.Store, kind string) (parts []evidence.Part) {
-	for part, err := range st.List(ctx, kind, "scope") {
+	for part, err := range st.List(ctx, store.CellQuery{Kind: kind, Scope: "scope"}) {
 		require.NoError(t, err)
 		parts = append(parts, part)
 	}

@@ -131,7 +131,7 @@ func TestStoreUnderFire(t *testing.T) {
 	wait.Wait()
 	var n uint64
 	for i := range 3 {
-		for part, err := range st.List(ctx, "steady", "") {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: "steady"}) {
 			require.NoError(t, err)
 			if part.Cell.Item == fmt.Sprint(i) {
 				n += part.Tally.N()
@@ -285,7 +285,7 @@ func TestListMissesNothing(t *testing.T) {
 	})
 	for range 3 {
 		var all, got []string
-		for part, err := range st.List(ctx, cell.Kind, cell.Scope) {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: cell.Kind, Scope: cell.Scope}) {
 			require.NoError(t, err)
 			if all = append(all, part.Cell.Item); strings.HasSuffix(part.Cell.Item, "stays") {
 				got = append(got, part.Cell.Item)

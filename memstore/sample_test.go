@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -35,10 +34,10 @@ func TestASampleOfAListing(t *testing.T) {
 		}
 	}
 	for _, most := range []int{200, 500, 2000, items - 1, items, 2 * items} {
-		sample := &stores.Sample{Most: most}
+		sample := &store.Sample{Most: most}
 		var names []string
 		tenths := make([]int, 10)
-		for p, err := range st.List(stores.WithSample(t.Context(), sample), "k", "s") {
+		for p, err := range st.List(t.Context(), store.CellQuery{Kind: "k", Scope: "s", Sample: sample}) {
 			require.NoError(t, err)
 			names = append(names, p.Cell.Item+p.Cell.Name)
 			i, err := strconv.Atoi(p.Cell.Item)
@@ -51,7 +50,7 @@ func TestASampleOfAListing(t *testing.T) {
 		}
 		if most >= items {
 			assert.Len(t, names, 2*items)
-			assert.Equal(t, stores.Sample{Most: most}, *sample)
+			assert.Equal(t, store.Sample{Most: most}, *sample)
 			assert.Equal(t, 1., sample.Share())
 			continue
 		}

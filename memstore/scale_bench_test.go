@@ -34,7 +34,7 @@ func BenchmarkList(b *testing.B) {
 		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
 			for b.Loop() {
 				n := 0
-				for _, err := range st.List(ctx, cell.Kind, "mine") {
+				for _, err := range st.List(ctx, store.CellQuery{Kind: cell.Kind, Scope: "mine"}) {
 					if n++; err != nil {
 						b.Fatal(err)
 					}

@@ -221,12 +221,12 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 
 // List implements [store.Store]. It notes the items first, and reads each when the loop comes to
 // it.
-func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
-		in := space{kind, scope}
+		in := space{q.Kind, q.Scope}
 		var items []string
 		err := s.read(ctx, func(held *state) error {
-			items = held.items(in, stores.Wanted(ctx))
+			items = held.items(in, q.Sample)
 			return nil
 		})
 		var parts []evidence.Part

@@ -6,8 +6,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/people"
 )
 
 // takeAway works out what the first batch takes away, in the order of the batch's fields.

@@ -206,7 +206,7 @@ func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) er
 	ctx := tx.Context()
 	b := store.Batch{Policies: r.policies}
 	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
-		for part, err := range r.cfg.Store.List(ctx, kind, "") {
+		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
 			if err != nil {
 				return err
 			}

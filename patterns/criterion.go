@@ -57,7 +57,7 @@ type Criterion struct {
 func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criterion, err error) {
 	now := r.cfg.Now()
 	if len(names) == 0 {
-		for part, err := range r.cfg.Store.List(ctx, r.kinds.criterionCells, "") {
+		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: r.kinds.criterionCells}) {
 			if err != nil {
 				return nil, failed("criteria", err)
 			}

@@ -81,7 +81,7 @@ func (s *shaky) state() (all []string) {
 		}
 	}
 	for _, kind := range []string{"patterns.pattern", "patterns.criterion", "other.pattern"} {
-		for part, err := range s.sound.List(ctx, kind, "") {
+		for part, err := range s.sound.List(ctx, store.CellQuery{Kind: kind}) {
 			require.NoError(s.t, err)
 			all = append(all, fmt.Sprintf("%+v", part))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 // TestReads has each read that the learning-systems design names, and shows that it finds what it is for.
@@ -64,7 +65,7 @@ func TestReads(t *testing.T) {
 	kinds := map[string]evidenceOf{"FeedbackStorage.getByCriterion": {"patterns.criterion", "type_safe"}, "MaturityStorage.getFeedback": {"patterns.pattern", "p"}}
 	for read, of := range kinds {
 		seen := 0
-		for part, err := range w.store.List(ctx, of.kind, "") {
+		for part, err := range w.store.List(ctx, store.CellQuery{Kind: of.kind}) {
 			require.NoError(t, err)
 			for _, err := range w.store.History(ctx, part.Cell) {
 				require.NoError(t, err)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/people"
 	"github.com/heedhq/heed/stream"
 )
 

@@ -338,17 +338,17 @@ var (
 )
 
 // List implements [store.Store]. It reads all parts before the loop begins, or those of a sample where one is wanted.
-func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
 		err := s.db.read(ctx, func(t *tx) (err error) {
-			if sample := stores.Wanted(ctx); sample != nil {
-				parts, err = t.sample(kind, scope, sample)
-				if err != nil || sample.All > 0 {
+			if q.Sample != nil {
+				parts, err = t.sample(q.Kind, q.Scope, q.Sample)
+				if err != nil || q.Sample.All > 0 {
 					return err
 				}
 			}
-			parts, err = t.list(listParts, kind, scope)
+			parts, err = t.list(listParts, q.Kind, q.Scope)
 			return err
 		})
 		yieldAll(ctx, parts, err, yield)

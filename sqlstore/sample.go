@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // lotOf returns the lot of an item: 63 bits of a hash.
@@ -41,7 +41,7 @@ const sampled = 4
 // sample reads a quarter as many items of a scope as are wanted, those whose lots follow a random one. After the greatest lot comes the
 // least. Nobody can choose names of items that are read more often than others. If there are no more items than are wanted, it reads
 // nothing.
-func (t *tx) sample(kind, scope string, sample *stores.Sample) (parts []evidence.Part, err error) {
+func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.Part, err error) {
 	var all, found, rest int
 	var last, least int64
 	if err := t.one(someLots, []any{kind, scope, 0, sample.Most + 1}, &all, &last); err != nil || all <= sample.Most {

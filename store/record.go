@@ -75,6 +75,33 @@ type Query struct {
 	Limit int // at most this number of records; 0: all
 }
 
+// A CellQuery selects cells: all of a kind and scope.
+type CellQuery struct {
+	Kind, Scope string
+	// Sample, if it is set, allows the store to list only some of the items.
+	Sample *Sample
+}
+
+// A Sample asks [Store.List] for some of the items of a long list. A store that draws no samples
+// lists all items and leaves it alone. A Sample serves one list. Read it after the list has ended.
+type Sample struct {
+	// Most is about how many items the reader wants. A store lists more than a fifth of that, and
+	// less than twice as many. It must prefer neither some names nor early or late arrivals. If
+	// there are at most so many items, it lists all of them.
+	Most int
+	// Given is the number of items that were listed, of about All that there are. All is 0 if every
+	// item was listed.
+	Given, All int
+}
+
+// Share returns the fraction of the items that were listed.
+func (s *Sample) Share() float64 {
+	if s.All == 0 {
+		return 1
+	}
+	return float64(s.Given) / float64(s.All)
+}
+
 // A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory
 // keeps the value itself, a database its JSON. A Body is immutable: the value in it must not be
 // changed.

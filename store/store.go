@@ -66,9 +66,9 @@ type Store interface {
 	// or not. The loop may call the store, and may end early. After an error it ends.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
-	// List yields all parts of a kind and scope of cells, by cell, channel and source. The rules of
-	// Find hold.
-	List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error]
+	// List yields the parts of the cells that a query selects, by cell, channel and source. The
+	// rules of Find hold.
+	List(ctx context.Context, q CellQuery) iter.Seq2[evidence.Part, error]
 
 	// Scopes yields the scopes of a kind of cells that have evidence, in order. The rules of Find
 	// hold.

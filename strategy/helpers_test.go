@@ -149,7 +149,7 @@ func kept(t testing.TB, st store.Store, q strategy.Query, sorts ...string) []evi
 	scope := strategy.Choice{Category: q.Category, Context: q.Context}.Cells()[0].Scope
 	var parts []evidence.Part
 	for _, sort := range sorts {
-		for part, err := range st.List(ctx, "strategy."+sort, scope) {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: "strategy." + sort, Scope: scope}) {
 			require.NoError(t, err)
 			parts = append(parts, part)
 		}
@@ -204,11 +204,11 @@ func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidenc
 	return f.Store.Read(ctx, into, cells, refs, finds...)
 }
 
-func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (f *faulty) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	if err := failure(&f.list); err != nil {
 		return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, err) }
 	}
-	return f.Store.List(ctx, kind, scope)
+	return f.Store.List(ctx, q)
 }
 
 func (f *faulty) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -115,12 +114,12 @@ func (f *found) settle() {
 func (l *Learner) loadSample(
 	ctx context.Context, space space, now evidence.Instant, most int,
 ) (f found, err error) {
-	sample, list := &stores.Sample{Most: most}, ctx
+	var sample *store.Sample
 	switch l.cfg.Pooling.(type) {
 	case TwoLevel, Alone:
-		list = stores.WithSample(ctx, sample)
+		sample = &store.Sample{Most: most}
 	}
-	if f, err = l.loadItems(list, space, now); err != nil || sample.All == 0 {
+	if f, err = l.loadItems(ctx, space, now, sample); err != nil || sample == nil || sample.All == 0 {
 		return f, err
 	}
 	f.sampled, f.all = true, sample.All
@@ -290,14 +289,18 @@ type found struct {
 	drifted bool          // whether the model has
 }
 
-// loadItems reads what was said about the items of a segment, in the order of the store.
-func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
+// loadItems reads what was said about the items of a segment, or about a sample of them, in the
+// order of the store.
+func (l *Learner) loadItems(
+	ctx context.Context, space space, now evidence.Instant, sample *store.Sample,
+) (f found, err error) {
 	n := len(l.cfg.Arms)
 	var sums []evidence.Sums // for the next items
 	var counts []uint64
 	var voices [][]evidence.Voice
 	f = found{space: space, now: now, samples: make([]uint64, n), crowd: l.cfg.Trust.Crowd(n)}
-	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
+	q := store.CellQuery{Kind: l.kinds.arm, Scope: space.scope, Sample: sample}
+	for parts, err := range listed(l.cfg.Store.List(ctx, q)) {
 		if err != nil {
 			return found{}, err
 		}

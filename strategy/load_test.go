@@ -24,10 +24,10 @@ type torn struct {
 	between func()
 }
 
-func (s *torn) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (s *torn) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var cells []evidence.Cell
-		for p, err := range s.Store.List(ctx, kind, scope) {
+		for p, err := range s.Store.List(ctx, q) {
 			if err != nil {
 				yield(evidence.Part{}, err)
 				return

@@ -332,9 +332,9 @@ type counting struct {
 	refuse error
 }
 
-func (c *counting) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (c *counting) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	c.lists++
-	return c.Store.List(ctx, kind, scope)
+	return c.Store.List(ctx, q)
 }
 
 func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -20,8 +19,8 @@ import (
 // A whole store always lists everything.
 type whole struct{ store.Store }
 
-func (s whole) List(_ context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return s.Store.List(ctx, kind, scope)
+func (s whole) List(_ context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	return s.Store.List(ctx, store.CellQuery{Kind: q.Kind, Scope: q.Scope})
 }
 
 // populate commits 1 to 8 outcomes of each item and arm. The first half of the keys do better with the first arm, and the other half with the second.
@@ -109,11 +108,11 @@ type asked struct {
 	most []int
 }
 
-func (s *asked) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	if sample := stores.Wanted(ctx); sample != nil {
-		s.most = append(s.most, sample.Most)
+func (s *asked) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	if q.Sample != nil {
+		s.most = append(s.most, q.Sample.Most)
 	}
-	return s.Store.List(ctx, kind, scope)
+	return s.Store.List(ctx, q)
 }
 
 // The first choice in a segment waits for half a sample. Where there are more items, a whole one is read after a tenth of Refresh.

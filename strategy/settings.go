@@ -157,7 +157,7 @@ func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) 
 			if err != nil {
 				return nil, err
 			}
-			for part, err := range l.cfg.Store.List(ctx, kind, scope) {
+			for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 				if err != nil {
 					return nil, err
 				}

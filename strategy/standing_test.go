@@ -51,7 +51,7 @@ type unlistable struct{ store.Store }
 
 var errUnlistable = errors.New("can't be listed")
 
-func (unlistable) List(context.Context, string, string) iter.Seq2[evidence.Part, error] {
+func (unlistable) List(context.Context, store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, errUnlistable) }
 }
 

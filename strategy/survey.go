@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
 )
 
 // A Distribution is what a learner believes in one segment, by the store at that moment. It is
@@ -242,7 +243,7 @@ func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
 		return nil
 	}
 	d.SpecializesAt = pooling.SpecializeAt()
-	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, d.found.space.scope) {
+	for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: l.kinds.sessions, Scope: d.found.space.scope}) {
 		if err != nil {
 			return err
 		}
@@ -284,7 +285,7 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	if !l.specializes() {
 		return nil
 	}
-	for part, err := range l.cfg.Store.List(ctx, l.kinds.given, f.space.scope) {
+	for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: l.kinds.given, Scope: f.space.scope}) {
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // confidenceCommands look at how far heuristics of package learning are trusted.
@@ -70,7 +71,7 @@ func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
 // after three half-lives.
 func faded(s *session, v *view.Source) (plain, error) {
 	var newest evidence.Tally
-	for part, err := range v.Store.List(s.ctx, v.Learning.Config().Name+".heuristic", "") {
+	for part, err := range v.Store.List(s.ctx, store.CellQuery{Kind: v.Learning.Config().Name + ".heuristic"}) {
 		if err != nil {
 			return "", err
 		}

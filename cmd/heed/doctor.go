@@ -155,7 +155,7 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 		}
 		size.Scopes++
 		var last evidence.Cell
-		for part, err := range s.at.store.List(s.ctx, kind, scope) {
+		for part, err := range s.at.store.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 			if err != nil {
 				return err
 			}

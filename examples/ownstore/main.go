@@ -154,8 +154,8 @@ func (s *FileStore) Find(ctx context.Context, q store.Query) iter.Seq2[store.Rec
 }
 
 // List implements [store.Store].
-func (s *FileStore) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return s.memory().List(ctx, kind, scope)
+func (s *FileStore) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	return s.memory().List(ctx, q)
 }
 
 // Scopes implements [store.Store].

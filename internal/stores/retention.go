@@ -1,5 +1,5 @@
 // Package stores has what the stores of heed have in common: how long they keep what, how
-// declarations of a kind are joined, the order in which records are found, and samples of listings.
+// declarations of a kind are joined, and the order in which records are found.
 package stores
 
 import (

@@ -360,7 +360,7 @@ func readings() map[string]reading {
 		"Find": find(store.Query{Kind: "note"}), "Find by a key": find(store.Query{Kind: "note", Keys: []string{"k"}, Oldest: true}),
 		"Find by two keys": find(store.Query{Kind: "note", Keys: []string{"n=3", "k"}}),
 		"List": func(ctx context.Context, st *sqlstore.Store) (any, error) {
-			return gather(st.List(ctx, cell.Kind, cell.Scope))
+			return gather(st.List(ctx, store.CellQuery{Kind: cell.Kind, Scope: cell.Scope}))
 		},
 		"Scopes":  func(ctx context.Context, st *sqlstore.Store) (any, error) { return gather(st.Scopes(ctx, cell.Kind)) },
 		"Status":  func(ctx context.Context, st *sqlstore.Store) (any, error) { return st.Status(ctx) },

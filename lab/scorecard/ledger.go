@@ -110,7 +110,7 @@ func read(ctx context.Context, st store.Store, acknowledged []string) (l ledger,
 	}
 	l.there = len(there)
 	n := 0
-	for part, err := range st.List(ctx, cell.Kind, cell.Scope) {
+	for part, err := range st.List(ctx, store.CellQuery{Kind: cell.Kind, Scope: cell.Scope}) {
 		if err != nil {
 			return l, err
 		}

@@ -205,7 +205,7 @@ func TestACrowdOfProcessesReactsToOneAnswer(t *testing.T) {
 		assert.Len(t, people, crowdOfOneAnswer)
 		assert.InDelta(t, 1, mass, 1e-9)
 		assert.InDelta(t, 0.5, mean, 1e-9)
-		parts, err := gather(st.List(ctx, "strategy.arm", "d/"))
+		parts, err := gather(st.List(ctx, store.CellQuery{Kind: "strategy.arm", Scope: "d/"}))
 		require.NoError(t, err)
 		mass, mean = 0, 0
 		for _, p := range parts {

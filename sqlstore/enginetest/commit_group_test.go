@@ -377,7 +377,7 @@ func answered(receipts []store.Receipt, err error) string {
 // stateOf is what a store has.
 func stateOf(t testing.TB, st store.Store) string {
 	var text strings.Builder
-	for part, err := range st.List(ctx, arm.Kind, arm.Scope) {
+	for part, err := range st.List(ctx, store.CellQuery{Kind: arm.Kind, Scope: arm.Scope}) {
 		require.NoError(t, err)
 		fmt.Fprintln(&text, part)
 	}

@@ -35,7 +35,7 @@ func open(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *sqlstore.Stor
 
 // both returns how many outcomes and how many records of them there are, which have to be as many.
 func notedIn(t testing.TB, st *sqlstore.Store) (n uint64) {
-	parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+	parts, err := gather(st.List(ctx, store.CellQuery{Kind: arm.Kind, Scope: arm.Scope}))
 	require.NoError(t, err)
 	for _, p := range parts {
 		n += p.Tally.N()
@@ -230,7 +230,7 @@ func TestStoreDeadlock(t *testing.T) {
 		require.NoError(t, tx.Rollback())
 	}
 	wait.Wait()
-	parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+	parts, err := gather(st.List(ctx, store.CellQuery{Kind: arm.Kind, Scope: arm.Scope}))
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, parts[0].Tally.N(), "before and another's, or the host's and another's")
 }

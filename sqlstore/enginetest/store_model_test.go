@@ -436,7 +436,7 @@ func (s *modelled) read(
 	require.NoError(t, s.Read(ctx, &read, modelCells, nil))
 	var listed []evidence.Part
 	for _, kind := range []string{"fading", "origin", "plain"} {
-		listed = append(listed, yielded(t, s.List(ctx, kind, "s"))...)
+		listed = append(listed, yielded(t, s.List(ctx, store.CellQuery{Kind: kind, Scope: "s"}))...)
 		note(kind, yielded(t, s.Scopes(ctx, kind)))
 	}
 	require.Equal(t, read.Parts, listed)

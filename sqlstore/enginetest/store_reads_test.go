@@ -104,7 +104,7 @@ func TestHostileTexts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{text}, receipts[0].Duplicates)
 			require.Equal(t, []store.Ref{r.Ref}, receipts[0].Left)
-			parts, err := gather(st.List(ctx, text, text))
+			parts, err := gather(st.List(ctx, store.CellQuery{Kind: text, Scope: text}))
 			require.NoError(t, err)
 			require.Len(t, parts, 1)
 			require.Equal(t, o.Cell, parts[0].Cell)

@@ -80,7 +80,7 @@ func TestATicketIsOpenAgain(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Duplicate, did)
 		for _, kind := range []string{"strategy.arm", "strategy.parameter"} {
-			for p, err := range first.List(ctx, kind, `""/`) {
+			for p, err := range first.List(ctx, store.CellQuery{Kind: kind, Scope: `""/`}) {
 				require.NoError(t, err)
 				assert.Equal(t, evidence.Sums{Mass: 1}, evidence.Sums{Mass: p.Tally.Mass, Reward: p.Tally.Reward}, p.Cell)
 			}

@@ -32,7 +32,7 @@ func TestARestartThatFails(t *testing.T) {
 	restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell, At: now.Add(time.Second)}}})
 	require.ErrorIs(t, restart(st), lost)
 	driver.set(nil)
-	parts, err := gather(st.List(ctx, arm.Kind, arm.Scope))
+	parts, err := gather(st.List(ctx, store.CellQuery{Kind: arm.Kind, Scope: arm.Scope}))
 	require.NoError(t, err)
 	require.Len(t, parts, 1)
 	assert.EqualValues(t, 1, parts[0].Tally.N())

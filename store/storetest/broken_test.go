@@ -18,9 +18,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/people"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/people"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -41,7 +40,7 @@ type broken struct {
 	read    func(*broken, context.Context, *store.Snapshot, []evidence.Cell, []store.Ref) error
 	queries func(*broken, []query) []query // of a Read
 	find    func(*broken, context.Context, query) iter.Seq2[record, error]
-	list    func(b *broken, ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error]
+	list    func(b *broken, ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error]
 	scopes  func(b *broken, kind string) iter.Seq2[string, error]
 	history func(*broken, evidence.Cell) iter.Seq2[observation, error]
 	sweep   func(*broken, context.Context, time.Time) error
@@ -91,11 +90,11 @@ func (b *broken) Find(ctx context.Context, q query) iter.Seq2[record, error] {
 	return b.find(b, ctx, q)
 }
 
-func (b *broken) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (b *broken) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	if b.list == nil {
-		return b.reference.List(ctx, kind, scope)
+		return b.reference.List(ctx, q)
 	}
-	return b.list(b, ctx, kind, scope)
+	return b.list(b, ctx, q)
 }
 
 func (b *broken) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
@@ -519,8 +518,11 @@ var brokenEvidence = []fault{
 	{
 		"list knows no scopes",
 		func(b *broken) {
-			b.list = func(b *broken, _ context.Context, kind, _ string) iter.Seq2[evidence.Part, error] {
-				return yielding(slices.Concat(collect(b.reference.List(background, kind, "scope")), collect(b.reference.List(background, kind, "scope2"))))
+			b.list = func(b *broken, _ context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+				other := store.CellQuery{Kind: q.Kind, Scope: "scope2"}
+				return yielding(slices.Concat(
+					collect(b.reference.List(background, q)), collect(b.reference.List(background, other)),
+				))
 			}
 		},
 		"list shows one kind and scope in order",
@@ -1775,9 +1777,9 @@ var brokenKeeping = []fault{
 // samples makes a store that draws a sample of the parts it would list, and tells of it or does not.
 func samples(name string, tells bool, draw func(parts []evidence.Part, items int) []evidence.Part) fault {
 	return fault{name, func(b *broken) {
-		b.list = func(b *broken, ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-			parts := collect(b.reference.List(ctx, kind, scope))
-			if sample := stores.Wanted(ctx); sample != nil && len(parts) > 2*sample.Most {
+		b.list = func(b *broken, ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+			parts := collect(b.reference.List(ctx, q))
+			if sample := q.Sample; sample != nil && len(parts) > 2*sample.Most {
 				all := len(parts) / 2
 				parts = draw(parts, sample.Most)
 				if tells {

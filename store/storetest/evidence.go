@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -305,16 +304,15 @@ func listInOrder(f *fixture) {
 	f.add(seen("elsewhere", evidence.Cell{Kind: plain, Scope: "scope2", Item: "a"}, 1),
 		seen("otherwise", cell(fading, "a", "n"), 1))
 	var got []evidence.Cell
-	for _, part := range all(f, f.store.List(ctx, plain, "scope")) {
+	for _, part := range all(f, f.store.List(ctx, store.CellQuery{Kind: plain, Scope: "scope"})) {
 		got = append(got, part.Cell)
 		f.Equal("the sum of a listed cell", part.Tally.Mass, 1)
 	}
 	f.Equal("the listed cells", got, want)
-	f.Equal("the parts of an empty scope", all(f, f.store.List(ctx, plain, "")), nil)
+	f.Equal("the parts of an empty scope", all(f, f.store.List(ctx, store.CellQuery{Kind: plain})), nil)
 }
 
-// listSample asks as heed's own stores are asked if a sample would do. A store that does not know
-// the question lists everything. A store that draws lists whole items in order, reports how many it
+// listSample asks for a sample. A store that does not draw samples lists everything. A store that draws lists whole items in order, reports how many it
 // gave of how many, and prefers neither some names nor some arrivals.
 func listSample(f *fixture) {
 	const items, most = 400, 200
@@ -328,10 +326,11 @@ func listSample(f *fixture) {
 			seen(fmt.Sprint(i, "b"), cell(plain, name, "b"), 1))
 	}
 	f.add(added...)
-	listed := func(most int) (stores.Sample, []string) {
-		sample := stores.Sample{Most: most}
+	listed := func(most int) (store.Sample, []string) {
+		sample := store.Sample{Most: most}
 		var names []string
-		for _, part := range all(f, f.store.List(stores.WithSample(ctx, &sample), plain, "scope")) {
+		q := store.CellQuery{Kind: plain, Scope: "scope", Sample: &sample}
+		for _, part := range all(f, f.store.List(ctx, q)) {
 			names = append(names, part.Cell.Item+part.Cell.Name)
 		}
 		return sample, names

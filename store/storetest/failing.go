@@ -142,8 +142,8 @@ func (s *Failing) Find(ctx context.Context, q store.Query) iter.Seq2[store.Recor
 }
 
 // List implements [store.Store].
-func (s *Failing) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return loop(s, "List", s.Store.List(ctx, kind, scope))
+func (s *Failing) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	return loop(s, "List", s.Store.List(ctx, q))
 }
 
 // Scopes implements [store.Store].

@@ -34,7 +34,7 @@ func (f *fake) Sweep(context.Context, time.Time) error { f.effects++; return nil
 func (f *fake) Find(context.Context, store.Query) iter.Seq2[store.Record, error] {
 	return two[store.Record](f)
 }
-func (f *fake) List(context.Context, string, string) iter.Seq2[evidence.Part, error] {
+func (f *fake) List(context.Context, store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return two[evidence.Part](f)
 }
 func (f *fake) Scopes(context.Context, string) iter.Seq2[string, error] { return two[string](f) }
@@ -72,7 +72,7 @@ func TestStoreFailsOneCall(t *testing.T) {
 		func(s store.Store) error { return s.Read(ctx, nil, nil, nil) },
 		func(s store.Store) error { return s.Sweep(ctx, time.Time{}) },
 		func(s store.Store) error { _, err := drain(s.Find(ctx, store.Query{})); return err },
-		func(s store.Store) error { _, err := drain(s.List(ctx, "", "")); return err },
+		func(s store.Store) error { _, err := drain(s.List(ctx, store.CellQuery{})); return err },
 		func(s store.Store) error { _, err := drain(s.Scopes(ctx, "")); return err },
 		func(s store.Store) error { _, err := drain(s.History(ctx, evidence.Cell{})); return err },
 	}

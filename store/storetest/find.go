@@ -224,7 +224,7 @@ func loopsAreFree(f *fixture) {
 		f.write(note(fmt.Sprint("inside", rounds), value{}, "k"))
 		f.Equal("the records found inside", len(f.find(store.Query{Kind: notes, Limit: 1})), 1)
 	}
-	firstRound(f.store.List(ctx, plain, "scope"), inside)
+	firstRound(f.store.List(ctx, store.CellQuery{Kind: plain, Scope: "scope"}), inside)
 	firstRound(f.store.Scopes(ctx, plain), inside)
 	firstRound(f.store.History(ctx, plainCell), inside)
 	firstRound(f.store.Find(ctx, by(notes)), inside)

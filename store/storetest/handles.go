@@ -194,7 +194,7 @@ func contextDone(f *fixture) {
 		"Declare": f.store.Declare(done, store.Kind{Name: "suite.late"}),
 		"Read":    f.store.Read(done, &store.Snapshot{}, nil, []store.Ref{ref(notes, "r")}),
 		"Find":    errorOf(f.store.Find(done, by(notes))),
-		"List":    errorOf(f.store.List(done, plain, "scope")),
+		"List":    errorOf(f.store.List(done, store.CellQuery{Kind: plain, Scope: "scope"})),
 		"Scopes":  errorOf(f.store.Scopes(done, plain)),
 		"History": errorOf(f.store.History(done, plainCell)),
 		"Sweep":   f.store.Sweep(done, time.Time{}),

@@ -12,8 +12,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/people"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -507,11 +507,11 @@ func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, er
 	}
 }
 
-func (r *reference) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+func (r *reference) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return listed(ctx, r, func(s *state) ([]evidence.Part, error) {
 		var cells []evidence.Cell
 		for c := range s.cells {
-			if c.Kind == kind && c.Scope == scope {
+			if c.Kind == q.Kind && c.Scope == q.Scope {
 				cells = append(cells, c)
 			}
 		}

@@ -283,7 +283,7 @@ func choose(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Choice
 // everything returns all evidence of a learner in the segment without a name.
 func everything(t testing.TB, st store.Store) (parts []evidence.Part) {
 	for _, kind := range []string{"strategy.arm", "strategy.given", "strategy.sessions", "strategy.parameter"} {
-		for part, err := range st.List(ctx, kind, `""/`) {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: kind, Scope: `""/`}) {
 			require.NoError(t, err)
 			parts = append(parts, part)
 		}

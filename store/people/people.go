@@ -1,7 +1,10 @@
-// Package people takes people out of records. Every store calls it for [store.Batch].Forget.
+// Package people takes people out of records. An implementation of [store.Store] calls it for
+// [store.Batch].Forget: it finds the records that have [store.PersonKey] of a name, and calls
+// [Forget] with each.
 //
-// It works on the JSON of a record as a text: it replaces the names and leaves every other byte as it is. A name that goes
-// leaves "" behind, so an empty field must mean the same as one that is not there. In an array its element goes.
+// It edits the JSON of a record as text: it replaces the names and leaves every other byte as it
+// is. A name that is removed leaves "" behind, so an empty field must mean the same as an absent
+// one. In an array the element is removed.
 package people
 
 import (
@@ -27,9 +30,12 @@ func Of(key store.PseudonymKey, names []string) []Person {
 	return people
 }
 
-// Named reports whether a record of these keys may name one of the people: a key does not tell the case of a name.
+// Named reports whether a record with these keys may name one of the people. A key is the same for
+// names that differ in case.
 func Named(keys []string, people []Person) bool {
-	return slices.ContainsFunc(people, func(p Person) bool { return slices.Contains(keys, store.PersonKey(p.Name)) })
+	return slices.ContainsFunc(people, func(p Person) bool {
+		return slices.Contains(keys, store.PersonKey(p.Name))
+	})
 }
 
 // A Result is a record without the people. It shares with the record whatever is the same.
@@ -40,10 +46,11 @@ type Result struct {
 	Gone    bool // the record goes as a whole, and the rest is not set
 }
 
-// Forget takes the people out of a record of this kind, as the kind says. It changes neither text nor keys.
+// Forget takes the people out of a record of this kind, as the kind was declared. It changes
+// neither text nor keys.
 //
-// A person's key goes. It becomes the key of the pseudonym where the record has something that the person decided. It stays
-// where a path still has the name in another case, as that is somebody else.
+// A person's key is removed, or becomes the key of the pseudonym if the person decided something in
+// the record. It stays if a path still has the name in another case, because that is somebody else.
 //
 // JSON that can't be read is an error.
 func Forget(kind store.Kind, text []byte, keys []string, people []Person) (Result, error) {

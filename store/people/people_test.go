@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/people"
 )
 
 var ann = []people.Person{{Name: "ann", Pseudonym: "forgotten-1"}}

@@ -87,8 +87,8 @@ func (s *scanner) next() byte {
 	return s.text[s.at]
 }
 
-// value walks through a value, to which these paths led, and returns where it stands. It reports whether the value is a name
-// that goes.
+// value walks through a value, to which these paths led, and returns where it begins and ends. It
+// reports whether the value is a name that is removed.
 func (s *scanner) value(paths []path) (from, to int, gone bool, err error) {
 	first := s.next()
 	from = s.at
@@ -154,7 +154,8 @@ func (s *scanner) object(paths []path) error {
 func (s *scanner) array(paths []path) error {
 	s.at++ // the bracket
 	below := ofElement(paths)
-	kept, end, cut := false, 0, -1 // whether one was kept; where the last ended; where the part begins that goes
+	// whether an element was kept; where the last ended; where the part to remove begins
+	kept, end, cut := false, 0, -1
 	for s.next() != ']' {
 		if s.text[s.at] == ',' {
 			s.at++
@@ -185,18 +186,22 @@ func (s *scanner) array(paths []path) error {
 	return nil
 }
 
-// ofKey returns the paths that lead on to the value of an object's key. Case does not matter, as it does not for Go when it
-// reads JSON.
+// ofKey returns the paths that lead on to the value of an object's key. Case does not matter,
+// because encoding/json ignores it too.
 func ofKey(paths []path, key string) (below []path) {
 	for _, p := range paths {
-		if len(p.rest) > 0 && p.rest[0] != "~" && (p.rest[0] == "*" || strings.EqualFold(p.rest[0], key)) {
+		if len(p.rest) == 0 || p.rest[0] == "~" {
+			continue
+		}
+		if p.rest[0] == "*" || strings.EqualFold(p.rest[0], key) {
 			below = append(below, path{p.rest[1:], p.decided})
 		}
 	}
 	return below
 }
 
-// ofElement returns the paths that lead on to the elements of an array. A path that ends at an array is one to its elements.
+// ofElement returns the paths that lead on to the elements of an array. A path that ends at an
+// array leads to its elements.
 func ofElement(paths []path) (below []path) {
 	for _, p := range paths {
 		switch {
@@ -209,8 +214,8 @@ func ofElement(paths []path) (below []path) {
 	return below
 }
 
-// name looks at a text to which paths led. It replaces what somebody decided, enters a text that has JSON in it, and reports
-// whether the text names somebody who caused something.
+// name looks at a text to which paths led. It replaces a name that decided something, enters a text
+// that has JSON in it, and reports whether the text is a name that caused something.
 func (s *scanner) name(from int, paths []path) (gone bool, err error) {
 	text, err := unquote(s.text[from:s.at])
 	if err != nil {
@@ -251,7 +256,7 @@ func (s *scanner) name(from int, paths []path) (gone bool, err error) {
 	return false, nil
 }
 
-// enter edits the JSON that a text is the base64 of. Any other text is a payload of the host's own and stays.
+// enter edits JSON that is kept as base64. Any other text is a payload of the host and stays.
 func (s *scanner) enter(from int, text string, inside []path) error {
 	payload, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || !json.Valid(payload) {
