@@ -27,7 +27,8 @@
 //     many and are not the same, the later one is [Ambiguous].
 //   - What an evaluator says of two texts counts, whatever their words are.
 //
-// [Evaluation].Near names what was kept apart and may say the same.
+// [Evaluation].Near names what was kept apart and may say the same. A person joins it
+// ([Service.Join]), or takes a correction out of its cluster ([Service.Split]).
 //
 // # The gate
 //

@@ -576,8 +576,11 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 			}
 		}
 		byTime(members)
+		// Where a person joined other words, a text has to be like one of the members alone.
+		joined := slices.ContainsFunc(members, func(o Feedback) bool { return o.Joiner != "" })
 		differs := func(o Feedback) bool {
-			same := vouched && slices.ContainsFunc(matches, func(m Match) bool { return m.ID == o.ID })
+			same := joined || vouched &&
+				slices.ContainsFunc(matches, func(m Match) bool { return m.ID == o.ID })
 			return r.apart(&o) || !same && s.differ(r.said(), o.said())
 		}
 		if slices.ContainsFunc(members, differs) {

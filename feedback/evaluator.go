@@ -58,6 +58,9 @@ type Evaluation struct {
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
+	// Joiner is the person who joined it with the others of its cluster, if one did: see
+	// [Service.Join].
+	Joiner string `json:"joiner,omitempty"`
 	// Proposal is the id of the pending proposal that it speaks for, as [Service.Evaluate] and [Service.Resolve] return it. It is not
 	// stored.
 	Proposal string `json:"-"`

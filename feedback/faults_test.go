@@ -236,6 +236,20 @@ var faults = []fault{
 		_, _, err := w.Flush(ctx)
 		return nil, err
 	}},
+	{method: "Service.Join", steps: true, prepare: func(w *world) {
+		w.says("ann", paraphrased)
+		w.says("bob", paraphrase)
+	}, call: func(w *world) (any, error) {
+		r, err := w.Join(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, "d1")
+		return r.Cluster, err
+	}},
+	{method: "Service.Split", again: "ineligible", steps: true, prepare: func(w *world) {
+		w.says("ann", long)
+		w.says("ann", long)
+	}, call: func(w *world) (any, error) {
+		r, err := w.Split(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"})
+		return r.Class, err
+	}},
 	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true, call: func(w *world) (any, error) {
 		r, err := w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "another matter"}, feedback.EdgeCase)
 		return r.Class, err

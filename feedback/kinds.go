@@ -19,14 +19,14 @@ var (
 	feedbackKind = shelf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
 			Name: "feedback.record", Limits: store.Limits{Most: 100_000},
-			Decided: []string{"reviewer_id", "resolver"},
+			Decided: []string{"reviewer_id", "resolver", "joiner"},
 		},
 		Place: func(r Feedback) (string, time.Time, []string) {
 			if !r.Erased.IsZero() {
 				return r.ID, r.Recorded, nil
 			}
 			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate),
-				classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver)...)
+				classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver, r.Joiner)...)
 			if r.Cluster != "" {
 				keys = append(keys, store.Key("cluster", r.Cluster),
 					store.Key("clustered", string(r.Class)))

@@ -24,7 +24,7 @@ var isName = map[string]bool{
 	"record.severity": false, "record.tags": false, "record.injected_rules": false, "record.classification": false,
 	"record.rationale": false, "record.apart": false, "record.contradicts": false, "record.dispute": false, "record.similar_feedback_ids": false, "record.cluster": false, "record.proposed_action": false,
 	"record.near_feedback_ids": false, "record.unanswered.reason": false,
-	"record.resolution": false, "record.resolver": true,
+	"record.resolution": false, "record.resolver": true, "record.joiner": true,
 
 	"proposal.proposal_id": false, "proposal.action": false, "proposal.rule_type": false, "proposal.rule_content": false,
 	"proposal.affected_agents": false, "proposal.insertion_point": false, "proposal.supersedes": false, "proposal.cluster": false,

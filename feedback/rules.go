@@ -269,7 +269,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 		if err := c.raise(out.Agent); err != nil {
 			return p, err
 		}
-		out.separate(&p, evidence)
+		out.separate(store.IDOf("apart", p.ID, out.ID), evidence)
 		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
 			return p, err
 		}
@@ -299,15 +299,15 @@ func (p *Proposal) withdraw() {
 	p.Approvals = nil
 }
 
-// separate has a feedback stand alone, apart from these.
-func (f *Feedback) separate(p *Proposal, others []Feedback) {
+// separate has a feedback stand alone, in a cluster of this id, apart from these.
+func (f *Feedback) separate(cluster string, others []Feedback) {
 	for i := range others {
 		f.Apart = append(f.Apart, others[i].ID)
 	}
 	f.Apart = text.Distinct(f.Apart)
 	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
 	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool { return slices.Contains(f.Apart, id) })
-	f.Cluster, f.Link, f.Worded = store.IDOf("apart", p.ID, f.ID), 1, false
+	f.Cluster, f.Link, f.Worded = cluster, 1, false
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly, min(f.Confidence, Support{1, 1, 1}.Confidence())
 	}
@@ -343,12 +343,16 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, key store.PseudonymKey)
 	strength := 0.
 	for i := range evidence {
 		e := &evidence[i]
-		if !among(p.Authors, e.Reviewer, key) {
-			if len(p.Authors) >= most {
-				continue
+		named := p.Authors
+		for _, who := range []string{e.Reviewer, e.Joiner} {
+			if who != "" && !among(named, who, key) {
+				named = append(slices.Clip(named), who)
 			}
-			p.Authors = append(p.Authors, e.Reviewer)
 		}
+		if len(named) > max(most, len(p.Authors)) {
+			continue
+		}
+		p.Authors = named
 		p.Evidence = append(p.Evidence, e.ID)
 		reviewers[key.Of(e.Reviewer)], gates[e.Gate] = true, true
 		strength += e.Link
