@@ -5,23 +5,28 @@ import (
 	"slices"
 )
 
-// A Crowd is who has spoken about a group of items that learn from each other, for example the items
-// of a segment, and how much about each arm in all items together: see [Trust]. First it hears all
+// A Crowd is who has spoken about a group of items that learn from each other, such as the items of
+// a segment, and how much about each arm in all items together: see [Trust]. First it hears all
 // cells. When it has settled it knows the factor by which each person's part of an arm counts.
+//
+// Where items differ, one item tells little of others, however much was said of it. So a person is
+// limited twice: by mass, and then by items, where a mass m in a cell that counts for n in all is
+// 2m/(1+n). Without that, lies about a hundred items outweigh a crowd that speaks of ten.
 //
 // Share and ShareVoices may be called by many goroutines at the same time. All other methods must
 // not be used concurrently.
 type Crowd struct {
-	trust   Trust
-	known   people
-	arms    int
-	masses  []float64 // of each person, by arm
-	settled []float64 // the same when the crowd settled
+	trust  Trust
+	known  people
+	arms   int
+	masses []float64 // of each person, by arm
 
 	count   float64   // of people when the crowd settled
 	now     float64   // of people since
 	limits  []float64 // by arm
+	factors []float64 // of each person, by arm
 	counted []float64 // what people count for, by arm, when the crowd settled
+	items   []float64 // the same by items
 	grown   []float64 // by how much more was said since, by arm
 	over    []float64 // by how much people have passed their limits since, by arm
 }
@@ -44,7 +49,7 @@ const (
 func (t Trust) Crowd(arms int) *Crowd {
 	c := &Crowd{
 		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
-		grown: make([]float64, arms), over: make([]float64, arms),
+		items: make([]float64, arms), grown: make([]float64, arms), over: make([]float64, arms),
 	}
 	c.known.trust = &c.trust
 	return c
@@ -153,19 +158,54 @@ func (p *people) read(
 
 func (v *Voice) mass() float64 { return max(v.said.Mass+v.silence.Mass, 0) }
 
-// Settle works out how many people there are, and what each may have on each arm.
-func (c *Crowd) Settle() {
+// Settle works out how many people there are, and by which factor what each says of an arm counts.
+// It is given what was heard of each item, by arm.
+func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	c.count = 0
 	for n := range c.known.count() {
 		c.count += c.counts(n)
 	}
-	c.settled, c.now = slices.Clone(c.masses), c.count
+	c.now = c.count
 	clear(c.grown)
 	clear(c.over)
+	c.factors = make([]float64, len(c.masses))
+	for i := range c.factors {
+		c.factors[i] = 1
+	}
+	c.restrict(c.masses, c.limits, c.counted)
+	if c.count <= believed {
+		return
+	}
+	spread := make([]float64, len(c.masses))
+	for item := range items {
+		for arm, voices := range item {
+			all := max(c.ShareVoices(arm, voices).Mass, 0)
+			for i := range voices {
+				if v := &voices[i]; v.person >= 0 {
+					at := int(v.person)*c.arms + arm
+					spread[at] += 2 * v.mass() * c.factor(arm, v.person) / (1 + all)
+				}
+			}
+		}
+	}
+	c.restrict(spread, c.limits, c.items)
+	mass := spread
+	for i, m := range c.masses {
+		mass[i] = m * c.factors[i]
+	}
+	c.restrict(mass, c.limits, c.counted) // some may have more than their share of what is left
+}
+
+// restrict limits what each person has of each arm. It notes the limits, and for how much all
+// people count within them, by arm.
+func (c *Crowd) restrict(of, limits, counted []float64) {
 	for arm := range c.arms {
-		c.limits[arm], c.counted[arm] = limit(c.count, c.on(arm)), 0
-		for m := range c.on(arm) {
-			c.counted[arm] += min(m, c.limits[arm])
+		limits[arm], counted[arm] = limit(c.count, on(of, arm, c.arms)), 0
+		for i := arm; i < len(of); i += c.arms {
+			if of[i] > limits[arm] {
+				c.factors[i] *= limits[arm] / of[i]
+			}
+			counted[arm] += min(of[i], limits[arm])
 		}
 	}
 }
@@ -179,11 +219,11 @@ func (c *Crowd) counts(person int) float64 {
 	return min(1, all)
 }
 
-// on yields what each person has said about an arm.
-func (c *Crowd) on(arm int) iter.Seq[float64] {
+// on yields what each person has of an arm.
+func on(of []float64, arm, arms int) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
-		for i := arm; i < len(c.masses); i += c.arms {
-			if c.masses[i] > 0 && !yield(c.masses[i]) {
+		for i := arm; i < len(of); i += arms {
+			if of[i] > 0 && !yield(of[i]) {
 				return
 			}
 		}
@@ -195,18 +235,20 @@ func (c *Crowd) People() float64 { return c.count }
 
 // Factor returns how much of what a source has said about an arm counts in all cells together, in
 // (0, 1].
-func (c *Crowd) Factor(arm int, source string) float64 { return c.factor(arm, c.known.find(source)) }
+func (c *Crowd) Factor(arm int, source string) float64 {
+	return c.factor(arm, c.known.find(source))
+}
 
 func (c *Crowd) factor(arm int, person int32) float64 {
 	at := int(person)*c.arms + arm
-	if person < 0 || at >= len(c.settled) || c.settled[at] <= c.limits[arm] {
+	if person < 0 || at >= len(c.factors) {
 		return 1
 	}
-	return c.limits[arm] / c.settled[at]
+	return c.factors[at]
 }
 
-// Share returns what a cell of an arm is for the whole group, at a moment: its parts, each scaled by
-// its source's factor. A person whom the crowd has not heard has a factor of 1.
+// Share returns what a cell of an arm is for the whole group, at a moment: its parts, each scaled
+// by its source's factor. A person whom the crowd has not heard has a factor of 1.
 func (c *Crowd) Share(arm int, parts []Part, now Instant) Sums {
 	var few [4]Voice
 	return c.ShareVoices(arm, c.known.read(few[:0], parts, now, c.known.find))
@@ -226,8 +268,8 @@ func (c *Crowd) Pool(parts []Part, now Instant) Sums {
 
 // Add tells that a source has said more about an arm since the crowd settled. What counts stays as
 // it was. Add reports whether that has come so far from the rule that the crowd should be made
-// again: there is an eighth more of an arm than the limits allow, a fourth more people, or twice as
-// much evidence.
+// again: there is an eighth more of an arm than the limits allow, by items, or a fourth more
+// people, or twice as much evidence.
 func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {
 	n := c.number(source)
 	if n < 0 {
@@ -248,6 +290,6 @@ func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {
 	passed := func(m float64) float64 { return max(factor*m-c.limits[arm], 0) }
 	c.over[arm] += passed(c.masses[at]) - passed(before)
 	c.grown[arm] += mass
-	return c.over[arm] > max(floor(c.count), c.counted[arm]/8) || c.now > 1.25*c.count ||
+	return c.over[arm] > max(floor(c.count), c.items[arm]/8) || c.now > 1.25*c.count ||
 		c.grown[arm] > max(c.counted[arm], floor(c.count))
 }

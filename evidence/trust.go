@@ -15,12 +15,13 @@ import (
 //
 // A source is a person, unless it is named as an instrument. All that has no source is one person.
 // The rule is about a group of cells that are alternatives: the arms of one item ([Trust.Pool]), or
-// the arms of all items of a segment together ([Crowd]), each with the number of its own people,
+// the arms of all items of a segment together ([Crowd]), each with the number of its people,
 //
 //	N = Σ min(1, m)
 //
-// for the mass m that each person has in the group. It fades as evidence does. One or two people are
-// believed as they are. Of more, each may have twice a fair share of an arm: the mass x that solves
+// for the mass m that each person has in the group. It fades as evidence does. One or two people
+// are believed as they are. Of more, each may have twice a fair share of an arm: the mass x that
+// solves
 //
 //	x = 2/N · Σ min(m, x), or a = max(1, 20/(N-1)) if that is more
 //
@@ -34,7 +35,7 @@ import (
 // that, they move a mean by at most f(k) + k/n.
 type Trust struct {
 	// Instruments names the sources that are no people: CI, a test suite, payments. Each is
-	// believed as it is, and counts for nobody's limit. Choose names that no user can take.
+	// believed as it is, and counts for no one's limit. Choose names that no user can take.
 	Instruments []string
 	// Silence names the channels of silence: "implicit_timeout". Their positive evidence counts for
 	// at most SilenceMass plus the positive evidence of all other channels. So a complaint never
@@ -75,8 +76,8 @@ const (
 // floor returns the mass that one of n people may have in any case.
 func floor(n float64) float64 { return max(leastMass, allowance/(n-1)) }
 
-// limit returns the mass x that each of n people may have on an arm on which these have spoken. The
-// difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above the solution,
+// limit returns the mass x that each of n people may have on an arm of which some have spoken. The
+// difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above it,
 // Newton's method comes down to it without passing it, in fewer than 1/share steps.
 func limit(n float64, masses iter.Seq[float64]) float64 {
 	if n <= believed {

@@ -39,7 +39,7 @@ type Config struct {
 	// new store nothing fades. A value that differs from the stored one is a [*heed.SettingsError]
 	// of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Trust says whom to believe: see [evidence.Trust]. By default nobody is an instrument, and no
+	// Trust says whom to believe: see [evidence.Trust]. By default no source is an instrument, and no
 	// person decides where others speak. The store keeps sources apart, so that each can be expunged
 	// at any time. If the pooling is a [Specializer], the sessions of an item are counted without a
 	// source, and so they stay.

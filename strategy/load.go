@@ -98,7 +98,7 @@ func (l *Learner) loadSome(
 
 // settle works out whom to believe, and what the items show within these limits.
 func (f *found) settle() {
-	f.crowd.Settle()
+	f.crowd.Settle(slices.Values(f.voices))
 	f.settled = true
 	for i, item := range f.items {
 		for arm := range item.Arms {

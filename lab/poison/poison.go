@@ -1,4 +1,4 @@
-// Package poison measures what false accounts do to a learner beside honest people: how often it
+// Package poison measures what false accounts do to a learner among honest people: how often it
 // chooses the worst arm, and the best, against the same people without them.
 //
 //	go run ./lab poison [-long] [-runs N] [-seed S]
@@ -31,7 +31,7 @@ type liar struct {
 }
 
 var liars = []liar{
-	{"know", "each praises the worst arm 100 times, on the items in turn, during 200 honest outcomes", 200,
+	{"know", "each praises the worst arm 100 times, on the items in turn, in 200 honest events", 200,
 		func(event int) int { return event / 2 }, (*world).praise},
 	{"know both", "each praises the worst arm 50 times and blames the best as often", 200,
 		func(event int) int { return event / 2 },
@@ -51,7 +51,7 @@ var liars = []liar{
 		}},
 	{"slow", "each praises the worst arm once in 20 honest outcomes, 10 times in all", 200,
 		func(event int) int { return event / 20 }, (*world).praise},
-	{"loud", "each reacts to each of 500 honest choices: it praises the worst arm and blames all others", 500,
+	{"loud", "each reacts to 500 honest choices: it praises the worst arm and blames all others", 500,
 		func(event int) int { return event },
 		func(w *world, account, _ int) error {
 			value := -1.
@@ -68,7 +68,7 @@ func name(account int) string { return fmt.Sprint("false", account) }
 type trial struct {
 	*liar
 	accounts, items int
-	instrument      bool   // CI makes as many choices of its own, and judges them
+	instrument      bool   // CI makes as many choices, too, and judges them
 	alone           string // who speaks in place of the people, if it is one
 }
 
@@ -106,7 +106,7 @@ type study struct {
 	seed uint64
 }
 
-// trials of a liar: by the number of accounts and of items, and one beside CI.
+// trials of a liar: by the number of accounts and of items, and one where CI speaks, too.
 func (s *study) trials() (all []trial) {
 	for _, items := range []int{1, 5, 20, 100} {
 		for _, accounts := range []int{0, 1, 3, 10} {
@@ -126,7 +126,8 @@ func (s *study) report(ctx context.Context, w io.Writer, progress func(done, of 
 	err := kit.Parallel(ctx, len(all), progress, func(job int) (err error) {
 		at := job / s.runs
 		setting, trial := settings[at%len(settings)], trials[at/len(settings)]
-		all[job], err = play(ctx, setting, trial, s.seed+uint64(job%s.runs)) //nolint:gosec // it is not negative
+		seed := s.seed + uint64(job%s.runs) //nolint:gosec // it is not negative
+		all[job], err = play(ctx, setting, trial, seed)
 		return err
 	})
 	if err != nil {
@@ -136,7 +137,8 @@ func (s *study) report(ctx context.Context, w io.Writer, progress func(done, of 
 		at := (trial*len(settings) + setting) * s.runs
 		return all[at : at+s.runs]
 	}
-	fmt.Fprintf(w, "\n%s: %s. Points more of the worst arm's choices, and fewer of the best arm's.\n\n", s.name, s.about)
+	fmt.Fprintf(w, "\n%s: %s. Points more of the worst arm's choices, fewer of the best arm's.\n\n",
+		s.name, s.about)
 	table := kit.NewTable(w)
 	fmt.Fprint(table, "| items | false accounts |")
 	for _, setting := range settings {

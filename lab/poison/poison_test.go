@@ -40,7 +40,8 @@ func points(t *testing.T, s setting, lies trial, runs int) (worst, best float64)
 // five points more choices.
 func TestThreeAccountsDecideLittle(t *testing.T) {
 	for _, items := range []int{1, 5, 20, 100} {
-		worst, _ := points(t, settings[0], trial{liar: &liars[0], accounts: 3, items: items}, runs(10, 100))
+		worst, _ := points(t, settings[0], trial{liar: &liars[0], accounts: 3, items: items},
+			runs(10, 100))
 		assert.LessOrEqual(t, worst, 5., "%d items", items)
 	}
 	worst, _ := points(t, settings[2], trial{liar: &liars[0], accounts: 3, items: 5}, 5)
@@ -76,7 +77,8 @@ func TestWhoeverIsAloneIsBelieved(t *testing.T) {
 func TestReport(t *testing.T) {
 	was, few := settings, liars
 	defer func() { settings, liars = was, few }()
-	settings, liars = settings[:1], []liar{{"brief", "each is brief", 5, func(int) int { return 1 }, (*world).praise}}
+	brief := liar{"brief", "each is brief", 5, func(int) int { return 1 }, (*world).praise}
+	settings, liars = settings[:1], []liar{brief}
 	var out bytes.Buffer
 	require.NoError(t, Run(context.Background(), kit.NewCall("poison", &out, "-runs", "1")))
 	assert.Contains(t, out.String(), "brief: each is brief")

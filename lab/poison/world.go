@@ -125,7 +125,7 @@ func (w *world) praise(account, number int) error {
 	return w.say(w.item(number+account), worstArm, name(account), 1)
 }
 
-// truth tells how a choice of its own went.
+// truth tells how one more choice went.
 func (w *world) truth(source string) error {
 	item, u := w.item(w.lies.IntN(w.trial.items)), w.lies.Float64()
 	c, err := w.learner.Select(w.ctx, strategy.Query{Item: item})

@@ -1,0 +1,154 @@
+package strategytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Crowd is forty people who speak of each of three items, and two liars who want them to be
+// overheard. Each person says once of each item that the arm "bad" failed, with an exception, and
+// that the arm "good" did well.
+type Crowd struct {
+	// Config is the learner's. The crowd sets its arms, store, clock and seed.
+	Config strategy.Config
+	// Item returns the name of an item: those of the people are 0, 1 and 2, and the liars may make
+	// up any. nil: each number is an item.
+	Item func(n int) string
+	// Unnamed leaves out who speaks, as a control: then the liars must win, for an item of the
+	// people's.
+	Unnamed bool
+}
+
+const (
+	crowdPeople = 40
+	crowdItems  = 3
+	crowdLiars  = 2
+	crowdMost   = 0.15 // 2·2/42 + 2/40
+)
+
+// A lie is what a liar says, and how often.
+type lie struct {
+	liar, item, times int
+	arm               strategy.ArmID
+	value, confidence float64
+	share             float64
+	ago               time.Duration
+	channel           string
+}
+
+// Climb searches for the lies that raise the belief in the bad arm most: it begins with none, and
+// keeps each change that raises the belief. It fails the test if that is more than the rule allows:
+// see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's and for an
+// item that nobody has spoken of, also before the learner has read its segment again.
+//
+// [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
+func (c Crowd) Climb(t testing.TB) {
+	t.Helper()
+	if c.Item == nil {
+		c.Item = func(n int) string { return fmt.Sprint("item ", n) }
+	}
+	items := []string{c.Item(0), "an item of nobody's"}
+	if c.Unnamed {
+		items = items[:1]
+	}
+	for _, item := range items {
+		before := c.believe(t, nil, item)
+		rng, lies, best := rand.New(rand.NewPCG(1, 2)), []lie{}, before
+		for range climbs {
+			next := append([]lie{}, lies...)
+			if i := rng.IntN(len(lies) + 1); i < len(lies) && rng.IntN(2) == 0 {
+				next[i] = anyLie(rng)
+			} else {
+				next = append(next, anyLie(rng))
+			}
+			if now := c.believe(t, next, item); now > best {
+				lies, best = next, now
+			}
+		}
+		if moved := best - before; moved > crowdMost != c.Unnamed {
+			t.Errorf("lies move the belief of %s by %.3f, where %v is the most (a control, which must"+
+				" not hold: %t): %+v", item, moved, crowdMost, c.Unnamed, lies)
+		}
+	}
+}
+
+// climbs is how many changes are tried.
+const climbs = 60
+
+func anyLie(rng *rand.Rand) lie {
+	arms := []strategy.ArmID{"bad", "bad", "bad", "good"}
+	return lie{
+		liar: rng.IntN(crowdLiars), item: []int{0, 0, 1 + rng.IntN(2), 3 + rng.IntN(20)}[rng.IntN(4)],
+		times: []int{5, 25, 100}[rng.IntN(3)], arm: arms[rng.IntN(len(arms))],
+		value: []float64{-1, 1, 1, rng.Float64()}[rng.IntN(4)], channel: []string{"", "x"}[rng.IntN(2)],
+		confidence: []float64{1, 1, 0.3 + 0.7*rng.Float64()}[rng.IntN(3)],
+		share:      []float64{0, 0, rng.Float64()}[rng.IntN(3)],
+		ago:        time.Duration(rng.IntN(100)) * time.Hour,
+	}
+}
+
+// believe returns what a learner expects of the bad arm, after the people and the liars have spoken.
+func (c Crowd) believe(t testing.TB, lies []lie, item string) float64 {
+	t.Helper()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	must(t, err)
+	cfg := c.Config
+	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(3, 4), true
+	cfg.Arms = []strategy.Arm{{ID: "good"}, {ID: "bad"}}
+	l, err := strategy.New(t.Context(), cfg)
+	must(t, err)
+	number := 0
+	say := func(who string, of lie) {
+		q := strategy.Query{Item: c.Item(of.item)}
+		choice, err := l.Record(t.Context(), q, of.arm, 0)
+		must(t, err)
+		choice.At = now.Add(-of.ago)
+		var outcomes []strategy.Outcome
+		for range of.times {
+			number++
+			o := strategy.Outcome{
+				Choice: choice, ID: fmt.Sprint(number), Value: of.value, Confidence: of.confidence,
+				Share: of.share, Channel: of.channel, At: choice.At,
+			}
+			if !c.Unnamed {
+				o.Source = who
+			}
+			outcomes = append(outcomes, o)
+		}
+		_, err = l.ObserveAll(t.Context(), outcomes, "", "")
+		must(t, err)
+	}
+	for person := range crowdPeople {
+		for i := range crowdItems {
+			bad := lie{item: i, times: 1, arm: "bad", value: -1, confidence: 1}
+			if (person+i)%5 == 0 {
+				bad.value = 1
+			}
+			good := lie{item: i, times: 1, arm: "good", value: 1, confidence: 1}
+			say(fmt.Sprint("person ", person), bad)
+			say(fmt.Sprint("person ", person), good)
+		}
+	}
+	_, err = l.Beliefs(t.Context(), strategy.Query{Item: item})
+	must(t, err)
+	for _, lie := range lies {
+		say(fmt.Sprint("liar ", lie.liar), lie)
+	}
+	beliefs, err := l.Beliefs(t.Context(), strategy.Query{Item: item})
+	must(t, err)
+	return beliefs[1].Mean()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,59 @@
+package strategytest_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
+	"github.com/heedhq/heed/strategy/strategytest"
+)
+
+// No lies that are found by climbing move what a learner believes further than the rule allows,
+// under each pooling, with evidence that fades, and with a partition's cells as items. The controls
+// leave out who speaks.
+func TestLiesThatClimb(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{
+		strategy.TwoLevel{}, strategy.Alone{}, strategy.Copy{}, strategy.Copy{Sessions: 1},
+	} {
+		t.Run(fmt.Sprintf("%T %+v", pooling, pooling), func(t *testing.T) {
+			strategytest.Crowd{Config: strategy.Config{Pooling: pooling}}.Climb(t)
+		})
+	}
+	t.Run("fading", func(t *testing.T) {
+		strategytest.Crowd{Config: strategy.Config{HalfLife: 24 * time.Hour}}.Climb(t)
+	})
+	t.Run("a partition", func(t *testing.T) {
+		strategytest.Crowd{Item: cells(t)}.Climb(t)
+	})
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
+		t.Run(fmt.Sprintf("control of %T", pooling), func(t *testing.T) {
+			cfg := strategy.Config{Pooling: pooling}
+			strategytest.Crowd{Unnamed: true, Config: cfg}.Climb(t)
+		})
+	}
+}
+
+// cells names items by the cells of a partition, into which liars' texts fall, too.
+func cells(t *testing.T) func(n int) string {
+	p, err := partition.New(t.Context(), partition.Config{Clusters: 3, Frozen: true})
+	require.NoError(t, err)
+	vector := func(n int) []float32 {
+		at := 2*math.Pi*float64(n%3)/3 + float64(n/3)/50
+		return []float32{float32(math.Cos(at)), float32(math.Sin(at))}
+	}
+	var all [][]float32
+	for n := range 60 {
+		all = append(all, vector(n))
+	}
+	require.NoError(t, p.FitVectors(t.Context(), all))
+	return func(n int) string {
+		item, err := p.Of(vector(n))
+		require.NoError(t, err)
+		return item
+	}
+}
