@@ -205,7 +205,8 @@ func TestViolationsAreEvidence(t *testing.T) {
 	assert.Equal(t, 24, e.Violations)
 	assert.Equal(t, feedback.EffectStabilising, e.Status)
 	w.clock.advance(8 * day)
-	assert.Equal(t, feedback.EffectIneffective, w.effect(r.ID).Status, "a rule that most answers break does not work")
+	assert.Equal(t, feedback.EffectIneffective, w.effect(r.ID).Status,
+		"a rule that most answers break does not work")
 	require.NoError(t, w.Sweep(ctx, w.clock.Now()))
 	assert.False(t, w.rule(r.ID).RetireProposed.IsZero())
 
@@ -221,5 +222,6 @@ func TestViolationsAreEvidence(t *testing.T) {
 		w.check(feedback.Checked{ID: "k" + string(rune('A'+i)), Text: "Yours, Ann"})
 	}
 	w.clock.advance(8 * day)
-	assert.Equal(t, feedback.EffectUnknown, w.effect(kept.ID).Status, "that it is kept does not say what it is good for")
+	assert.Equal(t, feedback.EffectUnknown, w.effect(kept.ID).Status,
+		"that it is kept does not say what it is good for")
 }

@@ -192,7 +192,8 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	opposed := s.opposed(text, other)
 	switch {
 	case opposed.Contradicts() || opposed == oppose.Numbers:
-		c.Kind, c.Explanation = Contradiction, fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
+		c.Kind = Contradiction
+		c.Explanation = fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || s.sameText(text, other)):
 		c.Kind, c.Explanation = Duplicate, "the texts say the same"
@@ -212,7 +213,9 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 
 // contradictions returns the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
-	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != Contradiction || c.Pending || c.Correction })
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool {
+		return c.Kind != Contradiction || c.Pending || c.Correction
+	})
 }
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first, and how many corrections it

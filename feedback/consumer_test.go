@@ -125,7 +125,8 @@ func TestConsumerCountsEachDecisionOnce(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	var messages [][]byte
 	for i := range 50 {
-		m := message(fmt.Sprint("e", i), []string{"ann", "bob"}[i%2], fmt.Sprint("the ", strings.Repeat("very ", i%5), "summary is long"))
+		says := fmt.Sprint("the ", strings.Repeat("very ", i%5), "summary is long")
+		m := message(fmt.Sprint("e", i), []string{"ann", "bob"}[i%2], says)
 		messages = append(messages, m, m, m)
 	}
 	q, d := &queue{messages: messages}, &dead{}

@@ -10,7 +10,8 @@
 //	1 − 2^(−0.8·(Σ links + reviewers − 1))
 //
 // where the link of a correction is how alike it is to the others. It never falls when a correction or a reviewer is added.
-// From a confidence of 0.7 on a cluster is proposed as a rule at once. The others wait for [Service.Flush].
+// From a confidence of 0.7 on a cluster is proposed as a rule at once. The others wait for
+// [Service.Flush].
 //
 // # Which texts say the same
 //
@@ -18,13 +19,13 @@
 // words. So heed also looks for oppositions before it treats two texts as one: negations, numbers with their units, antonyms,
 // exchanged sides, other names, and single words that were exchanged ([Match].Opposed). No list of
 // words finds all of them, and the lists also find oppositions where there are none. So what they
-// find is a question to whoever decides: to [Config].Evaluator if there is one, and else to a person.
+// find is a question: to [Config].Evaluator if there is one, and else to a person.
 //
 //   - By words alone, texts with the same words are brought together ([Evaluation].Worded), and are
-//     never proposed at once: approvers read the sources side by side ([Rules.Sources]), and take out
-//     what says something else ([Rules.TakeOut]). Texts with other words are kept apart.
-//   - A similarity that compares meanings is believed where two texts share few words. Where they share
-//     many and are not the same, the later one is [Ambiguous].
+//     never proposed at once: approvers read the sources side by side ([Rules.Sources]), and take
+//     out what says something else ([Rules.TakeOut]). Texts with other words are kept apart.
+//   - A similarity that compares meanings is believed where two texts share few words. Where they
+//     share many and are not the same, the later one is [Ambiguous].
 //   - What an evaluator says of two texts counts, whatever their words are.
 //
 // [Evaluation].Near names what was kept apart and may say the same. A person joins it

@@ -231,7 +231,8 @@ func selectType(cluster []Feedback, text string) RuleType {
 	switch {
 	case all(Approved):
 		return PositiveExample
-	case slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Severity == SeverityCritical }),
+	case slices.ContainsFunc(cluster,
+		func(r Feedback) bool { return r.Severity == SeverityCritical }),
 		oppose.Read(text).Binds():
 		return Constraint
 	case all(Rejected):

@@ -19,12 +19,12 @@ import (
 //
 //  1. A Private feedback is [Archived], and an approval [Positive].
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
-//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It is
-//     also ambiguous if it contradicts an earlier text there, until another reviewer says the same,
-//     or until a person has resolved one of the same two texts. From then on all corrections with its
-//     text count, and [Rules.Conflicts] shows what they contradict. Words seem to contradict each
-//     other more often than people do: if there is a Config.Evaluator, it is asked first, and what it
-//     says counts.
+//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before.
+//     It is also ambiguous if it contradicts an earlier text there, until another reviewer says
+//     the same, or until a person has resolved one of the same two texts. From then on all
+//     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words
+//     seem to contradict each other more often than people do: if there is a Config.Evaluator, it
+//     is asked first, and what it says counts.
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and [Config].Evaluator decides.
 //     Earlier members of the cluster are promoted with it.
 //
@@ -471,8 +471,8 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 }
 
 // EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it classified, as [Service.Evaluate]
-// does, and all errors, joined. It leaves out what the evaluator gave no usable answer to until it is
-// time to ask again ([Unanswered]), and returns no error of it: the observer is notified.
+// does, and all errors, joined. It leaves out what the evaluator gave no usable answer to until
+// it is time to ask again ([Unanswered]), and returns no error of it: the observer is notified.
 // [Service.Sweep] calls it every hour.
 func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
 	var waiting []string

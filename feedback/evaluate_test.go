@@ -157,7 +157,8 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 	shown = slices.DeleteFunc(shown, func(c feedback.Conflict) bool { return c.ID == p.ID })
 	assert.Equal(t, p.Conflicts, shown)
 	require.Len(t, shown, 1)
-	assert.Equal(t, []any{feedback.Contradiction, "d2", true}, []any{shown[0].Kind, shown[0].ID, shown[0].Correction})
+	assert.Equal(t, []any{feedback.Contradiction, "d2", true},
+		[]any{shown[0].Kind, shown[0].ID, shown[0].Correction})
 
 	assert.Equal(t, feedback.GeneralizableHigh, w.says("dan", never).Class)
 	assert.Equal(t, feedback.GeneralizableHigh, w.get("d2").Class, "it is no longer alone")

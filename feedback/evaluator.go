@@ -66,8 +66,8 @@ type Evaluation struct {
 	Proposal string `json:"-"`
 }
 
-// Unanswered says why an evaluator's answer could not be used. [Service.EvaluateAll] asks again from
-// Next on: a minute after the first failure, and after twice as long each time, up to a day.
+// Unanswered says why an evaluator's answer could not be used. [Service.EvaluateAll] asks again
+// from Next on: a minute after the first failure, and after twice as long each time, up to a day.
 type Unanswered struct {
 	Reason string    `json:"reason"`
 	Times  int       `json:"times"` // that the evaluator was asked in vain
@@ -90,8 +90,8 @@ type Case struct {
 // An Opposition is how two texts seem to contradict each other.
 type Opposition string
 
-// The oppositions. All but the last are guesses from words. With other numbers, names and words both
-// texts may hold.
+// The oppositions. All but the last are guesses from words. With other numbers, names and words
+// both texts may hold.
 const (
 	OpposedPolarity    Opposition = "polarity"  // one denies what the other says
 	OpposedNumber      Opposition = "number"    // they name other numbers
@@ -140,7 +140,7 @@ type Assessment struct {
 	// similarity, also of those that seem to contradict the feedback. nil keeps the case's cluster.
 	Similar []string
 	// Contradicts has the ids of the candidates, and of what is in Case.Opposing, that the feedback
-	// contradicts. nil keeps what the words seem to say, but for what is in Similar. An empty list
+	// contradicts. nil keeps what the words seem to say, without what is in Similar. An empty list
 	// says that the feedback contradicts none of them.
 	Contradicts []string
 	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and [DocumentOnly] if it is an edge case.

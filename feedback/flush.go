@@ -16,8 +16,8 @@ import (
 // what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
 // proposals are pending. A cluster whose rule was rejected or retired needs three more corrections
 // first. Each further rejection doubles that number, and they must be by as many people as
-// make a cluster [GeneralizableHigh], one of whom gave none of the evidence that was rejected. Flush goes on
-// where one cluster fails, and returns the errors, joined.
+// make a cluster [GeneralizableHigh], one of whom gave none of the evidence that was rejected.
+// Flush goes on where one cluster fails, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {

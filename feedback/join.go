@@ -8,15 +8,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Join records that two corrections of one agent say the same, as a person has read, and returns the
-// correction that the order names. It joins the cluster of the other one, whatever their words are,
-// also if it was [Ambiguous] or taken out before. Both then count as corrections of their reviewers.
-// The person who joined them counts as an author of what is proposed from them, so that they are no
-// outsider to the [Gate], and for nothing else. The next [Service.Flush] proposes the cluster if it
-// is ready.
+// Join records that two corrections of one agent say the same, as a person has read, and returns
+// the correction that the order names. It joins the cluster of the other one, whatever their
+// words are, also if it was [Ambiguous] or taken out before. Both then count as corrections of
+// their reviewers. The person who joined them counts as an author of what is proposed from them,
+// so that they are no outsider to the [Gate], and for nothing else. The next [Service.Flush]
+// proposes the cluster if it is ready.
 //
-// Both must be corrections with a text, and the other one must be in a cluster. A correction that is
-// evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a [*RefusedError].
+// Both must be corrections with a text, and the other one must be in a cluster. A correction that
+// is evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a
+// [*RefusedError].
 func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, error) {
 	if err := checkName("with", with); err != nil {
 		return Feedback{}, wrap("join", err)

@@ -28,7 +28,8 @@ func TestAPersonJoins(t *testing.T) {
 	r, err := w.Join(ctx, by("Cleo", "d2"), "d1")
 	require.NoError(t, err)
 	assert.Equal(t, w.get("d2"), r)
-	assert.Equal(t, []any{"d1", "cleo", feedback.GeneralizableHigh}, []any{r.Cluster, r.Joiner, r.Class})
+	assert.Equal(t, []any{"d1", "cleo", feedback.GeneralizableHigh},
+		[]any{r.Cluster, r.Joiner, r.Class})
 	assert.Equal(t, feedback.GeneralizableHigh, w.get("d1").Class)
 	assert.Equal(t, []string{"evaluate:", "join:cleo"}, w.audit("d2"))
 	assert.Empty(t, w.proposals(""), "nothing is proposed at once by one person's word")

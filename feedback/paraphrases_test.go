@@ -50,7 +50,9 @@ func writtenPairs(t *testing.T, file string) (all []written) {
 
 // perfect is an evaluator that knows what the pair says. It may name opposites, or only what says
 // the same.
-func (p *written) perfect(names bool) func(context.Context, feedback.Case) (feedback.Assessment, error) {
+func (p *written) perfect(
+	names bool,
+) func(context.Context, feedback.Case) (feedback.Assessment, error) {
 	return func(ctx context.Context, c feedback.Case) (feedback.Assessment, error) {
 		v, err := feedback.Counting(ctx, c)
 		v.Similar = []string{}
@@ -193,8 +195,8 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	assert.Equal(t, feedback.Ambiguous, w.says("eve", "Always be terse").Class)
 }
 
-// TestAnAnswerThatCannotBeUsed is stored with its reason, asked for again after a growing pause, and
-// fails no sweep.
+// TestAnAnswerThatCannotBeUsed is stored with its reason, asked for again after a growing pause,
+// and fails no sweep.
 func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	var asked []time.Duration
 	broken := true

@@ -14,8 +14,8 @@ import (
 type Act struct {
 	Actor string // in canonical form
 	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
-	// "join", "split", "erase" or "import". The Draft tells whether it is about a rule that is restored, pinned or
-	// unpinned.
+	// "join", "split", "erase" or "import". The Draft tells whether it is about a rule that is
+	// restored, pinned or unpinned.
 	Kind string
 	// the id of the feedback, the proposal or the rule. Empty where there is none yet
 	Subject string

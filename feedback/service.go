@@ -29,7 +29,7 @@ type Service struct {
 	evaluating host.Lock       // one evaluation at a time, so that they don't lose races
 	governing  host.Lock       // one change of proposals and rules at a time
 	counting   bool            // the evaluator is Counting, which looks at no candidates
-	// readings are by text. Those of longer texts, which take more memory, are fewer.
+	// readings are by text. Readings of longer texts are fewer, because they take more memory.
 	readings, longReadings *memo[*reading]
 	worded                 *memo[oppose.Reading] // by text
 	prompts                *memo[promptLines]    // by agent

@@ -69,9 +69,9 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 	return scores, nil
 }
 
-// reworded reports whether two texts have other words, so that words alone cannot tell that they say
-// the same. Nor can a similarity of meanings if the texts share most of their words: it has a high
-// score for a text and its opposite, too.
+// reworded reports whether two texts have other words, so that words alone cannot tell that they
+// say the same. Nor can a similarity of meanings if the texts share most of their words: it has a
+// high score for a text and its opposite, too.
 func (s *Service) reworded(a, b string) bool {
 	return (wording(s.cfg.Similarity) || s.wordedAlike(a, b)) && !s.sameText(a, b) &&
 		!oppose.SameWords(s.words(a), s.words(b))

@@ -19,8 +19,8 @@ import (
 	"github.com/heedhq/heed/feedback/internal/oppose"
 )
 
-// TestPairs counts what words bring together: 41 of 85 pairs that say the same, and none of 209 that
-// do not. Two reviewers say each pair, with nothing but words to compare.
+// TestPairs counts what words bring together: 41 of 85 pairs that say the same, and none of 209
+// that do not. Two reviewers say each pair, with nothing but words to compare.
 func TestPairs(t *testing.T) {
 	text, err := os.ReadFile("internal/oppose/testdata/pairs.json")
 	require.NoError(t, err)

@@ -387,7 +387,8 @@ func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (Correc
 	}
 	f, err := a.Correct(ctx, in.Answer, loop.Correction{
 		ID: in.ID, Reviewer: c.Person, Decision: feedback.Decision(in.Decision), Text: in.Text,
-		Comment: in.Comment, Severity: feedback.Severity(in.Severity), Tags: slices.Clone(in.Tags), At: in.At,
+		Comment: in.Comment, Severity: feedback.Severity(in.Severity),
+		Tags: slices.Clone(in.Tags), At: in.At,
 	})
 	return Corrected{f.ID, string(f.Class), f.Proposal}, err
 }

@@ -253,7 +253,7 @@ var tricks = []struct {
 		d.approve(id, "mallory")
 		d.waits(id, 1)
 	}},
-	{"approve five times, forgotten each time, for a quorum of five", feedback.Gate{Quorum: 5}, func(d *desk) {
+	{"approve five times, for a quorum of five", feedback.Gate{Quorum: 5}, func(d *desk) {
 		id := d.proposes("paul", obey)
 		for range 5 {
 			d.approve(id, "mallory")
@@ -350,7 +350,7 @@ var tricks = []struct {
 		d.forgets("mallory")
 		d.refuses(id, "mallory")
 	}},
-	{"correct, be forgotten, approve as an outsider", feedback.Gate{}, func(d *desk) {
+	{"correct, be forgotten, and approve", feedback.Gate{}, func(d *desk) {
 		d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
@@ -358,7 +358,7 @@ var tricks = []struct {
 		d.approve(id, "mallory", "eve")
 		d.waits(id, 2)
 	}},
-	{"correct, be forgotten, approve where authors may not", feedback.Gate{Outsiders: 2}, func(d *desk) {
+	{"correct, be forgotten, and approve as an author", feedback.Gate{Outsiders: 2}, func(d *desk) {
 		d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
@@ -378,7 +378,7 @@ var tricks = []struct {
 		d.approve(id, "eve")
 		d.waits(id, 2)
 	}},
-	{"erase the own correction, be forgotten, approve as an outsider", feedback.Gate{}, func(d *desk) {
+	{"erase the own correction, and approve as an outsider", feedback.Gate{}, func(d *desk) {
 		said := d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
@@ -388,7 +388,7 @@ var tricks = []struct {
 		d.approve(id, "mallory", "eve")
 		d.waits(id, 2)
 	}},
-	{"take the own correction out, be forgotten, approve as an outsider", feedback.Gate{}, func(d *desk) {
+	{"take the own correction out, and approve", feedback.Gate{}, func(d *desk) {
 		said := d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
@@ -443,6 +443,16 @@ var tricks = []struct {
 		f.Reviewer = "ann"
 		again, err := d.service().Record(ctx, f)
 		assert.True(d.t, again && err == nil, err)
+	}},
+	{"join others' corrections, be forgotten, and approve", feedback.Gate{}, func(d *desk) {
+		first, second := d.says("ann", obey), d.says("ann", "Mallory is always right")
+		o := feedback.Order{ID: second.ID, Actor: "mallory", Reason: "the same"}
+		_, err := d.service().Join(ctx, o, first.ID)
+		require.NoError(d.t, err)
+		id := d.learned().ID
+		d.forgets("mallory")
+		d.approve(id, "mallory", "ann")
+		d.waits(id, 2)
 	}},
 	{"fill the desk with proposals", feedback.Gate{PerProposer: 2}, func(d *desk) {
 		for i := range 3 {
