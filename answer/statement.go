@@ -35,6 +35,19 @@ const (
 	Instrument SourceKind = "instrument" // a machine that the host names: CI, a test suite, a payment
 )
 
+// KindOf returns what a source is if a host names its instruments: one of them is an [Instrument],
+// "" is [Unknown], and every other source is a [Person].
+func KindOf(source string, instruments []string) SourceKind {
+	switch {
+	case source == "":
+		return Unknown
+	case slices.Contains(instruments, source):
+		return Instrument
+	default:
+		return Person
+	}
+}
+
 // Valid reports whether the kind is one of the above.
 func (k SourceKind) Valid() bool { return k == Unknown || k == Person || k == Instrument }
 

@@ -80,10 +80,15 @@ func floor(n float64) float64 { return max(leastMass, allowance/(n-1)) }
 // difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above it,
 // Newton's method comes down to it without passing it, in fewer than 1/share steps.
 func limit(n float64, masses iter.Seq[float64]) float64 {
+	return limitFrom(n, floor(n), masses)
+}
+
+// limitFrom does what limit does, with another mass that each may have in any case.
+func limitFrom(n, least float64, masses iter.Seq[float64]) float64 {
 	if n <= believed {
 		return math.Inf(1)
 	}
-	share, least, x := fairShares/n, floor(n), math.Inf(1)
+	share, x := fairShares/n, math.Inf(1)
 	for {
 		over, rest := 0., 0.
 		for m := range masses {

@@ -15,7 +15,8 @@ import (
 // A belief is what a heuristic's confidence is made of, beside its evidence.
 type belief struct {
 	prior       evidence.Beta
-	caps        evidence.Caps
+	trust       *evidence.Trust
+	crowd       *crowd      // nil if everybody is believed
 	agreement   float64     // the greatest mass of agreement
 	constraints Constraints // of all layers; the range lies within the bounds
 }
@@ -27,13 +28,21 @@ func (m *Module) believe(a *account) belief {
 	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor), m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
 	prior := evidence.Beta{Alpha: initial * m.cfg.tuning.Strength, Beta: (1 - initial) * m.cfg.tuning.Strength}
-	return belief{prior, m.cfg.Caps, m.agreement.most, c}
+	b := belief{prior, &m.cfg.Trust, a.crowd, m.agreement.most, c}
+	if m.cfg.tuning.Unlimited {
+		b.crowd = nil
+	}
+	return b
 }
 
 // confidence reads the parts of a heuristic at a moment, and says what limits the result.
 func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
 	var limits []Limit
-	mean, capped, unlike := b.mean(parts, now)
+	counted := b.counted(parts, now)
+	mean, capped, unlike := b.mean(parts, counted)
+	if limited(parts, counted, now) {
+		limits = append(limits, limitPeople)
+	}
 	if capped {
 		limits = append(limits, limitCap)
 	}
@@ -49,20 +58,48 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	return b.constraints.Range.clamp(mean), limits
 }
 
-// mean reads the parts of a heuristic within the caps. Agreement and disagreement have a cap on both together, which leaves their mean
-// as it is. Disagreement takes back at most what agreement gave, as a model that never agrees may only use other words. The mean rises with
-// what speaks for the heuristic and falls with what speaks against it, whatever else is there. A limit on disagreement that grows with
-// agreement would not do: whoever rejects an agreement would lower the limit, and so might raise the mean.
-func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64, capped, unlike bool) {
-	agreements, comparisons, rest := split(parts)
-	own := b.caps.Pool(rest, now)
-	capped = (evidence.Caps{}).Pool(rest, now).Mass > own.Mass*(1+1e-12)
+// counted returns what each part counts for, with what people may state at most. Who rejects an
+// answer of the model that agreed counts against the heuristic only together with others, because
+// one who rejects every answer would else keep good heuristics from starting.
+func (b *belief) counted(parts []evidence.Part, now evidence.Instant) []evidence.Sums {
+	n := 1.
+	if b.crowd != nil {
+		n = b.crowd.people(now)
+	}
+	return b.trust.Counted(n, parts, now, func(p *evidence.Part) bool {
+		return p.Cell.Name == cellAgreed
+	})
+}
+
+// mean adds up what the parts of a heuristic count for. Agreement and disagreement have a limit on
+// both together, which leaves their mean as it is. Disagreement takes back at most what agreement
+// gave, because a model that never agrees may only use other words. The mean rises with what speaks
+// for the heuristic and falls with what speaks against it, whatever else is there. A limit on
+// disagreement that grows with agreement would not do: whoever rejects an agreement would lower the
+// limit, and so might raise the mean.
+func (b *belief) mean(
+	parts []evidence.Part, counted []evidence.Sums,
+) (mean float64, capped, unlike bool) {
+	var own, silence, agreed, both evidence.Sums
+	for i := range parts {
+		switch p := &parts[i]; {
+		case p.Cell.Name == cellAgreed:
+			agreed, both = agreed.Plus(counted[i]), both.Plus(counted[i])
+		case p.Cell.Name == cellDisagreed:
+			both = both.Plus(counted[i])
+		case slices.Contains(b.trust.Silence, p.Channel):
+			silence = silence.Plus(counted[i])
+		default:
+			own = own.Plus(counted[i])
+		}
+	}
+	if over := silence.Reward - own.Reward - b.trust.SilenceMass; over > 0 {
+		silence.Mass, silence.Reward, capped = silence.Mass-over, silence.Reward-over, true
+	}
+	own = own.Plus(silence)
 	of := func(compared evidence.Sums) float64 {
 		return own.Plus(atMost(compared, b.agreement)).Posterior(b.prior).Mean()
 	}
-	agreed, _ := b.compared(agreements, rest, now)
-	both, limited := b.compared(comparisons, rest, now)
-	capped = capped || limited
 	mean = of(both)
 	if least := min(of(agreed), of(evidence.Sums{})); mean < least*(1-1e-12) {
 		mean, both, unlike = least, agreed, true
@@ -70,92 +107,14 @@ func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64
 	return mean, capped || both.Mass > b.agreement, unlike
 }
 
-// split returns the parts of agreement, the parts of agreement and disagreement, and the others.
-func split(parts []evidence.Part) (agreements, comparisons, rest []evidence.Part) {
-	all := make([]evidence.Part, 0, len(parts))
-	ends := [2]int{}
-	for i, name := range [...]string{cellAgreed, cellDisagreed} {
-		for j := range parts {
-			if parts[j].Cell.Name == name {
-				all = append(all, parts[j])
-			}
-		}
-		ends[i] = len(all)
-	}
-	for _, p := range parts {
-		switch p.Cell.Name {
-		case cellAgreed, cellDisagreed:
-			continue
-		case cellSilence: // also where the store keeps no channels apart
-			p.Channel = ChannelTimeout
-		}
-		all = append(all, p)
-	}
-	return all[:ends[0]], all[:ends[1]], all[ends[1]:]
-}
-
-// compared adds up parts of agreement and disagreement, and reports whether a cap on persons limits them. Their source is the person who
-// asked, or who rejected the answer. It may have what the rest of that person's evidence leaves of the cap.
-func (b *belief) compared(parts, rest []evidence.Part, now evidence.Instant) (all evidence.Sums, limited bool) {
-	if b.caps.SourceMass == 0 || len(parts) == 0 {
-		for i := range parts {
-			all = all.Plus(parts[i].Tally.At(now))
-		}
-		return all, false
-	}
-	room, sources, of := b.room(rest, now), []string{}, map[string]evidence.Sums{}
+// limited reports whether a person has stated more than counts.
+func limited(parts []evidence.Part, counted []evidence.Sums, now evidence.Instant) bool {
 	for i := range parts {
-		source := parts[i].Source
-		if _, known := of[source]; !known {
-			sources = append(sources, source)
+		if parts[i].Tally.At(now).Mass > counted[i].Mass*(1+1e-12) {
+			return true
 		}
-		of[source] = of[source].Plus(parts[i].Tally.At(now))
 	}
-	for _, source := range sources {
-		left, known := room[source]
-		if !known {
-			left = b.caps.SourceMass
-		}
-		limited = limited || of[source].Mass > left*(1+1e-12)
-		all = all.Plus(atMost(of[source], left))
-	}
-	return all, limited
-}
-
-// room returns what people's evidence leaves of the cap on persons. Silence beyond its own limit takes no room.
-func (b *belief) room(rest []evidence.Part, now evidence.Instant) map[string]float64 {
-	type owned struct{ mass, silent, other float64 } // silent and other are rewards
-	var sources []string
-	own := make(map[string]owned, len(rest))
-	for i := range rest {
-		sums := rest[i].Tally.At(now)
-		o, known := own[rest[i].Source]
-		if !known {
-			sources = append(sources, rest[i].Source)
-		}
-		if o.mass += sums.Mass; slices.Contains(b.caps.Silence, rest[i].Channel) {
-			o.silent += sums.Reward
-		} else {
-			o.other += sums.Reward
-		}
-		own[rest[i].Source] = o
-	}
-	silent, limit := 0., b.caps.SilenceMass
-	for _, source := range sources {
-		o := own[source]
-		scale := b.caps.SourceMass / max(o.mass, b.caps.SourceMass)
-		own[source] = owned{o.mass * scale, o.silent * scale, o.other * scale}
-		silent, limit = silent+o.silent*scale, limit+o.other*scale
-	}
-	over := 0. // the share of silence that does not count
-	if silent > limit {
-		over = 1 - limit/silent
-	}
-	room := make(map[string]float64, len(own))
-	for source, o := range own {
-		room[source] = max(b.caps.SourceMass-o.mass+over*o.silent, 0)
-	}
-	return room
+	return false
 }
 
 // atMost scales sums down to a mass.
@@ -226,7 +185,7 @@ func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]S
 	tx.Want(m.Wants(heuristicIDs...))
 	var cells []evidence.Cell
 	for _, id := range heuristicIDs {
-		cells = m.answerCells(cells, id, m.edition(id))
+		cells = m.answerCells(cells, id, m.seen(id).edition)
 	}
 	tx.Want(store.Wants{Cells: cells})
 	if err := l.read(heuristicIDs...); err != nil {
@@ -292,24 +251,28 @@ type Explanation struct {
 	Prior       evidence.Beta // made of the initial confidence and its strength
 	Constraints Constraints   // those in force, of all layers
 	// Rule and Response are the beliefs about each target alone. Judgements of the target count in full, judgements of both count
-	// half, and other evidence does not count. Bounds and caps do not limit them.
+	// half, and other evidence does not count. Bounds and limits on people do not apply to them.
 	Rule, Response float64
-	// Shares are the parts of the confidence, before caps. Sources are told apart only with caps on them or Config.BySource. Without, there
-	// is one share for silence, one for agreement, one for disagreement ("disagreement"), one for everything else that was seen, and one
-	// for the judgements of each target.
+	// Shares are the parts of the confidence, each with its source.
 	Shares  []Share
 	History []evidence.Observation // those that the store still keeps, the newest first
-	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling", "disagreement"
+	// People is how many there are in the domain: see [Config].Trust.
+	People float64
+	Limits []Limit // what holds the confidence now: "people", "cap", "floor", "ceiling", "disagreement"
 }
 
 // A Share is what one origin contributes to a confidence now.
 type Share struct {
-	Said         bool          // in a judgement
-	Target       answer.Target // of the judgement
-	Channel      string        // of the signals
-	Source       string        // the person
-	For, Against float64
-	Count        uint64
+	Said    bool          // in a judgement
+	Target  answer.Target // of the judgement
+	Channel string        // of the signals
+	Source  string        // the person or instrument
+	// Kind says which of the two the source is, by the configuration.
+	Kind         answer.SourceKind
+	For, Against float64 // what was stated
+	// CountsFor and CountsAgainst are what counts of it within the limits on people.
+	CountsFor, CountsAgainst float64
+	Count                    uint64
 }
 
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
@@ -328,11 +291,16 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	now := evidence.InstantOf(m.cfg.Now())
 	e := Explanation{Standing: standings[heuristicID], Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
-	targets := map[answer.Target]evidence.Sums{}
+	e.People = a.crowd.people(now)
+	targets, counted := map[answer.Target]evidence.Sums{}, b.counted(parts, now)
 	for i := range parts {
 		p := &parts[i]
 		sums := p.Tally.At(now)
-		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
+		share := Share{
+			Channel: p.Channel, Source: p.Source, Kind: m.cfg.kindOf(p.Source),
+			For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N(),
+			CountsFor: counted[i].Reward, CountsAgainst: counted[i].Mass - counted[i].Reward,
+		}
 		switch name, said := strings.CutPrefix(p.Cell.Name, cellSaid); {
 		case said:
 			share.Said, share.Target = true, answer.Target(strings.TrimPrefix(name, "."))

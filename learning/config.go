@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -41,15 +42,12 @@ type Config struct {
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit single persons and silence: see [Guarded]. The zero Caps limit nothing. With caps on
-	// persons, the store keeps sources apart, and the agreement that follows from a person's
-	// statements may weigh what their other evidence leaves of SourceMass. SourceShare gives it no
-	// more. With several caps, or a share, a signal can change how much the evidence of others
-	// counts. Then a positive signal may lower the confidence, or a negative one raise it.
-	Caps evidence.Caps
-	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
-	// persons and channels apart. Like the half-life, it changes what is stored.
-	BySource bool
+	// Trust says whom to believe: see [evidence.Trust.Counted]. The people are those who have stated
+	// something about heuristics of the same domain. While there are at most two, each is believed
+	// as they are. Name in Instruments what is no person, for example CI. By default there are none.
+	// When a person comes or states more, what others have stated may count for less, so a positive
+	// signal may then lower the confidence a little, or a negative one raise it.
+	Trust evidence.Trust
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
@@ -79,10 +77,12 @@ type tuning struct {
 	// Independent counts what was seen of an answer together with what was said: silence is approval
 	// even after a complaint, as in the design.
 	Independent bool
+	// Unlimited believes everybody, because the design has no limits on people.
+	Unlimited bool
 }
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
-// Silence counts beside a complaint. All windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts nothing, and there are no bounds.
+// Silence counts beside a complaint. All windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts nothing, and there are no bounds and no limits on people.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{
@@ -93,16 +93,9 @@ func SpecConfig() Config {
 		},
 	}.withDefaults()}
 	return Config{
-		Strategy: strategy, tuning: tuning{Bounds: Range{0, 1}, NoAgreement: true, Independent: true}}
-}
-
-// Guarded returns caps for users who are not trusted. No person weighs more than one full
-// observation on a heuristic, with the agreement that follows from their statements. Silence weighs
-// at most one full observation more than all other approval together. So it takes several people:
-// one alone brings a heuristic from 0.3 to 0.53 at most. The limits are for crowds: where one
-// person asks, no heuristic starts by itself.
-func Guarded() evidence.Caps {
-	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
+		Strategy: strategy, tuning: tuning{
+			Bounds: Range{0, 1}, NoAgreement: true, Independent: true, Unlimited: true,
+		}}
 }
 
 // The defaults were measured: see docs/design.md.
@@ -114,9 +107,6 @@ const (
 )
 
 // AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
-// With caps on persons and above it, a complaint by a person who has also accepted answers may
-// raise the confidence a little: it takes room from their agreement, and the agreement of others
-// counts more.
 const AgreementMass = 6
 
 // An agreement is what agreement counts. With agreement, a heuristic earns trust before it
@@ -148,7 +138,7 @@ func (c Config) withDefaults() Config {
 	c.tuning.Strength = cmp.Or(c.tuning.Strength, defaultStrength)
 	c.tuning.Bounds = cmp.Or(c.tuning.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
-	c.Caps.Silence = slices.Clone(c.Caps.Silence)
+	c.Trust = c.Trust.Clone()
 	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
@@ -171,7 +161,7 @@ func (c *Config) validate() error {
 		found.Add("Packs["+pack+"]", c.Packs[pack].validate())
 	}
 	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
-	found.Add("Caps", c.Caps.Validate())
+	found.Add("Trust", c.Trust.Validate())
 	checkExpectations(&found, c.Expectations)
 	return found.Err()
 }
@@ -181,6 +171,10 @@ func isConfidence(x float64) bool { return x >= 1e-9 && x <= 1-1e-9 }
 
 // policy is how the cells of confidences are kept.
 func (c *Config) policy() evidence.Policy {
-	other := slices.ContainsFunc(c.Caps.Silence, func(channel string) bool { return channel != ChannelTimeout }) // it has a cell of its own
-	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: c.BySource || c.Caps.SourceMass > 0 || other}
+	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: true}
+}
+
+// kindOf returns what a source is.
+func (c *Config) kindOf(source string) answer.SourceKind {
+	return answer.KindOf(source, c.Trust.Instruments)
 }

@@ -142,7 +142,7 @@ func ExampleConstraints() {
 // An explanation lists what a confidence is made of.
 func ExampleModule_Explain() {
 	ctx := context.Background()
-	module := newModule(learning.Config{BySource: true})
+	module := newModule(learning.Config{})
 	for _, person := range []string{"ann", "bob", "ann"} {
 		f := learning.Judgement{HeuristicID: "close the window", EventID: "rain at noon",
 			Person: person, Value: value(person == "ann")}
@@ -202,21 +202,31 @@ func ExampleModule_Calibration() {
 	// from 0.9: 2 of 0.90 came to 1.00
 }
 
-// With Guarded, no person weighs more than one full observation, and silence alone takes nothing beyond 2/3.
-func ExampleGuarded() {
+// In a crowd of ten, a thousand thumbs of one person weigh as much as three of the others.
+func ExampleConfig_trust() {
 	ctx := context.Background()
-	module := newModule(learning.Config{Caps: learning.Guarded()})
+	module := newModule(learning.Config{})
 	var change learning.Change
-	for i := range 1000 {
+	judge := func(event, person string, value float64) {
 		var err error
-		change, err = module.Judge(ctx, learning.Judgement{HeuristicID: "close the window",
-			EventID: fmt.Sprint(i), Person: "mallory", Value: 1})
+		change, err = module.Judge(ctx, learning.Judgement{
+			HeuristicID: "close the window", EventID: event, Person: person, Value: value,
+		})
 		if err != nil {
 			panic(err)
 		}
 	}
+	for i := range 9 {
+		judge(fmt.Sprint("own ", i), fmt.Sprint("person ", i), -1)
+	}
+	fmt.Printf("%.2f\n", change.New)
+	for i := range 1000 {
+		judge(fmt.Sprint(i), "mallory", 1)
+	}
 	fmt.Printf("%.2f %v\n", change.New, change.Limits)
-	// Output: 0.53 [cap]
+	// Output:
+	// 0.07
+	// 0.25 [people]
 }
 
 // To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
@@ -86,11 +85,6 @@ func ShareOf(j Judgement) float64 {
 	s.Worth = 1
 	a := answer.Answer{Statements: []answer.Statement{s}}
 	return a.Reception(s.Of).Praise.Share
-}
-
-// Room returns what people's evidence leaves of the cap on persons.
-func Room(caps evidence.Caps, parts []evidence.Part, now evidence.Instant) map[string]float64 {
-	return (&belief{caps: caps}).room(parts, now)
 }
 
 // SettingsOf returns the configuration in force of a strategy that [NewBayesian] made.

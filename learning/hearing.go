@@ -518,7 +518,7 @@ func (r *run) observe(w *waiting) bool {
 	by := cmp.Or(w.by, a.Person)
 	first := a.Reception(w.heuristic).Undo
 	further := w.how == answer.Undo && first != nil && !first.Forgotten()
-	each := further && r.m.cfg.Caps.SourceMass > 0 && w.heuristic != ""
+	each := further && w.heuristic != ""
 	on, _, effect := a.Say(answer.Statement{
 		How: w.how, By: by, Kind: answer.Person, Session: w.session, Channel: s.Channel,
 		Target: s.Target, Of: w.heuristic, Worth: s.worth(), At: at, Message: w.message,
@@ -537,7 +537,7 @@ func (r *run) observe(w *waiting) bool {
 	if further {
 		e.how = ""
 	}
-	if each { // with caps on persons each undo counts for itself
+	if each { // each person's undo counts for itself, within that person's limit
 		e.idle, e.cell = false, cellSeen
 		e.id = "undo:" + r.m.answerID(w.heuristic, a.ID) + ":" + store.IDOf(by)
 	}
@@ -546,7 +546,7 @@ func (r *run) observe(w *waiting) bool {
 	case err != nil:
 		*a = unchanged
 		r.lose(w, err)
-	case further && !each: // the first one counts for all
+	case further && !each: // the first one counts for all, as no limit applies to the model
 		e.limit(LimitOutweighed)
 	case each && e.counted != nil && !r.m.cfg.DryRun:
 		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })

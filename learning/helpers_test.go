@@ -140,13 +140,10 @@ func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
 // loud has implicit signals of 1, so that sums are easy to see. SpecConfig and the defaults have tests of their own.
 var loud = must(learning.NewBayesian(learning.BayesianConfig{Silence: 1, Ignore: 1}))
 
-// plain is a configuration for tests: with implicit signals of 1 and without caps, unless it says otherwise.
+// plain is a configuration for tests: with implicit signals of 1 unless it says otherwise.
 func plain(cfg learning.Config) learning.Config {
 	if cfg.Strategy == nil {
 		cfg.Strategy = loud
-	}
-	if cfg.Caps.Silence == nil && cfg.Caps.SilenceMass == 0 {
-		cfg.Caps.Silence = []string{}
 	}
 	return cfg
 }

@@ -172,8 +172,8 @@ func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuris
 			return nil, err
 		}
 		h := heuristicOf(kept)
-		if all = append(all, h); h.Edition != m.edition(h.ID) {
-			m.editions.Store(h.ID, h.Edition)
+		if all = append(all, h); seenOf(&h) != m.seen(h.ID) {
+			m.heuristics.Store(h.ID, seenOf(&h))
 		}
 	}
 	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })

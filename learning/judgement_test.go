@@ -107,8 +107,8 @@ func TestPraiseOfTwoThatIsTakenBack(t *testing.T) {
 
 // TestAChangeSaysWhatIsRead of a heuristic that has evidence of every kind.
 func TestAChangeSaysWhatIsRead(t *testing.T) {
-	for _, caps := range []evidence.Caps{{}, learning.Guarded()} {
-		f := newFixtureDefault(t, learning.Config{Caps: caps})
+	for _, quiet := range []evidence.Trust{{}, {Silence: []string{learning.ChannelTimeout}}} {
+		f := newFixtureDefault(t, learning.Config{Trust: quiet})
 		f.put(learning.Heuristic{ID: "h"})
 		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "m", Person: "ann",
 			Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
@@ -232,9 +232,9 @@ func TestLateClicks(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
 
-// With BySource, a person goes without a trace, though the store holds the history of none of it.
+// A person goes without a trace, though the store holds the history of none of it.
 func TestExpungeAtAnyTime(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	half := 0.5
 	for i := range 150 {
 		for _, person := range []string{"ann", "bob"} {
@@ -583,7 +583,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true})
+	f := newFixture(t, learning.Config{})
 	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
 	for i := range 5 {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: "ann", Session: "room"}))
@@ -600,8 +600,14 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, []learning.Limit{"ceiling"}, e.Limits)
 	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
-		{Channel: learning.ChannelTimeout, Source: "ann", For: 3, Count: 3},
-		{Said: true, Channel: learning.ChannelExplicit, Source: "ann", For: 0.8, Against: 0.8, Count: 2},
+		{
+			Channel: learning.ChannelTimeout, Source: "ann", Kind: answer.Person, For: 3,
+			CountsFor: 3, Count: 3,
+		},
+		{
+			Said: true, Channel: learning.ChannelExplicit, Source: "ann", Kind: answer.Person,
+			For: 0.8, Against: 0.8, CountsFor: 0.8, CountsAgainst: 0.8, Count: 2,
+		},
 	}, e.Shares)
 	var history []string
 	for _, o := range e.History {

@@ -14,7 +14,7 @@ import (
 // kinds are the kinds of a module's cells and records. They begin with the module's name, so that
 // modules can share a store.
 type kinds struct {
-	heuristic, fire, calibration string // cells
+	heuristic, fire, calibration, people string // cells
 
 	heuristics store.View[Heuristic]
 	pins       store.View[Pin]
@@ -39,6 +39,7 @@ func kindsOf(module, kind string, dryRun bool) kinds {
 	}
 	return kinds{
 		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
+		people: module + ".people",
 		heuristics: store.View[Heuristic]{
 			Kind:  store.Kind{Name: module + ".heuristic", History: history, Versioned: true},
 			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
@@ -81,5 +82,7 @@ func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 // policies says how the cells are kept. Counts do not fade.
 func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
 	counts := evidence.Policy{ByOrigin: p.ByOrigin}
-	return map[string]evidence.Policy{k.heuristic: p, k.fire: counts, k.calibration: counts}
+	return map[string]evidence.Policy{
+		k.heuristic: p, k.people: p, k.fire: counts, k.calibration: counts,
+	}
 }

@@ -14,8 +14,7 @@ import (
 )
 
 // The cells of a heuristic: for observed signals, for silence, for agreement, for disagreement, and
-// for judgements of each target. Caps on silence and on agreement then need no sources apart, and
-// observed signals leave the history of judgements as it is.
+// for judgements of each target. So observed signals leave the history of judgements as it is.
 const (
 	cellSeen      = "seen"
 	cellSilence   = "silence"
@@ -41,6 +40,7 @@ type ledger struct {
 	m        *Module
 	tx       *store.Tx
 	accounts map[string]*account
+	crowds   map[string]*crowd // by domain
 	entries  []*entry
 	failures []error // of the strategy
 
@@ -57,6 +57,7 @@ type account struct {
 	ignores   int             // the streak, as it will be
 	written   int             // the streak, as the step writes it
 	parts     []evidence.Part // of its confidence, as they will be
+	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
 }
 
@@ -70,14 +71,17 @@ type streak struct {
 // ledger returns the ledger of a run of a step.
 func (m *Module) ledger(tx *store.Tx) *ledger {
 	return tx.State(m, func() any {
-		l := &ledger{m: m, tx: tx, accounts: map[string]*account{}, added: map[string]bool{}}
+		l := &ledger{
+			m: m, tx: tx, accounts: map[string]*account{}, crowds: map[string]*crowd{},
+			added: map[string]bool{},
+		}
 		tx.Then(l.report)
 		return l
 	}).(*ledger)
 }
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
-// another wording than the module has read last, its evidence takes a second read.
+// another wording or domain than the module has read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
 	w.Refs = slices.Grow(w.Refs, 3*len(heuristicIDs))
@@ -87,7 +91,11 @@ func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 			continue
 		}
 		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
-		w.Cells = m.confidenceCells(w.Cells, id, m.edition(id))
+		seen := m.seen(id)
+		w.Cells = m.confidenceCells(w.Cells, id, seen.edition)
+		if people := m.peopleCell(seen.domain); !slices.Contains(w.Cells, people) {
+			w.Cells = append(w.Cells, people)
+		}
 	}
 	return w
 }
@@ -129,17 +137,22 @@ func (l *ledger) read(heuristicIDs ...string) error {
 	}
 }
 
-// readOnce reports false if a heuristic has another edition than the module knew, because the
-// evidence is about another wording then.
+// readOnce reports false if a heuristic has another edition or domain than the module knew, because
+// the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	cells := make([]evidence.Cell, 0, len(heuristicCells)*len(ids))
 	refs := make([]store.Ref, 0, 3*len(ids))
-	editions := make([]uint64, len(ids))
+	known := make([]seen, len(ids))
+	crowds := make(map[string]*crowd, 1)
 	for i, id := range ids {
-		editions[i] = m.edition(id)
+		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
-		cells = m.confidenceCells(cells, id, editions[i])
+		cells = m.confidenceCells(cells, id, known[i].edition)
+		crowds[known[i].domain] = &crowd{}
+	}
+	for _, domain := range slices.Sorted(maps.Keys(crowds)) {
+		cells = append(cells, m.peopleCell(domain))
 	}
 	var s store.Snapshot
 	if err := l.tx.Read(&s, cells, refs); err != nil {
@@ -156,17 +169,27 @@ func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, 
 			return nil, false, err
 		}
 		a.ignores, a.written, all[id] = a.streak.Value.N, a.streak.Value.N, a
-		if a.heuristic.Revision > 0 && a.heuristic.Value.Edition != editions[i] {
-			m.editions.Store(id, a.heuristic.Value.Edition)
+		if a.heuristic.Revision > 0 && seenOf(&a.heuristic.Value) != known[i] {
+			m.heuristics.Store(id, seenOf(&a.heuristic.Value))
 			current = false
 		}
+		domain := known[i].domain
+		if l.crowds[domain] == nil { // what the step has counted itself stays
+			l.crowds[domain] = crowds[domain]
+		}
+		a.crowd = l.crowds[domain]
 	}
 	for from, to := 0, 0; from < len(s.Parts); from = to { // a heuristic's parts are together
-		of := s.Parts[from].Cell.Item
-		for ; to < len(s.Parts) && s.Parts[to].Cell.Item == of; to++ {
+		of := s.Parts[from].Cell
+		for ; to < len(s.Parts) && s.Parts[to].Cell.Item == of.Item &&
+			s.Parts[to].Cell.Kind == of.Kind; to++ {
 			s.Parts[to].Cell = plain(s.Parts[to].Cell)
 		}
-		all[of].parts = s.Parts[from:to:to]
+		if of.Kind == k.people {
+			crowds[of.Item].parts = s.Parts[from:to:to]
+			continue
+		}
+		all[of.Item].parts = s.Parts[from:to:to]
 	}
 	return all, current, nil
 }
@@ -288,7 +311,7 @@ func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	}
 }
 
-// count counts a signal, and applies lock, feedback weight, diminishing returns, caps and bounds,
+// count counts a signal, and applies lock, feedback weight, diminishing returns, limits and bounds,
 // in this order. If the entry has an answer, what counts of it is brought in line with its
 // statements.
 func (l *ledger) count(e *entry) error {
@@ -389,10 +412,12 @@ func (l *ledger) add(e *entry, a *account) {
 	if e.counted != nil {
 		b.Observations = append(b.Observations, *e.counted)
 		l.adjust(a, e.counted, (*evidence.Tally).Add)
+		l.meet(a, e.counted)
 	}
 	for i := range e.also {
 		b.Observations = append(b.Observations, e.also[i])
 		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
+		l.meet(a, &e.also[i])
 	}
 	e.evident = e.evident || len(b.Observations) > 0
 	if e.on != nil || len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
@@ -409,9 +434,9 @@ func (l *ledger) adjust(
 	if o.Weight == 0 {
 		return
 	}
-	part := evidence.Part{Cell: plain(o.Cell), Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
-	if l.m.cfg.policy().ByOrigin {
-		part.Channel, part.Source = o.Channel, o.Source
+	part := evidence.Part{
+		Cell: plain(o.Cell), Channel: o.Channel, Source: o.Source,
+		Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife},
 	}
 	i := slices.IndexFunc(a.parts, func(p evidence.Part) bool {
 		return p.Cell == part.Cell && p.Channel == part.Channel && p.Source == part.Source

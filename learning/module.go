@@ -31,9 +31,9 @@ type Module struct {
 	phrases   []string // of the outcomes of all expectations
 	watch     *watch.Watch
 	known     known
-	// editions are by heuristic, as they were last read. A heuristic that is not there is in its
-	// first one.
-	editions sync.Map
+	// heuristics are by id, as they were read last. One that is not there is taken for one without
+	// a domain, in its first edition.
+	heuristics sync.Map
 }
 
 // known are the heuristics of one version.
@@ -59,7 +59,6 @@ func build(cfg Config) (*Module, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cfg.BySource = cfg.policy().ByOrigin
 	kinds := kindsOf(cfg.Name, cfg.Answers, cfg.DryRun)
 	m := &Module{
 		cfg: cfg, agreement: defaultAgreement, kinds: kinds, phrases: phrases(cfg.Expectations),
@@ -80,7 +79,8 @@ func (m *Module) Config() Config { return m.cfg.withDefaults() }
 //   - "weight" means that the feedback weight is below 1;
 //   - "diminished" means that the heuristic was judged the same way before;
 //   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
-//   - "cap" means that part of the evidence is over a cap;
+//   - "people" means that some people have stated more than one of so many may: see [Config].Trust;
+//   - "cap" means that agreement or silence weighs all that it may;
 //   - "floor" and "ceiling" mean that they hold the confidence;
 //   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
 type Limit string
@@ -100,6 +100,7 @@ const (
 	limitWeight     Limit = "weight"
 	limitDiminished Limit = "diminished"
 	limitKept       Limit = "kept"
+	limitPeople     Limit = "people"
 	limitCap        Limit = "cap"
 	limitFloor      Limit = "floor"
 	limitCeiling    Limit = "ceiling"

@@ -753,16 +753,16 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, learning.TuningOf(cfg).Bounds)
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
 	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
-	assert.Zero(t, cfg.Caps, "one person alone can teach")
+	assert.Zero(t, cfg.Trust)
 
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Diminish: math.NaN(),
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
-		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1},
+		HalfLife: time.Second, Trust: evidence.Trust{SilenceMass: -1},
 		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
 	assert.Equal(t, []string{"Store", "Initial", "Diminish", "Name",
-		"Packs[p].Lock", "HalfLife", "Caps.SourceMass",
+		"Packs[p].Lock", "HalfLife", "Trust.SilenceMass", "Trust.SilenceMass",
 		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
 }
 

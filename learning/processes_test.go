@@ -234,7 +234,7 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 // A forgotten person is in no record. Their answers stay, without the name, and can still be taken
 // back.
 func TestForget(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	for i, name := range []string{"Ann", "bob"} {
 		fire := learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: name, Session: "s"}
 		require.NoError(t, f.Fire(ctx, fire))
@@ -272,7 +272,7 @@ func TestForget(t *testing.T) {
 
 // A person whose name differs in case is somebody else. Their last click still replaces the one before, and their undo is still heard.
 func TestForgetInAnotherCase(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
 	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
 		Value: -1})
@@ -434,9 +434,9 @@ func TestTheSameWordsAgain(t *testing.T) {
 }
 
 // The first person to take an answer back does not stand for the others. Each person's undo counts for itself, once.
-func TestGuardedUndos(t *testing.T) {
-	after := func(caps evidence.Caps, texts bool) float64 {
-		f := newFixtureDefault(t, learning.Config{Caps: caps})
+func TestEachPersonsUndoCounts(t *testing.T) {
+	after := func(texts bool) float64 {
+		f := newFixtureDefault(t, learning.Config{})
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 20 {
 			event, person := fmt.Sprint(i), fmt.Sprint("person ", i)
@@ -456,10 +456,9 @@ func TestGuardedUndos(t *testing.T) {
 		return f.confidence("h")
 	}
 	for _, texts := range []bool{false, true} {
-		assert.InDelta(t, 0.6/(2+20+1), after(evidence.Caps{SourceMass: 1}, texts), 0.03, "the floor is 0.05")
-		assert.InDelta(t, 0.6/(2+20), after(evidence.Caps{}, texts), 0.03)
+		assert.InDelta(t, 0.6/(2+20+2), after(texts), 0.03, "the floor is 0.05")
 	}
-	f := newFixture(t, learning.Config{Caps: evidence.Caps{SourceMass: 1}}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "")
 	for i := range 60 {
 		f.clock.Advance(time.Second)

@@ -211,16 +211,20 @@ func TestModuleIsTheOracle(t *testing.T) {
 // weight 0 changes nothing.
 func TestAMillionSteps(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
-		"plain":              {},
-		"diminishing":        {Diminish: 0.3},
-		"fading":             {HalfLife: time.Hour},
-		"persons are capped": {Caps: evidence.Caps{SourceMass: 1}},
-		"silence is capped":  {Caps: evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}},
+		"plain":                  {},
+		"diminishing":            {Diminish: 0.3},
+		"fading":                 {HalfLife: time.Hour},
+		"many people, unlimited": learning.Tuned(learning.Config{}, learning.Tuning{Unlimited: true}),
+		"silence is limited":     {Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg)
 			f.store.forgets = true
 			rng := rand.New(rand.NewPCG(3, 4))
+			people := 2 // with more, what one states can change what others count for
+			if name == "many people, unlimited" {
+				people = 4
+			}
 			constraints := []learning.Constraints{
 				{}, {Lock: learning.Locked}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}, {Range: learning.Range{Floor: 0, Ceiling: 0.4}},
 				{FeedbackWeight: 0.25}, {FeedbackWeight: 2, Range: learning.Range{Floor: 0.3, Ceiling: 0.7}},
@@ -239,7 +243,7 @@ func TestAMillionSteps(t *testing.T) {
 				s.Magnitude = []float64{0, 1e-9, 0.05, 0.4, 1, 50}[rng.IntN(6)]
 				var c learning.Change
 				var err error
-				if person := fmt.Sprint(rng.IntN(4)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
+				if person := fmt.Sprint(rng.IntN(people)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
 					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID,
 						EventID: s.EventID, Person: person,
 						Value: value(s.Type == learning.Positive)})

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -14,18 +13,20 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kept are the settings that the store keeps. BySource and the caps decide together whether sources are kept apart.
+// kept are the settings that the store keeps.
 func kept(c *Config, host Config) []settings.Field {
 	return []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
-		{Name: "BySource", Value: &c.BySource, Set: host.policy().ByOrigin, Fixed: true},
 		{Name: "Answers", Value: &c.Answers, Set: host.Answers != ""},
 		{Name: "Initial", Value: &c.Initial, Set: host.Initial != 0},
 		{Name: "Strength", Value: &c.tuning.Strength, Set: host.tuning.Strength != 0},
 		{Name: "Bounds", Value: &c.tuning.Bounds, Set: host.tuning.Bounds != Range{}},
 		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
 		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
-		{Name: "Caps", Value: &c.Caps, Set: host.Caps.SourceMass != 0 || host.Caps.Silence != nil},
+		{
+			Name: "Trust", Value: &c.Trust,
+			Set: host.Trust.Instruments != nil || host.Trust.Silence != nil,
+		},
 	}
 }
 
@@ -33,8 +34,7 @@ func component(name string) string { return "learning/" + name }
 
 // New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 //
-// It keeps the module's settings in the store. If evidence is stored there with another half-life, or without the sources that a cap
-// needs, New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was learned. Other settings
+// It keeps the module's settings in the store. If evidence is stored there with another half-life, New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was learned. Other settings
 // apply when evidence is read. The audit says when they changed.
 func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("new", &err)
@@ -74,8 +74,7 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 	return settings.Names(ctx, st, component(""))
 }
 
-// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another half-life, or with
-// sources apart. Under the settings that are stored already, it makes those cells anew that have another half-life. Evidence and settings change
+// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another half-life. Under the settings that are stored already, it makes those cells anew that have another half-life. Evidence and settings change
 // in one commit. If the store has forgotten some of the history, Rebuild returns
 // [evidence.ErrForgotten] and changes nothing. Actor and reason are for the audit, and may be empty.
 //
@@ -104,14 +103,10 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return err
 	}
-	sources := !is(before["BySource"], m.cfg.BySource)
-	changed := sources || !is(before["HalfLife"], m.cfg.HalfLife)
+	changed := !is(before["HalfLife"], m.cfg.HalfLife)
 	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
-	for _, of := range []struct {
-		kind string
-		all  bool
-	}{{m.kinds.heuristic, changed}, {m.kinds.fire, sources}, {m.kinds.calibration, sources}} {
-		if err := m.rebuilt(ctx, &b, of.kind, of.all); err != nil {
+	for _, kind := range []string{m.kinds.heuristic, m.kinds.people} {
+		if err := m.rebuilt(ctx, &b, kind, changed); err != nil {
 			return err
 		}
 	}
@@ -125,7 +120,7 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 	b.Records = []store.Record{row, store.AuditEntry{
 		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}),
 		Actor:  actor,
-		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": strconv.FormatBool(m.cfg.BySource)},
+		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
 	}.Record()}
 	tx.Add(b)
 	return nil

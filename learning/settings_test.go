@@ -32,17 +32,17 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.InDelta(t, 2.8/3.8, f.confidence("h"), 1e-12)
 
 	for field, cfg := range map[string]learning.Config{
-		"HalfLife": {HalfLife: aDay}, "BySource": {BySource: true}, "BySource, by caps": {Caps: learning.Guarded()},
+		"HalfLife": {HalfLife: aDay},
 	} {
 		cfg.Store, cfg.Now = f.store, f.clock.Now
 		_, err := learning.New(ctx, cfg)
 		var fault *heed.SettingsError
 		require.ErrorAs(t, err, &fault)
-		assert.Equal(t, strings.TrimSuffix(field, ", by caps"), fault.Field)
+		assert.Equal(t, field, fault.Field)
 		assert.Equal(t, "learning/learning", fault.Component)
 		assert.ErrorIs(t, err, heed.ErrConflict)
 	}
-	rebuilt, err := learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay, Caps: learning.Guarded()}, "ops", "too old")
+	rebuilt, err := learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay}, "ops", "too old")
 	require.NoError(t, err)
 	s, err := rebuilt.Standing(ctx, "h")
 	require.NoError(t, err)
@@ -53,7 +53,6 @@ func TestSettingsOfTheStore(t *testing.T) {
 
 	same := f.another(learning.Config{})
 	assert.Equal(t, aDay, same.Config().HalfLife, "a field that is not set is the stored one")
-	assert.True(t, same.Config().BySource)
 	same.apply("1", "h", 1)
 	same.fire("h", "new", "s")
 	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann", "bob"}})
@@ -96,7 +95,7 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 func TestOpen(t *testing.T) {
 	cfg := learning.Tuned(learning.Config{
 		Name: "mine", Answers: "desk.answer", Initial: 0.4,
-		Caps: learning.Guarded(), HalfLife: aDay,
+		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: aDay,
 		Diminish: 0.1,
 		Packs:    map[string]learning.Constraints{"": {FeedbackWeight: 0.5}, "p": {Lock: learning.Locked}},
 	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
@@ -108,7 +107,7 @@ func TestOpen(t *testing.T) {
 	commits := len(f.store.commits)
 	m, err := learning.Open(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
 	require.NoError(t, err)
-	assert.Equal(t, f.Config().Caps, m.Config().Caps)
+	assert.Equal(t, f.Config().Trust, m.Config().Trust)
 	answers := m.Answers()
 	assert.Equal(t, "desk.answer", answers.Name)
 	for _, id := range []string{"h", "p"} {

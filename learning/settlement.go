@@ -176,8 +176,25 @@ func (s *settlement) agree() {
 			s.agreed(id, before[id]...)
 			continue
 		}
+		if !compared.Agrees {
+			parts = s.ofAsker(parts)
+		}
 		s.divide(compared, before[id], parts)
 	}
+}
+
+// ofAsker makes a disagreement the evidence of the person who asked. It counts whatever people state
+// about the answer, so who complains about each of them must not take it upon themselves, within a
+// limit of their own.
+func (s *settlement) ofAsker(parts []answer.AgreementPart) []answer.AgreementPart {
+	if s.e.on.Person == "" || len(parts) == 0 {
+		return parts
+	}
+	one := answer.AgreementPart{Source: s.e.on.Person}
+	for _, p := range parts {
+		one.Worth += p.Worth
+	}
+	return []answer.AgreementPart{one}
 }
 
 // divide brings what the answer has counted for a compared heuristic in line with the parts of its

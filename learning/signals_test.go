@@ -55,7 +55,7 @@ func (l *life) config() learning.Config {
 		})),
 
 		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
-	}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
+	}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}, Unlimited: true})
 }
 
 // begin plays what came before.
@@ -452,7 +452,7 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	}
 	assert.Greater(t, f.confidence("taught"), 0.7)
 
-	f = newFixtureDefault(t, learning.Config{Caps: evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
+	f = newFixtureDefault(t, learning.Config{Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
 	f.put(learning.Heuristic{ID: "new"})
 	silent(f, 500)
 	assert.InDelta(t, 1.6/3, f.confidence("new"), 1e-9)
@@ -462,7 +462,7 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 
 // TestModuleUndo takes back the answers to an event.
 func TestModuleUndo(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true}, "h", "other")
+	f := newFixture(t, learning.Config{}, "h", "other")
 	fire := func(heuristic, event string) {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Person: "ann"}))
 	}
@@ -478,13 +478,19 @@ func TestModuleUndo(t *testing.T) {
 	assert.Equal(t, []string{"negative h"}, types(undo(learning.Undo{EventID: "e", HeuristicID: "h", Person: "bob"})))
 	both := undo(learning.Undo{EventID: "e"})
 	assert.Equal(t, []string{"negative h", "negative other"}, types(both))
-	assert.Equal(t, []learning.Limit{learning.LimitOutweighed}, both[0].Limits, "bob has done it")
+	assert.Empty(t, both[0].Limits, "bob has done it, and this is ann's")
 	assert.Empty(t, both[1].Limits, "the one that is left")
 	assert.Empty(t, undo(learning.Undo{EventID: "e"}), "again")
-	for id, person := range map[string]string{"h": "bob", "other": "ann"} {
+	for id, people := range map[string][]string{"h": {"ann", "bob"}, "other": {"ann"}} {
 		e, err := f.Explain(ctx, id)
 		require.NoError(t, err)
-		assert.Equal(t, []learning.Share{{Channel: learning.ChannelUndo, Source: person, Against: 1, Count: 1}}, e.Shares)
+		require.Len(t, e.Shares, len(people))
+		for i, person := range people {
+			assert.Equal(t, learning.Share{
+				Channel: learning.ChannelUndo, Source: person, Kind: answer.Person, Against: 1,
+				CountsAgainst: 1, Count: 1,
+			}, e.Shares[i])
+		}
 	}
 
 	fire("h", "next")

@@ -417,7 +417,7 @@ func TestOutcomesAreJudged(t *testing.T) {
 
 // TestForgottenPeople tells by role what of an answer goes with a person.
 func TestForgottenPeople(t *testing.T) {
-	f := newFixture(t, learning.Config{BySource: true}, "h", "yes", "no")
+	f := newFixture(t, learning.Config{}, "h", "yes", "no")
 	f.answerOfModel("e") // which ann has asked
 	f.fire("h", "e", "s")
 	bob := thumb("h", "e", false)

@@ -37,8 +37,7 @@ func (m *Module) checkUndo(u *Undo) error {
 // Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as
 // long as the store keeps the answer, 30 days by default. It returns what it counted: nothing for
 // answers that the same person has taken back before. The record of an answer has the undos of 41
-// people at most. The first one counts for all, so another person's has [LimitOutweighed]. With
-// caps on persons, as in [Guarded], each of them counts for itself.
+// people at most. Each of them counts for itself against the heuristic.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer.
 // If there is no such answer, Undo returns [heed.ErrNotFound].

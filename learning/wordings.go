@@ -91,10 +91,17 @@ func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.S
 	return all
 }
 
-// edition returns the edition of a heuristic as the module knows it, which the store may have
-// changed since.
-func (m *Module) edition(heuristicID string) uint64 {
-	known, _ := m.editions.Load(heuristicID)
-	edition, _ := known.(uint64)
-	return edition
+// A seen heuristic is one as the module has read it last, which the store may have changed since.
+type seen struct {
+	edition uint64
+	domain  string
+}
+
+func seenOf(h *Heuristic) seen { return seen{h.Edition, h.Domain} }
+
+// seen returns what the module has read last of a heuristic.
+func (m *Module) seen(heuristicID string) seen {
+	known, _ := m.heuristics.Load(heuristicID)
+	last, _ := known.(seen)
+	return last
 }

@@ -1,13 +1,15 @@
 package lives
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A rule says what signals are worth.
 type rule struct {
 	strength                float64 // of the initial confidence
 	silence                 float64
-	person                  float64 // what one person counts for at most, with the agreement on their events; 0: no limit
-	silences                float64 // what silence counts for at most, beyond other approval; 0: no limit
+	unlimited               bool    // everybody is believed
 	agreement, disagreement float64 // with an answer that was accepted
 	rejected                float64 // agreement with an answer that was rejected
 	mass                    float64 // what agreement counts for at most
@@ -90,33 +92,13 @@ func (b *book) confidence() float64 {
 	if b.known > 0 {
 		return b.known
 	}
-	var said, agreed, compared sum
-	silent := 0.
-	masses, silences := make([]float64, len(b.people)), make([]float64, len(b.people)) // of each person
-	for i, p := range b.people {
-		all := sum{p.said.good + p.silent, p.said.bad}
-		kept := all.atMost(b.rule.person)
-		if kept != all {
-			by := kept.mass() / all.mass()
-			p.silent, p.said.good = p.silent*by, p.said.good*by
-		}
-		said.good, said.bad = said.good+p.said.good, said.bad+kept.bad
-		silent += p.silent
-		masses[i], silences[i] = kept.mass(), p.silent
+	var own, agreed, compared sum
+	for _, p := range b.limited() {
+		own = own.plus(p.said).plus(sum{good: p.silent})
+		agreed = agreed.plus(p.agreed)
+		compared = compared.plus(sum{p.agreed.good, p.agreed.bad + p.unlike})
 	}
-	over := 0. // the share of silence that does not count
-	if limit := b.rule.silences + said.good; b.rule.silences > 0 && silent > limit {
-		silent, over = limit, 1-limit/silent
-	}
-	for i, p := range b.people {
-		both := sum{p.agreed.good, p.agreed.bad + p.unlike}
-		if b.rule.person > 0 { // what they said leaves the rest to agreement
-			room := max(b.rule.person-masses[i]+over*silences[i], math.SmallestNonzeroFloat64)
-			p.agreed, both = p.agreed.atMost(room), both.atMost(room)
-		}
-		agreed, compared = agreed.plus(p.agreed), compared.plus(both)
-	}
-	good, bad := initial*b.rule.strength+said.good+silent, (1-initial)*b.rule.strength+said.bad
+	good, bad := initial*b.rule.strength+own.good, (1-initial)*b.rule.strength+own.bad
 	with := func(agreed sum) float64 {
 		agreed = agreed.atMost(b.rule.mass)
 		return (good + agreed.good) / (good + agreed.good + bad + agreed.bad)
@@ -124,4 +106,62 @@ func (b *book) confidence() float64 {
 	least := min(with(agreed), with(sum{})) // disagreement takes back at most what agreement gave
 	b.known = min(max(with(compared), least, 0.05), 0.95)
 	return b.known
+}
+
+func (a *account) mass() float64 { return a.said.mass() + a.silent + a.agreed.mass() + a.unlike }
+
+// limited returns what the people count for.
+func (b *book) limited() []account {
+	n := 0.
+	for i := range b.people {
+		if b.people[i].mass() > 0 {
+			n++
+		}
+	}
+	if n <= 2 || b.rule.unlimited {
+		return b.people
+	}
+	all, masses := slices.Clone(b.people), make([]float64, len(b.people))
+	for i := range all {
+		masses[i] = all[i].agreed.bad
+	}
+	for i, most := 0, fair(n, 0, masses); i < len(all); i++ {
+		all[i].agreed.bad = min(masses[i], most)
+	}
+	for i := range all {
+		masses[i] = all[i].mass()
+	}
+	most := fair(n, max(1, 20/(n-1)), masses)
+	for i := range all {
+		if p := &all[i]; masses[i] > most {
+			by := most / masses[i]
+			p.said, p.agreed = p.said.atMost(p.said.mass()*by), p.agreed.atMost(p.agreed.mass()*by)
+			p.silent, p.unlike = p.silent*by, p.unlike*by
+		}
+	}
+	return all
+}
+
+// fair returns twice a fair share of masses for each of n people, or the least.
+func fair(n, least float64, masses []float64) float64 {
+	x := math.Inf(1)
+	for {
+		over, rest := 0., 0.
+		for _, m := range masses {
+			if m > x {
+				over++
+			} else {
+				rest += m
+			}
+		}
+		slope := 1 - 2*over/n
+		next := 2 * rest / n / slope
+		switch {
+		case slope < 1e-12 || next >= x:
+			return max(x, least)
+		case next <= least:
+			return least
+		}
+		x = next
+	}
 }

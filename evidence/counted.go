@@ -1,0 +1,87 @@
+package evidence
+
+import "slices"
+
+// Counted limits what people have stated about one thing, for example a heuristic, and returns what
+// each part counts for, in the order of the parts. Each person may have twice a fair share, or the
+// allowance, as on an arm: see [Trust]. So k people have at most f(k) of what counts.
+//
+// n is the number of people. The caller names it, because the few who have stated something about
+// one thing may all be liars. Negative evidence of a part for which strict returns true has no
+// allowance: of more than two people, it counts only as far as others have stated the same. strict
+// may be nil.
+func (t Trust) Counted(n float64, parts []Part, now Instant, strict func(*Part) bool) []Sums {
+	read := make([]Sums, len(parts))
+	for i := range parts {
+		read[i] = parts[i].Tally.At(now)
+	}
+	if n <= believed {
+		return read
+	}
+	h := hold{read: read, of: t.sourcesOf(parts)}
+	h.masses = make([]float64, len(parts))
+	if strict != nil {
+		h.to(n, 0, func(i int) float64 {
+			if !strict(&parts[i]) {
+				return 0
+			}
+			return max(read[i].Mass-read[i].Reward, 0)
+		}, Sums.scaleNegative)
+	}
+	h.to(n, floor(n), func(i int) float64 { return max(read[i].Mass, 0) }, Sums.scale)
+	return read
+}
+
+// sourcesOf numbers the people of parts from 0 on, with [instrument] for an instrument.
+func (t *Trust) sourcesOf(parts []Part) []int {
+	of, numbers := make([]int, len(parts)), make(map[string]int, len(parts))
+	for i := range parts {
+		source := parts[i].Source
+		n, known := numbers[source]
+		switch {
+		case known:
+		case slices.Contains(t.Instruments, source):
+			n = instrument
+		default:
+			n = len(numbers)
+			numbers[source] = n
+		}
+		of[i] = n
+	}
+	return of
+}
+
+// A hold limits what the people of parts have.
+type hold struct {
+	read   []Sums    // of each part
+	of     []int     // the number of its person
+	masses []float64 // by person
+}
+
+// to limits each of n people to a fair share of what has is in all parts, or to the least mass.
+func (h *hold) to(n, least float64, has func(int) float64, scale func(Sums, float64) Sums) {
+	clear(h.masses)
+	for i, person := range h.of {
+		if person != instrument {
+			h.masses[person] += has(i)
+		}
+	}
+	most := limitFrom(n, least, slices.Values(h.masses))
+	for i, person := range h.of {
+		if person != instrument && h.masses[person] > most && has(i) > 0 {
+			h.read[i] = scale(h.read[i], most/h.masses[person])
+		}
+	}
+}
+
+// scaleNegative scales what was lost and leaves what was gained.
+func (s Sums) scaleNegative(factor float64) Sums {
+	if s.Mass <= 0 {
+		return s
+	}
+	kept := (s.Reward + (s.Mass-s.Reward)*factor) / s.Mass
+	return Sums{
+		Mass: s.Mass * kept, Squares: s.Squares * kept,
+		Reward: s.Reward, RewardSquares: s.RewardSquares,
+	}
+}
