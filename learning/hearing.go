@@ -520,7 +520,7 @@ func (r *run) observe(w *waiting) bool {
 	further := w.how == answer.Undo && first != nil && !first.Forgotten()
 	each := further && w.heuristic != ""
 	on, _, effect := a.Say(answer.Statement{
-		How: w.how, By: by, Kind: answer.Person, Session: w.session, Channel: s.Channel,
+		How: w.how, By: by, Kind: r.m.cfg.kindOf(by), Session: w.session, Channel: s.Channel,
 		Target: s.Target, Of: w.heuristic, Worth: s.worth(), At: at, Message: w.message,
 	})
 	if effect != answer.Holds {

@@ -44,7 +44,7 @@ func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 			return err
 		}
 		before := row.Value.Numbers
-		change, err = m.JudgeIn(tx, &row.Value, j.Statement())
+		change, err = m.JudgeIn(tx, &row.Value, m.stated(&j))
 		if err == nil && row.Value.Numbers != before {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
@@ -252,4 +252,11 @@ func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 	}
 	full, err := m.interpretJudgement(&j)
 	return full.Magnitude, err
+}
+
+// stated returns a judgement as a record of the answer keeps it, with the kind of its source.
+func (m *Module) stated(j *Judgement) answer.Statement {
+	s := j.Statement()
+	s.Kind = m.cfg.kindOf(j.Person)
+	return s
 }

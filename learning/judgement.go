@@ -46,8 +46,7 @@ type Judgement struct {
 	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before.
 	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64
-	At            time.Time         // the zero time means now
-	Kind          answer.SourceKind // of the source
+	At            time.Time // the zero time means now
 	// Scale and Score take the place of the value: 1 to 3, or 1 to 5.
 	Scale  Scale
 	Score  int
@@ -57,7 +56,7 @@ type Judgement struct {
 // Statement returns the judgement as a record of the answer keeps it.
 func (j *Judgement) Statement() answer.Statement {
 	return answer.Statement{
-		By: j.Person, Kind: j.Kind, Session: j.Session, Channel: j.Channel, Target: j.Target,
+		By: j.Person, Session: j.Session, Channel: j.Channel, Target: j.Target,
 		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score,
 		At: j.At,
 	}
@@ -67,7 +66,7 @@ func (j *Judgement) Statement() answer.Statement {
 func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 	j := Judgement{
 		HeuristicID: s.Of, EventID: a.ID, Person: s.By, Session: s.Session, Channel: s.Channel,
-		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At, Kind: s.Kind,
+		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At,
 		Scale: Scale(s.Scale), Score: s.Score,
 	}
 	if s.Withdrawn {

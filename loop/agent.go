@@ -197,7 +197,8 @@ func (a *Agent) open(ctx context.Context) error {
 	var err error
 	if cfg.has(Learning) {
 		l := cfg.Learning
-		l.Name, l.BySource, l.Answers = cfg.part(l.Name, "learning"), true, cfg.kind()
+		l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
+		cfg.trust(&l.Trust)
 		share(cfg, &l.Store, &l.Now, &l.Observer)
 		if a.learning, err = learning.New(ctx, l); err != nil {
 			return err

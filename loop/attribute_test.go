@@ -17,9 +17,13 @@ import (
 // An outcome from a stream is a statement about its answer: it ends the silence, counts for the arm
 // and for the heuristic, once, and is listed with its source.
 func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
+	ci := []string{"ci"}
 	for name, cfg := range map[string]loop.Config{
-		"of an arm":      {Arms: []loop.Arm{{ID: "only"}}},
-		"of a heuristic": {Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}},
+		"of an arm": {Instruments: ci, Arms: []loop.Arm{{ID: "only"}}},
+		"of a heuristic": {
+			Instruments: ci,
+			Lessons:     loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cfg)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
@@ -40,6 +41,12 @@ type Config struct {
 	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one name share all that they
 	// learn. "" means "loop".
 	Name string
+	// Instruments names the sources that are no people: CI, a test suite, payments. Each is believed
+	// as it is. All other sources are people, of whom none decides alone where there are several, and
+	// all that has no source is one person: see [evidence.Trust]. Name a source here if it reports
+	// outcomes that are checked, for example "ci", and choose names that no user can take. Reactions,
+	// undos and corrections come from people, so one in the name of an instrument is an error.
+	Instruments []string
 
 	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks answer, or the framework
 	// through [Agent.Prepare].
@@ -230,12 +237,35 @@ func (c Config) withDefaults() Config {
 		c.Feedback.Redact = c.Redact
 	}
 	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
+	c.Instruments = slices.Clone(c.Instruments)
 	return c
+}
+
+// trust gives a part the names of the instruments, unless it has its own.
+func (c *Config) trust(t *evidence.Trust) {
+	if t.Instruments == nil {
+		t.Instruments = c.Instruments
+	}
+}
+
+// person reports a name that must be a person's and is an instrument's.
+func (c *Config) person(field, name string) error {
+	if !slices.Contains(c.Instruments, name) {
+		return nil
+	}
+	return &heed.InputError{Field: field, Reason: fmt.Sprintf(
+		"must be a person, and %q is an instrument of loop.Config: report what it found by Outcome, or choose another name", name)}
+}
+
+// kindOf returns what a source is.
+func (c *Config) kindOf(source string) answer.SourceKind {
+	return answer.KindOf(source, c.Instruments)
 }
 
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
+	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")

@@ -58,6 +58,9 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 			Field: "Without", Value: a.cfg.Without, Reason: "must not have Feedback, to take corrections",
 		}
 	}
+	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
+		return feedback.Feedback{}, err
+	}
 	if a.frozen.Load() {
 		_, err := a.read(ctx, id)
 		return feedback.Feedback{}, err
@@ -117,7 +120,7 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 		at = r.At
 	}
 	return a.say(tx, r, answer.Statement{
-		By: c.Reviewer, Kind: answer.Person, Channel: learning.ChannelExplicit, Of: r.Heuristic(),
+		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit, Of: r.Heuristic(),
 		Value: -1, At: at,
 	})
 }

@@ -115,13 +115,13 @@ type Outcome struct {
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
 	// weigh it.
-	Cost   float64
-	Source string // who reports it; may be empty
+	Cost float64
+	// Source is who reports it: one of [Config].Instruments, or a person. "" is not known, and all
+	// outcomes without a source are one person's.
+	Source string
 	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.
 	Confidence float64
-	// of the source: a person, or an instrument such as CI; may be empty
-	Kind answer.SourceKind
-	At   time.Time // the zero time means now
+	At         time.Time // the zero time means now
 }
 
 // value returns how good it was, and whether that is known.
@@ -157,9 +157,6 @@ func (o *Outcome) validate() error {
 	}
 	if !(o.Confidence >= 0 && o.Confidence <= 1) {
 		return &heed.InputError{Field: "Confidence", Reason: "must be in (0, 1], or 0 for 1"}
-	}
-	if !o.Kind.Valid() {
-		return &heed.InputError{Field: "Kind", Reason: "must be person, instrument or empty"}
 	}
 	return evidence.CheckText("Source", o.Source)
 }

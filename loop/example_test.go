@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -48,6 +47,8 @@ func newDesk(ctx context.Context) (*loop.Agent, store.Store) {
 	agent, err := loop.New(ctx, loop.Config{
 		Store: st, Model: decision.LLMFunc(says), Now: now, Seed: rand.NewPCG(1, 2),
 		Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."}},
+
+		Instruments: []string{"shop"},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{
 			ID: "invoice", Condition: "a customer needs a copy of an invoice", Initial: 0.9,
 			Action: "Your invoices are under Account, Orders.",
@@ -123,7 +124,7 @@ func ExampleAgent_OutcomeIn() {
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
 		claims.Put(tx, claim{ID: "C-1", Opened: morning, Answer: given.ID}, 0)
 		_, err := agent.OutcomeIn(tx, given.ID, loop.Outcome{
-			Success: &solved, Source: "shop", Kind: answer.Instrument,
+			Success: &solved, Source: "shop",
 		})
 		return err
 	})

@@ -23,6 +23,9 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 	if m.At.IsZero() {
 		m.At = a.cfg.Now()
 	}
+	if err := a.cfg.person("Person", m.Person); err != nil {
+		return nil, wrap("hear", err)
+	}
 	h, err := a.learning.Hearing(m)
 	if err != nil {
 		return nil, wrap("hear", err)

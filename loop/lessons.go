@@ -377,6 +377,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	used, asked := a.nameModels(arms)
 	s := cfg.Strategy
 	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
+	cfg.trust(&s.Trust)
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

@@ -70,7 +70,7 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	}
 	value, _ := o.value()
 	s := answer.Statement{
-		How: answer.Outcome, By: o.Source, Kind: o.Kind, Channel: learning.ChannelReported, Of: r.Heuristic(),
+		How: answer.Outcome, By: o.Source, Kind: a.cfg.kindOf(o.Source), Channel: learning.ChannelReported, Of: r.Heuristic(),
 		Withdrawn: o.Withdraw, Value: value, Weight: o.Confidence,
 		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}
@@ -91,8 +91,7 @@ func (a *Agent) Attribute(
 		}
 	}
 	outcome := Outcome{
-		Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, Kind: answer.Instrument, At: o.At,
-		Cost: o.Cost,
+		Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, At: o.At, Cost: o.Cost,
 	}
 	if err := a.completeOutcome(&outcome); err != nil || a.frozen.Load() {
 		return strategy.Dropped, wrap("attribute", err)

@@ -151,7 +151,7 @@ func (a *Agent) complete(e *Event) error {
 // a commit only if the event's text changes earlier answers, a session's arm is chosen, or a
 // heuristic answers.
 func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
-	if err := e.validate(); err != nil {
+	if err := cmp.Or(e.validate(), a.cfg.person("Person", e.Person)); err != nil {
 		return p, err
 	}
 	if err := a.complete(&e); err != nil {

@@ -68,10 +68,11 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 		r.At = a.cfg.Now()
 	}
 	s := answer.Statement{
-		By: r.Person, Kind: answer.Person, Channel: r.Channel, Target: r.Target, Value: r.Value,
+		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel, Target: r.Target, Value: r.Value,
 		Weight: r.Weight, At: r.At,
 	}
-	return s, cmp.Or(checkID(id), s.Validate(), valid.Time("At", r.At, a.cfg.Now()))
+	return s, cmp.Or(checkID(id), s.Validate(), a.cfg.person("Person", r.Person),
+		valid.Time("At", r.At, a.cfg.Now()))
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
@@ -140,7 +141,8 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 // Undo takes an answer back: a person used a button or a command. Person may be empty. It can come
 // as long as the answer is kept.
 func (a *Agent) Undo(ctx context.Context, id, person string) error {
-	if err := evidence.CheckText("person", person); err != nil || a.frozen.Load() {
+	err := cmp.Or(evidence.CheckText("person", person), a.cfg.person("person", person))
+	if err != nil || a.frozen.Load() {
 		return wrap("undo", err)
 	}
 	now := a.cfg.Now()
@@ -154,9 +156,9 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 			}
 		}
 		r.Say(answer.Statement{
-			How: answer.Undo, By: cmp.Or(person, r.Person), Kind: answer.Person,
-			Channel: learning.ChannelUndo, Of: r.Heuristic(), At: now,
-			Value: -1, Worth: -1,
+			How: answer.Undo, By: cmp.Or(person, r.Person),
+			Kind: a.cfg.kindOf(cmp.Or(person, r.Person)), Channel: learning.ChannelUndo,
+			Of: r.Heuristic(), At: now, Value: -1, Worth: -1,
 		})
 		return nil
 	}))

@@ -136,7 +136,7 @@ func outcomeOf(source string, reward float64, at int) saying {
 	name := fmt.Sprintf("outcome %s %+g @%d", source, reward, at)
 	return saying{name, func(w *spoken, id string) error {
 		return w.Outcome(ctx, id, loop.Outcome{
-			Reward: &reward, Source: source, Kind: answer.Instrument, At: seconds(at),
+			Reward: &reward, Source: source, At: seconds(at),
 		})
 	}}
 }
@@ -144,7 +144,7 @@ func outcomeOf(source string, reward float64, at int) saying {
 func withdrawalOf(source string, at int) saying {
 	return saying{fmt.Sprintf("withdrawal %s @%d", source, at), func(w *spoken, id string) error {
 		return w.Outcome(ctx, id, loop.Outcome{
-			Withdraw: true, Source: source, Kind: answer.Instrument, At: seconds(at),
+			Withdraw: true, Source: source, At: seconds(at),
 		})
 	}}
 }
@@ -210,7 +210,7 @@ func TestEveryStatementIsListed(t *testing.T) {
 	} {
 		for _, id := range []string{"model", "heuristic"} {
 			t.Run(test.name+" of the "+id, func(t *testing.T) {
-				w := newSpoken(t, loop.Config{})
+				w := newSpoken(t, loop.Config{Instruments: []string{"ci"}})
 				require.Empty(t, w.account(id).Statements)
 				require.NoError(t, test.say(w, id))
 				r := w.record(id)
@@ -231,7 +231,7 @@ func TestEveryStatementIsListed(t *testing.T) {
 // All that several sources state is listed together. What counts for the arm is listed with its
 // part, and the rest as not counting.
 func TestStatementsAreListedTogether(t *testing.T) {
-	w := newSpoken(t, loop.Config{})
+	w := newSpoken(t, loop.Config{Instruments: []string{"ci"}})
 	for _, s := range []saying{
 		thumbOf("bob", 1, 5), outcomeOf("ci", -0.5, 6), outcomeOf("qa", 1, 4),
 		correctionOf("kim", 7), ignoring, sweeping,

@@ -166,7 +166,7 @@ func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
 		}
 		if k := r.Reception(f.Heuristic); !k.Known() && !f.Silence.IsZero() {
 			r.Say(answer.Statement{
-				How: answer.Silence, By: r.Person, Kind: answer.Person,
+				How: answer.Silence, By: r.Person, Kind: a.cfg.kindOf(r.Person),
 				Channel: learning.ChannelTimeout, Of: f.Heuristic, At: f.Silence, Worth: 1,
 			})
 		}

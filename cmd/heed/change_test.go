@@ -110,9 +110,7 @@ func TestRebuild(t *testing.T) {
 		return call{args: append([]string{"--db", db, "store", "rebuild", "--yes", "--reason",
 			"models change", "--actor", "maria"}, args...)}
 	}
-	assertFails(t, of().run(t), misuse, "--half-life, --criteria-half-life or --by-source")
-	assertFails(t, of("strategy", "--by-source").run(t), failed,
-		"has nothing that these settings are for")
+	assertFails(t, of().run(t), misuse, "--half-life or --criteria-half-life")
 	assertFails(t, of("--name", "nobody", "--half-life", "1h").run(t), failed,
 		"has nothing that these settings are for")
 	assertFails(t, of("strategy", "--name", "models", "--half-life", "1s").run(t), failed,

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/internal/view"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -255,7 +256,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	w := host(t, db)
 	module, err := learning.New(ctx, learning.Config{
 		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4,
-		Caps: learning.Guarded(), HalfLife: 30 * day,
+		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: 30 * day,
 		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
 	})
 	require.NoError(t, err)
@@ -283,7 +284,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 		r := call{args: []string{"--db", db, "store", "rebuild", "confidence", "--name", "apart",
 			"--half-life", "0s", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assert.Equal(t, want+" confidence apart: half-life 0s, sources apart: true.\n", r.out)
+		assert.Equal(t, want+" confidence apart: half-life 0s.\n", r.out)
 	}
 	_, err = learning.New(ctx, learning.Config{Store: w.store, Name: "apart", HalfLife: 30 * day})
 	assert.ErrorIs(t, err, heed.ErrConflict, "the host has to follow")

@@ -18,7 +18,6 @@ type rebuildCommand struct {
 	Name             string         `placeholder:"NAME"`
 	HalfLife         *time.Duration `placeholder:"TIME"`
 	CriteriaHalfLife *time.Duration `placeholder:"TIME"`
-	BySource         *bool          `negatable:""`
 	change
 }
 
@@ -28,7 +27,6 @@ type rebuilding struct {
 	Name             string `json:"name"`
 	HalfLife         string `json:"half_life"`
 	CriteriaHalfLife string `json:"criteria_half_life,omitempty"`
-	BySource         *bool  `json:"by_source,omitempty"`
 	// Rebuilt is false if these were its settings, so that only cells with another half-life change.
 	Rebuilt bool `json:"rebuilt"`
 	do      func() error
@@ -39,16 +37,13 @@ func (r *rebuilding) words() plain {
 	if r.CriteriaHalfLife != "" {
 		words += say(", of criteria %v", r.CriteriaHalfLife)
 	}
-	if r.BySource != nil {
-		words += say(", sources apart: %v", *r.BySource)
-	}
 	return words
 }
 
 // Run rebuilds what was learned.
 func (cmd *rebuildCommand) Run(s *session) error {
-	if cmd.HalfLife == nil && cmd.BySource == nil && cmd.CriteriaHalfLife == nil {
-		return &usageError{"what is to change? Give --half-life, --criteria-half-life or --by-source"}
+	if cmd.HalfLife == nil && cmd.CriteriaHalfLife == nil {
+		return &usageError{"what is to change? Give --half-life or --criteria-half-life"}
 	}
 	return s.with(func() error {
 		all, err := cmd.plan(s)
@@ -111,15 +106,15 @@ func (cmd *rebuildCommand) rebuilding(s *session, v *view.Source) (r rebuilding)
 	switch {
 	case v.Strategy != nil && cmd.HalfLife != nil:
 		cfg := v.Strategy.Config()
-		r = cmd.kept("strategy", cfg.Name, &cfg.HalfLife, nil)
+		r = cmd.kept("strategy", cfg.Name, &cfg.HalfLife)
 		r.Rebuilt = true // strategy.Rebuild makes its sums anew also if nothing changes
 		r.do = func() error {
 			_, err := strategy.Rebuild(s.ctx, cfg, cmd.Actor, cmd.Reason)
 			return err
 		}
-	case v.Learning != nil && (cmd.HalfLife != nil || cmd.BySource != nil):
+	case v.Learning != nil && cmd.HalfLife != nil:
 		cfg := v.Learning.Config()
-		r = cmd.kept("confidence", cfg.Name, &cfg.HalfLife, &cfg.BySource)
+		r = cmd.kept("confidence", cfg.Name, &cfg.HalfLife)
 		r.do = func() error {
 			_, err := learning.Rebuild(s.ctx, cfg, cmd.Actor, cmd.Reason)
 			return err
@@ -129,7 +124,7 @@ func (cmd *rebuildCommand) rebuilding(s *session, v *view.Source) (r rebuilding)
 		// What it leaves open stays, and may follow the half-life.
 		cfg := patterns.Config{Store: v.Store, Name: was.Name, Now: v.Now}
 		cfg.HalfLife, cfg.CriteriaHalfLife = was.HalfLife, was.CriteriaHalfLife
-		r = cmd.kept("patterns", cfg.Name, &cfg.HalfLife, nil)
+		r = cmd.kept("patterns", cfg.Name, &cfg.HalfLife)
 		r.Rebuilt = set(&cfg.CriteriaHalfLife, cmd.CriteriaHalfLife) || r.Rebuilt
 		r.CriteriaHalfLife = cfg.CriteriaHalfLife.String()
 		r.do = func() error {
@@ -141,16 +136,9 @@ func (cmd *rebuildCommand) rebuilding(s *session, v *view.Source) (r rebuilding)
 }
 
 // kept changes settings as the flags say.
-func (cmd *rebuildCommand) kept(
-	part, name string, halfLife *time.Duration, bySource *bool,
-) rebuilding {
+func (cmd *rebuildCommand) kept(part, name string, halfLife *time.Duration) rebuilding {
 	changed := set(halfLife, cmd.HalfLife)
-	if bySource != nil {
-		changed = set(bySource, cmd.BySource) || changed
-	}
-	return rebuilding{
-		Part: part, Name: name, HalfLife: halfLife.String(), BySource: bySource, Rebuilt: changed,
-	}
+	return rebuilding{Part: part, Name: name, HalfLife: halfLife.String(), Rebuilt: changed}
 }
 
 // set gives a setting a value, if there is one, and reports whether the value is another.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
@@ -286,7 +285,6 @@ func (w *world) react(ctx context.Context, id string, given *loop.Answer) error 
 		success := w.luck(id, "success") < wayRates[way]
 		return w.agent.Outcome(ctx, id, loop.Outcome{
 			Success: &success, Reward: &value, Ways: ways[way : way+1], Source: "ci",
-			Kind: answer.Instrument,
 		})
 	}
 	if w.luck(id, "thumb") >= 0.6 {

@@ -68,9 +68,6 @@ func TestWhatFollowsTheStart(t *testing.T) {
 
 func TestOnePersonCanTeach(t *testing.T) {
 	assert.Equal(t, 4, defaults.teach())
-	capped := defaults
-	capped.person = 1
-	assert.Zero(t, capped.teach(), "not where nobody counts for more than one observation")
 }
 
 // A handful of silent answers, six, is not enough to be trusted.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
