@@ -128,7 +128,7 @@ func TestRebuild(t *testing.T) {
 	require.Zero(t, r.code, r.err)
 	assert.Equal(t, "Rebuilt strategy models: half-life 2h0m0s.\n"+
 		"Rebuilt strategy strategy: half-life 2h0m0s.\n"+
-		"Rebuilt confidence learning: half-life 2h0m0s, sources apart: false.\n"+
+		"Rebuilt confidence learning: half-life 2h0m0s.\n"+
 		"Rebuilt patterns patterns: half-life 2h0m0s, of criteria 2160h0m0s.\n", r.out)
 	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "split-by-feature    established",
 		"it has not helped for two hours")

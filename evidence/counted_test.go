@@ -1,0 +1,106 @@
+package evidence_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// total adds up what parts count for, all and of the liars alone, whose names begin with "m".
+func total(counted []evidence.Sums, parts []evidence.Part) (all, lies evidence.Sums) {
+	for i := range parts {
+		all = all.Plus(counted[i])
+		if parts[i].Source[0] == 'm' {
+			lies = lies.Plus(counted[i])
+		}
+	}
+	return all, lies
+}
+
+// TestFewNeverOutweighManyAboutOneThing: whatever k people state in however many cells, their part of
+// what counts is at most f(k), and they move the mean by at most f(k) + k/n. The liars climb: each
+// step changes what they state at random and is kept if it moves the mean further.
+func TestFewNeverOutweighManyAboutOneThing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const cells = 3
+		people, k := rapid.IntRange(3, 40).Draw(t, "people"), rapid.IntRange(1, 4).Draw(t, "k")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		var honest []evidence.Part
+		for i := range people {
+			for range 1 + rng.IntN(cells) {
+				name := fmt.Sprint("p", i)
+				honest = append(honest, part("", name, 3*rng.ExpFloat64(), rng.ExpFloat64()))
+			}
+		}
+		n := float64(people + k)
+		trust := evidence.Trust{}
+		whole, _ := total(trust.Counted(float64(people), honest, origin, nil), honest)
+		moved := func(lies []evidence.Part) (mean, share float64, honestMass float64) {
+			parts := append(honest[:len(honest):len(honest)], lies...)
+			all, of := total(trust.Counted(n, parts, origin, nil), parts)
+			return math.Abs(all.Mean() - whole.Mean()), of.Mass / all.Mass, all.Mass - of.Mass
+		}
+		sides := [2]float64{}
+		sides[rng.IntN(2)] = 1
+		lies := make([]evidence.Part, k*cells)
+		for i := range lies {
+			lies[i] = part("", fmt.Sprint("m", i%k), sides[0], sides[1])
+		}
+		best, _, _ := moved(lies)
+		for range 60 {
+			at := rng.IntN(len(lies))
+			was := lies[at]
+			lies[at] = part("", was.Source, math.Exp(20*rng.Float64()-8)*sides[0],
+				math.Exp(20*rng.Float64()-8)*sides[1])
+			if now, _, _ := moved(lies); now > best {
+				best = now
+			} else {
+				lies[at] = was
+			}
+		}
+		_, share, h := moved(lies)
+		a := max(1, 20/(n-1))
+		f := max(2*float64(k)/n, float64(k)*a/(float64(k)*a+h))
+		assert.LessOrEqual(t, share, f+1e-9)
+		assert.LessOrEqual(t, best, f+float64(k)/float64(people)+1e-9)
+	})
+}
+
+// Negative evidence that is strict counts only as far as others have stated the same.
+func TestStrictEvidenceNeedsOthers(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	strict := func(p *evidence.Part) bool { return p.Channel == "strict" }
+	lost := func(n float64, sources ...string) (lost float64) {
+		var parts []evidence.Part
+		for _, source := range sources {
+			parts = append(parts, part("strict", source, 1, 0.25))
+		}
+		for _, s := range trust.Counted(n, parts, origin, strict) {
+			assert.InDelta(t, 1, s.Reward, 1e-12)
+			lost += s.Mass - s.Reward
+		}
+		return lost
+	}
+	assert.Zero(t, lost(6, "a"))
+	assert.Zero(t, lost(6, "a", "b"))
+	assert.InDelta(t, 0.75, lost(6, "a", "b", "c"), 1e-9, "half of six")
+	assert.InDelta(t, 0.5, lost(2, "a", "b"), 1e-9, "two are believed as they are")
+	assert.InDelta(t, 0.25, lost(6, "ci"), 1e-9)
+}
+
+// An instrument is believed as it is, in all of its parts.
+func TestAnInstrumentCountsInFull(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	parts := []evidence.Part{
+		part("x", "ann", 100, 0), part("x", "ci", 0, 1000), part("y", "ann", 100, 0), part("y", "ci", 1, 0),
+	}
+	counted := trust.Counted(21, parts, origin, nil)
+	assert.InDelta(t, 1, counted[0].Mass+counted[2].Mass, 1e-9, "ann has the allowance")
+	assert.InDelta(t, 1001, counted[1].Mass+counted[3].Mass, 1e-9)
+}
