@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -23,12 +23,17 @@ const restoreIt = ": restore the store from a copy"
 // A deep check takes longer. SQLite compares the indexes of the file with the tables
 // (integrity_check). PostgreSQL does so if the database has the extension amcheck. Then the rows of
 // each table are compared with the rows that they belong to. Warnings say what could not be
-// checked, for example because the server keeps no checksums of its pages.
-func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool) (
+// checked, for example because the server keeps no checksums of its pages. There may be one Config,
+// of which only Schema is used.
+func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool, configs ...Config) (
 	faults, warnings []string, err error,
 ) {
-	if err = dialect.validate(); err == nil {
-		c := &check{db: newDB(handle, dialect), deep: deep}
+	var cfg Config
+	if len(configs) > 0 {
+		cfg = configs[0]
+	}
+	if err = cmp.Or(dialect.validate(), cfg.checkSchema(dialect)); err == nil {
+		c := &check{db: newDB(handle, dialect, cfg.Schema), deep: deep}
 		err = c.db.onConn(ctx, waiting, func(conn *sql.Conn) error { return c.tables(ctx, conn) })
 		if err == nil {
 			err = c.db.read(ctx, c.file)
@@ -150,14 +155,11 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 			"extension amcheck: run CREATE EXTENSION amcheck, and check again")
 		return nil
 	}
-	_, err = conn.ExecContext(ctx, compareIndexes)
-	var answer interface{ SQLState() string }
-	switch {
-	case !errors.As(err, &answer):
-		return err
-	case strings.HasPrefix(answer.SQLState(), "XX"): // an internal error, such as index_corrupted
+	_, err = conn.ExecContext(ctx, c.db.inSchema(compareIndexes))
+	switch state := stateOf(err); {
+	case strings.HasPrefix(state, "XX"): // an internal error, such as index_corrupted
 		c.fault("%v", err)
-	case answer.SQLState() == "42501": // insufficient_privilege
+	case state == "42501": // insufficient_privilege
 		c.warn("indexes were not compared with their tables, as this role may not run amcheck: " +
 			"GRANT EXECUTE ON FUNCTION bt_index_check(regclass, boolean) to it")
 	default:

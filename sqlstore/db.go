@@ -75,6 +75,8 @@ func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 type database struct {
 	handle  *sql.DB
 	dialect Dialect
+	schema  string                     // of the tables; empty: the schema that search_path finds
+	texts   []string                   // by number of the query, if there is a schema
 	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
 	turn    host.Lock                  // of the writers of this process, as SQLite has one at a time
@@ -83,21 +85,40 @@ type database struct {
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
 }
 
-func newDB(handle *sql.DB, dialect Dialect) *database {
+func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
 	setUp := durable
 	if dialect == SQLiteRelaxed {
 		setUp = relaxed
 	}
-	return &database{
+	db := &database{
 		setUp:  setUp,
 		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)),
-		turn:  host.NewLock(),
-		wakes: make(map[string]chan struct{}),
+		turn:   host.NewLock(),
+		wakes:  make(map[string]chan struct{}),
+		schema: schema,
 	}
+	if schema != "" {
+		for _, q := range queries {
+			db.texts = append(db.texts, db.inSchema(q.texts[dialect]))
+		}
+	}
+	return db
 }
 
-// because lets an error tell that the context was done, where that is why.
+// text returns a query as this database takes it.
+func (db *database) text(q *query) string {
+	if db.texts != nil {
+		return db.texts[q.number]
+	}
+	return q.texts[db.dialect]
+}
+
+// because lets an error tell that the context was done, where that is why. It explains the errors
+// of statements that were prepared in another session.
 func because(ctx context.Context, err error) error {
+	if pooled(err) {
+		err = fmt.Errorf("%w: %w", errPooled(), err)
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
@@ -186,7 +207,7 @@ func (db *database) prepare(ctx context.Context, seen []*query) {
 		if db.stmts[q.number].Load() != nil {
 			continue
 		}
-		stmt, err := db.handle.PrepareContext(ctx, q.texts[db.dialect])
+		stmt, err := db.handle.PrepareContext(ctx, db.text(q))
 		if err == nil && !db.stmts[q.number].CompareAndSwap(nil, stmt) {
 			_ = stmt.Close() // somebody else was quicker
 		}
@@ -223,10 +244,7 @@ func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 }
 
 // deadlocked reports whether an error is PostgreSQL's that the transaction was in a deadlock.
-func deadlocked(err error) bool {
-	var state interface{ SQLState() string }
-	return errors.As(err, &state) && state.SQLState() == "40P01"
-}
+func deadlocked(err error) bool { return stateOf(err) == "40P01" }
 
 // writeOnce is enter without another try.
 func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
@@ -344,12 +362,8 @@ func (db *database) notApplied(err error) bool {
 	if errors.As(err, &unsent) && unsent.SafeToRetry() {
 		return true
 	}
-	var answer interface{ SQLState() string }
-	if !errors.As(err, &answer) {
-		return false
-	}
-	switch state := answer.SQLState(); {
-	case state == "40003": // statement_completion_unknown
+	switch state := stateOf(err); {
+	case state == "", state == "40003": // statement_completion_unknown
 		return false
 	case state == "57014": // query_canceled
 		return true
@@ -397,7 +411,7 @@ func (t *tx) exec(q *query, args ...any) (n int64, err error) {
 	if stmt := t.prepared(q); stmt != nil {
 		result, err = stmt.ExecContext(t.ctx, args...)
 	} else {
-		result, err = t.on.ExecContext(t.ctx, q.texts[t.db.dialect], args...)
+		result, err = t.on.ExecContext(t.ctx, t.db.text(q), args...)
 	}
 	if err != nil {
 		return 0, because(t.ctx, err)
@@ -470,7 +484,7 @@ func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error
 	if stmt := t.prepared(q); stmt != nil {
 		rows, err = stmt.QueryContext(t.ctx, args...)
 	} else {
-		rows, err = t.on.QueryContext(t.ctx, q.texts[t.db.dialect], args...)
+		rows, err = t.on.QueryContext(t.ctx, t.db.text(q), args...)
 	}
 	if err != nil {
 		return because(t.ctx, err)

@@ -41,6 +41,10 @@ type Config struct {
 	// handles, are seen no later than that. This store sees its own commits at once, and a Read of
 	// records too is always fresh.
 	NoCache bool
+	// Schema is the schema of PostgreSQL that has the store's tables, whatever the search_path of a
+	// connection is: letters, digits, "_" and "-", at most 63 of them. [Open] makes it if it is
+	// missing. Empty means the first schema of the search_path. Give each tenant its own.
+	Schema string
 	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's tables is [heed.ErrNotFound].
 	Existing bool
 
@@ -99,6 +103,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 		found.Join(dialect.validate())
 	}
 	found.Join(cfg.validate())
+	found.Join(cfg.checkSchema(dialect))
 	found.Check(len(configs) <= 1, "configs", len(configs), "must be at most one")
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
@@ -108,8 +113,11 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 		if dialect, err = dialectOf(ctx, handle); err != nil {
 			return nil, fmt.Errorf("sqlstore: open: %w", err)
 		}
+		if err := cfg.checkSchema(dialect); err != nil {
+			return nil, fmt.Errorf("sqlstore: %w", err)
+		}
 	}
-	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
+	s := &Store{db: newDB(handle, dialect, cfg.Schema), cfg: cfg.withDefaults()}
 	s.kinds.limits, s.kinds.known = s.cfg.Limits, make(map[string]*keptKind)
 	s.commits.store, s.reads.db = s, s.db
 	s.commits.most, s.reads.most = mostLeaders, mostLeaders
@@ -121,6 +129,9 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	err := s.db.onConn(ctx, waiting, func(conn *sql.Conn) error {
 		if err := s.db.prepareTables(ctx, conn, cfg.Existing); err != nil {
+			return err
+		}
+		if err := s.db.checkSessions(ctx); err != nil {
 			return err
 		}
 		return s.db.lengthenLog(ctx, conn)

@@ -85,7 +85,7 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 }
 
 func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) {
-	begin := "BEGIN"
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // to see what others have just made
 	if db.dialect.embedded() {
 		begin = "BEGIN IMMEDIATE"
 	}
@@ -112,9 +112,30 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 	}
 	text, err := tableFiles.ReadFile(db.dialect.tableFiles() + tablesFile)
 	if err == nil {
+		err = db.useSchema(ctx, conn)
+	}
+	if err == nil {
 		_, err = conn.ExecContext(ctx, string(text))
 	}
-	return err
+	return db.mayNotCreate(err)
+}
+
+// useSchema makes the schema of the store if it is missing. The transaction then makes tables in it.
+func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
+	if db.schema == "" {
+		return nil
+	}
+	quoted := `"` + db.schema + `"` // which has no quotes itself
+	create := "CREATE SCHEMA " + quoted
+	var has bool
+	err := conn.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", quoted).Scan(&has)
+	if err == nil && !has {
+		_, err = conn.ExecContext(ctx, create)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "SELECT set_config('search_path', $1, true)", quoted)
+	}
+	return because(ctx, err)
 }
 
 func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
@@ -123,8 +144,8 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)"
 	}
 	var n int
-	err := conn.QueryRowContext(ctx, query, name).Scan(&n)
-	if err = because(ctx, err); err != nil && ctx.Err() == nil && !db.dialect.embedded() {
+	err := conn.QueryRowContext(ctx, query, db.inSchema(name)).Scan(&n)
+	if err = because(ctx, err); err != nil && ctx.Err() == nil && !db.dialect.embedded() && !answered(err) {
 		err = fmt.Errorf("the database does not answer as PostgreSQL does: is the dialect right? %w", err)
 	}
 	return n > 0, err
@@ -136,7 +157,7 @@ func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version 
 	if has, err := db.hasTable(ctx, conn, "heed_store"); err != nil || !has {
 		return 0, err
 	}
-	err = conn.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&version)
+	err = conn.QueryRowContext(ctx, db.inSchema("SELECT version FROM heed_store")).Scan(&version)
 	if err == nil && version != tablesVersion {
 		return version, &SchemaError{Found: version, Known: tablesVersion}
 	}

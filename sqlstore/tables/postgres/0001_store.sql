@@ -410,3 +410,8 @@ BEGIN
     RETURN QUERY SELECT 0::BIGINT, 'done', '', '', CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), commit_no,
         0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;
 END $$;
+
+-- The function works on these tables, whatever the search_path of its caller is.
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION heed_commit(JSONB) SET search_path = %I', current_schema());
+END $$;
