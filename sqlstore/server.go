@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -91,7 +92,8 @@ func (db *database) checkSessions(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // one connection works
 	}
-	defer conn.Close() //nolint:errcheck // it goes back to the pool
+	// The connection is closed, because a pool that needs one should not be left with two.
+	defer conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // returns that error
 	if _, err = db.hasTable(within, conn, "heed_store"); errors.As(err, new(*heed.ConfigError)) {
 		return err
 	}
