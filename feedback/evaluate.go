@@ -171,6 +171,13 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	if err != nil {
 		return nil, err
 	}
+	return s.classifyCorrection(tx, r, known, matches)
+}
+
+// classifyCorrection classifies a correction whose text was compared with what is known.
+func (s *Service) classifyCorrection(
+	tx *store.Tx, r *Feedback, known []Feedback, matches []Match,
+) (promoted []Feedback, err error) {
 	key, err := store.PseudonymKeyIn(tx)
 	if err != nil {
 		return nil, err

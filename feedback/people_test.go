@@ -22,7 +22,9 @@ var isName = map[string]bool{
 	"record.decision": false, "record.reviewer_id": true, "record.agent_output_sha": false, "record.approved_output_sha": false,
 	"record.correction_diff_path": false, "record.correction_summary": false, "record.reviewer_comment": false,
 	"record.severity": false, "record.tags": false, "record.injected_rules": false, "record.classification": false,
-	"record.rationale": false, "record.apart": false, "record.contradicts": false, "record.dispute": false, "record.similar_feedback_ids": false, "record.cluster": false, "record.proposed_action": false,
+	"record.rationale": false, "record.apart": false, "record.contradicts": false,
+	"record.dispute": false, "record.similar_feedback_ids": false, "record.cluster": false,
+	"record.proposed_action":   false,
 	"record.near_feedback_ids": false, "record.unanswered.reason": false,
 	"record.resolution": false, "record.resolver": true, "record.joiner": true,
 

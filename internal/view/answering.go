@@ -351,14 +351,14 @@ func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing
 
 // A Correction has the words of the caller, who can't speak for another reviewer.
 type Correction struct {
-	Answer   string    `json:"answer" heed:"id"`
-	ID       string    `json:"id,omitempty" mcp:"-"`
-	Decision string    `json:"decision,omitempty" mcp:"-"`
-	Text     string    `json:"text,omitempty" heed:"Summary correction_summary"`
-	Comment  string    `json:"comment,omitempty" heed:"reviewer_comment"`
-	Severity string    `json:"severity,omitempty"`
-	Tags     []string  `json:"tags,omitempty"`
-	At       time.Time `json:"at,omitzero" mcp:"-"`
+	Answer   string            `json:"answer" heed:"id"`
+	ID       string            `json:"id,omitempty" mcp:"-"`
+	Decision string            `json:"decision,omitempty" mcp:"-"`
+	Text     string            `json:"text,omitempty" heed:"Summary correction_summary"`
+	Comment  string            `json:"comment,omitempty" heed:"reviewer_comment"`
+	Severity feedback.Severity `json:"severity,omitempty"`
+	Tags     []string          `json:"tags,omitempty"`
+	At       time.Time         `json:"at,omitzero" mcp:"-"`
 }
 
 // A Corrected is what was made of a correction.
@@ -387,8 +387,7 @@ func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (Correc
 	}
 	f, err := a.Correct(ctx, in.Answer, loop.Correction{
 		ID: in.ID, Reviewer: c.Person, Decision: feedback.Decision(in.Decision), Text: in.Text,
-		Comment: in.Comment, Severity: feedback.Severity(in.Severity),
-		Tags: slices.Clone(in.Tags), At: in.At,
+		Comment: in.Comment, Severity: in.Severity, Tags: slices.Clone(in.Tags), At: in.At,
 	})
 	return Corrected{f.ID, string(f.Class), f.Proposal}, err
 }
