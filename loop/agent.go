@@ -67,7 +67,7 @@ type Agent struct {
 // New returns an agent, which goes on from what its store holds; or all faults of its configuration, joined, each a
 // [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Agent, error) {
-	clock := cfg.Now
+	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -83,15 +83,15 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a := &Agent{
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), models: newAvailability(),
-		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
+		watch: watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
-		watch: a.watch, now: cfg.Now,
+		watch: a.watch, now: cfg.Testing.Now,
 	}
 	cfg.Store = a.lifeline
 	a.cfg = cfg
-	a.similar = a.remembering(cfg.Similarity)
+	a.similar = a.remembering(cfg.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
 		a.healths.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -118,7 +118,7 @@ func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 		}
 		c.Store = st
 	case c.Store == nil:
-		st, err := memstore.New(memstore.Config{Now: c.Now, HistoryFor: c.Keep, Limits: c.kept()})
+		st, err := memstore.New(memstore.Config{Now: c.Testing.Now, HistoryFor: c.Keep, Limits: c.kept()})
 		if err != nil {
 			return err
 		}
@@ -169,9 +169,9 @@ func (c *Config) lessons() (Lessons, error) {
 
 // seeds draws the seeds of the parts, or none where the host gave none.
 func (c *Config) seeds() (of [2]rand.Source) {
-	if c.Seed != nil {
+	if c.Testing.Seed != nil {
 		for i := range of {
-			of[i] = rand.NewPCG(c.Seed.Uint64(), c.Seed.Uint64())
+			of[i] = rand.NewPCG(c.Testing.Seed.Uint64(), c.Testing.Seed.Uint64())
 		}
 	}
 	return of
@@ -196,7 +196,7 @@ func (a *Agent) open(ctx context.Context) error {
 	}
 	var err error
 	if cfg.has(Learning) {
-		l := cfg.Learning
+		l := cfg.Tuning.Learning
 		l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
 		cfg.trust(&l.Trust)
 		share(cfg, &l.Store, &l.Now, &l.Observer)
@@ -205,7 +205,7 @@ func (a *Agent) open(ctx context.Context) error {
 		}
 	}
 	if cfg.has(Patterns) {
-		p := cfg.Patterns
+		p := cfg.Tuning.Patterns
 		p.Name = cfg.part(p.Name, "patterns")
 		if similar := p.Similar; similar != nil {
 			p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
@@ -218,7 +218,7 @@ func (a *Agent) open(ctx context.Context) error {
 		}
 	}
 	if cfg.has(Feedback) {
-		f := cfg.Feedback
+		f := cfg.Tuning.Feedback
 		share(cfg, &f.Store, &f.Now, &f.Observer)
 		if a.feedback, err = feedback.New(ctx, f); err != nil {
 			return err
@@ -232,10 +232,10 @@ func (a *Agent) open(ctx context.Context) error {
 
 // openPartition makes what says which cell an event belongs to.
 func (a *Agent) openPartition(ctx context.Context) (err error) {
-	if a.cfg.Partition == nil {
+	if a.cfg.Choosing.Partition == nil {
 		return nil
 	}
-	c, observer := *a.cfg.Partition, heed.Observer(nil)
+	c, observer := *a.cfg.Choosing.Partition, heed.Observer(nil)
 	c.Name = a.cfg.part(c.Name, "partition")
 	share(&a.cfg, &c.Store, &c.Now, &observer)
 	if similar, ok := a.similar.(heed.Embedder); ok && c.Embed == nil {
@@ -253,7 +253,7 @@ func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Obs
 		*st = c.Store
 	}
 	if *now == nil {
-		*now = c.Now
+		*now = c.Testing.Now
 	}
 	if *observer == nil {
 		*observer = c.Observer
@@ -262,7 +262,7 @@ func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Obs
 
 func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err error) {
 	cfg := &a.cfg
-	d := cfg.Decision
+	d := cfg.Tuning.Decision
 	share(cfg, &d.Store, &d.Now, &d.Observer)
 	d.MaxText, d.Prompts.Bare = cmp.Or(d.MaxText, maxText), true
 	if d.Prompts.System == "" {
@@ -271,7 +271,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err err
 		d.Persona = cmp.Or(d.Persona, cfg.System)
 	}
 	if d.Similarity == nil {
-		d.Similarity = cfg.Similarity
+		d.Similarity = cfg.Matching.Similarity
 	}
 	if d.Seed == nil {
 		d.Seed = seeds[1]
@@ -282,7 +282,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err err
 	if len(cfg.Extract) > 0 {
 		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 			LLM: a.chain("model", cfg.Model), Store: d.Store, Nearest: a.nearest,
-			Now: cfg.Now, Observer: cfg.Observer,
+			Now: cfg.Testing.Now, Observer: cfg.Observer,
 		})
 	}
 	return err

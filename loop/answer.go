@@ -55,13 +55,13 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	m := a.model(p.Arm)
 	if p.left {
-		err = a.models.dead(m.names(), a.cfg.Now())
+		err = a.models.dead(m.names(), a.cfg.Testing.Now())
 	}
 	if len(m.models) == 0 || err != nil {
 		p.Result = decision.Result{
 			Path: decision.Rejected, Reason: decision.LLMUnavailable, Err: err,
 		}
-		a.decider.Notify(ctx, p.Result, a.cfg.Now())
+		a.decider.Notify(ctx, p.Result, a.cfg.Testing.Now())
 		return p.answer(), wrap("answer", err)
 	}
 	c := a.call(&p, m)
@@ -69,7 +69,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	a.converse(&p, &r)
 	err = a.ask(&p, r)
 	var res decision.Result
-	if p.began = a.cfg.Now(); err == nil {
+	if p.began = a.cfg.Testing.Now(); err == nil {
 		res, err = a.decider.Reply(ctx, r, p.ask, c)
 	}
 	if err != nil {
@@ -95,8 +95,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 // call returns what the decider asks for a plan.
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
-		models:  m.without(a.models, p.spared, a.cfg.Now()),
-		history: p.Event.History, most: cmp.Or(a.cfg.Decision.MaxText, maxText),
+		models:  m.without(a.models, p.spared, a.cfg.Testing.Now()),
+		history: p.Event.History, most: cmp.Or(a.cfg.Tuning.Decision.MaxText, maxText),
 		tries: tries{agent: a},
 	}
 	if p.Event.OnChunk != nil {
@@ -157,7 +157,7 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 		got.ended = context.DeadlineExceeded // the framework's, which may have been short
 	}
 	f := found{name: a.nameOf(&p.Arm), attempt: got}
-	f.health, f.tell = a.models.note(f.name, &got, a.cfg.Now())
+	f.health, f.tell = a.models.note(f.name, &got, a.cfg.Testing.Now())
 	a.tell(ctx, &f)
 	a.tellOutages(ctx)
 	return got.whose() == someArm
@@ -165,7 +165,7 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 
 // conclude records what a model has answered.
 func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Answer, error) {
-	now := a.cfg.Now()
+	now := a.cfg.Testing.Now()
 	began := p.began
 	if began.IsZero() { // the framework asked the model
 		began = now.Add(-p.took)
@@ -312,7 +312,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 			Unheard:  p.undelivered || p.unkept(),
 		})
 	case p.undelivered || p.unkept():
-	case r.Choice != nil && !r.Reply.Spare && !a.cfg.ArmsIgnoreSilence:
+	case r.Choice != nil && !r.Reply.Spare && !a.cfg.Choosing.ArmsIgnoreSilence:
 		end := r.At.Add(silenceWindow)
 		r.Fires = []answer.Fire{{Shown: r.At, Silence: end, Due: end, Path: r.Reply.Path}}
 	}
@@ -349,7 +349,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	}
 	if p.Choice != nil && len(p.Undone) == 0 && res.Path != decision.Heuristic {
 		r.Choice = p.Choice.Record()
-		r.Choice.IgnoreSilence = a.cfg.ArmsIgnoreSilence
+		r.Choice.IgnoreSilence = a.cfg.Choosing.ArmsIgnoreSilence
 		reply.Spent = p.spentOn(res)
 	}
 	if res.Path == decision.Heuristic {

@@ -413,7 +413,7 @@ func (a *Agent) storeHealth(ctx context.Context, h health) {
 
 // tellOutages notifies the observer of models that became unavailable or came back.
 func (a *Agent) tellOutages(ctx context.Context) {
-	now := a.cfg.Now()
+	now := a.cfg.Testing.Now()
 	used, _ := a.modelNames()
 	for _, o := range a.models.changes(used, now) {
 		switch {
@@ -433,7 +433,7 @@ func (a *Agent) tellOutages(ctx context.Context) {
 // available returns the arms whose models may be asked now. nil means all of them: also if none
 // is left, because then the choice goes on by what is known.
 func (a *Agent) available() (arms []strategy.ArmID) {
-	now, left := a.cfg.Now(), false
+	now, left := a.cfg.Testing.Now(), false
 	all := a.arms()
 	for i := range all {
 		if spared, _ := a.models.spared(a.nameOf(&all[i]), now); spared {

@@ -83,7 +83,7 @@ func newMarket(t *testing.T, change func(*loop.Config)) *market {
 		Arms: []loop.Arm{
 			{ID: "a", ModelName: "first"}, {ID: "b", ModelName: "second"}, {ID: "c", Model: &m.first},
 		},
-		Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)},
+		Tuning: loop.Tuning{Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)}},
 	}
 	cfg.Observer, m.told = outagesOf()
 	if change != nil {
@@ -334,7 +334,7 @@ func TestALineBeforeTheModelTeachesNothing(t *testing.T) {
 		for _, most := range []int{0, 1} {
 			agent, err := loop.New(ctx, loop.Config{
 				Model: decision.LLMFunc(slow), Arms: []loop.Arm{{ID: "only"}}, Observer: observer,
-				Decision: decision.Config{MaxInFlight: most},
+				Tuning: loop.Tuning{Decision: decision.Config{MaxInFlight: most}},
 			})
 			require.NoError(t, err)
 			var answered, busy atomic.Int64

@@ -17,7 +17,7 @@ import (
 
 // cuts reports whether a text is too long for a prompt.
 func (a *Agent) cuts(text string) bool {
-	most := cmp.Or(a.cfg.Decision.MaxText, maxText)
+	most := cmp.Or(a.cfg.Tuning.Decision.MaxText, maxText)
 	return len(text) > most && prompt.Code(text, most) != prompt.Code(text, len(text))
 }
 
@@ -33,7 +33,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	if err := p.late(ctx, f.late[2], "item"); err != nil {
 		return err
 	}
-	if a.cfg.Shadow {
+	if a.cfg.Trial.Shadow {
 		return a.asAlways(tx, p)
 	}
 	if err := p.late(ctx, a.addRules(tx, p), "rules"); err != nil {
@@ -201,7 +201,7 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 func (a *Agent) unchosen() Arm {
 	arms := a.arms()
 	for _, arm := range arms {
-		if arm.ID == string(a.cfg.Strategy.Default) {
+		if arm.ID == string(a.cfg.Tuning.Strategy.Default) {
 			return arm
 		}
 	}
@@ -229,7 +229,7 @@ func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 // asAlways takes the arm that answers without heed, if the host named one, so that what it is worth
 // is learned.
 func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
-	always := a.cfg.Strategy.Default
+	always := a.cfg.Tuning.Strategy.Default
 	learner := a.Strategy()
 	if learner == nil || always == "" {
 		return nil

@@ -107,7 +107,7 @@ func (w *world) call(r loop.ToolResult) []feedback.Violation {
 
 // An agent without the part Feedback has no rules to ask.
 func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
-	w := newWorld(t, loop.Config{Without: loop.Feedback})
+	w := newWorld(t, loop.Config{Trial: loop.Trial{Without: loop.Feedback}})
 	w.model.says = "Use sudo."
 	assert.Empty(t, w.call(loop.ToolResult{Name: "shell", Before: true}))
 	answer, err := w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})

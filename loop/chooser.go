@@ -42,11 +42,11 @@ func (a *Agent) arms() []Arm {
 func (c *Config) chooser(
 	ctx context.Context, learner *strategy.Learner,
 ) (chooser Chooser, err error) {
-	if c.Choose == nil {
+	if c.Choosing.Choose == nil {
 		return learner, nil
 	}
 	err = host.Call("Config.Choose", func() (err error) {
-		chooser, err = c.Choose(ctx, learner)
+		chooser, err = c.Choosing.Choose(ctx, learner)
 		return err
 	})
 	if err == nil && chooser == nil {

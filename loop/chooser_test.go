@@ -80,11 +80,11 @@ func TestAFrameworkTellsWhatItsModelTook(t *testing.T) {
 func TestARaceChooses(t *testing.T) {
 	var race *best.Race
 	w := newWorld(t, loop.Config{
-		Arms: []loop.Arm{{ID: "good"}, {ID: "bad"}}, Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)},
-		Choose: func(ctx context.Context, l *strategy.Learner) (_ loop.Chooser, err error) {
+		Arms: []loop.Arm{{ID: "good"}, {ID: "bad"}}, Tuning: loop.Tuning{Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)}},
+		Choosing: loop.Choosing{Choose: func(ctx context.Context, l *strategy.Learner) (_ loop.Chooser, err error) {
 			race, err = best.New(ctx, best.Config{Learner: l})
 			return race, err
-		},
+		}},
 	})
 	counts := make(map[string]int)
 	for n := range 80 {
@@ -107,12 +107,12 @@ func TestAChooserThatFails(t *testing.T) {
 	away := errors.New("away")
 	_, err := loop.New(ctx, loop.Config{
 		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
-		Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, away },
+		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, away }},
 	})
 	require.ErrorIs(t, err, away)
 	_, err = loop.New(ctx, loop.Config{
 		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
-		Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, nil },
+		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, nil }},
 	})
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
@@ -130,12 +130,12 @@ func TestAChooserInTrouble(t *testing.T) {
 	var how chooses
 	w := newWorld(t, loop.Config{
 		Arms: twoArms,
-		Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
+		Choosing: loop.Choosing{Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
 			learner = l
 			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 				return how(ctx, q)
 			}), nil
-		},
+		}},
 		Observer: func(_ context.Context, n heed.Notice) {
 			if f, ok := n.(heed.Failed); ok {
 				told = append(told, f.Err)
@@ -164,14 +164,14 @@ func TestAChooserInTrouble(t *testing.T) {
 
 // TestAFrozenAgentEndsNoRace, though there is enough.
 func TestAFrozenAgentEndsNoRace(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, ArmsIgnoreSilence: true})
+	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{ArmsIgnoreSilence: true}})
 	for range 60 {
 		w.clock.Advance(time.Minute)
 		a := w.answer(loop.Event{Text: "x", Person: "ann"})
 		worked := a.Plan.Arm.ID == twoArms[0].ID
 		require.NoError(t, w.Outcome(ctx, a.ID, loop.Outcome{Success: &worked}))
 	}
-	w.cfg.Choose = func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
+	w.cfg.Choosing.Choose = func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
 		return best.New(ctx, best.Config{Learner: l})
 	}
 	agent := w.again()

@@ -63,29 +63,15 @@ type Config struct {
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
 	// is chosen.
 	Arms []Arm
-	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for the best arm:
-	//
-	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
-	//
-	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The context of a Chooser ends
-	// with Budget.Time. Then Strategy.Default answers, or Model, and Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such
-	// calls have not returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
-	Choose func(context.Context, *strategy.Learner) (Chooser, error)
-	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
-	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
-	// Embed is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of Budget.Time: then the arm is chosen
-	// without a cell, and Plan.LeftOut has the item. Any other error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
-	Partition *partition.Config
+	// Choosing sets how arms are chosen.
+	Choosing Choosing
 	// Lessons are taught by [New], as by [Agent.Teach], and with them those of LessonsFile: a file that [ReadLessons] reads. "" means none.
 	// [Agent.Taught] says what became of them.
 	Lessons     Lessons
 	LessonsFile string
 
-	// Without are parts that are left out.
-	Without Parts
-	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
-	// says which one would have. If Strategy.Default names an arm, that one answers, and its worth is learned.
-	Shadow bool
+	// Trial tries heed without its effects, or without parts of it.
+	Trial Trial
 	// Extract are the domains in which the model writes a heuristic from an answer of its own that was praised, which costs one
 	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
 	// heuristic says what it says, whatever the rules are by then. It needs Model.
@@ -93,6 +79,59 @@ type Config struct {
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
+
+	// Matching sets which heuristics and notes fit an event.
+	Matching Matching
+	// Tuning configures the parts. Set what has an effect in the part's own documentation.
+	Tuning Tuning
+
+	// Redact changes each text before it is stored, to leave out what must not be kept: of events, answers, prompts, tools' errors,
+	// outcomes and corrections. It holds for all parts that have no Redact of their own. It changes neither what the model is sent nor what
+	// Answer returns, but an event that is delivered again gets its answer as it was stored. It must be safe for concurrent use. nil means
+	// Decision.Redact.
+	Redact func(string) string
+	// Observer is told what happens in all parts. nil costs nothing.
+	Observer heed.Observer
+	// Testing makes an agent deterministic.
+	Testing Testing
+}
+
+// Choosing sets how an [Agent] chooses among its arms.
+type Choosing struct {
+	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for the best arm:
+	//
+	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
+	//
+	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The context of a Chooser ends
+	// with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such
+	// calls have not returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
+	Choose func(context.Context, *strategy.Learner) (Chooser, error)
+	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
+	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
+	// Embed is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of Budget.Time: then the arm is chosen
+	// without a cell, and Plan.LeftOut has the item. Any other error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
+	Partition *partition.Config
+	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
+	// days later, because by then silence would have counted. By default an answer without any
+	// reaction for 30 seconds, or Learning's window if that is longer, is an outcome of +0.8 with
+	// confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that is a
+	// quarter of a thumb. If there are no other reactions, each silence counts as one outcome: see
+	// [strategy.Outcome].Confidence. If silence counts nothing for Learning.Strategy, for example
+	// because of [learning.BayesianConfig].Weights, it counts nothing for arms either.
+	ArmsIgnoreSilence bool
+}
+
+// A Trial compares an application with heed and without. The zero value leaves nothing out.
+type Trial struct {
+	// Without are parts that are left out.
+	Without Parts
+	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
+	// says which one would have. If Tuning.Strategy.Default names an arm, that one answers, and its worth is learned.
+	Shadow bool
+}
+
+// Matching sets which heuristics and notes fit an event.
+type Matching struct {
 	// Similarity compares an event with heuristics and notes. nil means [heed.Trigrams]. Fit is the
 	// least similarity of a heuristic that fits, in (0, 1], and with another Similarity than trigrams
 	// of a note, too. 0 means 0.22 for trigrams, and 0.6 for others. Set it for an embedder, because
@@ -102,15 +141,10 @@ type Config struct {
 	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model is shown a trusted one that is less similar. 0
 	// means Fit.
 	AnswerFit float64
-	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
-	// days later, because by then silence would have counted. By default an answer without any
-	// reaction for 30 seconds, or Learning's window if that is longer, is an outcome of +0.8 with
-	// confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that is a
-	// quarter of a thumb. If there are no other reactions, each silence counts as one outcome: see
-	// [strategy.Outcome].Confidence. If silence counts nothing for Learning.Strategy, for example
-	// because of [learning.BayesianConfig].Weights, it counts nothing for arms either.
-	ArmsIgnoreSilence bool
+}
 
+// Tuning configures the parts of an [Agent].
+type Tuning struct {
 	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its History: 0 means 32,000. The model gets
 	// an event's text as it is, unless Decision.Prompts has an Event or a Question: only under an Event it sees the person's name.
 	//
@@ -124,14 +158,10 @@ type Config struct {
 	Strategy strategy.Config
 	Patterns patterns.Config
 	Feedback feedback.Config
+}
 
-	// Redact changes each text before it is stored, to leave out what must not be kept: of events, answers, prompts, tools' errors,
-	// outcomes and corrections. It holds for all parts that have no Redact of their own. It changes neither what the model is sent nor what
-	// Answer returns, but an event that is delivered again gets its answer as it was stored. It must be safe for concurrent use. nil means
-	// Decision.Redact.
-	Redact func(string) string
-	// Observer is told what happens in all parts. nil costs nothing.
-	Observer heed.Observer
+// Testing makes an [Agent] deterministic. The zero value is for production.
+type Testing struct {
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys.
@@ -152,7 +182,7 @@ const (
 )
 
 // has reports whether the agent has a part.
-func (c *Config) has(part Parts) bool { return c.Without&part == 0 }
+func (c *Config) has(part Parts) bool { return c.Trial.Without&part == 0 }
 
 // A Budget bounds what [Agent.Prepare] does. The zero value of each field means its default.
 type Budget struct {
@@ -196,7 +226,7 @@ const (
 
 // lexical reports whether the similarity compares words and not meanings.
 func (c *Config) lexical() bool {
-	_, ok := c.Similarity.(heed.Trigrams)
+	_, ok := c.Matching.Similarity.(heed.Trigrams)
 	return ok
 }
 
@@ -205,36 +235,36 @@ func (c *Config) noteFit() float64 {
 	if c.lexical() {
 		return lexicalNote
 	}
-	return c.Fit
+	return c.Matching.Fit
 }
 
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, defaultName)
-	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock
+	if c.Testing.Now == nil {
+		c.Testing.Now = time.Now //nolint:forbidigo // the default clock
 	}
-	if c.NewID == nil {
-		c.NewID = uuid.NewString
+	if c.Testing.NewID == nil {
+		c.Testing.NewID = uuid.NewString
 	}
-	if c.Similarity == nil {
-		c.Similarity = heed.Trigrams{}
+	if c.Matching.Similarity == nil {
+		c.Matching.Similarity = heed.Trigrams{}
 	}
 	fit := embeddedFit
 	if c.lexical() {
 		fit = defaultFit
 	}
-	c.Fit = cmp.Or(c.Fit, fit)
-	c.AnswerFit = cmp.Or(c.AnswerFit, c.Fit)
+	c.Matching.Fit = cmp.Or(c.Matching.Fit, fit)
+	c.Matching.AnswerFit = cmp.Or(c.Matching.AnswerFit, c.Matching.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
 	if c.Redact == nil {
-		c.Redact = c.Decision.Redact
+		c.Redact = c.Tuning.Decision.Redact
 	}
-	if c.Decision.Redact == nil {
-		c.Decision.Redact = c.Redact
+	if c.Tuning.Decision.Redact == nil {
+		c.Tuning.Decision.Redact = c.Redact
 	}
-	if c.Feedback.Redact == nil {
-		c.Feedback.Redact = c.Redact
+	if c.Tuning.Feedback.Redact == nil {
+		c.Tuning.Feedback.Redact = c.Redact
 	}
 	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
 	c.Instruments = slices.Clone(c.Instruments)
@@ -268,13 +298,15 @@ func (c *Config) validate() error {
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
-	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
-	found.Check(c.AnswerFit == c.Fit || c.AnswerFit > c.Fit && c.AnswerFit <= 1, "AnswerFit", c.AnswerFit, "must be in [Fit, 1]")
+	found.Check(c.Matching.Fit > 0 && c.Matching.Fit <= 1, "Matching.Fit", c.Matching.Fit, "must be in (0, 1]")
+	answers := c.Matching.AnswerFit
+	found.Check(answers >= c.Matching.Fit && (answers <= 1 || answers == c.Matching.Fit),
+		"Matching.AnswerFit", answers, "must be in [Fit, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
 	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
-	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
+	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without", c.Trial.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {
 		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
 		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 && arm.OutputPrice <= evidence.MaxWeight

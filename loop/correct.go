@@ -55,7 +55,7 @@ func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.
 func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	if a.feedback == nil {
 		return feedback.Feedback{}, &heed.ConfigError{
-			Field: "Without", Value: a.cfg.Without, Reason: "must not have Feedback, to take corrections",
+			Field: "Without", Value: a.cfg.Trial.Without, Reason: "must not have Feedback, to take corrections",
 		}
 	}
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
@@ -114,7 +114,7 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 	}
 	at := c.At
 	if at.IsZero() {
-		at = a.cfg.Now()
+		at = a.cfg.Testing.Now()
 	}
 	if at.Before(r.At) { // because clocks differ
 		at = r.At

@@ -143,7 +143,7 @@ func newIsland(t *testing.T, cfg loop.Config) *island {
 	cfg.Store = i.sea
 	cfg.Arms = []loop.Arm{{ID: "poor"}, {ID: "good", System: "Answer well."}}
 	cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}
-	if cfg.Without&loop.Learning == 0 {
+	if cfg.Trial.Without&loop.Learning == 0 {
 		cfg.Lessons.Heuristics = []learning.Heuristic{trusted(rotating)}
 	}
 	cfg.Observer = func(_ context.Context, n heed.Notice) {
@@ -237,7 +237,7 @@ func TestWithoutTheStore(t *testing.T) {
 
 // A process that has read nothing yet answers with the default arm, and says that it knows no rules.
 func TestWithoutTheStoreFromTheBeginning(t *testing.T) {
-	w := newIsland(t, loop.Config{Strategy: strategy.Config{Default: "good"}})
+	w := newIsland(t, loop.Config{Tuning: loop.Tuning{Strategy: strategy.Config{Default: "good"}}})
 	w.Agent = w.again()
 	w.sea.SetAway(true)
 	a := w.answer(loop.Event{Text: "The mail is late", Item: "x"})
@@ -307,7 +307,7 @@ func TestTheStoreFailsDuringTheAnswer(t *testing.T) {
 func TestSilenceDuringAnOutage(t *testing.T) {
 	for name, parts := range map[string]loop.Parts{"": 0, "without heuristics": loop.Learning} {
 		t.Run(name, func(t *testing.T) {
-			w := newIsland(t, loop.Config{Without: parts})
+			w := newIsland(t, loop.Config{Trial: loop.Trial{Without: parts}})
 			before := w.answer(loop.Event{Text: "The mail is late"})
 			w.clock.Advance(time.Hour)
 			during := w.answer(loop.Event{Text: "The mail is late"})
@@ -422,7 +422,7 @@ func TestSilenceAfterAnAnswerThatWasNotShown(t *testing.T) {
 			t.Run(fmt.Sprint(name, without), func(t *testing.T) {
 				limited, cancel := context.WithCancel(ctx)
 				defer cancel()
-				w := newIsland(t, loop.Config{Without: without, Model: decision.LLMFunc(
+				w := newIsland(t, loop.Config{Trial: loop.Trial{Without: without}, Model: decision.LLMFunc(
 					func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 						if test.cancels {
 							cancel()

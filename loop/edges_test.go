@@ -24,7 +24,7 @@ import (
 func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	var longest atomic.Int64
 	letters := measuring(func(one string) { longest.Store(max(longest.Load(), int64(len(one)))) })
-	w := newWorld(t, loop.Config{Similarity: letters, Lessons: loop.Lessons{
+	w := newWorld(t, loop.Config{Matching: loop.Matching{Similarity: letters}, Lessons: loop.Lessons{
 		Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Text: "A note."}},
 	}})
 	text := strings.Repeat("The disk ist voll. É", 300_000) // 6 MB
@@ -96,7 +96,7 @@ func TestRedactHoldsForAllThatIsStored(t *testing.T) {
 	redact := func(text string) string { return strings.ReplaceAll(text, secret, "***") }
 	for name, cfg := range map[string]loop.Config{
 		"the loop's":   {Redact: redact},
-		"the decision": {Decision: decision.Config{Redact: redact}},
+		"the decision": {Tuning: loop.Tuning{Decision: decision.Config{Redact: redact}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Extract = []string{"*"}
@@ -159,7 +159,7 @@ func TestAnUndoInWordsIsNotLostForTheArm(t *testing.T) {
 			dies := &dying{Store: kept}
 			dies.left.Store(1 << 40)
 			w := newWorld(t, loop.Config{Store: dies, Arms: []loop.Arm{{ID: "only"}}})
-			w.clock, w.cfg.Now = c, c.Now
+			w.clock, w.cfg.Testing.Now = c, c.Now
 			w.Agent = w.again()
 			id := w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"}).ID
 			if praised {
@@ -234,8 +234,8 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 // An event without a session shows how an earlier answer turned out.
 func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Learning: learning.Config{Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again", Timeout: time.Hour}}},
-		Lessons:  loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Tuning:  loop.Tuning{Learning: learning.Config{Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again", Timeout: time.Hour}}}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	require.Equal(t, rotate, w.answer(loop.Event{ID: "e", Text: full}).Text)
 	before := w.confidence("rotate")

@@ -44,7 +44,7 @@ func ConfigFromEnv(environ []string) (Config, error) {
 	if err := r.Err(); err != nil {
 		return Config{}, fmt.Errorf("loop: environment: %w", err)
 	}
-	r.cfg.Learning.Strategy = strategy
+	r.cfg.Tuning.Learning.Strategy = strategy
 	return r.cfg, nil
 }
 
@@ -78,9 +78,9 @@ func (r *envReader) read() {
 	case "LEARNING_EXPLICIT_MAGNITUDE":
 		b.Explicit = r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
 	case "EXECUTIVE_DECISION_STRATEGY":
-		r.cfg.Decision.Strategy = r.oneOf(decision.HeuristicFirst, decision.AlwaysLLM)
+		r.cfg.Tuning.Decision.Strategy = r.oneOf(decision.HeuristicFirst, decision.AlwaysLLM)
 	case "EXECUTIVE_HEURISTIC_THRESHOLD":
-		r.cfg.Decision.Threshold, _ = r.number(1e-6, 1)
+		r.cfg.Tuning.Decision.Threshold, _ = r.number(1e-6, 1)
 	case "EXECUTIVE_GOALS":
 		var goals []string
 		for goal := range strings.SplitSeq(r.value, ";") {
@@ -89,7 +89,7 @@ func (r *envReader) read() {
 			}
 		}
 		if goals != nil {
-			r.cfg.Decision.Goals = map[string][]string{"": goals}
+			r.cfg.Tuning.Decision.Goals = map[string][]string{"": goals}
 		}
 	default:
 		ours := strings.HasPrefix(r.name, "LEARNING_") || strings.HasPrefix(r.name, "EXECUTIVE_")

@@ -25,7 +25,7 @@ func ExampleConfigFromEnv() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(cfg.Learning.Strategy.Windows("").Undo, cfg.Decision.Goals)
+	fmt.Println(cfg.Tuning.Learning.Strategy.Windows("").Undo, cfg.Tuning.Decision.Goals)
 
 	_, err = loop.ConfigFromEnv([]string{"LEARNING_UNDO_WINDOW_SEC=NaN", "EXECUTIVE_GOAL=safety"})
 	for fault := range heed.ConfigErrors(err) {
@@ -50,9 +50,9 @@ func TestConfigFromEnv(t *testing.T) {
 	blank := []string{"LEARNING_STRATEGY=", "LEARNING_UNDO_WINDOW_SEC= ", "EXECUTIVE_GOALS=;; "}
 	for _, environ := range [][]string{nil, {"PATH=/bin", "LEARNINGS=1", "X_LEARNING_Y=2"}, blank} {
 		cfg := fromEnv(t, environ...)
-		assert.Equal(t, none.Config(), cfg.Learning.Strategy.Config())
-		assert.Equal(t, none.Windows(""), cfg.Learning.Strategy.Windows(""))
-		cfg.Learning.Strategy = nil
+		assert.Equal(t, none.Config(), cfg.Tuning.Learning.Strategy.Config())
+		assert.Equal(t, none.Windows(""), cfg.Tuning.Learning.Strategy.Windows(""))
+		cfg.Tuning.Learning.Strategy = nil
 		assert.Equal(t, loop.Config{}, cfg)
 	}
 
@@ -62,7 +62,7 @@ func TestConfigFromEnv(t *testing.T) {
 		"LEARNING_EXPLICIT_MAGNITUDE= 0.7 ", "EXECUTIVE_DECISION_STRATEGY=always_llm",
 		"EXECUTIVE_HEURISTIC_THRESHOLD=0.65", "EXECUTIVE_GOALS= safety; ;comfort;",
 	)
-	s := cfg.Learning.Strategy
+	s := cfg.Tuning.Learning.Strategy
 	window := 45500 * time.Millisecond
 	assert.Equal(t, learning.Windows{Undo: window, Ignore: window, Silence: window}, s.Windows(""),
 		"the design has one window for both")
@@ -77,13 +77,13 @@ func TestConfigFromEnv(t *testing.T) {
 	assert.Equal(t, decision.Config{
 		Strategy: decision.AlwaysLLM, Threshold: 0.65,
 		Goals: map[string][]string{"": {"safety", "comfort"}},
-	}, cfg.Decision)
+	}, cfg.Tuning.Decision)
 }
 
 // An empty list, or a comma too many, makes no event an undo.
 func TestNoKeywordIsEveryKeyword(t *testing.T) {
 	for _, keywords := range []string{"", ",", "undo, ,stop", "undo,,", " , "} {
-		s := fromEnv(t, "LEARNING_UNDO_KEYWORDS="+keywords).Learning.Strategy
+		s := fromEnv(t, "LEARNING_UNDO_KEYWORDS="+keywords).Tuning.Learning.Strategy
 		signals, err := s.InterpretUndo("hello", []learning.Answer{{HeuristicID: "h", EventID: "e"}})
 		require.NoError(t, err)
 		assert.Empty(t, signals, "%q", keywords)
@@ -96,7 +96,7 @@ func TestMagnitudesOfTheEnvironment(t *testing.T) {
 		"": {0.4, 0.4, 1}, "0.9": {0.9, 0.9, 0.9}, "0": {},
 	} {
 		s := fromEnv(t, "LEARNING_IMPLICIT_MAGNITUDE="+implicit, "LEARNING_EXPLICIT_MAGNITUDE=0").
-			Learning.Strategy
+			Tuning.Learning.Strategy
 		worth := func(s learning.Signal, err error) float64 {
 			require.NoError(t, err)
 			return s.Magnitude
@@ -163,10 +163,10 @@ func FuzzConfigFromEnv(f *testing.F) {
 			assert.Equal(t, []string{name}, slices.Compact(faultyFields(err)))
 			return
 		}
-		if cfg.Decision.Goals != nil && !strings.Contains(name, "GOALS") {
+		if cfg.Tuning.Decision.Goals != nil && !strings.Contains(name, "GOALS") {
 			t.Fatal("goals of another variable")
 		}
-		assert.Positive(t, cfg.Learning.Strategy.Windows("").Undo)
+		assert.Positive(t, cfg.Tuning.Learning.Strategy.Windows("").Undo)
 		_, err = loop.New(ctx, cfg)
 		require.NoError(t, err)
 	})

@@ -17,7 +17,7 @@ import (
 // answer is [ErrNoAnswer].
 func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	account, err := explain(ctx,
-		Config{Store: cfg.Store, Name: cfg.Name, Now: cfg.Now}.withDefaults(), id)
+		Config{Store: cfg.Store, Name: cfg.Name, Testing: Testing{Now: cfg.Testing.Now}}.withDefaults(), id)
 	return account, wrap("explain", err)
 }
 
@@ -31,26 +31,26 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	}
 	err := adopt(&a.learning, func() (*learning.Module, error) {
 		return learning.Open(ctx, learning.Config{
-			Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Now,
+			Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Testing.Now,
 		})
 	})
 	if err == nil {
 		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
 			return strategy.Open(ctx, strategy.Config{
-				Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now,
+				Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Testing.Now,
 			})
 		})
 	}
 	if err == nil {
 		err = adopt(&a.patterns, func() (*patterns.Recorder, error) {
 			return patterns.Open(ctx, patterns.Config{
-				Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Now,
+				Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Testing.Now,
 			})
 		})
 	}
 	if err == nil {
 		err = adopt(&a.feedback, func() (*feedback.Service, error) {
-			return feedback.Open(ctx, feedback.Config{Store: cfg.Store, Now: cfg.Now})
+			return feedback.Open(ctx, feedback.Config{Store: cfg.Store, Now: cfg.Testing.Now})
 		})
 	}
 	if err != nil {

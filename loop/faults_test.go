@@ -40,7 +40,7 @@ func newWorkshop(t *testing.T) *workshop {
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
 	})
 	w.clock = c
-	w.cfg.Now = c.Now
+	w.cfg.Testing.Now = c.Now
 	w.Agent = w.again()
 	w.answer(loop.Event{ID: "h", Text: full, Session: "s", Person: "ann", Domain: "d", Stream: "x"})
 	w.answer(loop.Event{ID: "m", Text: "The mail is late", Session: "t", Person: "bob", Domain: "d", Task: "mail"})

@@ -42,10 +42,10 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
 	if a.learning != nil {
-		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Fit,
+		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Matching.Fit,
 			considered)
 	}
-	if !a.cfg.Shadow {
+	if !a.cfg.Trial.Shadow {
 		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.noteFit(),
 			a.cfg.Budget.Notes)
 	}

@@ -21,7 +21,7 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 		return nil, nil
 	}
 	if m.At.IsZero() {
-		m.At = a.cfg.Now()
+		m.At = a.cfg.Testing.Now()
 	}
 	if err := a.cfg.person("Person", m.Person); err != nil {
 		return nil, wrap("hear", err)

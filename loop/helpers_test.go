@@ -119,13 +119,13 @@ func newWorld(t *testing.T, cfg loop.Config) *world {
 	}
 	var n int
 	var mu sync.Mutex
-	cfg.NewID = func() string {
+	cfg.Testing.NewID = func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		n++
 		return fmt.Sprint("event-", n)
 	}
-	cfg.Now, cfg.Seed = w.clock.Now, rand.NewPCG(1, 2)
+	cfg.Testing.Now, cfg.Testing.Seed = w.clock.Now, rand.NewPCG(1, 2)
 	w.store, w.cfg = cfg.Store, cfg
 	agent, err := loop.New(ctx, cfg)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func newWorld(t *testing.T, cfg loop.Config) *world {
 // again returns the agent that another process would make.
 func (w *world) again() *loop.Agent {
 	w.t.Helper()
-	w.cfg.Seed = rand.NewPCG(1, 2)
+	w.cfg.Testing.Seed = rand.NewPCG(1, 2)
 	agent, err := loop.New(ctx, w.cfg)
 	require.NoError(w.t, err)
 	return agent

@@ -264,7 +264,7 @@ func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
 	}
 	var b store.Batch
 	for _, h := range taught {
-		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Now()}, store.Once))
+		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Testing.Now()}, store.Once))
 	}
 	_, err := a.cfg.Store.Commit(ctx, b)
 	return err
@@ -335,7 +335,7 @@ func (a *Agent) note(ctx context.Context, n Note) (isNew, changed bool, err erro
 		}
 		at := row.Value.At
 		if isNew {
-			at = a.cfg.Now()
+			at = a.cfg.Testing.Now()
 		}
 		a.notes.Put(tx, noteRow{n, at}, row.Revision)
 		return nil
@@ -375,7 +375,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	}
 	arms = slices.Clone(arms)
 	used, asked := a.nameModels(arms)
-	s := cfg.Strategy
+	s := cfg.Tuning.Strategy
 	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
 	cfg.trust(&s.Trust)
 	share(cfg, &s.Store, &s.Now, &s.Observer)

@@ -202,7 +202,7 @@ func (t *tries) begin(name string, first bool) {
 	defer t.mu.Unlock()
 	t.open, t.name, t.first = true, name, first
 	t.began = time.Now() //nolint:forbidigo // of a deadline, which is of real time
-	t.agent.models.probe(name, t.agent.cfg.Now())
+	t.agent.models.probe(name, t.agent.cfg.Testing.Now())
 }
 
 // end counts what became of the attempt that runs, once.
@@ -219,7 +219,7 @@ func (t *tries) end(got *attempt) {
 	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
 	t.blamed = t.blamed || t.first && got.whose() == someArm
 	f := found{name: t.name, attempt: *got}
-	f.health, f.tell = t.agent.models.note(t.name, got, t.agent.cfg.Now())
+	f.health, f.tell = t.agent.models.note(t.name, got, t.agent.cfg.Testing.Now())
 	t.found = append(t.found, f)
 }
 

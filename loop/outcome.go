@@ -49,9 +49,9 @@ func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, er
 // completeOutcome gives an outcome its time and its text as it may be stored.
 func (a *Agent) completeOutcome(o *Outcome) error {
 	if o.At.IsZero() {
-		o.At = a.cfg.Now()
+		o.At = a.cfg.Testing.Now()
 	}
-	if err := cmp.Or(o.validate(), valid.Time("At", o.At, a.cfg.Now())); err != nil {
+	if err := cmp.Or(o.validate(), valid.Time("At", o.At, a.cfg.Testing.Now())); err != nil {
 		return err
 	}
 	return a.redact(&o.Failure)

@@ -228,7 +228,7 @@ func TestAnAnswerOutlivesTheHistory(t *testing.T) {
 
 // Silence that was too unsure to count for an arm needs no replacement.
 func TestADroppedOutcomeIsNotReplaced(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Strategy: strategy.Config{MinConfidence: 0.5}})
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Tuning: loop.Tuning{Strategy: strategy.Config{MinConfidence: 0.5}}})
 	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
 	w.clock.Advance(time.Minute)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
@@ -249,11 +249,11 @@ func TestWhatSilenceIsWorthToAnArm(t *testing.T) {
 		err  error
 	}{
 		"by default":       {loop.Config{}, true, nil},
-		"without learning": {loop.Config{Without: loop.Learning}, true, nil},
-		"ignored":          {loop.Config{ArmsIgnoreSilence: true}, false, nil},
-		"ignored, without": {loop.Config{ArmsIgnoreSilence: true, Without: loop.Learning}, false, nil},
-		"neutral":          {loop.Config{Learning: learning.Config{Strategy: neutral}}, false, nil},
-		"no strategy":      {loop.Config{Learning: failing}, false, errMute},
+		"without learning": {loop.Config{Trial: loop.Trial{Without: loop.Learning}}, true, nil},
+		"ignored":          {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}}, false, nil},
+		"ignored, without": {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}, Trial: loop.Trial{Without: loop.Learning}}, false, nil},
+		"neutral":          {loop.Config{Tuning: loop.Tuning{Learning: learning.Config{Strategy: neutral}}}, false, nil},
+		"no strategy":      {loop.Config{Tuning: loop.Tuning{Learning: failing}}, false, errMute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := test.cfg
@@ -454,7 +454,7 @@ func TestAnswersOfAnotherLearner(t *testing.T) {
 	w.answer(loop.Event{ID: "praised", Text: "x", Person: "ann"})
 	require.NoError(t, w.React(ctx, "praised", loop.Reaction{Person: "ann", Value: 1}))
 	w.answer(loop.Event{ID: "old", Text: "x", Domain: "d", Item: "i"})
-	w.cfg.Strategy.Name = "other"
+	w.cfg.Tuning.Strategy.Name = "other"
 	w.Agent = w.again()
 	w.answer(loop.Event{ID: "new", Text: "x", Domain: "d", Item: "i"})
 	w.clock.Advance(time.Hour)
@@ -489,7 +489,7 @@ func TestAForeignChoiceIsRefused(t *testing.T) {
 		"other learner":  other.Select,
 		"no arm of mine": third.Select,
 	} {
-		w := newWorld(t, loop.Config{Arms: twoArms, Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }})
+		w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }}})
 		_, err := w.Answer(ctx, loop.Event{Text: "x"})
 		var fault *heed.ConfigError
 		require.ErrorAs(t, err, &fault, name)
@@ -560,7 +560,7 @@ func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
 func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	yes := true
 	w := newWorld(t, loop.Config{
-		Arms: []loop.Arm{{ID: "only"}}, ArmsIgnoreSilence: true, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Arms: []loop.Arm{{ID: "only"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
 	sure := w.answer(loop.Event{Text: full, Person: "ann"}).ID

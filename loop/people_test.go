@@ -28,8 +28,8 @@ func newCrowd(t require.TestingT, cfg loop.Config) *crowd {
 	c := &crowd{t: t, now: start}
 	st, err := memstore.New(memstore.Config{Now: func() time.Time { return c.now }})
 	require.NoError(t, err)
-	c.store, cfg.Store, cfg.Now = st, st, func() time.Time { return c.now }
-	cfg.Model, cfg.Arms, cfg.ArmsIgnoreSilence = &mouth{says: "Rotate its logs."}, []loop.Arm{{ID: "only"}}, true
+	c.store, cfg.Store, cfg.Testing.Now = st, st, func() time.Time { return c.now }
+	cfg.Model, cfg.Arms, cfg.Choosing.ArmsIgnoreSilence = &mouth{says: "Rotate its logs."}, []loop.Arm{{ID: "only"}}, true
 	c.Agent, err = loop.New(ctx, cfg)
 	require.NoError(t, err)
 	return c

@@ -114,9 +114,9 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	switch name := a.nameOf(&p.Arm); {
 	case p.Ready:
 	case p.left:
-		err = a.models.dead([]string{name}, a.cfg.Now())
+		err = a.models.dead([]string{name}, a.cfg.Testing.Now())
 	case p.spared: // the framework asks it all the same
-		a.models.probe(name, a.cfg.Now())
+		a.models.probe(name, a.cfg.Testing.Now())
 	}
 	return p, wrap("prepare", err)
 }
@@ -136,15 +136,15 @@ func (a *Agent) ask(p *Plan, r decision.Request) error {
 
 // complete gives an event an ID and a time, if it has none, and a copy of its history.
 func (a *Agent) complete(e *Event) error {
-	e.ID = cmp.Or(e.ID, a.cfg.NewID())
+	e.ID = cmp.Or(e.ID, a.cfg.Testing.NewID())
 	if err := a.checkLength(e.ID); err != nil {
 		return err
 	}
 	if e.At.IsZero() {
-		e.At = a.cfg.Now()
+		e.At = a.cfg.Testing.Now()
 	}
 	e.History = slices.Clone(e.History)
-	return valid.Time("At", e.At, a.cfg.Now())
+	return valid.Time("At", e.At, a.cfg.Testing.Now())
 }
 
 // prepare makes a plan without its prompt. It is one step: what it reads is one read, and there is
@@ -157,7 +157,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err := a.complete(&e); err != nil {
 		return p, err
 	}
-	began := a.cfg.Now()
+	began := a.cfg.Testing.Now()
 	f := a.fitting(ctx, &e)
 	h, err := a.hearing(&e)
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if p.Heard = changesOf(changes); p.Ready && !done {
 		a.decider.Notify(ctx, p.Result, began)
 	} else if name := a.nameOf(&p.Arm); !p.Ready {
-		p.spared, p.left = a.models.begin(name, a.cfg.Now())
+		p.spared, p.left = a.models.begin(name, a.cfg.Testing.Now())
 	}
 	return p, failed
 }
@@ -240,10 +240,10 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 		}
 		w.Add(a.learning.HeuristicsWants(), a.learning.Wants(ids...))
 	}
-	if a.feedback != nil && !a.cfg.Shadow {
+	if a.feedback != nil && !a.cfg.Trial.Shadow {
 		w.Add(a.feedback.Rules().Wants(a.cfg.Name))
 	}
-	if a.patterns != nil && !a.cfg.Shadow && e.Task != "" {
+	if a.patterns != nil && !a.cfg.Trial.Shadow && e.Task != "" {
 		w.Add(a.patterns.PlanWants(tx), a.patterns.ErrorsWants(errorsOf(e)))
 	}
 	p.item = f.item
@@ -270,7 +270,7 @@ func (a *Agent) hearIn(
 	}
 	// An event from nowhere can only show an outcome that is expected.
 	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
-	if nowhere && len(a.cfg.Learning.Expectations) == 0 {
+	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
 		return nil, nil
 	}
 	changes, undone, err := a.heard(tx, h, new(error))
@@ -376,7 +376,7 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 		case rule != "":
 			p.overrule(res.CreditID, rule)
 			continue
-		case a.cfg.Shadow:
+		case a.cfg.Trial.Shadow:
 			p.Would = res.CreditID
 			return nil
 		}
@@ -428,7 +428,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
 		Candidates: p.Candidates, Briefing: p.System, Told: told, AskModel: e.AskModel,
 	}
-	d := &a.cfg.Decision
+	d := &a.cfg.Tuning.Decision
 	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" {
 		r.System, r.Briefing = p.System, "" // the arm has it in place of the default
 	}
@@ -438,7 +438,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 // asking returns what the decider is asked after no heuristic has answered.
 func (a *Agent) asking(p *Plan) decision.Request {
 	r := a.request(p)
-	if a.cfg.Shadow || len(p.Undone) > 0 { // the model is asked as if there were no heed
+	if a.cfg.Trial.Shadow || len(p.Undone) > 0 { // the model is asked as if there were no heed
 		r.AskModel, r.ShowNone = true, true
 	}
 	return r

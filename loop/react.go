@@ -65,14 +65,14 @@ func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) (stands *error, err
 func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 	r.Channel = cmp.Or(r.Channel, learning.ChannelExplicit)
 	if r.At.IsZero() {
-		r.At = a.cfg.Now()
+		r.At = a.cfg.Testing.Now()
 	}
 	s := answer.Statement{
 		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel, Target: r.Target, Value: r.Value,
 		Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), s.Validate(), a.cfg.person("Person", r.Person),
-		valid.Time("At", r.At, a.cfg.Now()))
+		valid.Time("At", r.At, a.cfg.Testing.Now()))
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
@@ -145,7 +145,7 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	if err != nil || a.frozen.Load() {
 		return wrap("undo", err)
 	}
-	now := a.cfg.Now()
+	now := a.cfg.Testing.Now()
 	return wrap("undo", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		if a.learning != nil {
 			_, err := a.learning.UndoIn(tx, r, learning.Undo{

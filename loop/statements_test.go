@@ -38,21 +38,21 @@ func newSpoken(t *testing.T, cfg loop.Config) *spoken {
 	always, clock := 1., &clock{now: start}
 	kept, err := memstore.New(memstore.Config{Now: clock.Now})
 	require.NoError(t, err)
-	cfg.Store, cfg.Arms, cfg.Decision.Withhold = kept, []loop.Arm{{ID: "only"}}, &always
-	if cfg.Without&loop.Learning == 0 {
+	cfg.Store, cfg.Arms, cfg.Tuning.Decision.Withhold = kept, []loop.Arm{{ID: "only"}}, &always
+	if cfg.Trial.Without&loop.Learning == 0 {
 		cfg.Lessons.Heuristics = []learning.Heuristic{
 			trusted(rotating),
 			{ID: "look", Condition: "the mail is late", Action: "Look at the logs."},
 		}
 	}
 	w := &spoken{newWorld(t, cfg), kept}
-	w.clock, w.cfg.Now = clock, clock.Now
+	w.clock, w.cfg.Testing.Now = clock, clock.Now
 	w.Agent = w.again()
 	w.answer(loop.Event{
 		ID: "model", Text: "The mail is late", Person: "ann", Session: "s", Stream: "model",
 		Domain: "d", Item: "i",
 	})
-	if cfg.Without&loop.Learning == 0 {
+	if cfg.Trial.Without&loop.Learning == 0 {
 		given := w.answer(loop.Event{
 			ID: "heuristic", Text: full, Person: "ann", Session: "t", Stream: "heuristic",
 		})
@@ -263,7 +263,7 @@ func TestStatementsAreListedTogether(t *testing.T) {
 // Learning as without it. If the first person is forgotten, the undo of the next one counts.
 func TestEveryUndoIsListed(t *testing.T) {
 	for _, without := range []loop.Parts{0, loop.Learning} {
-		w := newSpoken(t, loop.Config{Without: without})
+		w := newSpoken(t, loop.Config{Trial: loop.Trial{Without: without}})
 		for _, person := range []string{"bob", "kim", "bob"} {
 			require.NoError(t, w.Undo(ctx, "model", person))
 			w.clock.Advance(time.Second)
@@ -301,7 +301,7 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 	for _, without := range []loop.Parts{0, loop.Learning} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("late %t, without learning %t", late, without != 0), func(t *testing.T) {
-				w := newSpoken(t, loop.Config{Without: without})
+				w := newSpoken(t, loop.Config{Trial: loop.Trial{Without: without}})
 				at := 10
 				if late { // after 30 seconds
 					at = 40
@@ -483,8 +483,8 @@ func TestASessionHasOneArm(t *testing.T) {
 			var err error
 			all[i], err = loop.New(ctx, loop.Config{
 				Store: kept, Model: &mouth{says: "Look at the logs."},
-				Arms: []loop.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
-				Seed: rand.NewPCG(uint64(round), uint64(i)),
+				Arms:    []loop.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+				Testing: loop.Testing{Seed: rand.NewPCG(uint64(round), uint64(i))},
 			})
 			require.NoError(t, err)
 		}

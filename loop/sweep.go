@@ -16,7 +16,7 @@ import (
 // implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns the
 // errors, joined.
 func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
-	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
+	if clock := a.cfg.Testing.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
 	var errs []error
@@ -69,7 +69,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 		}
 	}
 	if a.watch != nil && swept > 0 {
-		a.watch.Tell(ctx, heed.Swept{Component: a.watch.Name(), At: a.cfg.Now(), Count: swept})
+		a.watch.Tell(ctx, heed.Swept{Component: a.watch.Name(), At: a.cfg.Testing.Now(), Count: swept})
 	}
 	return errors.Join(errs...)
 }

@@ -32,7 +32,7 @@ func explainable(t *testing.T, name string) (file string) {
 	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite, sqlstore.Config{Now: now})
 	require.NoError(t, err)
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Name: name, Now: now,
+		Store: st, Name: name, Testing: loop.Testing{Now: now},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 			error) {
 			return decision.LLMResponse{Text: "Turn it\x1b[31m off."}, nil
@@ -169,7 +169,7 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 		sqlstore.Config{Now: func() time.Time { return start }})
 	require.NoError(t, err)
 	support, err := loop.New(ctx, loop.Config{
-		Store: st, Name: "support", Now: func() time.Time { return start },
+		Store: st, Name: "support", Testing: loop.Testing{Now: func() time.Time { return start }},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 			error) {
 			return decision.LLMResponse{Text: "Yes."}, nil

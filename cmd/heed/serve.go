@@ -69,7 +69,7 @@ func (cmd *serveCommand) Run(s *session) error {
 			Keep: cmd.Keep, LessonsFile: cmd.Lessons, System: cmd.System,
 			Observer: observing(live),
 		}
-		c.Strategy.Name = cmd.Learner
+		c.Tuning.Strategy.Name = cmd.Learner
 		if cmd.Model != "" {
 			if c.Model, err = openaicompat.New(openaicompat.Config{
 				BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),
@@ -160,8 +160,8 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 	}
 	_, err := services.one(s, v, "")
 	if err == nil {
-		c.Feedback = v.Feedback.Config()
-		c.Feedback.Store = nil // the agent's own, of the same database
+		c.Tuning.Feedback = v.Feedback.Config()
+		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
 	} else if !errors.Is(err, errNone) {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func TestASeedDecidesAlike(t *testing.T) {
 		young := restart
 		young.Initial = 0
 		cfg := config(nil, young, resume, drain)
-		cfg.Decision.Withhold = new(float64) // it is always shown them
+		cfg.Tuning.Decision.Withhold = new(float64) // it is always shown them
 		b := newBench(t, cfg)
 		for range 40 {
 			all = append(all, b.alert().Result.ShownIDs)

@@ -145,7 +145,7 @@ func (w *world) open(ctx context.Context) error {
 	}
 	w.sea = &storetest.Failing{Store: st}
 	cfg := loop.Config{
-		Store: w.sea, Now: clock, Seed: rand.NewPCG(w.seed, 1),
+		Store: w.sea, Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(w.seed, 1)},
 		RequireStore: w.control && w.how == database,
 		Models:       map[string]decision.LLM{"shared": w.model(true)},
 	}

@@ -94,7 +94,7 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			})
 			agent, err := loop.New(ctx, loop.Config{
 				Model: client, Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
-				Decision: decision.Config{Timeout: 2 * time.Second},
+				Tuning: loop.Tuning{Decision: decision.Config{Timeout: 2 * time.Second}},
 				Observer: func(_ context.Context, n heed.Notice) {
 					if o, ok := n.(heed.Outage); ok && o.What == "model" {
 						failure.Store(llm.FailureOf(o.Err))

@@ -135,9 +135,9 @@ func newFixture(t conformance.TB, s Subject, mode string) *fixture {
 // config returns the configuration of the suite's agents.
 func config(st store.Store, c *clock) loop.Config {
 	return loop.Config{
-		Store: st, Now: c.Now, Seed: rand.NewPCG(1, 2),
-		Decision: decision.Config{Withhold: new(float64)},
-		Arms:     []loop.Arm{{ID: "short", System: armPrompt}},
+		Store: st, Testing: loop.Testing{Now: c.Now, Seed: rand.NewPCG(1, 2)},
+		Tuning: loop.Tuning{Decision: decision.Config{Withhold: new(float64)}},
+		Arms:   []loop.Arm{{ID: "short", System: armPrompt}},
 		Lessons: loop.Lessons{
 			Heuristics: []learning.Heuristic{
 				{ID: trustedID, Condition: diskFull, Action: trustedAction, Initial: 0.8},

@@ -36,7 +36,7 @@ type World struct {
 func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 	t.Helper()
 	w := &World{t: t, clock: &clock{}, Model: &llmtest.Model{Answers: llmtest.Say(says...)}}
-	cfg.Now = w.clock.Now
+	cfg.Testing.Now = w.clock.Now
 	if cfg.Store == nil {
 		kept, err := memstore.New(memstore.Config{Now: w.clock.Now})
 		if err != nil {
@@ -44,11 +44,11 @@ func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 		}
 		cfg.Store = kept
 	}
-	if cfg.Seed == nil {
-		cfg.Seed = rand.NewPCG(1, 2)
+	if cfg.Testing.Seed == nil {
+		cfg.Testing.Seed = rand.NewPCG(1, 2)
 	}
 	for what, newID := range map[string]*func() string{
-		"event": &cfg.NewID, "answer": &cfg.Decision.NewID, "proposal": &cfg.Feedback.NewID,
+		"event": &cfg.Testing.NewID, "answer": &cfg.Tuning.Decision.NewID, "proposal": &cfg.Tuning.Feedback.NewID,
 	} {
 		if *newID == nil {
 			var n atomic.Int64

@@ -74,7 +74,7 @@ func TestAFixedWorldIsAlwaysTheSame(t *testing.T) {
 
 func TestAWorldLeavesWhatTheHostSet(t *testing.T) {
 	cfg := loop.Config{
-		NewID: func() string { return "mine" },
+		Testing: loop.Testing{NewID: func() string { return "mine" }},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 			return decision.LLMResponse{Text: "By the host's model."}, nil
 		}),

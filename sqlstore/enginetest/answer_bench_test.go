@@ -124,7 +124,7 @@ func newAnswering(b *testing.B, of func(testing.TB) place, lessons loop.Lessons)
 	var err error
 	a.Agent, err = loop.New(ctx, loop.Config{
 		Store: a.calls, Model: decision.LLMFunc(instant), Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
-		Lessons: lessons, Seed: rand.NewPCG(1, 2),
+		Lessons: lessons, Testing: loop.Testing{Seed: rand.NewPCG(1, 2)},
 	})
 	require.NoError(b, err)
 	for range warmEvents {

@@ -134,7 +134,7 @@ func openTrusting(t *testing.T, st store.Store) *loop.Agent {
 	}
 	a, err := loop.New(ctx, loop.Config{
 		Store: st, Model: decision.LLMFunc(says), Arms: []loop.Arm{{ID: "only"}},
-		ArmsIgnoreSilence: true,
+		Choosing: loop.Choosing{ArmsIgnoreSilence: true},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{
 			ID: "h", Condition: "the disk is full", Action: "Rotate the logs.", Initial: 0.9,
 		}}},

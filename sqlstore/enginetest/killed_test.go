@@ -35,14 +35,14 @@ func openKilled(st store.Store, now time.Time) (*loop.Agent, error) {
 	always := 1.
 	cfg := loop.Config{
 		Store: st, Model: decision.LLMFunc(says), Arms: []loop.Arm{{ID: "only"}},
-		Now: func() time.Time { return now },
+		Testing: loop.Testing{Now: func() time.Time { return now }},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{
 			{ID: "h", Condition: "the disk is full", Action: "Rotate the logs.", Initial: 0.8},
 			{ID: "agrees", Condition: "the mail is late", Action: "Look at the logs."},
 			{ID: "differs", Condition: "the mail is late", Action: "Restart the server."},
 		}},
 	}
-	cfg.Decision.Withhold = &always
+	cfg.Tuning.Decision.Withhold = &always
 	return loop.New(ctx, cfg)
 }
 

@@ -82,21 +82,19 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
 		Lessons: cfg.Lessons, Extract: []string{Alerts},
 		// the world is simulated, and a busy machine must not cost a plan its rules
-		Budget: loop.Budget{Notes: 1, Time: time.Minute},
-		Now:    cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0),
+		Budget:  loop.Budget{Notes: 1, Time: time.Minute},
+		Testing: loop.Testing{Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0)},
 		Arms: []loop.Arm{
 			{ID: string(injection.MainContext), ForNotes: true},
 			{ID: string(injection.Subagent), ForNotes: true, Brief: a.subagent},
 			{ID: string(injection.BackgroundSubagent), ForNotes: true, Brief: a.background},
 			{ID: string(injection.Deferred), ForNotes: true, Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
-		Decision: decision.Config{
+		Tuning: loop.Tuning{Decision: decision.Config{
 			SimilarityThreshold: 0.6,                              // from there on, the model said what a heuristic says
 			Prompts:             decision.Prompts{Event: "Event"}, // the model is told who reports an event
-		},
-		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-		Feedback: feedback.Config{Window: 200, NewID: numbered(),
-			Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
+		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off}, Feedback: feedback.Config{Window: 200, NewID: numbered(),
+			Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
 	})
 	if err == nil {
 		a.Freeze(cfg.Off)
