@@ -64,7 +64,7 @@ var roles = []role{
 		state: func(a *loop.Agent, id string) error {
 			worked := false
 			return a.Outcome(ctx, id, loop.Outcome{
-				Success: &worked, Source: forgotten, Kind: record.Person,
+				Success: &worked, Source: forgotten,
 			})
 		},
 	},
