@@ -1,6 +1,10 @@
 // Package load measures the API of package web under a steady load, on SQLite, with a page open:
 //
 //	go run ./lab load [-long] [-for 60] [-rate 200]
+//	go run ./lab load postgres [-long] [-each 1s] [-items 1000000]
+//
+// The second form measures how many choices with their outcomes one PostgreSQL records: see
+// docs/scale.md.
 //
 // Half of the requests choose an arm, 40 % say how a choice turned out, and the rest read. They are
 // sent at their times, however long those before take, and each latency counts from the time at
@@ -37,8 +41,19 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	var l load
 	seconds := call.Count("for", 10, 60, "how many seconds")
 	call.Float64Var(&l.rate, "rate", 200, "requests a second")
-	if err := call.Parse(); err != nil {
+	var s study
+	call.DurationVar(&s.each, "each", time.Second, "how long each figure of postgres is measured")
+	items := call.Count("items", 10_000, 1_000_000, "items of the large segment of postgres")
+	if err := call.ParseNames(); err != nil {
 		return err
+	}
+	switch {
+	case len(call.Names) == 0:
+	case len(call.Names) == 1 && call.Names[0] == "postgres" && s.each > 0:
+		s.items = *items
+		return onPostgres(ctx, call, &s)
+	default:
+		return call.Usage("unexpected arguments %q: postgres is the only name", call.Names)
 	}
 	l.long = time.Duration(*seconds) * time.Second
 	if !(l.rate > 0) {

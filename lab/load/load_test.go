@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/lab/internal/raced"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
 // Every request of the load is answered, with a page open. In the long form, 99 of 100 choices are there within 20 ms.
@@ -29,4 +31,32 @@ func TestLoad(t *testing.T) {
 	if os.Getenv("HEED_LONG") != "" {
 		assert.Less(t, got.quantile("select", 0.99), 20*time.Millisecond)
 	}
+}
+
+// Whatever number of callers, every outcome that the study counts is in the store.
+func TestPostgres(t *testing.T) {
+	raced.Skip(t)
+	server, err := pgserver.New("-c fsync=off")
+	if errors.Is(err, pgserver.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	s := study{each: 50 * time.Millisecond, callers: []int{1, 8}, segments: []int{1, 3}, items: 500,
+		progress: func(int, int) {}}
+	got, err := s.measure(t.Context(), server.DSN())
+	require.NoError(t, err)
+	t.Log(s.report(got))
+	counted := 0.
+	for _, rate := range got.rates {
+		counted += rate * s.each.Seconds()
+	}
+	for _, rate := range got.hot {
+		counted += rate * s.each.Seconds()
+	}
+	assert.Len(t, got.rates, 4)
+	assert.Len(t, got.hot, 2)
+	assert.GreaterOrEqual(t, float64(got.outcomes), counted, "a measurement takes longer than it should")
+	assert.Positive(t, got.large)
+	assert.Greater(t, got.bytes, 500.)
 }

@@ -1,0 +1,332 @@
+package load
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A study measures how many choices with their outcomes one PostgreSQL records.
+type study struct {
+	each     time.Duration // of each measurement
+	callers  []int
+	segments []int
+	items    int // of the large segment
+	progress func(done, of int)
+
+	handle *sql.DB
+	store  *sqlstore.Store
+	learns *strategy.Learner
+}
+
+const (
+	itemsOfSegment = 100
+	connections    = 64 // that the callers share
+	kept           = 30 * 24 * time.Hour
+)
+
+// figures are what a study has measured.
+type figures struct {
+	rates    map[[2]int]float64 // outcomes a second, by callers and segments
+	hot      map[int]float64    // the same, by callers, all on one item
+	large    float64            // the same, of 8 callers on the items of the large segment
+	first    time.Duration      // the first choice there
+	outcomes int                // that were counted before the sweep
+	bytes    float64            // that an outcome grows the tables by
+	item     float64            // bytes of the sums of an item of the large segment
+	sweep    time.Duration      // to remove what an outcome leaves, when its time is over
+	load     string
+}
+
+// onPostgres runs the study on a server of its own, with fsync.
+func onPostgres(ctx context.Context, call *kit.Call, s *study) (err error) {
+	server, err := pgserver.New("-c shared_buffers=256MB -c max_wal_size=4GB")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	s.callers, s.segments = []int{1, 8, 64, 256}, []int{1, 10, 100}
+	s.progress = call.Progress
+	got, err := s.measure(ctx, server.DSN())
+	if err == nil {
+		machine := card.ThisMachine(ctx)
+		_, err = fmt.Fprintf(call.Out, "%s: %s, %d cores, load average before it %s; %s for each figure\n\n%s",
+			call.Command(), machine.CPU, machine.Cores, got.load, s.each, s.report(got))
+	}
+	return err
+}
+
+func (s *study) measure(ctx context.Context, dsn string) (f figures, err error) {
+	if s.handle, err = sql.Open("pgx", dsn); err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, s.handle.Close()) }()
+	s.handle.SetMaxOpenConns(connections)
+	s.handle.SetMaxIdleConns(connections)
+	if s.store, err = sqlstore.Open(ctx, s.handle, sqlstore.Postgres); err != nil {
+		return f, err
+	}
+	s.learns, err = strategy.New(ctx, strategy.Config{Store: s.store,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	if err != nil {
+		return f, err
+	}
+	if f.load, err = loadAverage(); err != nil {
+		return f, err
+	}
+	if err = s.rates(ctx, &f); err == nil {
+		err = s.growth(ctx, &f)
+	}
+	if err == nil {
+		err = s.largeSegment(ctx, &f)
+	}
+	return f, err
+}
+
+// rates measures callers that are spread over segments, and callers that are all on one item.
+func (s *study) rates(ctx context.Context, f *figures) (err error) {
+	f.rates, f.hot = make(map[[2]int]float64), make(map[int]float64)
+	if _, err = s.rate(ctx, 1, s.spread(1)); err != nil { // which makes what every call needs
+		return err
+	}
+	done := 0
+	for _, callers := range s.callers {
+		for _, segments := range s.segments {
+			f.rates[[2]int{callers, segments}], err = s.rate(ctx, callers, s.spread(segments))
+			if err != nil {
+				return err
+			}
+			done++
+			s.progress(done, len(s.callers)*(len(s.segments)+1))
+		}
+		hot := strategy.Query{Category: "hot", Item: "hot"}
+		if f.hot[callers], err = s.rate(ctx, callers, func() strategy.Query { return hot }); err != nil {
+			return err
+		}
+		done++
+		s.progress(done, len(s.callers)*(len(s.segments)+1))
+	}
+	return nil
+}
+
+// spread draws an item of some segments.
+func (*study) spread(segments int) func() strategy.Query {
+	return func() strategy.Query {
+		return strategy.Query{
+			Category: fmt.Sprint(segments, " ", rand.IntN(segments)),
+			Item:     fmt.Sprint("item ", rand.IntN(itemsOfSegment)),
+		}
+	}
+}
+
+// rate has callers choose and tell the outcome, over and over, and returns how many a second.
+func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) (float64, error) {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var n atomic.Int64
+	var wait sync.WaitGroup
+	began := time.Now()
+	for range callers {
+		wait.Go(func() {
+			for time.Since(began) < s.each && within.Err() == nil {
+				if err := s.outcome(within, next()); err != nil {
+					cancel(err)
+					return
+				}
+				n.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return float64(n.Load()) / time.Since(began).Seconds(), context.Cause(within)
+}
+
+// outcome makes a choice and records how it turned out.
+func (s *study) outcome(ctx context.Context, q strategy.Query) error {
+	choice, err := s.learns.Select(ctx, q)
+	if err == nil {
+		o := strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}
+		_, err = s.learns.Observe(ctx, o)
+	}
+	return err
+}
+
+// growth measures what the outcomes have left, and what it takes to remove it when its time is over.
+func (s *study) growth(ctx context.Context, f *figures) error {
+	size, err := s.size(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.handle.QueryRowContext(ctx, `SELECT sum(n_positive + n_negative + n_neutral)
+		FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE c.kind = 'strategy.arm'`).Scan(&f.outcomes)
+	if err != nil {
+		return err
+	}
+	f.bytes = float64(size) / float64(f.outcomes)
+	later := func() time.Time { return time.Now().Add(kept + 24*time.Hour) }
+	st, err := sqlstore.Open(ctx, s.handle, sqlstore.Postgres, sqlstore.Config{Now: later})
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := st.Sweep(ctx, time.Time{}); err != nil {
+		return err
+	}
+	f.sweep = time.Since(began) / time.Duration(f.outcomes)
+	var left int
+	err = s.handle.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM heed_id)
+		+ (SELECT count(*) FROM heed_observation) + (SELECT count(*) FROM heed_record
+			WHERE kind = 'strategy.answer')`).Scan(&left)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("a sweep left %d rows whose time was over", left)
+	}
+	return err
+}
+
+// size returns how large heed's tables are, with their indexes.
+func (s *study) size(ctx context.Context) (bytes int64, err error) {
+	err = s.handle.QueryRowContext(ctx, `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+		WHERE relname LIKE 'heed\_%' AND relkind = 'r'`).Scan(&bytes)
+	return bytes, err
+}
+
+// largeSegment fills a segment with items of one outcome each, past the store, and uses it.
+func (s *study) largeSegment(ctx context.Context, f *figures) error {
+	random := func() strategy.Query {
+		return strategy.Query{Category: "large", Item: fmt.Sprint("item ", rand.IntN(s.items))}
+	}
+	err := s.outcome(ctx, strategy.Query{Category: "large", Item: "first"})
+	if err != nil {
+		return err
+	}
+	before, err := s.size(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
+	after, err := s.size(ctx)
+	if err != nil {
+		return err
+	}
+	f.item = float64(after-before) / float64(s.items)
+	fresh, err := strategy.New(ctx, strategy.Config{Store: s.store,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	if err != nil {
+		return err
+	}
+	s.learns = fresh
+	began := time.Now()
+	if _, err := fresh.Select(ctx, random()); err != nil {
+		return err
+	}
+	f.first = time.Since(began)
+	f.large, err = s.rate(ctx, 8, random)
+	return err
+}
+
+// copyTallies gives each cell of a segment the sums of one of them.
+const (
+	tallyColumns = "channel, source, landmark, mass, squares, reward, reward_squares, " +
+		"n_positive, n_negative, n_neutral, last_positive, last_negative, last_neutral, " +
+		"lost_positive, lost_negative, lost_neutral, lost_source"
+	copyTallies = "INSERT INTO heed_tally (cell, " + tallyColumns + ") SELECT c.cell, " +
+		tallyColumns + " FROM heed_tally AS t JOIN heed_cell AS k USING (cell) JOIN heed_cell AS c " +
+		"ON c.kind = k.kind AND c.scope = k.scope AND c.cell <> k.cell WHERE t.cell = $1"
+)
+
+// fill copies the one cell of the large segment, in which an outcome was, to all its items.
+func (s *study) fill(ctx context.Context) error {
+	var key, kind, scope, name string
+	var halfLife, byOrigin int64
+	err := s.handle.QueryRowContext(ctx, `SELECT cell, kind, scope, name, half_life, by_origin
+		FROM heed_cell WHERE kind = 'strategy.arm' AND item = 'first'`).Scan(&key, &kind, &scope, &name,
+		&halfLife, &byOrigin)
+	if err != nil {
+		return err
+	}
+	row := func(i int) ([]any, error) {
+		item := fmt.Sprint("item ", i)
+		lot, cell := text.HashOf(item), text.HashOf(kind, scope, item, name).String()
+		return []any{cell, kind, scope, item, name, halfLife, byOrigin, int64(0),
+			int64(binary.BigEndian.Uint64(lot[:]) >> 1)}, nil
+	}
+	conn, err := s.handle.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to the pool
+	columns := strings.Fields("cell kind scope item name half_life by_origin restart lot")
+	err = conn.Raw(func(driver any) error {
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{"heed_cell"}, columns,
+			pgx.CopyFromSlice(s.items, row))
+		return err
+	})
+	if err == nil {
+		_, err = conn.ExecContext(ctx, copyTallies, key)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "ANALYZE heed_cell, heed_tally")
+	}
+	return err
+}
+
+// loadAverage returns how many processes have run or waited in the last minute, where that is known.
+func loadAverage() (string, error) {
+	line, err := os.ReadFile("/proc/loadavg")
+	if errors.Is(err, os.ErrNotExist) {
+		return "unknown", nil
+	}
+	first, _, _ := strings.Cut(string(line), " ")
+	return first, err
+}
+
+// report writes the figures as docs/scale.md has them.
+func (s *study) report(f figures) string {
+	var b strings.Builder
+	b.WriteString("| callers |")
+	for _, n := range s.segments {
+		fmt.Fprintf(&b, " %d segments |", n)
+	}
+	b.WriteString(" one item |\n|---|" + strings.Repeat("---|", len(s.segments)+1) + "\n")
+	for _, callers := range s.callers {
+		fmt.Fprintf(&b, "| %d |", callers)
+		for _, n := range s.segments {
+			fmt.Fprintf(&b, " %.0f |", f.rates[[2]int{callers, n}])
+		}
+		fmt.Fprintf(&b, " %.0f |\n", f.hot[callers])
+	}
+	const million = 1e6
+	fmt.Fprintf(&b, `
+| | |
+|---|---|
+| first choice in a segment of %d items | %.0f ms |
+| outcomes a second there, 8 callers | %.0f |
+| tables, the sums of an item with one arm | %.0f bytes |
+| tables, an outcome with its choice | %.0f bytes |
+| sweep of what 1,000 outcomes left, after 31 days | %.0f ms |
+| tables at a hundred million outcomes in 30 days | %.0f GB |
+| sweeps of a hundred million outcomes | %.1f h |
+`, s.items, float64(f.first.Microseconds())/1000, f.large, f.item, f.bytes, f.sweep.Seconds()*million,
+		f.bytes*100*million/1e9, f.sweep.Hours()*100*million)
+	return b.String()
+}
