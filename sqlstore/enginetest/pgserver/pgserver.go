@@ -38,29 +38,54 @@ func New(options string) (*Server, error) {
 	} else {
 		return nil, ErrNone
 	}
-	var err error
-	if s.dir, err = os.MkdirTemp("", "heed-postgres"); err != nil {
+	if err := s.place(); err != nil {
 		return nil, err
 	}
-	if os.Getuid() == 0 {
-		if err := s.unprivileged(); err != nil {
-			return nil, err
-		}
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s.port = listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	err = s.run("initdb", "-D", s.data(), "-U", "heed", "-A", "trust", "-E", "UTF8", "--locale=C",
+	err := s.run("initdb", "-D", s.data(), "-U", "heed", "-A", "trust", "-E", "UTF8", "--locale=C",
 		"--no-sync")
 	if err != nil {
 		return nil, err
 	}
 	return s, s.Start()
+}
+
+// Standby makes a copy of the server that follows it, in a new directory, and starts it. Close it
+// after use.
+func (s *Server) Standby() (*Server, error) {
+	copied := &Server{bin: s.bin, options: s.options}
+	if err := copied.place(); err != nil {
+		return nil, err
+	}
+	err := copied.run("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "heed",
+		"-D", copied.data(), "-X", "stream", "-c", "fast", "-R", "--no-sync")
+	if err != nil {
+		return nil, err
+	}
+	return copied, copied.Start()
+}
+
+// Promote makes a standby a server that takes writes.
+func (s *Server) Promote() error { return s.run("pg_ctl", "-D", s.data(), "-w", "promote") }
+
+// Port is the port of the server at 127.0.0.1.
+func (s *Server) Port() int { return s.port }
+
+// place makes the directory of a server, and finds it a port.
+func (s *Server) place() (err error) {
+	if s.dir, err = os.MkdirTemp("", "heed-postgres"); err != nil {
+		return err
+	}
+	if os.Getuid() == 0 {
+		if err := s.unprivileged(); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.port = listener.Addr().(*net.TCPAddr).Port
+	return listener.Close()
 }
 
 func (s *Server) unprivileged() error {

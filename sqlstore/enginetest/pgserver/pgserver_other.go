@@ -13,6 +13,15 @@ type Server struct{}
 // New returns ErrNone.
 func New(string) (*Server, error) { return nil, ErrNone }
 
+// Standby returns ErrNone.
+func (*Server) Standby() (*Server, error) { return nil, ErrNone }
+
+// Promote does nothing.
+func (*Server) Promote() error { return nil }
+
+// Port returns 0.
+func (*Server) Port() int { return 0 }
+
 // DSN returns "".
 func (*Server) DSN() string { return "" }
 

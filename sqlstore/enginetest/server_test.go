@@ -1,0 +1,180 @@
+package enginetest_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
+	"github.com/heedhq/heed/store"
+)
+
+// Writers are goroutines that commit to one cell and repeat each commit until it is acknowledged.
+type writers struct {
+	t            *testing.T
+	st           *sqlstore.Store
+	stop         atomic.Bool
+	wait         sync.WaitGroup
+	acknowledged atomic.Int64
+	failed       atomic.Int64
+}
+
+func write(t *testing.T, st *sqlstore.Store, n int) *writers {
+	w := &writers{t: t, st: st}
+	for k := range n {
+		w.wait.Go(func() {
+			for i := 0; !w.stop.Load(); i++ {
+				if !w.until(fmt.Sprint("writer ", k, " ", i)) {
+					return
+				}
+			}
+		})
+	}
+	return w
+}
+
+// until repeats a commit until it is acknowledged. One that failed was not applied, unless its error
+// is that the outcome is unknown.
+func (w *writers) until(id string) bool {
+	unknown, over := false, time.Now().Add(time.Minute)
+	for {
+		b := store.Batch{ID: "batch " + id, Observations: []evidence.Observation{observe(id, time.Now())}}
+		receipts, err := w.st.Commit(ctx, b)
+		if err == nil {
+			w.acknowledged.Add(1)
+			return assert.False(w.t, receipts[0].Duplicate && !unknown, "%s was applied and refused", id)
+		}
+		w.failed.Add(1)
+		unknown = unknown || errors.Is(err, heed.ErrOutcomeUnknown)
+		if !assert.False(w.t, time.Now().After(over), "%v", err) {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// end stops the writers, and checks that each commit counted once.
+func (w *writers) end() {
+	w.stop.Store(true)
+	w.wait.Wait()
+	var s store.Snapshot
+	require.NoError(w.t, w.st.Read(ctx, &s, []evidence.Cell{arm}, nil))
+	require.Len(w.t, s.Parts, 1)
+	assert.Equal(w.t, w.acknowledged.Load(), int64(s.Parts[0].Tally.N()))
+}
+
+// more waits until the writers have had more commits acknowledged.
+func (w *writers) more(n int64) {
+	want := w.acknowledged.Load() + n
+	require.Eventually(w.t, func() bool { return w.acknowledged.Load() >= want || w.t.Failed() },
+		time.Minute, time.Millisecond)
+}
+
+// Connections that the server cuts cost no commit and count none twice.
+func TestConnectionsAreCut(t *testing.T) {
+	at := postgresSchema(t).with("application_name", "cut")
+	st := at.store(t, sqlstore.Config{NoCache: true})
+	w := write(t, st, 8)
+	conn, err := pgx.Connect(ctx, cluster(t))
+	require.NoError(t, err)
+	cut := 0
+	for range rounds(10, 100) {
+		w.more(5)
+		var n int
+		require.NoError(t, conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid))
+			FROM pg_stat_activity WHERE application_name = 'cut'`).Scan(&n))
+		cut += n
+	}
+	w.more(5)
+	require.NoError(t, conn.Close(ctx))
+	w.end()
+	assert.Positive(t, cut)
+	assert.Positive(t, w.failed.Load())
+}
+
+// A server that is starting, or that can't be reached, does not have the host look at the dialect.
+func TestAServerThatStarts(t *testing.T) {
+	hooks, handle := hookedAt(t, postgresSchema(t))
+	t.Cleanup(func() { require.NoError(t, handle.Close()) })
+	hooks.set(func(string) error { return stateError("57P03") })
+	_, err := sqlstore.Open(ctx, handle, sqlstore.Postgres)
+	require.ErrorIs(t, err, stateError("57P03"))
+	assert.NotContains(t, err.Error(), "dialect")
+	nowhere := place{sqlstore.Postgres, "pgx", "host=127.0.0.1 port=1 sslmode=disable"}
+	gone, err := nowhere.open()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, gone.Close()) }()
+	_, err = sqlstore.Open(ctx, gone, sqlstore.Postgres)
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "dialect")
+}
+
+// TestStandbyIsPromoted stops a server under load as if it had crashed, and promotes its
+// synchronous standby. The same handle goes on there: nothing acknowledged is lost, and nothing
+// counts twice. Before that, the standby serves reads, and refuses writes for certain.
+func TestStandbyIsPromoted(t *testing.T) {
+	skipRaced(t)
+	primary, err := pgserver.New("-c fsync=off")
+	skipWithout(t, err)
+	t.Cleanup(func() { _ = primary.Close() })
+	at := place{sqlstore.Postgres, "pgx", primary.DSN()}
+	handle := at.handle(t)
+	require.NoError(t, open(t, handle, at.dialect).Declare(ctx, store.Kind{Name: "note"}))
+	standby, err := primary.Standby()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, standby.Close()) })
+	for _, statement := range []string{
+		"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()",
+	} {
+		_, err := handle.ExecContext(ctx, statement)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		var n int
+		err := handle.QueryRowContext(ctx,
+			"SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
+		return err == nil && n == 1
+	}, time.Minute, 10*time.Millisecond)
+
+	both := place{sqlstore.Postgres, "pgx", fmt.Sprintf("host=127.0.0.1,127.0.0.1 port=%d,%d user=heed "+
+		"dbname=postgres sslmode=disable target_session_attrs=read-write", primary.Port(), standby.Port())}
+	w := write(t, both.store(t, sqlstore.Config{NoCache: true}), 8)
+	w.more(50)
+	replica := place{sqlstore.Postgres, "pgx", standby.DSN()}.store(t,
+		sqlstore.Config{Existing: true, NoCache: true})
+	checkReplica(t, replica)
+	require.NoError(t, primary.Stop("immediate"))
+	require.NoError(t, standby.Promote())
+	_, err = replica.Commit(ctx, onlyObserve("a replica that was promoted takes writes"))
+	require.NoError(t, err)
+	w.acknowledged.Add(1)
+	w.more(50)
+	w.end()
+}
+
+func checkReplica(t *testing.T, replica *sqlstore.Store) {
+	require.Eventually(t, func() bool {
+		var s store.Snapshot
+		err := replica.Read(ctx, &s, []evidence.Cell{arm}, nil)
+		return assert.NoError(t, err) && len(s.Parts) == 1 && s.Parts[0].Tally.N() >= 50
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, replica.Declare(ctx, store.Kind{Name: "note"}), "as on the primary")
+	for what, err := range map[string]error{
+		"commit":  commits(onlyObserve("on a replica"))(replica),
+		"declare": replica.Declare(ctx, store.Kind{Name: "other"}),
+		"sweep":   replica.Sweep(ctx, time.Now()),
+	} {
+		require.ErrorContains(t, err, "25006", what) // read_only_sql_transaction
+		require.NotErrorIs(t, err, heed.ErrOutcomeUnknown, what)
+	}
+}
