@@ -230,15 +230,8 @@ func on(of []float64, arm, arms int) iter.Seq[float64] {
 	}
 }
 
-// People returns their number, when the crowd settled.
-func (c *Crowd) People() float64 { return c.count }
-
-// Factor returns how much of what a source has said about an arm counts in all cells together, in
+// factor returns how much of what a person has said about an arm counts in all cells together, in
 // (0, 1].
-func (c *Crowd) Factor(arm int, source string) float64 {
-	return c.factor(arm, c.known.find(source))
-}
-
 func (c *Crowd) factor(arm int, person int32) float64 {
 	at := int(person)*c.arms + arm
 	if person < 0 || at >= len(c.factors) {

@@ -112,12 +112,41 @@ func limitFrom(n, least float64, masses iter.Seq[float64]) float64 {
 
 // Pool reads the parts of the arms of one item at a moment, limits them, and adds them up, by arm.
 func (t Trust) Pool(arms [][]Part, now Instant) []Sums {
+	if len(t.Silence) == 0 && t.few(arms) {
+		sums := make([]Sums, len(arms))
+		for i, parts := range arms {
+			for j := range parts {
+				sums[i] = sums[i].Plus(parts[j].Tally.At(now))
+			}
+		}
+		return sums
+	}
 	people := people{trust: &t}
 	voices := make([][]Voice, len(arms))
 	for i, parts := range arms {
 		voices[i] = people.read(nil, parts, now, people.number)
 	}
 	return t.PoolVoices(voices)
+}
+
+// few reports whether no more people have spoken than are believed as they are.
+func (t *Trust) few(arms [][]Part) bool {
+	var known [believed]string
+	n := 0
+	for _, parts := range arms {
+		for i := range parts {
+			source := parts[i].Source
+			if slices.Contains(known[:n], source) || slices.Contains(t.Instruments, source) {
+				continue
+			}
+			if n == believed {
+				return false
+			}
+			known[n] = source
+			n++
+		}
+	}
+	return true
 }
 
 // PoolVoices does what [Trust.Pool] does for what a crowd has heard of one item, by arm.
