@@ -2,6 +2,15 @@ package evidence
 
 import "slices"
 
+// A Part is the tally of one channel and one source of a cell, or of all of them if the cell's policy
+// keeps origins together.
+type Part struct {
+	Cell    Cell
+	Channel string
+	Source  string
+	Tally   Tally
+}
+
 // Counted limits what people have stated about one thing, for example a heuristic, and returns what
 // each part counts for, in the order of the parts. Each person may have twice a fair share, or the
 // allowance, as on an arm: see [Trust]. So k people have at most f(k) of what counts.
@@ -83,5 +92,19 @@ func (s Sums) scaleNegative(factor float64) Sums {
 	return Sums{
 		Mass: s.Mass * kept, Squares: s.Squares * kept,
 		Reward: s.Reward, RewardSquares: s.RewardSquares,
+	}
+}
+
+// scalePositive scales what was gained and leaves what was lost: rewards fade, and the mass by as
+// much.
+func (s Sums) scalePositive(factor float64) Sums {
+	if s.Mass <= 0 {
+		return s
+	}
+	lost := s.Mass - s.Reward
+	kept := (lost + s.Reward*factor) / s.Mass
+	return Sums{
+		Mass: s.Mass * kept, Squares: s.Squares * kept,
+		Reward: s.Reward * factor, RewardSquares: s.RewardSquares * factor,
 	}
 }

@@ -15,7 +15,7 @@ type Policy struct {
 	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. With 0, evidence
 	// never fades.
 	HalfLife time.Duration
-	// ByOrigin keeps a tally for each channel and source. [Caps] need it, and with it a source can be expunged at any time.
+	// ByOrigin keeps a tally for each channel and source. [Trust] needs it, and with it a source can be expunged at any time.
 	ByOrigin bool
 }
 

@@ -401,9 +401,13 @@ func (a *Account) trust() Branch {
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
+		limited := s.Limited(t.People)
+		if limited != "" {
+			limited = ", of which counts: " + limited
+		}
 		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s%s",
 			cmp.Or(fromWhom(s.Channel, s.Kind, s.Source), "what was seen or said"), s.For, s.Against,
-			counted(s.Count, "signal"), s.Limited(t.People)))
+			counted(s.Count, "signal"), limited))
 	}
 	for _, limit := range t.Limits {
 		now.add("limited by: " + string(limit))

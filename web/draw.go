@@ -145,7 +145,8 @@ func holding(limits []learning.Limit) string {
 }
 
 var limited = map[string]string{
-	"cap":     "part of the evidence is over a cap",
+	"people":  "part of the evidence is more than one of so many people may state",
+	"cap":     "agreement or silence weighs all that it may",
 	"floor":   "it may not fall below its floor",
 	"ceiling": "it may not rise above its ceiling",
 	view.DisagreementChannel: "the model said something else more often than the same, and that " +

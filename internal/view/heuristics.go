@@ -53,7 +53,7 @@ func (h *Heuristic) By() string {
 	case len(h.Limits) > 0 && h.Limits[0] != "cap":
 		return "by " + string(h.Limits[0])
 	case len(h.Limits) > 0, h.Confidence < h.Low, h.Confidence > h.High:
-		return "by caps"
+		return "by limits"
 	}
 	return ""
 }
@@ -63,6 +63,7 @@ type HeuristicDetail struct {
 	Heuristic
 	Prior   evidence.Beta          `json:"prior"`
 	Shares  []learning.Share       `json:"-"`
+	People  float64                `json:"-"` // of the domain
 	Pin     learning.Pin           `json:"-"`
 	History []evidence.Observation `json:"history,omitempty"` // that are kept, the newest first
 	Curve   []Point                `json:"-"`
@@ -120,7 +121,8 @@ func (s *Source) Heuristic(ctx context.Context, id string) (HeuristicDetail, err
 		return HeuristicDetail{}, err
 	}
 	return HeuristicDetail{
-		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, Pin: e.Standing.Pin,
+		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, People: e.People,
+		Pin:     e.Standing.Pin,
 		History: e.History, Curve: curve(&e, s.Learning.Config(), s.Now()),
 	}, nil
 }

@@ -91,7 +91,11 @@ func (f *fixture) tally(c evidence.Cell) evidence.Tally {
 
 // sums reads one cell, all its parts together.
 func (f *fixture) sums(c evidence.Cell) evidence.Sums {
-	return evidence.Caps{}.Pool(f.read(c), evidence.InstantOf(f.time()))
+	var all evidence.Sums
+	for _, part := range f.read(c) {
+		all = all.Plus(part.Tally.At(evidence.InstantOf(f.time())))
+	}
+	return all
 }
 
 func (f *fixture) history(c evidence.Cell) observations {
