@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,7 +43,7 @@ func TestFewNeverOutweighManyAboutOneThing(t *testing.T) {
 		trust := evidence.Trust{}
 		whole, _ := total(trust.Counted(float64(people), honest, origin, nil), honest)
 		moved := func(lies []evidence.Part) (mean, share float64, honestMass float64) {
-			parts := append(honest[:len(honest):len(honest)], lies...)
+			parts := slices.Concat(honest, lies)
 			all, of := total(trust.Counted(n, parts, origin, nil), parts)
 			return math.Abs(all.Mean() - whole.Mean()), of.Mass / all.Mass, all.Mass - of.Mass
 		}

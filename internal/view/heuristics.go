@@ -48,12 +48,16 @@ func (h *Heuristic) By() string {
 		return fmt.Sprintf("at %.3f", h.Held.Floor)
 	case h.Held.Locked:
 		return "locked"
-	case slices.Contains(h.Limits, "floor"), slices.Contains(h.Limits, "ceiling"):
-		return "by its " + string(h.Limits[0])
-	case len(h.Limits) > 0 && h.Limits[0] != "cap":
-		return "by " + string(h.Limits[0])
+	case slices.Contains(h.Limits, "floor"):
+		return "by its floor"
+	case slices.Contains(h.Limits, "ceiling"):
+		return "by its ceiling"
+	case slices.Contains(h.Limits, DisagreementChannel):
+		return "by disagreement"
+	case slices.Contains(h.Limits, "people"):
+		return "by limits on people"
 	case len(h.Limits) > 0, h.Confidence < h.Low, h.Confidence > h.High:
-		return "by limits"
+		return "by caps"
 	}
 	return ""
 }
