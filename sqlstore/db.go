@@ -358,10 +358,7 @@ func (db *database) notApplied(err error) bool {
 	if db.dialect.embedded() {
 		return strings.Contains(err.Error(), "is full")
 	}
-	var unsent interface{ SafeToRetry() bool } // of pgx
-	if errors.As(err, &unsent) && unsent.SafeToRetry() {
-		return true
-	}
+	// pgx may say "conn closed", and that it is safe to try again, of a COMMIT that was sent.
 	switch state := stateOf(err); {
 	case state == "", state == "40003": // statement_completion_unknown
 		return false

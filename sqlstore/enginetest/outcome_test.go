@@ -22,11 +22,11 @@ type stateError string
 func (e stateError) Error() string    { return "ERROR " + string(e) }
 func (e stateError) SQLState() string { return string(e) }
 
-// unsentError is an error of pgx before it has sent anything.
-type unsentError struct{}
+// safeError is an error of pgx as it is if the connection was closed before the server's reply.
+type safeError struct{}
 
-func (unsentError) Error() string     { return "not sent" }
-func (unsentError) SafeToRetry() bool { return true }
+func (safeError) Error() string     { return "conn closed" }
+func (safeError) SafeToRetry() bool { return true }
 
 // on returns a hook that fails the first statement of a text.
 func on(text string, failure error) func(string) error {
@@ -62,7 +62,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			for _, state := range []stateError{"40001", "40P01", "23505", "57014"} {
 				unknown[state] = false
 			}
-			unknown[unsentError{}] = false
+			unknown[safeError{}] = true
 		} else {
 			unknown[errors.New("database or disk is full")] = false
 		}

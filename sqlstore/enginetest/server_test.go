@@ -3,6 +3,8 @@ package enginetest_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/web"
 )
 
 // Writers are goroutines that commit to one cell and repeat each commit until it is acknowledged.
@@ -46,15 +50,17 @@ func write(t *testing.T, st *sqlstore.Store, n int) *writers {
 // until repeats a commit until it is acknowledged. One that failed was not applied, unless its error
 // is that the outcome is unknown.
 func (w *writers) until(id string) bool {
+	var refused []error
 	unknown, over := false, time.Now().Add(time.Minute)
 	for {
 		b := store.Batch{ID: "batch " + id, Observations: []evidence.Observation{observe(id, time.Now())}}
 		receipts, err := w.st.Commit(ctx, b)
 		if err == nil {
 			w.acknowledged.Add(1)
-			return assert.False(w.t, receipts[0].Duplicate && !unknown, "%s was applied and refused", id)
+			return assert.False(w.t, receipts[0].Duplicate && !unknown, "%s was applied: %v", id, refused)
 		}
 		w.failed.Add(1)
+		refused = append(refused, err)
 		unknown = unknown || errors.Is(err, heed.ErrOutcomeUnknown)
 		if !assert.False(w.t, time.Now().After(over), "%v", err) {
 			return false
@@ -129,7 +135,13 @@ func TestStandbyIsPromoted(t *testing.T) {
 	t.Cleanup(func() { _ = primary.Close() })
 	at := place{sqlstore.Postgres, "pgx", primary.DSN()}
 	handle := at.handle(t)
-	require.NoError(t, open(t, handle, at.dialect).Declare(ctx, store.Kind{Name: "note"}))
+	st := open(t, handle, at.dialect)
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note"}))
+	learner := learnerOn(t, st)
+	choice, err := learner.Select(ctx, strategy.Query{Category: "of the primary"})
+	require.NoError(t, err)
+	_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
+	require.NoError(t, err)
 	standby, err := primary.Standby()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, standby.Close()) })
@@ -162,6 +174,14 @@ func TestStandbyIsPromoted(t *testing.T) {
 	w.end()
 }
 
+func learnerOn(t *testing.T, st store.Store) *strategy.Learner {
+	learner, err := strategy.New(ctx, strategy.Config{Store: st,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	require.NoError(t, err)
+	return learner
+}
+
+// checkReplica reads from a standby, also by the pages, and writes to it.
 func checkReplica(t *testing.T, replica *sqlstore.Store) {
 	require.Eventually(t, func() bool {
 		var s store.Snapshot
@@ -169,6 +189,17 @@ func checkReplica(t *testing.T, replica *sqlstore.Store) {
 		return assert.NoError(t, err) && len(s.Parts) == 1 && s.Parts[0].Tally.N() >= 50
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, replica.Declare(ctx, store.Kind{Name: "note"}), "as on the primary")
+	pages, err := web.New(web.Config{Store: replica, Strategy: learnerOn(t, replica),
+		Identify: func(*http.Request) (string, error) { return "ann", nil }})
+	require.NoError(t, err)
+	for _, path := range []string{"/", "/arms", "/answers", "/audit"} {
+		got := httptest.NewRecorder()
+		pages.ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
+		assert.Equal(t, http.StatusOK, got.Code, "%s: %s", path, got.Body)
+		if path == "/arms" {
+			assert.Contains(t, got.Body.String(), "of the primary")
+		}
+	}
 	for what, err := range map[string]error{
 		"commit":  commits(onlyObserve("on a replica"))(replica),
 		"declare": replica.Declare(ctx, store.Kind{Name: "other"}),
