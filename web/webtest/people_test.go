@@ -25,7 +25,7 @@ func (w *world) status(t *testing.T, id string) feedback.State {
 // TestTwoPeople has two people approve a rule in two browsers. Each sees what the other does without loading the page again. The page says when it is behind.
 func TestTwoPeople(t *testing.T) {
 	s := serve(t, desk(t))
-	id := s.world.waiting(t, "Name the server in the first line.")
+	id := s.world.waiting(t, "Always name the server in the first line.")
 	kim, zoe := s.open(t, "kim"), s.open(t, "zoe")
 	for _, b := range []*tab{kim, zoe} {
 		b.visit(at("/proposal", "id", id))
@@ -148,7 +148,7 @@ func (b *tab) order() {
 // TestWithoutScripts decides in a browser that runs no scripts.
 func TestWithoutScripts(t *testing.T) {
 	s := serve(t, desk(t))
-	first, second := s.world.waiting(t, "Name the server in the first line."), s.world.waiting(t, "Give each time with its time zone.")
+	first, second := s.world.waiting(t, "Always name the server in the first line."), s.world.waiting(t, "Give each time with its time zone.")
 	b := s.open(t, "kim")
 	_, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (any, error) {
 		return cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
@@ -160,7 +160,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.fill("#edit-text", "Always: ")
 	b.fill("#edit-reason", "It is easy to forget")
 	b.click(`form[action="/proposal/edit"] button`)
-	assert.Contains(t, b.text(), "Always: Name the server in the first line.")
+	assert.Contains(t, b.text(), "Always: Always name the server in the first line.")
 	assert.Contains(t, b.text(), "You proposed or edited this, so others approve it.")
 	assert.Equal(t, feedback.StateSuperseded, s.world.status(t, first))
 

@@ -57,9 +57,15 @@ func newWorld(t *testing.T, lessons loop.Lessons, approaches ...patterns.Approac
 	require.NoError(t, err)
 	ids := 0
 	w.agent, err = loop.New(t.Context(), loop.Config{
-		Store: w.store, Name: "support", Model: w, Now: w.clock, Observer: w.live.Observe, Seed: rand.NewPCG(1, 2), Lessons: lessons,
-		Patterns: patterns.Config{Approaches: approaches, Warnings: true},
-		Feedback: feedback.Config{NewID: func() string { ids++; return fmt.Sprint("rule-", ids) }, Gate: feedback.Gate{PerAgent: 500, Pending: 500}},
+		Store: w.store, Name: "support", Model: w, Observer: w.live.Observe, Lessons: lessons,
+		Tuning: loop.Tuning{
+			Patterns: patterns.Config{Approaches: approaches, Warnings: true},
+			Feedback: feedback.Config{
+				NewID: func() string { ids++; return fmt.Sprint("rule-", ids) },
+				Gate:  feedback.Gate{PerAgent: 500, Pending: 500},
+			},
+		},
+		Testing: loop.Testing{Now: w.clock, Seed: rand.NewPCG(1, 2)},
 	})
 	require.NoError(t, err)
 	return w
