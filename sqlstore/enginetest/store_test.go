@@ -51,7 +51,7 @@ func TestStore(t *testing.T) {
 					handles[st] = handle
 					return st, err
 				},
-				Another: func(before store.Store, o storetest.Options) (store.Store, error) {
+				Beside: func(before store.Store, o storetest.Options) (store.Store, error) {
 					return sqlstore.Open(ctx, handles[before], dialect, sqlstore.Config{
 						Now: o.Now, Limits: o.Limits,
 					})

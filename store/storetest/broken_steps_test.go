@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -36,17 +38,123 @@ func inParts(b *broken) {
 // aCopy has a handle read what the store had when the handle read first.
 func aCopy(b *broken) {
 	var copied *reference
+	var once sync.Once
 	b.read = func(
 		b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
 	) error {
-		b.file.mu.Lock()
-		if copied == nil {
-			copied = b.reference.reopen()
-			copied.file = &file{state: b.file.clone()}
-		}
-		b.file.mu.Unlock()
+		once.Do(func() { copied = b.copied() })
 		return copied.Read(ctx, into, cells, refs)
 	}
+}
+
+// lockedAlone has each handle check revisions under a lock that only itself knows.
+func lockedAlone(b *broken) {
+	var own sync.Mutex
+	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+		own.Lock()
+		defer own.Unlock()
+		if b.stale(batches) {
+			return nil, heed.ErrConflict
+		}
+		for range 20 {
+			runtime.Gosched()
+		}
+		for i := range batches {
+			batches[i].Expect = nil
+			for k := range batches[i].Records {
+				overwrite(b, &batches[i].Records[k])
+			}
+		}
+		return b.reference.Commit(ctx, batches...)
+	}
+}
+
+// untilItCommits has each handle see the store as it was when the handle committed last.
+func untilItCommits(b *broken) {
+	seen := b.copied()
+	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+		defer func() { seen = b.copied() }()
+		return b.reference.Commit(ctx, batches...)
+	}
+	b.read = func(
+		_ *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	) error {
+		return seen.Read(ctx, into, cells, refs)
+	}
+}
+
+// cellsForGood has a handle that read cells alone never read them again before it commits.
+func cellsForGood(b *broken) {
+	known := make(map[evidence.Cell]store.Snapshot)
+	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+		clear(known)
+		return b.reference.Commit(ctx, batches...)
+	}
+	b.read = func(
+		b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	) error {
+		if len(cells) != 1 || len(refs) > 0 {
+			return b.reference.Read(ctx, into, cells, refs)
+		}
+		s, ok := known[cells[0]]
+		if !ok {
+			if err := b.reference.Read(ctx, &s, cells, nil); err != nil {
+				return err
+			}
+			known[cells[0]] = s
+		}
+		into.Parts = append(into.Parts, s.Parts...)
+		return nil
+	}
+}
+
+// idsOfItsOwn has each handle know only the ids that were committed through it.
+func idsOfItsOwn(b *broken) {
+	own := make(map[string]bool)
+	changing(func(b *broken, batch *batch) {
+		for i := range batch.Observations {
+			o := &batch.Observations[i]
+			if !own[o.ID] && b.knows(o.ID) {
+				o.ID += " again"
+			}
+			own[o.ID] = true
+		}
+	})(b)
+}
+
+// clockRevisions has each handle draw revisions from its clock.
+func clockRevisions(b *broken) {
+	afterwards(func(b *broken, batches []batch) {
+		b.file.revision = uint64(b.options.Now().UnixMicro() + b.count.Add(1))
+		for _, whole := range batches {
+			for _, r := range whole.Records {
+				if w, ok := b.file.records[r.Ref]; ok {
+					w.Revision = b.file.revision
+					b.file.records[r.Ref] = w
+				}
+			}
+		}
+	})(b)
+	commit := b.commit
+	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+		receipts, err := commit(b, ctx, batches)
+		for i := range receipts {
+			if receipts[i].Revision > 0 {
+				receipts[i].Revision = b.file.revision
+			}
+		}
+		return receipts, err
+	}
+}
+
+// versionsOfItsOwn has each handle count versions by the commits made through it.
+func versionsOfItsOwn(b *broken) {
+	afterwards(func(b *broken, _ []batch) { b.count.Add(1) })(b)
+	showing(func(b *broken, r *record) {
+		if r.ID == "" {
+			r.Revision = uint64(b.count.Load())
+		}
+	})(b)
 }
 
 const (
@@ -56,6 +164,7 @@ const (
 	disturbedSteps  = "a batch with an id counts once"
 	cancelledSteps  = "a context that is done changes nothing"
 	sized           = "a commit that is too large is refused"
+	cutSteps        = "a commit that is cut off is whole or not at all"
 )
 
 var brokenSteps = []fault{
@@ -66,6 +175,44 @@ var brokenSteps = []fault{
 		concurrentSteps,
 	},
 	{"another handle reads a copy", func(b *broken) { b.another = aCopy }, concurrentSteps},
+	{"a lock that one handle knows guards revisions", lockedAlone, concurrentSteps},
+	{"a handle reads what was when it committed last", untilItCommits, seenSteps},
+	{"cells alone are never read again", cellsForGood, "cells alone are a second old at most"},
+	{"each handle knows ids of its own", idsOfItsOwn, "an id counts once"},
+	{"each handle counts versions of its own", versionsOfItsOwn, "every change raises the version of its kind"},
+	{"revisions are of a handle's clock", clockRevisions, "handles whose clocks differ by minutes agree"},
+	{
+		"declarations are in memory",
+		func(b *broken) { b.another = func(b *broken) { b.kinds = make(map[string]store.Kind) } },
+		"a handle that declared nothing keeps to what others declared",
+	},
+	{"a commit is two, and it is cut off between", inParts, cutSteps},
+	{
+		"a commit that took effect is reported as a time-out",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				receipts, err := b.reference.Commit(background, batches...)
+				return receipts, errors.Join(err, ctx.Err())
+			}
+		},
+		cutSteps,
+	},
+	{
+		"a commit whose outcome is unknown counts again",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				receipts, err := b.reference.Commit(background, batches...)
+				if err == nil && ctx.Err() != nil {
+					b.file.mu.Lock()
+					clear(b.file.known)
+					b.file.mu.Unlock()
+					return nil, errors.Join(heed.ErrOutcomeUnknown, ctx.Err())
+				}
+				return receipts, err
+			}
+		},
+		cutSteps,
+	},
 	{"observations and records of a step are two commits", inParts, wholeSteps},
 	{
 		"what a step relies on is not checked",

@@ -255,6 +255,15 @@ func yielding[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
+// copied returns the store as it is now, as a handle that no commit reaches.
+func (b *broken) copied() *reference {
+	b.file.mu.Lock()
+	defer b.file.mu.Unlock()
+	again := b.reference.reopen()
+	again.file = &file{state: b.file.clone()}
+	return again
+}
+
 // current returns the revision of a record.
 func (b *broken) current(ref store.Ref) uint64 {
 	var s store.Snapshot
@@ -324,7 +333,7 @@ func TestSuiteBites(t *testing.T) {
 					test.spoil(again)
 					return again, nil
 				},
-				Another: func(s store.Store, _ storetest.Options) (store.Store, error) {
+				Beside: func(s store.Store, _ storetest.Options) (store.Store, error) {
 					again := &broken{reference: s.(*broken).reference.reopen()}
 					if spoil := s.(*broken).another; spoil != nil {
 						spoil(again)

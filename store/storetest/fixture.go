@@ -30,6 +30,7 @@ type fixture struct {
 	options Options
 	store   store.Store
 	since   atomic.Int64 // how far the clock is after the start
+	where   string       // begins the messages of failures
 }
 
 // newFixture makes a fresh store that is opened with limits.
@@ -37,6 +38,11 @@ func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fi
 	f := &fixture{Checker: conformance.Checker{TB: t}, subject: s}
 	f.options = Options{Now: f.time, Limits: limits}
 	f.store = f.opened(s.New(f.options))
+	if s.paired {
+		f.where = "over two handles: "
+		f.Prefix = f.where
+		f.store = &pair{handles: [2]store.Store(f.handles())}
+	}
 	return f
 }
 
@@ -54,10 +60,13 @@ func (f *fixture) fresh() *fixture {
 
 // handles returns the store and, if there can be one, another handle of it.
 func (f *fixture) handles() []store.Store {
-	if f.subject.Another == nil {
+	if p, ok := f.store.(*pair); ok {
+		return p.handles[:]
+	}
+	if f.subject.Beside == nil {
 		return []store.Store{f.store}
 	}
-	return []store.Store{f.store, f.opened(f.subject.Another(f.store, f.options))}
+	return []store.Store{f.store, f.opened(f.subject.Beside(f.store, f.options))}
 }
 
 func (f *fixture) time() time.Time { return start.Add(time.Duration(f.since.Load())) }
@@ -67,7 +76,7 @@ func (f *fixture) setTime(after time.Duration) { f.since.Store(int64(after)) }
 
 // after names what was done last. The messages of later failures begin with it.
 func (f *fixture) after(format string, args ...any) {
-	f.Prefix = "after " + fmt.Sprintf(format, args...) + ": "
+	f.Prefix = f.where + "after " + fmt.Sprintf(format, args...) + ": "
 }
 
 // sameJSON compares values by their JSON, so that nil and empty are the same.

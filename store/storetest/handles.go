@@ -210,7 +210,7 @@ func contextDone(f *fixture) {
 
 // open opens the store again.
 func (f *fixture) open() {
-	f.store = f.opened(f.subject.Reopen(f.store, f.options))
+	f.store = f.opened(f.subject.Reopen(f.first(), f.options))
 	f.after("opening again")
 }
 

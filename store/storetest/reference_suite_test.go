@@ -15,7 +15,7 @@ func TestReference(t *testing.T) {
 		return storetest.Subject{
 			New:    func(o storetest.Options) (store.Store, error) { return newReference(o, perCell), nil },
 			Reopen: func(s store.Store, _ storetest.Options) (store.Store, error) { return s.(*reference).reopen(), nil },
-			Another: func(s store.Store, _ storetest.Options) (store.Store, error) {
+			Beside: func(s store.Store, _ storetest.Options) (store.Store, error) {
 				return s.(*reference).reopen(), nil
 			},
 		}

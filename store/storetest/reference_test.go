@@ -23,7 +23,7 @@ type reference struct {
 	options storetest.Options
 	perCell int // observations of a cell in the history
 	file    *file
-	kinds   map[string]store.Kind
+	kinds   map[string]store.Kind // as all handles have declared them
 }
 
 // A file is what remains of a reference that is closed.
@@ -65,7 +65,7 @@ func newReference(o storetest.Options, perCell int) *reference {
 // reopen returns the same store as another program has it.
 func (r *reference) reopen() *reference {
 	return &reference{
-		options: r.options, perCell: r.perCell, kinds: make(map[string]store.Kind), file: r.file,
+		options: r.options, perCell: r.perCell, kinds: r.kinds, file: r.file,
 	}
 }
 

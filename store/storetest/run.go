@@ -32,14 +32,19 @@ type Subject struct {
 	New func(Options) (store.Store, error)
 	// Reopen closes a store and opens again what it has kept. nil means that the store keeps nothing.
 	Reopen func(store.Store, Options) (store.Store, error)
-	// Another opens a second handle of what a store has, such as another process would have. Both
-	// are used from then on. nil means that a store has one handle.
-	Another func(store.Store, Options) (store.Store, error)
+	// Beside opens a second handle on the same store, as another process would: it shares nothing
+	// with the first handle that another process could not share. Both are used from then on. Every
+	// rule then runs a second time over the two. nil means that a store has one handle.
+	Beside func(store.Store, Options) (store.Store, error)
+
+	paired bool // each fixture's store is a pair
 }
 
 // Options are what a store is opened with.
 type Options struct {
-	Now    func() time.Time        // the store's clock
+	// Now is the clock of the store. If the engine has a clock, it must be the engine's as well, or
+	// the store must go by the engine's alone. Handles may differ in it by some minutes.
+	Now    func() time.Time
 	Limits map[string]store.Limits // by kind of record; they win over declared ones
 }
 
@@ -63,7 +68,12 @@ func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
 	}
 	for _, r := range judged {
 		all = append(all, conformance.Rule[Subject]{
-			Name: r.name, Check: func(t conformance.TB, s Subject) { r.check(newFixture(t, s, nil)) },
+			Name: r.name, Check: func(t conformance.TB, s Subject) {
+				r.check(newFixture(t, s, nil))
+				if s.paired = s.Beside != nil; s.paired {
+					r.check(newFixture(t, s, nil))
+				}
+			},
 		})
 	}
 	return all
@@ -148,6 +158,10 @@ var rules = []rule{
 	{"records that are added concurrently are all there", addersConcurrent},
 	{"parts are not older than the records read with them", readConsistent},
 	{"what one handle writes, each handle reads and finds", handlesAgree},
+	{"cells alone are a second old at most", cellsCatchUp},
+	{"a commit that is cut off is whole or not at all", commitCutOff},
+	{"handles whose clocks differ by minutes agree", clocksDiffer},
+	{"a handle that declared nothing keeps to what others declared", handleDeclaredNothing},
 
 	// What kinds declare
 	{"every change raises the version of its kind", versionRaised},
