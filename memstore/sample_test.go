@@ -37,7 +37,8 @@ func TestASampleOfAListing(t *testing.T) {
 		sample := &store.Sample{Most: most}
 		var names []string
 		tenths := make([]int, 10)
-		for p, err := range st.List(t.Context(), store.CellQuery{Kind: "k", Scope: "s", Sample: sample}) {
+		q := store.CellQuery{Kind: "k", Scope: "s", Sample: sample}
+		for p, err := range st.List(t.Context(), q) {
 			require.NoError(t, err)
 			names = append(names, p.Cell.Item+p.Cell.Name)
 			i, err := strconv.Atoi(p.Cell.Item)

@@ -25,10 +25,45 @@
 //	st := &memstore.Store{}                            // in memory; memstore.New for a configuration
 //	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite) // in a database
 //
+// # Several handles
+//
+// A handle is what opening a store returns. Any number of handles may work on one store, in one
+// process or in several. A store that allows only one handle must refuse the second one.
+//
+//   - Each method of each handle sees every commit that returned before the method was called. The
+//     exception is a Read that names cells alone: of commits of other handles, it may return
+//     evidence that is at most one second old. To be sure, name a record as well.
+//   - A commit is seen as a whole. Revisions, versions, known ids and the order of first writing
+//     are the same for all handles, and none of them may come from the clock of a handle.
+//   - Declarations are kept in the store. A handle that declared nothing sweeps and forgets people
+//     as the other handles have declared.
+//   - There is one clock: the engine's, or else the one that the host gives to every handle. Commit
+//     refuses observations by it, and a Sweep of the zero time goes by it. No other method tells
+//     it. The clocks of handles may differ by up to [evidence.MaxSkew]. A handle whose clock is
+//     ahead by more drops ids, history and records too early, by as much as it is ahead.
+//
+// # Sizes
+//
+// A key has at most [MaxKey] bytes, a record [MaxKeys] keys and a body of [MaxBody] bytes, and a
+// call of Commit [MaxChanges] changes. An engine with lower limits returns a [*heed.SizeError] and
+// applies nothing. A batch that takes evidence away, or forgets people, may touch more rows than it
+// has changes: all rows of what it names.
+//
+// # Repeating
+//
+// Every method can be repeated after an error, [heed.ErrOutcomeUnknown] among them. A batch with an
+// ID counts once: if it took effect, its repetition is a Duplicate. Without an ID, observations
+// count once by their ids, and records written [Once] stay as they are. A revision that the first
+// try used up is [heed.ErrConflict]: read again. To retract, withdraw, expunge or forget again
+// changes nothing. A Reset also takes away what others have added since, so give its batch an ID.
+// Ids must be known for longer than anybody repeats.
+//
 // # Another store
 //
 // To write a store, implement the methods of [Store] and run the suite of package storetest against
 // it. Call [Validate] first in Commit, and [Query.Validate] first in Find: they hold the rules
 // about input that all stores share. If the store encodes bodies, call [CheckBody] with the JSON.
+// Package store/people takes people out of them. [AppendText] and [AppendTime] make keys for an
+// engine that keeps its keys in order.
 // If the reply to a commit can get lost, return [heed.ErrOutcomeUnknown] then.
 package store

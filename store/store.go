@@ -19,8 +19,9 @@ import (
 // at most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
 // [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
-	// Commit applies the batches in order: all of them, or none and an error. A Read that begins
-	// after Commit has returned sees what it applied. There is one receipt for each batch.
+	// Commit applies the batches in order: all of them, or none and an error. A method that begins
+	// after Commit has returned sees what it applied, on any handle, with one exception: see the
+	// package comment. There is one receipt for each batch.
 	//
 	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate
 	// set; the other batches are applied.
@@ -44,7 +45,8 @@ type Store interface {
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
 
 	// Declare says how kinds of records are kept. Every kind must be declared before a record of it
-	// is committed, by each program that uses the store. Paths of several declarations of one kind
+	// is committed, by each program that uses the store. The store keeps declarations, and all
+	// handles sweep and forget by them. Paths of several declarations of one kind
 	// add up. Limits that the store was opened with win over declared ones. A later declaration
 	// wins over an earlier one, but its zero Limits change nothing.
 	Declare(ctx context.Context, kinds ...Kind) error

@@ -153,9 +153,9 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 		return in(schemas[before], o)
 	}
 	storetest.Run(t, storetest.Subject{
-		New:     func(o storetest.Options) (store.Store, error) { return in(emptySchema(t), o) },
-		Reopen:  again,
-		Another: again,
+		New:    func(o storetest.Options) (store.Store, error) { return in(emptySchema(t), o) },
+		Reopen: again,
+		Beside: again,
 	})
 }
 

@@ -39,6 +39,7 @@ func TestStore(t *testing.T) {
 				New: func(o storetest.Options) (store.Store, error) {
 					var handle *sql.DB
 					handle, dialect = b.emptied(t)
+					handle.SetConnMaxIdleTime(time.Second) // a server has room for a hundred
 					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now,
 						Limits: o.Limits})
 					handles[st] = handle

@@ -158,8 +158,8 @@ func (c *cutContext) Done() <-chan struct{} { c.look(); return c.Context.Done() 
 // Err implements [context.Context].
 func (c *cutContext) Err() error { c.look(); return c.Context.Err() }
 
-// commitCutOff ends the context of a commit wherever the store looks at it. It looks through another
-// handle at what is left, repeats the commit, and opens the store again if it keeps things.
+// commitCutOff ends the context of a commit wherever the store looks at it. It reads by another
+// handle what is left, repeats the commit, and opens the store again if it keeps things.
 func commitCutOff(f *fixture) {
 	const most = 60 // looks
 	cells := []evidence.Cell{plainCell}

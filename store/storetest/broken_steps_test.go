@@ -179,8 +179,14 @@ var brokenSteps = []fault{
 	{"a handle reads what was when it committed last", untilItCommits, seenSteps},
 	{"cells alone are never read again", cellsForGood, "cells alone are a second old at most"},
 	{"each handle knows ids of its own", idsOfItsOwn, "an id counts once"},
-	{"each handle counts versions of its own", versionsOfItsOwn, "every change raises the version of its kind"},
-	{"revisions are of a handle's clock", clockRevisions, "handles whose clocks differ by minutes agree"},
+	{
+		"each handle counts versions of its own", versionsOfItsOwn,
+		"every change raises the version of its kind",
+	},
+	{
+		"revisions are of a handle's clock", clockRevisions,
+		"handles whose clocks differ by minutes agree",
+	},
 	{
 		"declarations are in memory",
 		func(b *broken) { b.another = func(b *broken) { b.kinds = make(map[string]store.Kind) } },

@@ -28,6 +28,7 @@ type (
 	receipt     = store.Receipt
 	record      = store.Record
 	query       = store.Query
+	cellQuery   = store.CellQuery
 	observation = evidence.Observation
 )
 
@@ -40,7 +41,7 @@ type broken struct {
 	read    func(*broken, context.Context, *store.Snapshot, []evidence.Cell, []store.Ref) error
 	queries func(*broken, []query) []query // of a Read
 	find    func(*broken, context.Context, query) iter.Seq2[record, error]
-	list    func(b *broken, ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error]
+	list    func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error]
 	scopes  func(b *broken, kind string) iter.Seq2[string, error]
 	history func(*broken, evidence.Cell) iter.Seq2[observation, error]
 	sweep   func(*broken, context.Context, time.Time) error
@@ -527,7 +528,7 @@ var brokenEvidence = []fault{
 	{
 		"list knows no scopes",
 		func(b *broken) {
-			b.list = func(b *broken, _ context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+			b.list = func(b *broken, _ context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 				other := store.CellQuery{Kind: q.Kind, Scope: "scope2"}
 				return yielding(slices.Concat(
 					collect(b.reference.List(background, q)), collect(b.reference.List(background, other)),
@@ -1786,7 +1787,7 @@ var brokenKeeping = []fault{
 // samples makes a store that draws a sample of the parts it would list, and tells of it or does not.
 func samples(name string, tells bool, draw func(parts []evidence.Part, items int) []evidence.Part) fault {
 	return fault{name, func(b *broken) {
-		b.list = func(b *broken, ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			parts := collect(b.reference.List(ctx, q))
 			if sample := q.Sample; sample != nil && len(parts) > 2*sample.Most {
 				all := len(parts) / 2

@@ -309,11 +309,13 @@ func listInOrder(f *fixture) {
 		f.Equal("the sum of a listed cell", part.Tally.Mass, 1)
 	}
 	f.Equal("the listed cells", got, want)
-	f.Equal("the parts of an empty scope", all(f, f.store.List(ctx, store.CellQuery{Kind: plain})), nil)
+	empty := all(f, f.store.List(ctx, store.CellQuery{Kind: plain}))
+	f.Equal("the parts of an empty scope", empty, nil)
 }
 
-// listSample asks for a sample. A store that does not draw samples lists everything. A store that draws lists whole items in order, reports how many it
-// gave of how many, and prefers neither some names nor some arrivals.
+// listSample asks for a sample. A store that draws no samples lists everything. A store that draws
+// lists whole items in order, reports how many it gave of how many, and prefers neither some names
+// nor some arrivals.
 func listSample(f *fixture) {
 	const items, most = 400, 200
 	early := make(map[string]bool) // whether an item was among the first to arrive
