@@ -28,14 +28,14 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 38_540}},
+	{"library: code lines", budget{32_500, 38_550}},
 	{"sqlstore: lines", budget{6_300, 6_420}},
-	{"suites: lines", budget{5_500, 7_150}},
+	{"suites: lines", budget{5_500, 7_440}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_510}},
 	{"adapters, streams: lines", budget{5_000, 5_540}},
 	{"lab: lines", budget{9_000, 9_980}},
-	{"all: lines", budget{80_000, 92_360}},
-	{"library: exported names", budget{600, 1_061}},
+	{"all: lines", budget{80_000, 93_040}},
+	{"library: exported names", budget{600, 1_070}},
 	{"library: settings", budget{200, 356}},
 	{"loop.Config: fields", budget{20, 32}},
 	{"loop.Config: settings reached", budget{150, 258}},
