@@ -24,9 +24,9 @@ func total(counted []evidence.Sums, parts []evidence.Part) (all, lies evidence.S
 	return all, lies
 }
 
-// TestFewNeverOutweighManyAboutOneThing: whatever k people state in however many cells, their part of
-// what counts is at most f(k), and they move the mean by at most f(k) + k/n. The liars climb: each
-// step changes what they state at random and is kept if it moves the mean further.
+// TestFewNeverOutweighManyAboutOneThing: whatever k people state in however many cells, their part
+// of what counts is at most f(k), and they move the mean by at most f(k) + k/n. The liars climb:
+// each step changes what they state at random and is kept if it moves the mean further.
 func TestFewNeverOutweighManyAboutOneThing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const cells = 3
@@ -99,7 +99,8 @@ func TestStrictEvidenceNeedsOthers(t *testing.T) {
 func TestAnInstrumentCountsInFull(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}}
 	parts := []evidence.Part{
-		part("x", "ann", 100, 0), part("x", "ci", 0, 1000), part("y", "ann", 100, 0), part("y", "ci", 1, 0),
+		part("x", "ann", 100, 0), part("x", "ci", 0, 1000),
+		part("y", "ann", 100, 0), part("y", "ci", 1, 0),
 	}
 	counted := trust.Counted(21, parts, origin, nil)
 	assert.InDelta(t, 1, counted[0].Mass+counted[2].Mass, 1e-9, "ann has the allowance")
