@@ -13,7 +13,8 @@ import (
 func AppendText(key []byte, text string) []byte { return append(append(key, text...), 0) }
 
 // AppendTime appends a moment, in whole microseconds, to such a key. Keys are in the order of time.
-// Append the number of a record's first writing, by binary.BigEndian, for the order of [Store.Find].
+// For the order of [Store.Find], append the number of the record's first writing as well, by
+// encoding/binary in big endian.
 func AppendTime(key []byte, at time.Time) []byte {
 	return binary.BigEndian.AppendUint64(key, uint64(evidence.InstantOf(at))+1<<63)
 }
