@@ -261,7 +261,7 @@ type Explanation struct {
 	Limits []Limit // what holds the confidence now: "people", "cap", "floor", "ceiling", "disagreement"
 }
 
-// A Share is what one origin contributes to a confidence now.
+// A Share is what one origin contributes to a confidence now. It is immutable.
 type Share struct {
 	Said    bool          // in a judgement
 	Target  answer.Target // of the judgement

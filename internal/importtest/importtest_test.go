@@ -49,6 +49,10 @@ var table = map[string]row{
 	"decision": {library, shared, ". answer evidence store stream prompt llm internal/..."},
 	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
+	"store/people": {nothing, shared, ". store"},
+	"strategy/strategytest": { // its climbers need a store
+		nothing, silent, ". evidence store strategy memstore internal/...",
+	},
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
@@ -60,10 +64,10 @@ var table = map[string]row{
 
 	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"memstore": {library, shared, ". evidence store internal/..."},
+	"memstore": {library, shared, ". evidence store store/people internal/..."},
 	"llm":      {nothing, shared, ""},
 	"llm/...":  {nothing, shared, ". prompt decision llm internal/..."},
-	"sqlstore": {library, shared, ". evidence store stream internal/..."},
+	"sqlstore": {library, shared, ". evidence store store/people stream internal/..."},
 	"loop": {
 		library, shared,
 		". answer evidence store stream prompt learning decision strategy strategy/... " +
