@@ -69,7 +69,8 @@ func pooled(err error) bool {
 		return false
 	}
 	state := stateOf(err)
-	return state == "42P05" || state == "26000" // duplicate_prepared_statement, invalid_sql_statement_name
+	// duplicate_prepared_statement, invalid_sql_statement_name
+	return state == "42P05" || state == "26000"
 }
 
 func errPooled() error {
@@ -78,9 +79,9 @@ func errPooled() error {
 			"with pgx, add default_query_exec_mode=exec to the data source name"}
 }
 
-// checkSessions finds a pooler that changes sessions: it has two connections prepare a statement at
-// once, which fails if they share a session. A pooler that is busy may give them two. Then the first
-// call that fails returns the same error.
+// checkSessions finds a pooler that changes sessions: it has two connections prepare one statement,
+// which fails if they share a session. A pooler that is busy may give them two sessions. Then the
+// first call that fails returns the same error.
 func (db *database) checkSessions(ctx context.Context) error {
 	if db.dialect.embedded() || db.handle.Stats().MaxOpenConnections == 1 {
 		return nil
@@ -90,10 +91,10 @@ func (db *database) checkSessions(ctx context.Context) error {
 	defer cancel()
 	conn, err := db.handle.Conn(within)
 	if err != nil {
-		return nil //nolint:nilerr // one connection works
+		return nil // one connection works
 	}
 	// The connection is closed, because a pool that needs one should not be left with two.
-	defer conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // returns that error
+	defer conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is that one
 	if _, err = db.hasTable(within, conn, "heed_store"); errors.As(err, new(*heed.ConfigError)) {
 		return err
 	}

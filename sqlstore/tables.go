@@ -120,7 +120,7 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 	return db.mayNotCreate(err)
 }
 
-// useSchema makes the schema of the store if it is missing. The transaction then makes tables in it.
+// useSchema makes the schema of the store if it is missing, and has the transaction use it.
 func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
 	if db.schema == "" {
 		return nil
@@ -145,7 +145,8 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 	}
 	var n int
 	err := conn.QueryRowContext(ctx, query, db.inSchema(name)).Scan(&n)
-	if err = because(ctx, err); err != nil && ctx.Err() == nil && !db.dialect.embedded() && !answered(err) {
+	err = because(ctx, err)
+	if err != nil && ctx.Err() == nil && !db.dialect.embedded() && !answered(err) {
 		err = fmt.Errorf("the database does not answer as PostgreSQL does: is the dialect right? %w", err)
 	}
 	return n > 0, err

@@ -56,7 +56,7 @@ type figures struct {
 	load     string
 }
 
-// onPostgres runs the study on a server of its own, with fsync.
+// onPostgres runs the study on a private server, with fsync.
 func onPostgres(ctx context.Context, call *kit.Call, s *study) (err error) {
 	server, err := pgserver.New("-c shared_buffers=256MB -c max_wal_size=4GB")
 	if err != nil {
@@ -68,8 +68,9 @@ func onPostgres(ctx context.Context, call *kit.Call, s *study) (err error) {
 	got, err := s.measure(ctx, server.DSN())
 	if err == nil {
 		machine := card.ThisMachine(ctx)
-		_, err = fmt.Fprintf(call.Out, "%s: %s, %d cores, load average before it %s; %s for each figure\n\n%s",
-			call.Command(), machine.CPU, machine.Cores, got.load, s.each, s.report(got))
+		_, err = fmt.Fprintf(call.Out, "%s: %s, %d cores, load average before it %s; "+
+			"%s for each figure\n\n%s", call.Command(), machine.CPU, machine.Cores, got.load, s.each,
+			s.report(got))
 	}
 	return err
 }
@@ -118,7 +119,8 @@ func (s *study) rates(ctx context.Context, f *figures) (err error) {
 			s.progress(done, len(s.callers)*(len(s.segments)+1))
 		}
 		hot := strategy.Query{Category: "hot", Item: "hot"}
-		if f.hot[callers], err = s.rate(ctx, callers, func() strategy.Query { return hot }); err != nil {
+		f.hot[callers], err = s.rate(ctx, callers, func() strategy.Query { return hot })
+		if err != nil {
 			return err
 		}
 		done++
@@ -138,7 +140,9 @@ func (*study) spread(segments int) func() strategy.Query {
 }
 
 // rate has callers choose and tell the outcome, over and over, and returns how many a second.
-func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) (float64, error) {
+func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) (
+	float64, error,
+) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var n atomic.Int64
@@ -169,7 +173,7 @@ func (s *study) outcome(ctx context.Context, q strategy.Query) error {
 	return err
 }
 
-// growth measures what the outcomes have left, and what it takes to remove it when its time is over.
+// growth measures what the outcomes have left, and what it takes to remove it later.
 func (s *study) growth(ctx context.Context, f *figures) error {
 	size, err := s.size(ctx)
 	if err != nil {
@@ -290,7 +294,7 @@ func (s *study) fill(ctx context.Context) error {
 	return err
 }
 
-// loadAverage returns how many processes have run or waited in the last minute, where that is known.
+// loadAverage returns how many processes have run or waited in the last minute, if known.
 func loadAverage() (string, error) {
 	line, err := os.ReadFile("/proc/loadavg")
 	if errors.Is(err, os.ErrNotExist) {
@@ -303,9 +307,9 @@ func loadAverage() (string, error) {
 // report writes the figures as docs/scale.md has them.
 func (s *study) report(f figures) string {
 	var b strings.Builder
-	b.WriteString("| callers |")
+	b.WriteString("| callers, segments |")
 	for _, n := range s.segments {
-		fmt.Fprintf(&b, " %d segments |", n)
+		fmt.Fprintf(&b, " %d |", n)
 	}
 	b.WriteString(" one item |\n|---|" + strings.Repeat("---|", len(s.segments)+1) + "\n")
 	for _, callers := range s.callers {

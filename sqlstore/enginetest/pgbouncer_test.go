@@ -23,7 +23,7 @@ import (
 )
 
 // pgbouncer runs PgBouncer in transaction mode before the cluster of the tests for as long as the
-// test runs, and returns the data source name of its database. Where PgBouncer is not installed, the
+// test runs, and returns the data source name of its database. If PgBouncer is not installed, the
 // test is skipped, or fails if HEED_PGBOUNCER=require.
 func pgbouncer(t testing.TB, sessions int) string {
 	program, err := exec.LookPath("pgbouncer")

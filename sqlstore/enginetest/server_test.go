@@ -47,17 +47,19 @@ func write(t *testing.T, st *sqlstore.Store, n int) *writers {
 	return w
 }
 
-// until repeats a commit until it is acknowledged. One that failed was not applied, unless its error
-// is that the outcome is unknown.
+// until repeats a commit until it is acknowledged. A commit that failed was not applied, unless its
+// outcome is unknown.
 func (w *writers) until(id string) bool {
 	var refused []error
 	unknown, over := false, time.Now().Add(time.Minute)
 	for {
-		b := store.Batch{ID: "batch " + id, Observations: []evidence.Observation{observe(id, time.Now())}}
+		b := onlyObserve(id)
+		b.ID = "batch " + id
 		receipts, err := w.st.Commit(ctx, b)
 		if err == nil {
 			w.acknowledged.Add(1)
-			return assert.False(w.t, receipts[0].Duplicate && !unknown, "%s was applied: %v", id, refused)
+			return assert.False(w.t, receipts[0].Duplicate && !unknown, "%s was applied: %v", id,
+				refused)
 		}
 		w.failed.Add(1)
 		refused = append(refused, err)
@@ -158,8 +160,9 @@ func TestStandbyIsPromoted(t *testing.T) {
 		return err == nil && n == 1
 	}, time.Minute, 10*time.Millisecond)
 
-	both := place{sqlstore.Postgres, "pgx", fmt.Sprintf("host=127.0.0.1,127.0.0.1 port=%d,%d user=heed "+
-		"dbname=postgres sslmode=disable target_session_attrs=read-write", primary.Port(), standby.Port())}
+	dsn := fmt.Sprintf("host=127.0.0.1,127.0.0.1 port=%d,%d user=heed dbname=postgres "+
+		"sslmode=disable target_session_attrs=read-write", primary.Port(), standby.Port())
+	both := place{sqlstore.Postgres, "pgx", dsn}
 	w := write(t, both.store(t, sqlstore.Config{NoCache: true}), 8)
 	w.more(50)
 	replica := place{sqlstore.Postgres, "pgx", standby.DSN()}.store(t,
