@@ -57,12 +57,11 @@ func (p *Plan) unkept() bool { return !p.Degraded.Recorded() }
 // down returns the error of a step if it means that the store can't be reached and the agent goes
 // on without it, and else nil. limited is the context that bounds the step, and ctx the caller's.
 func (a *Agent) down(ctx, limited context.Context, err error) error {
-	over := ctx.Err() != nil
-	switch {
-	case over || a.cfg.RequireStore:
-	case errors.Is(err, heed.ErrUnavailable):
+	goesOn := ctx.Err() == nil && !a.cfg.RequireStore
+	if goesOn && errors.Is(err, heed.ErrUnavailable) {
 		return err
-	case limited.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+	}
+	if goesOn && limited.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 		return &unreachable{err}
 	}
 	return nil

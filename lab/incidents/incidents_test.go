@@ -47,5 +47,6 @@ func TestTheBestModelIsDown(t *testing.T) {
 // A life is the same each time.
 func TestLivesRepeat(t *testing.T) {
 	o := outage{length: 30, how: bursts}
-	assert.Equal(t, played(t, 1, o), played(t, 1, o))
+	first, again := played(t, 1, o), played(t, 1, o)
+	assert.Equal(t, first, again)
 }

@@ -38,7 +38,6 @@ type desk struct {
 	store    dumping
 	services []*feedback.Service
 	acts     int
-	others   []dumping // that were loaded
 }
 
 func (d *desk) reopen() {
