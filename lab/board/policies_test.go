@@ -36,12 +36,12 @@ func TestPoliciesLearn(t *testing.T) {
 		policies: func(w *world) []policy { return append(routers(w), yardsticks(w)...) }}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
-	require.Len(t, cells, 20)
+	require.Len(t, cells, 19)
 	assert.Equal(t, "heed", cells[0].policy)
-	assert.Equal(t, "by chance", cells[17].policy)
-	chance := cells[17].regret.Mean
+	assert.Equal(t, "by chance", cells[16].policy)
+	chance := cells[16].regret.Mean
 	assert.InDelta(t, 51, chance, 10)
-	for _, c := range cells[:16] {
+	for _, c := range cells[:15] {
 		assert.Less(t, c.regret.Mean, chance*2/3, c.policy)
 		assert.Positive(t, c.state.Mean)
 	}
@@ -171,7 +171,7 @@ func TestLinUCBIsARidge(t *testing.T) {
 }
 
 // With six topics, cells of vectors lose at most four fifths of what is lost without the context,
-// and a linear learner where arms differ linearly less than three fifths. Where arms do not differ,
+// and a linear learner where arms differ linearly less than seven tenths. Where arms do not differ,
 // cells lose about the same.
 func TestContextHelps(t *testing.T) {
 	worlds := contextWorlds(6, 0.5)
@@ -185,7 +185,7 @@ func TestContextHelps(t *testing.T) {
 	}
 	t.Log(ratios)
 	assert.Less(t, ratios["arms differ by topic: cells"], 0.8)
-	assert.Less(t, ratios["linearly: linear Thompson, v=0.25"], 0.6)
+	assert.Less(t, ratios["linearly: linear Thompson, v=0.25"], 0.7)
 	assert.Less(t, ratios["not at all: cells"], 1.6)
 }
 

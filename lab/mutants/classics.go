@@ -98,7 +98,7 @@ var classics = []classic{
 	},
 	{
 		"a model has no deadline", "decision/reply.go",
-		"limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)\n",
+		"limited, cancel := context.WithTimeout(ctx, *left)\n",
 		"limited, cancel := context.WithCancel(ctx)\n", "decision", "TestModelThatHangs",
 	},
 	{
