@@ -76,8 +76,8 @@ type Config struct {
 	// is not called.
 	MaxInFlight int
 
-	// MaxTokens bounds an answer of the model. 0 means 1,024. Raise it for a model that thinks aloud or
-	// writes long answers.
+	// MaxTokens bounds an answer of the model. 0 means 1,024. Raise it for a model that thinks aloud
+	// or writes long answers.
 	MaxTokens int
 
 	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared
@@ -190,7 +190,8 @@ const (
 func SpecConfig() Config {
 	return Config{
 		Threshold: 0.7, Prediction: SecondCall, Withhold: new(float64),
-		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"}, tuning: tuning{MaxCandidates: 3, NoSimilarity: true}}
+		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
+		tuning:  tuning{MaxCandidates: 3, NoSimilarity: true}}
 }
 
 func (p Prompts) withDefaults() Prompts {

@@ -42,13 +42,16 @@ func converge(t *testing.T, cfg decision.Config) decision.Result {
 }
 
 func TestConvergence(t *testing.T) {
-	res := converge(t, decision.Tuned(decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}}, decision.Tuning{MaxCandidates: 1}))
+	res := converge(t, decision.Tuned(decision.Config{
+		Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}},
+		decision.Tuning{MaxCandidates: 1}))
 	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1}, {HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}}, res.Convergence)
 	assert.Empty(t, res.CreditID, "it moves nothing")
 	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, SimilarityThreshold: 0.95})
 	assert.Len(t, res.Convergence, 1)
 	assert.Empty(t, res.Compared, "nothing was withheld")
-	off := decision.Tuned(decision.Config{Similarity: similarity{err: errors.New("not asked")}}, decision.Tuning{NoSimilarity: true})
+	off := decision.Tuned(decision.Config{Similarity: similarity{err: errors.New("not asked")}},
+		decision.Tuning{NoSimilarity: true})
 	res = converge(t, off)
 	assert.Nil(t, res.Convergence)
 	assert.NoError(t, res.Err)

@@ -167,7 +167,8 @@ func TestPredictions(t *testing.T) {
 func TestCeiling(t *testing.T) {
 	cfg := decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`)}
 	res := decide(t, cfg, decision.Request{})
-	assert.Equal(t, [2]float64{0.8, 0.65}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
+	assert.Equal(t, [2]float64{0.8, 0.65}, [2]float64{res.Prediction.Success,
+		res.Prediction.Confidence})
 	res = decide(t, cfg, decision.Request{Candidates: candidates(0.99)})
 	assert.Equal(t, 0.99, res.Prediction.Success, "it is for what a model says of itself")
 }

@@ -111,7 +111,8 @@ func TestARequestAsksTheModel(t *testing.T) {
 
 func TestAskNamesWhatItCuts(t *testing.T) {
 	long := strings.Repeat("again ", prompt.DefaultMax)
-	h := newHeuristicFirst(t, decision.Tuned(decision.Config{MaxText: 5000}, decision.Tuning{MaxCandidates: 5}))
+	h := newHeuristicFirst(t, decision.Tuned(decision.Config{MaxText: 5000},
+		decision.Tuning{MaxCandidates: 5}))
 	ask, err := h.Ask(decision.Request{AskModel: true, Candidates: []decision.Candidate{
 		{HeuristicID: "short", Condition: "a", Action: "b"},
 		{HeuristicID: "condition", Condition: long, Action: "b"},

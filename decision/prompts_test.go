@@ -85,7 +85,8 @@ func TestBriefingComesBeforeTheGoals(t *testing.T) {
 }
 
 func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
-	for name, cfg := range map[string]decision.Config{"none given": {}, "none shown": decision.Tuned(decision.Config{}, decision.Tuning{NoCandidates: true})} {
+	for name, cfg := range map[string]decision.Config{"none given": {},
+		"none shown": decision.Tuned(decision.Config{}, decision.Tuning{NoCandidates: true})} {
 		r := decision.Request{Text: "The oven is still on.", Source: "kitchen"}
 		if decision.TuningOf(cfg).NoCandidates {
 			r.Candidates = candidates(0.1)
@@ -168,7 +169,8 @@ func order(t testing.TB, cfg decision.Config, r decision.Request) []string {
 
 func TestMaxCandidates(t *testing.T) {
 	for most, want := range map[int]int{0: 3, 1: 1, 5: 5} {
-		shown := order(t, decision.Tuned(decision.Config{}, decision.Tuning{MaxCandidates: most}), decision.Request{Candidates: candidates(0, 0, 0, 0, 0, 0, 0)})
+		shown := order(t, decision.Tuned(decision.Config{}, decision.Tuning{MaxCandidates: most}),
+			decision.Request{Candidates: candidates(0, 0, 0, 0, 0, 0, 0)})
 		assert.Len(t, shown, want)
 		slices.Sort(shown)
 		assert.Equal(t, []string{"h1", "h2", "h3", "h4", "h5"}[:want], shown, "the first ones are shown")

@@ -54,7 +54,8 @@ func TestCandidatesAreWithheldAndCompared(t *testing.T) {
 	assert.Len(t, res.ShownIDs, 2)
 	assert.Empty(t, res.Compared)
 	assert.Len(t, res.Convergence, 1)
-	assert.Empty(t, decide(t, decision.Tuned(decision.Config{LLM: model("x")}, decision.Tuning{NoSimilarity: true}), decision.Request{Candidates: oneAndOther()}).Compared)
+	assert.Empty(t, decide(t, decision.Tuned(decision.Config{LLM: model("x")},
+		decision.Tuning{NoSimilarity: true}), decision.Request{Candidates: oneAndOther()}).Compared)
 }
 
 // A candidate that the prompt tells in another way is not compared: the model may have copied it.
@@ -208,7 +209,9 @@ func TestOnlyTheUnseenIsCompared(t *testing.T) {
 			confidence[c.HeuristicID] = c.Confidence
 		}
 		p := rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "withhold")
-		res := decide(t, decision.Tuned(decision.Config{Strategy: decision.AlwaysLLM, LLM: model("word1 abc"), Withhold: &p}, decision.Tuning{NoCandidates: rapid.Bool().Draw(rt, "none")}), r)
+		res := decide(t, decision.Tuned(decision.Config{Strategy: decision.AlwaysLLM,
+			LLM: model("word1 abc"), Withhold: &p},
+			decision.Tuning{NoCandidates: rapid.Bool().Draw(rt, "none")}), r)
 		for _, c := range res.Compared {
 			require.NotContains(rt, res.ShownIDs, c.HeuristicID)
 			require.NotContains(rt, res.Prompt, "word"+c.HeuristicID[1:])

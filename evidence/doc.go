@@ -8,13 +8,15 @@
 //	belief(cell, now) = prior + Σ over its parts  cap( fade( Σ weight·(reward, 1-reward), now ) )
 //
 // Sums commute. So the order of arrival does not matter, duplicates are known by their id for as long as the store keeps ids (IDsFor in the
-// store's Config, 30 days by default), many machines add to one cell without a lock, and people can be limited ([Trust]) or removed later (Batch.Expunge). Fading costs the same whatever the history ([Tally]). The prior never
-// fades: without evidence, a belief is the prior again.
+// store's Config, 30 days by default), many machines add to one cell without a lock, and people can
+// be limited ([Trust]) or removed later (Batch.Expunge). Fading costs the same whatever the history
+// ([Tally]). The prior never fades: without evidence, a belief is the prior again.
 //
 // # Reading
 //
-// A [Part] is the tally of one origin of a cell. [Trust.Counted] limits parts, which add up to [Sums]. [Sums.Posterior] is the belief, a [Beta]: its mean, its
-// interval, and draws from it ([Sampler]). [ProbBest] is the probability that each of several beliefs is the best.
+// A [Part] is the tally of one origin of a cell. [Trust.Counted] limits parts, which add up to
+// [Sums]. [Sums.Posterior] is the belief, a [Beta]: its mean, its interval, and draws from it
+// ([Sampler]). [ProbBest] is the probability that each of several beliefs is the best.
 //
 // Package store is the seam to where evidence is kept.
 package evidence

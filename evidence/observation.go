@@ -37,7 +37,8 @@ type Observation struct {
 	Cell Cell   `json:"cell"`
 	// Channel is how it is known: "user_explicit", "implicit_timeout". May be empty.
 	Channel string `json:"channel,omitempty"`
-	// Source is who caused it, an opaque name that can be limited ([Trust]) and removed (Batch.Expunge). May be empty.
+	// Source is who caused it, an opaque name that can be limited ([Trust]) and removed
+	// (Batch.Expunge). May be empty.
 	Source  string `json:"source,omitempty"`
 	Session string `json:"session,omitempty"` // where it happened; may be empty
 	// Reward is how good it was, in [0, 1]. Above ½ it is positive, below ½ negative.
@@ -54,7 +55,8 @@ type Observation struct {
 
 // The limits of an observation.
 const (
-	MaxText   = text.Max      // bytes of an id, of each text of a cell, of a channel, a source and a session
+	// bytes of an id, of each text of a cell, of a channel, a source and a session
+	MaxText   = text.Max
 	MaxWeight = 1e6           // of one observation
 	MaxSkew   = valid.MaxSkew // how far ahead of the store's clock an observation may be
 )

@@ -15,13 +15,15 @@ type Policy struct {
 	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. With 0, evidence
 	// never fades.
 	HalfLife time.Duration
-	// ByOrigin keeps a tally for each channel and source. [Trust] needs it, and with it a source can be expunged at any time.
+	// ByOrigin keeps a tally for each channel and source. [Trust] needs it, and with it a source can
+	// be expunged at any time.
 	ByOrigin bool
 }
 
 // Validate reports the fault of the policy, if it has one, as a [*heed.ConfigError].
 func (p Policy) Validate() error {
-	if h := p.HalfLife; h != 0 && (h < valid.MinHalfLife || h > valid.MaxHalfLife || h%time.Microsecond != 0) {
+	if h := p.HalfLife; h != 0 && (h < valid.MinHalfLife || h > valid.MaxHalfLife ||
+		h%time.Microsecond != 0) {
 		return &heed.ConfigError{Field: "HalfLife", Value: h, Reason: "must be 0 or whole microseconds between a minute and a hundred years"}
 	}
 	return nil
@@ -37,7 +39,8 @@ var ErrFull = errors.New("full")
 // which is a [heed.ErrConflict].
 func (p Policy) Conflict(kind string, wanted Policy) error {
 	e := &heed.SettingsError{
-		Component: "cells of kind " + kind, Field: "HalfLife", Stored: valid.HalfLife(p.HalfLife), Wanted: valid.HalfLife(wanted.HalfLife),
+		Component: "cells of kind " + kind, Field: "HalfLife", Stored: valid.HalfLife(p.HalfLife),
+		Wanted: valid.HalfLife(wanted.HalfLife),
 	}
 	if p.HalfLife == wanted.HalfLife {
 		e.Field, e.Stored, e.Wanted = "ByOrigin", strconv.FormatBool(p.ByOrigin), strconv.FormatBool(wanted.ByOrigin)

@@ -30,8 +30,11 @@ func TestClassification(t *testing.T) {
 		"two by one reviewer":           {by: by{"ann", "ann"}, last: feedback.GeneralizableLow},
 		"two by two reviewers":          {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
 		"one reviewer in two spellings": {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
-		"three by one reviewer":         {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh, single: true},
-		"other thresholds":              {cfg: feedback.Tuned(feedback.Config{}, feedback.Tuning{Occurrences: 5, Reviewers: 4}), by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
+		"three by one reviewer": {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh,
+			single: true},
+		"other thresholds": {cfg: feedback.Tuned(feedback.Config{},
+			feedback.Tuning{Occurrences: 5, Reviewers: 4}), by: by{"a", "b", "c", "c"},
+			last: feedback.GeneralizableLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.cfg)
@@ -357,8 +360,11 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 			v.Similar, v.Contradicts = []string{"d2"}, []string{"d2"}
 		},
 		"invented dispute": func(v *feedback.Assessment) { v.Contradicts = []string{"d99"} },
-		"too much to say":  func(v *feedback.Assessment) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
-		"a panic":          func(*feedback.Assessment) { panic("no") },
+		"too much to say": func(v *feedback.Assessment) {
+			v.Rationale = string(make([]byte,
+				feedback.MaxComment+1))
+		},
+		"a panic": func(*feedback.Assessment) { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false

@@ -96,7 +96,8 @@ func TestTwentyRulesAtMost(t *testing.T) {
 }
 
 func TestTheBudgetCutsWholeRules(t *testing.T) {
-	w := stocked(t, 30, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 30, PromptCharacters: 600}), func(i int, r *feedback.Rule) {
+	w := stocked(t, 30, feedback.Tuned(feedback.Config{},
+		feedback.Tuning{PromptRules: 30, PromptCharacters: 600}), func(i int, r *feedback.Rule) {
 		r.Text = strings.Repeat("ä", 20+40*(i%5))
 	})
 	in := w.inject("prd", "")
@@ -155,11 +156,13 @@ func order3(text string, parts ...string) []int {
 }
 
 func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
-	w := stocked(t, 1000, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1000, PromptCharacters: 1_000_000}), func(i int, r *feedback.Rule) {
-		r.ID = fmt.Sprintf("r%04d", i)
-		r.Text = fmt.Sprintf("Rule %04d holds", i)
-		r.Agents = []string{fmt.Sprint("agent", i%100)}
-	})
+	w := stocked(t, 1000, feedback.Tuned(feedback.Config{},
+		feedback.Tuning{PromptRules: 1000, PromptCharacters: 1_000_000}),
+		func(i int, r *feedback.Rule) {
+			r.ID = fmt.Sprintf("r%04d", i)
+			r.Text = fmt.Sprintf("Rule %04d holds", i)
+			r.Agents = []string{fmt.Sprint("agent", i%100)}
+		})
 	for i := range 1000 {
 		agent := fmt.Sprint("agent", i%100)
 		require.Contains(t, w.inject(agent, "").Prompt, fmt.Sprintf("Rule %04d holds", i))
@@ -171,11 +174,12 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 
 // TestRulesAreRanked for a host that puts them into its prompts by itself.
 func TestRulesAreRanked(t *testing.T) {
-	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}), func(i int, r *feedback.Rule) {
-		r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
-		r.Place = []string{"", "style"}[i%2]
-		r.Pinned = i == 0
-	})
+	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}),
+		func(i int, r *feedback.Rule) {
+			r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
+			r.Place = []string{"", "style"}[i%2]
+			r.Pinned = i == 0
+		})
 	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "prd", Status: feedback.StateActive, Ranked: true})
 	require.NoError(t, err)
 	var ids []string

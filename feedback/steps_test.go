@@ -197,7 +197,8 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 
 // An injection names just the rules in its text.
 func TestInjectionNamesItsRules(t *testing.T) {
-	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 3, PromptCharacters: 400}))
+	w := newWorld(t, feedback.Tuned(feedback.Config{},
+		feedback.Tuning{PromptRules: 3, PromptCharacters: 400}))
 	texts := map[string]string{}
 	for i, text := range []string{strings.Repeat("long ", 60), "Be brief", "Say why", "Sign it",
 		"Greet"} {

@@ -166,7 +166,9 @@ func TestAgreementIsToldOf(t *testing.T) {
 // Where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
 func TestNoAgreement(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
-		"off": learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}), "locked": {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}}, "dry run": {DryRun: true},
+		"off":     learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}),
+		"locked":  {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}},
+		"dry run": {DryRun: true},
 	} {
 		f := newFixture(t, cfg, "yes", "no")
 		f.answerOfModel("e")
@@ -217,7 +219,8 @@ func TestComparedRefuses(t *testing.T) {
 // Facts about a model's answer come in any order. The last state of the answer decides what counts.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
+		cfg := learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0,
+			Ceiling: 1}})
 		f := newFixture(t, cfg, "yes", "no").strong()
 		f.answerOfModel("e")
 		clicks := map[string]float64{}

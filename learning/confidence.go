@@ -25,9 +25,11 @@ func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
 	c := a.pin.Value.Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
 	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
-	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor), m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
+	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor),
+		m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
-	prior := evidence.Beta{Alpha: initial * m.cfg.tuning.Strength, Beta: (1 - initial) * m.cfg.tuning.Strength}
+	prior := evidence.Beta{Alpha: initial * m.cfg.tuning.Strength,
+		Beta: (1 - initial) * m.cfg.tuning.Strength}
 	b := belief{prior, &m.cfg.Trust, a.crowd, m.agreement.most, c}
 	if m.cfg.tuning.Unlimited {
 		b.crowd = nil
@@ -75,8 +77,8 @@ func (b *belief) counted(parts []evidence.Part, now evidence.Instant) []evidence
 // both together, which leaves their mean as it is. Disagreement takes back at most what agreement
 // gave, because a model that never agrees may only use other words. The mean rises with what speaks
 // for the heuristic and falls with what speaks against it, whatever else is there. A limit on
-// disagreement that grows with agreement would not do: whoever rejects an agreement would lower the
-// limit, and so might raise the mean.
+// disagreement that grows with agreement would not do: a person who rejects an agreement would
+// lower the limit, and so might raise the mean.
 func (b *belief) mean(
 	parts []evidence.Part, counted []evidence.Sums,
 ) (mean float64, capped, unlike bool) {
@@ -258,7 +260,8 @@ type Explanation struct {
 	History []evidence.Observation // those that the store still keeps, the newest first
 	// People is how many there are in the domain: see [Config].Trust.
 	People float64
-	Limits []Limit // what holds the confidence now: "people", "cap", "floor", "ceiling", "disagreement"
+	// what holds the confidence now: "people", "cap", "floor", "ceiling", "disagreement"
+	Limits []Limit
 }
 
 // A Share is what one origin contributes to a confidence now. It is immutable.

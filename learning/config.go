@@ -34,7 +34,7 @@ type Config struct {
 	// Initial is the confidence of a heuristic that sets none itself, in (0, 1). 0 means 0.3.
 	Initial float64
 	// Packs are the constraints of the heuristics of a pack. A heuristic's own constraints override
-	// its pack's. Both override those of the pack "", which apply to every heuristic.
+	// its pack's. Both override the constraints of the pack "", which apply to every heuristic.
 	Packs map[string]Constraints
 	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before, by thumbs of
 	// value and weight 1. Smaller judgements count in proportion, and so does what has faded. With 0, every judgement counts alike.
@@ -82,7 +82,9 @@ type tuning struct {
 }
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
-// Silence counts beside a complaint. All windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts nothing, and there are no bounds and no limits on people.
+// Silence counts as well as a complaint. All windows are 30 s. A keyword anywhere in a text is an
+// undo of all open answers. Agreement counts nothing, and there are no bounds and no limits on
+// people.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{

@@ -125,7 +125,8 @@ func TestAChangeSaysWhatIsRead(t *testing.T) {
 }
 
 func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
-	f := newFixture(t, learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0.5, Ceiling: 0.5}}), "h")
+	f := newFixture(t, learning.Tuned(learning.Config{},
+		learning.Tuning{Bounds: learning.Range{Floor: 0.5, Ceiling: 0.5}}), "h")
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Empty(t, e.Limits)
@@ -390,7 +391,8 @@ func TestAJudgementCountsOnce(t *testing.T) {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits)
-	half := f.another(learning.Config{Packs: map[string]learning.Constraints{"": {FeedbackWeight: 0.5}}})
+	half := f.another(learning.Config{Packs: map[string]learning.Constraints{
+		"": {FeedbackWeight: 0.5}}})
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits, "it would count for less now")
 }
 
@@ -516,14 +518,19 @@ func TestConstraints(t *testing.T) {
 		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000}, []float64{0.95, 0.05}, []learning.Limit{"floor"}},
 		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98}, []float64{0.99}, nil},
 		{"a range beyond the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95}, []learning.Limit{"ceiling"}},
-		{"a range above the bounds", learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}), learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5}, []learning.Limit{"floor"}},
+		{"a range above the bounds", learning.Tuned(learning.Config{},
+			learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}),
+			learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5},
+			[]learning.Limit{"floor"}},
 		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5}, []learning.Limit{"weight"}},
 		{"a greater feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}}, []float64{1}, []float64{0.75}, nil},
 		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
-		{"the system's", learning.Config{Packs: map[string]learning.Constraints{"": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
+		{"the system's", learning.Config{Packs: map[string]learning.Constraints{"": floor}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
 			Packs: map[string]learning.Constraints{
-				"":  {Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95}, FeedbackWeight: 2},
+				"": {Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
+					FeedbackWeight: 2},
 				"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}},
 			},
 		}, learning.Heuristic{Pack: "p", Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6}, []learning.Limit{"ceiling"}},

@@ -55,7 +55,8 @@ func TestLearnedHeuristicStartsAtThreeTenths(t *testing.T) {
 	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12)
 	c := f.apply("1", "h", -0.8)
 	assert.InDelta(t, 0.214286, c.New, 1e-6, "what is disliked falls")
-	stronger := newFixture(t, learning.Tuned(learning.Config{Initial: 0.4}, learning.Tuning{Strength: 10}))
+	stronger := newFixture(t, learning.Tuned(learning.Config{Initial: 0.4},
+		learning.Tuning{Strength: 10}))
 	stronger.put(learning.Heuristic{ID: "h"})
 	assert.InDelta(t, 5./11, stronger.apply("1", "h", 1).New, 1e-12)
 }
@@ -164,7 +165,9 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "silence and then praise", steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
 		{name: "praise and then undo", steps: "h1@e:s | +h1@e | x: undo", want: map[string][]float64{"user_explicit": {0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "a complaint leaves an undo", steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "independent channels", cfg: learning.Tuned(learning.Config{}, learning.Tuning{Independent: true}), steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "independent channels", cfg: learning.Tuned(learning.Config{},
+			learning.Tuning{Independent: true}), steps: "h1@e:s | -h1@e | 31s",
+			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired again after its end", cfg: windows(30, 30), steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},

@@ -78,7 +78,8 @@ func TestObserverIsToldOfNothingThatDoesNotCount(t *testing.T) {
 	f.say(thumb("h", "e", true))
 	assert.Empty(t, notices(), "a dry run")
 
-	f, notices = observed(t, learning.Config{Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}}, "h")
+	f, notices = observed(t, learning.Config{Packs: map[string]learning.Constraints{
+		"": {Lock: learning.Locked}}}, "h")
 	f.say(thumb("h", "e", true))
 	assert.Empty(t, notices(), "locked")
 

@@ -341,7 +341,8 @@ func TestASweepOfMany(t *testing.T) {
 
 // With a store as it comes, what needs history works beyond a hundred observations of a heuristic.
 func TestTheDefaultHistoryIsEnough(t *testing.T) {
-	f := newFixture(t, learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "h")
+	f := newFixture(t, learning.Tuned(learning.Config{},
+		learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "h")
 	for i := range 150 {
 		f.fire("h", fmt.Sprint(i), "")
 		f.say(thumb("h", fmt.Sprint("judged ", i), true))

@@ -215,7 +215,8 @@ func TestAMillionSteps(t *testing.T) {
 		"diminishing":            {Diminish: 0.3},
 		"fading":                 {HalfLife: time.Hour},
 		"many people, unlimited": learning.Tuned(learning.Config{}, learning.Tuning{Unlimited: true}),
-		"silence is limited":     {Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}},
+		"silence is limited": {Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout},
+			SilenceMass: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg)
@@ -287,7 +288,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(-3, 3), 1, 20).Draw(rt, "weights")
 		order := rapid.Permutation(weights).Draw(rt, "order")
-		f := newFixture(t, learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "one", "other")
+		f := newFixture(t, learning.Tuned(learning.Config{},
+			learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "one", "other")
 		for i := range weights {
 			f.apply(fmt.Sprint("one", i), "one", weights[i])
 			f.apply(fmt.Sprint("other", i), "other", order[i])

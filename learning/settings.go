@@ -34,8 +34,9 @@ func component(name string) string { return "learning/" + name }
 
 // New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 //
-// It keeps the module's settings in the store. If evidence is stored there with another half-life, New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was learned. Other settings
-// apply when evidence is read. The audit says when they changed.
+// It keeps the module's settings in the store. If evidence is stored there with another half-life,
+// New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was
+// learned. Other settings apply when evidence is read. The audit says when they changed.
 func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("new", &err)
 	m, err := open(ctx, cfg)
@@ -74,9 +75,11 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 	return settings.Names(ctx, st, component(""))
 }
 
-// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another half-life. Under the settings that are stored already, it makes those cells anew that have another half-life. Evidence and settings change
-// in one commit. If the store has forgotten some of the history, Rebuild returns
-// [evidence.ErrForgotten] and changes nothing. Actor and reason are for the audit, and may be empty.
+// Rebuild opens a module as [New] does, and first makes its evidence again as this configuration
+// keeps it: with another half-life. Under the settings that are stored already, it makes those
+// cells again that have another half-life. Evidence and settings change in one commit. If the store
+// has forgotten some of the history, Rebuild returns [evidence.ErrForgotten] and changes nothing.
+// Actor and reason are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere keep the old settings. Their signals are a [*heed.SettingsError] until they are opened anew.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, err error) {
@@ -120,7 +123,8 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 	b.Records = []store.Record{row, store.AuditEntry{
 		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}),
 		Actor:  actor,
-		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
+		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason,
+		Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
 	}.Record()}
 	tx.Add(b)
 	return nil

@@ -42,7 +42,8 @@ func TestSettingsOfTheStore(t *testing.T) {
 		assert.Equal(t, "learning/learning", fault.Component)
 		assert.ErrorIs(t, err, heed.ErrConflict)
 	}
-	rebuilt, err := learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay}, "ops", "too old")
+	rebuilt, err := learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now,
+		HalfLife: aDay}, "ops", "too old")
 	require.NoError(t, err)
 	s, err := rebuilt.Standing(ctx, "h")
 	require.NoError(t, err)
@@ -85,10 +86,12 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 	f.put(learning.Heuristic{ID: "other"})
 	assert.InDelta(t, 0.4, f.confidence("other"), 1e-12)
 	assert.Empty(t, f.audit())
-	next := f.another(learning.Config{Initial: 0.6, Packs: map[string]learning.Constraints{"": {FeedbackWeight: 2}}})
+	next := f.another(learning.Config{Initial: 0.6,
+		Packs: map[string]learning.Constraints{"": {FeedbackWeight: 2}}})
 	assert.InDelta(t, 0.6, next.confidence("other"), 1e-12)
 	require.Len(t, f.audit(), 1)
-	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6", "Packs": f.audit()[0].Details["Packs"]}, f.audit()[0].Details)
+	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6",
+		"Packs": f.audit()[0].Details["Packs"]}, f.audit()[0].Details)
 }
 
 // A tool sees what the host sees, and changes nothing by looking.
@@ -97,7 +100,8 @@ func TestOpen(t *testing.T) {
 		Name: "mine", Answers: "desk.answer", Initial: 0.4,
 		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: aDay,
 		Diminish: 0.1,
-		Packs:    map[string]learning.Constraints{"": {FeedbackWeight: 0.5}, "p": {Lock: learning.Locked}},
+		Packs: map[string]learning.Constraints{"": {FeedbackWeight: 0.5},
+			"p": {Lock: learning.Locked}},
 	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})

@@ -183,9 +183,9 @@ func (s *settlement) agree() {
 	}
 }
 
-// ofAsker makes a disagreement the evidence of the person who asked. It counts whatever people state
-// about the answer, so who complains about each of them must not take it upon themselves, within a
-// limit of their own.
+// ofAsker makes a disagreement the evidence of the person who asked. It counts whatever people
+// state about the answer, so who complains about each of them must not take it upon themselves,
+// within a limit of their own.
 func (s *settlement) ofAsker(parts []answer.AgreementPart) []answer.AgreementPart {
 	if s.e.on.Person == "" || len(parts) == 0 {
 		return parts

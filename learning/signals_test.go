@@ -343,7 +343,9 @@ type move struct {
 
 // play plays a row of answers of one heuristic in a conversation, without the move skip, and returns the confidence at the end.
 func (l *life) play(t testing.TB, moves []move, skip int) float64 {
-	cfg := learning.Tuned(learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
+	cfg := learning.Tuned(learning.Config{Strategy: must(
+		learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))},
+		learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})
 	f := newFixture(t, cfg, "h")
 	f.store.forgets = true
 	answers, ignored := 0, 0
@@ -452,7 +454,8 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	}
 	assert.Greater(t, f.confidence("taught"), 0.7)
 
-	f = newFixtureDefault(t, learning.Config{Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
+	f = newFixtureDefault(t, learning.Config{Trust: evidence.Trust{
+		Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
 	f.put(learning.Heuristic{ID: "new"})
 	silent(f, 500)
 	assert.InDelta(t, 1.6/3, f.confidence("new"), 1e-9)

@@ -117,5 +117,6 @@ func TestSilenceBias(t *testing.T) {
 	capped := peak(learning.Config{Trust: quiet})
 	t.Logf("%d fires: the greatest confidence is %.3f", fires, capped)
 	assert.Less(t, capped, 0.7)
-	assert.Greater(t, peak(learning.Tuned(learning.Config{}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})), 0.9, "without a limit")
+	assert.Greater(t, peak(learning.Tuned(learning.Config{},
+		learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}})), 0.9, "without a limit")
 }

@@ -118,7 +118,8 @@ func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 		}
 		c.Store = st
 	case c.Store == nil:
-		st, err := memstore.New(memstore.Config{Now: c.Testing.Now, HistoryFor: c.Keep, Limits: c.kept()})
+		st, err := memstore.New(memstore.Config{Now: c.Testing.Now, HistoryFor: c.Keep,
+			Limits: c.kept()})
 		if err != nil {
 			return err
 		}

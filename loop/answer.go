@@ -306,8 +306,9 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	case a.frozen.Load() || len(p.Undone) > 0:
 	case a.learning != nil:
 		err = a.learning.FireIn(tx, &r, learning.Fire{
-			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
-			Path: string(res.Path), Prediction: res.Predicted(), At: e.At,
+			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person,
+			Session: e.Session,
+			Path:    string(res.Path), Prediction: res.Predicted(), At: e.At,
 			Compared: res.Compared[:min(len(res.Compared), maxCompared)],
 			Unheard:  p.undelivered || p.unkept(),
 		})

@@ -23,7 +23,8 @@ import (
 func TestAnOldEventHoldsNothingUp(t *testing.T) {
 	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	agent, err := loop.New(ctx, loop.Config{
-		Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}, Testing: loop.Testing{Now: func() time.Time { return now }},
+		Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
+		Testing: loop.Testing{Now: func() time.Time { return now }},
 	})
 	require.NoError(t, err)
 	_, err = agent.Answer(ctx, loop.Event{ID: "old", Text: "The disk is full.", Person: "ann", At: now.Add(-time.Hour)})
@@ -63,7 +64,8 @@ func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	st := &memstore.Store{}
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true},
+		Store: st, Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}},
+		Choosing: loop.Choosing{ArmsIgnoreSilence: true},
 	})
 	require.NoError(t, err)
 	mean := func() float64 {

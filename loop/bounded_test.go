@@ -38,7 +38,8 @@ func TestAChooserThatHangs(t *testing.T) {
 		arm  string
 		says string
 	}{
-		"the default":        {loop.Config{Tuning: loop.Tuning{Strategy: strategy.Config{Default: "b"}}}, "b", "Look at the logs."},
+		"the default": {loop.Config{Tuning: loop.Tuning{
+			Strategy: strategy.Config{Default: "b"}}}, "b", "Look at the logs."},
 		"the model":          {loop.Config{}, "", "Look at the logs."},
 		"there is no other":  {loop.Config{Model: decision.LLMFunc(nil)}, "a", "I am the first."},
 		"a notes arm is not": {loop.Config{Arms: []loop.Arm{{ID: "n", ForNotes: true}, {ID: "b"}}}, "", "Look at the logs."},
@@ -46,7 +47,10 @@ func TestAChooserThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := new(sleeper)
-				c.cfg.Choosing.Choose = func(context.Context, *strategy.Learner) (loop.Chooser, error) { return s, nil }
+				c.cfg.Choosing.Choose = func(context.Context, *strategy.Learner) (loop.Chooser,
+					error) {
+					return s, nil
+				}
 				if c.cfg.Arms == nil {
 					c.cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}}
 				}
@@ -86,7 +90,8 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 			<-ctx.Done()
 			return nil, errors.New("code 4: deadline exceeded")
 		})
-		w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Partition: &partition.Config{Embed: hang}}})
+		w := newWorld(t, loop.Config{Arms: twoArms,
+			Choosing: loop.Choosing{Partition: &partition.Config{Embed: hang}}})
 		rule := approved(t, w.Feedback(), "Name the server.")
 		began := time.Now()
 		answer := w.answer(loop.Event{Text: full})
@@ -106,19 +111,37 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 	}{
 		"a chooser": {func(hang func()) loop.Config {
 			choose := chooserFunc(func() { hang() })
-			return loop.Config{Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }}}
+			return loop.Config{Choosing: loop.Choosing{Choose: func(context.Context,
+				*strategy.Learner) (loop.Chooser, error) {
+				return choose, nil
+			}}}
 		}, time.Second, "arm"},
 		"a partition's embedder": {func(hang func()) loop.Config {
-			return loop.Config{Choosing: loop.Choosing{Partition: &partition.Config{Embed: func(context.Context, []string) ([][]float32, error) { hang(); return nil, nil }}}}
+			return loop.Config{Choosing: loop.Choosing{
+				Partition: &partition.Config{Embed: func(context.Context, []string) ([][]float32,
+					error) {
+					hang()
+					return nil, nil
+				}}}}
 		}, time.Second / 2, "item"},
 		"an embedder": {func(hang func()) loop.Config {
-			return loop.Config{Matching: loop.Matching{Similarity: heed.Embedder(func(context.Context, []string) ([][]float32, error) { hang(); return nil, nil })}}
+			return loop.Config{Matching: loop.Matching{
+				Similarity: heed.Embedder(func(context.Context, []string) ([][]float32,
+					error) {
+					hang()
+					return nil, nil
+				})}}
 		}, time.Second / 2, "notes"},
 		"a similarity": {func(hang func()) loop.Config {
 			return loop.Config{Matching: loop.Matching{Similarity: similarityFunc(hang)}}
 		}, time.Second / 2, "notes"},
 		"a search for tasks": {func(hang func()) loop.Config {
-			return loop.Config{Tuning: loop.Tuning{Patterns: patterns.Config{Similar: func(context.Context, string, int) ([]patterns.Precedent, error) { hang(); return nil, nil }}}}
+			return loop.Config{Tuning: loop.Tuning{Patterns: patterns.Config{
+				Similar: func(context.Context, string, int) ([]patterns.Precedent,
+					error) {
+					hang()
+					return nil, nil
+				}}}}
 		}, time.Second, "patterns"},
 		"a brief": {func(hang func()) loop.Config {
 			brief := func(context.Context, loop.Event, []loop.Note) (string, error) { hang(); return "", nil }

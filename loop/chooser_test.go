@@ -80,8 +80,10 @@ func TestAFrameworkTellsWhatItsModelTook(t *testing.T) {
 func TestARaceChooses(t *testing.T) {
 	var race *best.Race
 	w := newWorld(t, loop.Config{
-		Arms: []loop.Arm{{ID: "good"}, {ID: "bad"}}, Tuning: loop.Tuning{Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)}},
-		Choosing: loop.Choosing{Choose: func(ctx context.Context, l *strategy.Learner) (_ loop.Chooser, err error) {
+		Arms:   []loop.Arm{{ID: "good"}, {ID: "bad"}},
+		Tuning: loop.Tuning{Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)}},
+		Choosing: loop.Choosing{Choose: func(ctx context.Context, l *strategy.Learner) (_ loop.Chooser,
+			err error) {
 			race, err = best.New(ctx, best.Config{Learner: l})
 			return race, err
 		}},
@@ -107,12 +109,18 @@ func TestAChooserThatFails(t *testing.T) {
 	away := errors.New("away")
 	_, err := loop.New(ctx, loop.Config{
 		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
-		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, away }},
+		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser,
+			error) {
+			return nil, away
+		}},
 	})
 	require.ErrorIs(t, err, away)
 	_, err = loop.New(ctx, loop.Config{
 		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
-		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, nil }},
+		Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser,
+			error) {
+			return nil, nil
+		}},
 	})
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
@@ -130,7 +138,8 @@ func TestAChooserInTrouble(t *testing.T) {
 	var how chooses
 	w := newWorld(t, loop.Config{
 		Arms: twoArms,
-		Choosing: loop.Choosing{Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
+		Choosing: loop.Choosing{Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser,
+			error) {
 			learner = l
 			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 				return how(ctx, q)

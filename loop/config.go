@@ -65,16 +65,17 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New], as by [Agent.Teach], and with them those of LessonsFile: a file that [ReadLessons] reads. "" means none.
-	// [Agent.Taught] says what became of them.
+	// Lessons are taught by [New], as by [Agent.Teach], and with them the lessons of LessonsFile: a
+	// file that [ReadLessons] reads. "" means none. [Agent.Taught] says what became of them.
 	Lessons     Lessons
 	LessonsFile string
 
 	// Trial tries heed without its effects, or without parts of it.
 	Trial Trial
-	// Extract are the domains in which the model writes a heuristic from an answer of its own that was praised, which costs one
-	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
-	// heuristic says what it says, whatever the rules are by then. It needs Model.
+	// Extract are the domains in which the model writes a heuristic from its own answer that
+	// was praised, which costs one more call of the model. "*" means all domains. Leave out those in
+	// which an answer must follow rules that may change: a heuristic says what it says, whatever the
+	// rules are by then. It needs Model.
 	Extract []string
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
@@ -85,10 +86,11 @@ type Config struct {
 	// Tuning configures the parts. Set what has an effect in the part's own documentation.
 	Tuning Tuning
 
-	// Redact changes each text before it is stored, to leave out what must not be kept: of events, answers, prompts, tools' errors,
-	// outcomes and corrections. It holds for all parts that have no Redact of their own. It changes neither what the model is sent nor what
-	// Answer returns, but an event that is delivered again gets its answer as it was stored. It must be safe for concurrent use. nil means
-	// Decision.Redact.
+	// Redact changes each text before it is stored, to leave out what must not be kept: of events,
+	// answers, prompts, tools' errors, outcomes and corrections. It holds for all parts that have no
+	// Redact of their own. It changes neither what the model is sent nor what Answer returns, but an
+	// event that is delivered again gets its answer as it was stored. It must be safe for concurrent
+	// use. nil means Decision.Redact.
 	Redact func(string) string
 	// Observer is told what happens in all parts. nil costs nothing.
 	Observer heed.Observer
@@ -103,8 +105,9 @@ type Choosing struct {
 	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
 	//
 	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The context of a Chooser ends
-	// with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such
-	// calls have not returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
+	// with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and Plan.LeftOut has the arm.
+	// A Chooser that returns later is ignored. While 64 such calls have not returned, it is not
+	// called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
 	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
@@ -126,7 +129,8 @@ type Trial struct {
 	// Without are parts that are left out.
 	Without Parts
 	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
-	// says which one would have. If Tuning.Strategy.Default names an arm, that one answers, and its worth is learned.
+	// says which one would have. If Tuning.Strategy.Default names an arm, that one answers, and its
+	// worth is learned.
 	Shadow bool
 }
 
@@ -284,7 +288,8 @@ func (c *Config) person(field, name string) error {
 		return nil
 	}
 	return &heed.InputError{Field: field, Reason: fmt.Sprintf(
-		"must be a person, and %q is an instrument of loop.Config: report what it found by Outcome, or choose another name", name)}
+		"must be a person, and %q is an instrument of loop.Config: "+
+			"report what it found by Outcome, or choose another name", name)}
 }
 
 // kindOf returns what a source is.
@@ -298,7 +303,8 @@ func (c *Config) validate() error {
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
-	found.Check(c.Matching.Fit > 0 && c.Matching.Fit <= 1, "Matching.Fit", c.Matching.Fit, "must be in (0, 1]")
+	found.Check(c.Matching.Fit > 0 && c.Matching.Fit <= 1, "Matching.Fit", c.Matching.Fit,
+		"must be in (0, 1]")
 	answers := c.Matching.AnswerFit
 	found.Check(answers >= c.Matching.Fit && (answers <= 1 || answers == c.Matching.Fit),
 		"Matching.AnswerFit", answers, "must be in [Fit, 1]")
@@ -306,7 +312,8 @@ func (c *Config) validate() error {
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
 	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
-	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without", c.Trial.Without, "must be parts of the loop")
+	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
+		c.Trial.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {
 		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
 		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 && arm.OutputPrice <= evidence.MaxWeight

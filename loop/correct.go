@@ -55,7 +55,8 @@ func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.
 func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	if a.feedback == nil {
 		return feedback.Feedback{}, &heed.ConfigError{
-			Field: "Without", Value: a.cfg.Trial.Without, Reason: "must not have Feedback, to take corrections",
+			Field: "Without", Value: a.cfg.Trial.Without,
+			Reason: "must not have Feedback, to take corrections",
 		}
 	}
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
@@ -120,7 +121,8 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 		at = r.At
 	}
 	return a.say(tx, r, answer.Statement{
-		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit, Of: r.Heuristic(),
+		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit,
+		Of:    r.Heuristic(),
 		Value: -1, At: at,
 	})
 }

@@ -79,7 +79,8 @@ func TestACorrectionOfTheModelIsNoComplaintAboutAHeuristic(t *testing.T) {
 func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 	other := learning.Heuristic{ID: "vet", Condition: rotating.Condition, Action: rotate, Initial: 0.81}
 	for _, shadow := range []bool{false, true} {
-		w := newWorld(t, loop.Config{Trial: loop.Trial{Shadow: shadow}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying, other}}})
+		w := newWorld(t, loop.Config{Trial: loop.Trial{Shadow: shadow},
+			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying, other}}})
 		rule := approved(t, w.Feedback(), "Never run go mod tidy.")
 		if shadow {
 			plan, err := w.Prepare(ctx, loop.Event{Text: missing})

@@ -41,8 +41,10 @@ func lossy(t *testing.T) *workshop {
 // Every store call of an answer fails, before its effect or after it. There is an answer each time,
 // which says what it lacks. What is told afterwards makes up for all of it, except for silence.
 func TestAnAnswerWithoutTheNthStoreCall(t *testing.T) {
-	heuristic := loop.Event{ID: "e", Text: full, Session: "s", Person: "ann", Stream: "x", At: start.Add(time.Second)}
-	model := loop.Event{ID: "e", Text: "The mail is late", Session: "t", Person: "bob", Task: "mail", At: start.Add(time.Second)}
+	heuristic := loop.Event{ID: "e", Text: full, Session: "s", Person: "ann", Stream: "x",
+		At: start.Add(time.Second)}
+	model := loop.Event{ID: "e", Text: "The mail is late", Session: "t", Person: "bob", Task: "mail",
+		At: start.Add(time.Second)}
 	answer := func(e loop.Event) func(w *workshop) (loop.Answer, error) {
 		return func(w *workshop) (loop.Answer, error) { return w.Answer(ctx, e) }
 	}
@@ -165,7 +167,8 @@ func (i *island) teach() {
 		if a.Plan.Arm.ID == "good" {
 			value = 1
 		}
-		require.NoError(i.t, i.React(ctx, a.ID, loop.Reaction{Person: fmt.Sprint("p", n), Value: value}))
+		require.NoError(i.t, i.React(ctx, a.ID, loop.Reaction{Person: fmt.Sprint("p", n),
+			Value: value}))
 		i.clock.Advance(time.Second)
 	}
 }
@@ -235,7 +238,8 @@ func TestWithoutTheStore(t *testing.T) {
 	assert.NotEqual(t, before, w.mean("", "good"), "a reaction counts")
 }
 
-// A process that has read nothing yet answers with the default arm, and says that it knows no rules.
+// A process that has read nothing yet answers with the default arm, and says that it knows no
+// rules.
 func TestWithoutTheStoreFromTheBeginning(t *testing.T) {
 	w := newIsland(t, loop.Config{Tuning: loop.Tuning{Strategy: strategy.Config{Default: "good"}}})
 	w.Agent = w.again()
@@ -249,7 +253,8 @@ func TestWithoutTheStoreFromTheBeginning(t *testing.T) {
 	assert.Contains(t, a.Degraded.Unread, "arm")
 	assert.Empty(t, a.Violations)
 	_, err := w.Tool(ctx, a.ID, loop.ToolResult{Name: "rm", Before: true})
-	require.ErrorIs(t, err, heed.ErrUnavailable, "a call is not permitted by rules that are not known")
+	require.ErrorIs(t, err, heed.ErrUnavailable,
+		"a call is not permitted by rules that are not known")
 }
 
 // Without the store, rules are enforced as they were read last.
@@ -282,7 +287,8 @@ func TestWhatIsNoOutage(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	require.ErrorIs(t, second(w.Answer(ended, loop.Event{Text: full})), context.Canceled)
-	require.ErrorAs(t, second(w.Answer(ctx, loop.Event{Text: full, Person: "\xff"})), new(*heed.InputError))
+	require.ErrorAs(t, second(w.Answer(ctx, loop.Event{Text: full, Person: "\xff"})),
+		new(*heed.InputError))
 	assert.Empty(t, w.notices)
 }
 
@@ -344,7 +350,8 @@ func (s *tide) hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *tide) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *tide) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if err := s.hang(ctx); err != nil {
 		return err
 	}
@@ -430,7 +437,8 @@ func TestSilenceAfterAnAnswerThatWasNotShown(t *testing.T) {
 						return decision.LLMResponse{Text: "Wait."}, nil
 					},
 				)})
-				_, err := w.Answer(limited, loop.Event{ID: "e", Text: test.text, Stream: "x", OnChunk: test.onChunk})
+				_, err := w.Answer(limited, loop.Event{ID: "e", Text: test.text, Stream: "x",
+					OnChunk: test.onChunk})
 				assert.Equal(t, test.onChunk != nil, err != nil, "%v", err)
 				if test.undeliver {
 					require.NoError(t, w.Undelivered(ctx, "e"))

@@ -234,7 +234,9 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 // An event without a session shows how an earlier answer turned out.
 func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Tuning:  loop.Tuning{Learning: learning.Config{Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again", Timeout: time.Hour}}}},
+		Tuning: loop.Tuning{Learning: learning.Config{
+			Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again",
+				Timeout: time.Hour}}}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	require.Equal(t, rotate, w.answer(loop.Event{ID: "e", Text: full}).Text)

@@ -45,8 +45,9 @@ func newDesk(ctx context.Context) (*loop.Agent, store.Store) {
 		return decision.LLMResponse{Text: "Send it back within 30 days."}, nil
 	}
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Model: decision.LLMFunc(says), Testing: loop.Testing{Now: now, Seed: rand.NewPCG(1, 2)},
-		Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."}},
+		Store: st, Model: decision.LLMFunc(says),
+		Testing: loop.Testing{Now: now, Seed: rand.NewPCG(1, 2)},
+		Arms:    []loop.Arm{{ID: "brief", System: "Answer in one sentence."}},
 
 		Instruments: []string{"shop"},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{

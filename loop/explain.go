@@ -36,21 +36,27 @@ type Account struct {
 	Choice    *strategy.Choice      // of the arm
 	// Undelivered reports that the person has not seen the answer, so silence counts nothing.
 	Undelivered bool
-	Spare       bool                    // a fallback answered, and not the arm's model
-	Unusable    bool                    // the arm's model answered first, and its answer was of no use
-	Undid       []string                // the answers that the event's text took back. If there are any, this answer earns nothing
-	Item        *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
-	Outcomes    []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
-	Rules       []feedback.Rule         // that the prompt had
-	Notes       []string                // as for Rules
-	Ways        []string                // the ways of working that the prompt recommended
-	Warnings    []string                // the ways of working that it warned of
-	Followed    []patterns.PatternID    // the ways of working that the answer followed
-	Contents    map[string]string       // what those ways of working say, by their ids, as far as they are still known
-	Shown       []string                // the heuristics that the prompt had
-	Compared    []answer.Comparison     // the heuristics that the prompt withheld
-	Told        []string                // the heuristics that the prompt withheld, but that it or the conversation says all the same
-	Overruled   map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
+	Spare       bool // a fallback answered, and not the arm's model
+	// the arm's model answered first, and its answer was of no use
+	Unusable bool
+	// the answers that the event's text took back. If there are any, this answer earns nothing
+	Undid []string
+	// what is believed of the arms now; nil before the first outcome
+	Item     *strategy.ItemReport
+	Outcomes []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
+	Rules    []feedback.Rule         // that the prompt had
+	Notes    []string                // as for Rules
+	Ways     []string                // the ways of working that the prompt recommended
+	Warnings []string                // the ways of working that it warned of
+	Followed []patterns.PatternID    // the ways of working that the answer followed
+	// what those ways of working say, by their ids, as far as they are still known
+	Contents map[string]string
+	Shown    []string            // the heuristics that the prompt had
+	Compared []answer.Comparison // the heuristics that the prompt withheld
+	// the heuristics that the prompt withheld, but that it or the conversation says all the same
+	Told []string
+	// trusted heuristics that did not answer, each with the active rule that contradicts it
+	Overruled map[string]string
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
 	// worth are joined by commas.
 	Worth   float64
@@ -355,7 +361,8 @@ func (a Account) Tree() Branch {
 
 // became says what became of the answer.
 func (a *Account) became() Branch {
-	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, text.ChannelsWords(a.Channel))}
+	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth,
+		text.ChannelsWords(a.Channel))}
 	switch {
 	case len(a.Undid) > 0:
 		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)

@@ -17,7 +17,8 @@ import (
 // answer is [ErrNoAnswer].
 func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	account, err := explain(ctx,
-		Config{Store: cfg.Store, Name: cfg.Name, Testing: Testing{Now: cfg.Testing.Now}}.withDefaults(), id)
+		Config{Store: cfg.Store, Name: cfg.Name, Testing: Testing{Now: cfg.Testing.Now}}.withDefaults(),
+		id)
 	return account, wrap("explain", err)
 }
 

@@ -17,7 +17,8 @@ import (
 // A trusted heuristic that is less similar than AnswerFit does not answer: the model is shown it.
 func TestAnswerFit(t *testing.T) {
 	zone := trusted(learning.Heuristic{ID: "zone", Condition: "how to set the time zone of an account", Action: "Open Settings, then Time."})
-	w := newWorld(t, loop.Config{Matching: loop.Matching{AnswerFit: 0.5}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{zone}}})
+	w := newWorld(t, loop.Config{Matching: loop.Matching{AnswerFit: 0.5},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{zone}}})
 	near := w.answer(loop.Event{Text: "How do I set the password of my account?"})
 	assert.Equal(t, decision.Model, near.Result.Path)
 	assert.Equal(t, []string{"zone"}, near.Result.ShownIDs)

@@ -264,7 +264,8 @@ func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
 	}
 	var b store.Batch
 	for _, h := range taught {
-		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Testing.Now()}, store.Once))
+		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Testing.Now()},
+			store.Once))
 	}
 	_, err := a.cfg.Store.Commit(ctx, b)
 	return err

@@ -276,7 +276,10 @@ func TestAnAnswerOutlivesTheSearchForItsPatterns(t *testing.T) {
 			failed = append(failed, f.Err)
 		}
 	}}
-	cfg.Tuning.Patterns.Extract = func(context.Context, string, []patterns.PatternID) ([]patterns.PatternID, error) { return nil, gone }
+	cfg.Tuning.Patterns.Extract = func(context.Context, string,
+		[]patterns.PatternID) ([]patterns.PatternID, error) {
+		return nil, gone
+	}
 	w := newWorld(t, cfg)
 	w.model.says = "Split by layer."
 	yes := true
@@ -362,17 +365,19 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Matching: loop.Matching{Fit: 2}, Trial: loop.Trial{Without: 1 << 7}, Fallbacks: []decision.LLM{nil},
-		Arms:   []loop.Arm{{ID: "a", ModelName: "none"}},
-		Budget: loop.Budget{Time: -1, Runes: -1, Notes: -1},
-		DB:     new(sql.DB), Store: new(memstore.Store), Keep: -1,
+		Name: "\xff", Matching: loop.Matching{Fit: 2}, Trial: loop.Trial{Without: 1 << 7},
+		Fallbacks: []decision.LLM{nil},
+		Arms:      []loop.Arm{{ID: "a", ModelName: "none"}},
+		Budget:    loop.Budget{Time: -1, Runes: -1, Notes: -1},
+		DB:        new(sql.DB), Store: new(memstore.Store), Keep: -1,
 	})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{
-		"Name", "DB", "Keep", "Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Trial.Without",
+		"Name", "DB", "Keep", "Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes",
+		"Trial.Without",
 		"Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
 }
@@ -442,9 +447,11 @@ func TestTwoAgentsOnOneStore(t *testing.T) {
 	kept := &memstore.Store{}
 	teach := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}
 	now := time.Now
-	one, err := loop.New(ctx, loop.Config{Store: kept, Name: "one", Lessons: teach, Testing: loop.Testing{Now: now}})
+	one, err := loop.New(ctx, loop.Config{Store: kept, Name: "one", Lessons: teach,
+		Testing: loop.Testing{Now: now}})
 	require.NoError(t, err)
-	other, err := loop.New(ctx, loop.Config{Store: kept, Name: "other", Lessons: teach, Testing: loop.Testing{Now: now}})
+	other, err := loop.New(ctx, loop.Config{Store: kept, Name: "other", Lessons: teach,
+		Testing: loop.Testing{Now: now}})
 	require.NoError(t, err)
 	answer, err := one.Answer(ctx, loop.Event{ID: "e", Text: full})
 	require.NoError(t, err)
@@ -692,7 +699,8 @@ func TestPraiseTeaches(t *testing.T) {
 		return decision.LLMResponse{Text: "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}, nil
 	})
 	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail", Person: "ann"}
-	w := newWorld(t, loop.Config{Model: writer, Extract: []string{"mail"}, Tuning: loop.Tuning{Decision: decision.Config{Withhold: &never}}})
+	w := newWorld(t, loop.Config{Model: writer, Extract: []string{"mail"},
+		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &never}}})
 	count := func(w *world) (ids []string) {
 		for h, err := range w.Learning().Heuristics(ctx) {
 			require.NoError(t, err)
@@ -723,7 +731,8 @@ func TestPraiseTeaches(t *testing.T) {
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 0}))
 	assert.InDelta(t, before, w.confidence(learned), 1e-9, "praise that is withdrawn is withdrawn there too")
 
-	w = newWorld(t, loop.Config{Model: writer, Extract: []string{"*"}, Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
+	w = newWorld(t, loop.Config{Model: writer, Extract: []string{"*"},
+		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
 	require.NoError(t, w.React(ctx, w.answer(event).ID, loop.Reaction{Person: "ann", Value: 1}))
 	learned, before = count(w)[0], w.confidence(count(w)[0])
 	second = w.answer(event)
@@ -773,7 +782,8 @@ func TestEchoesTeachNothing(t *testing.T) {
 // A heuristic that the prompt withheld earns trust by what becomes of the model's answer.
 func TestAgreementEarnsTrust(t *testing.T) {
 	always := 1.
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}, Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
+		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
 	w.model.says = rotate
 	answer := w.answer(loop.Event{Text: full, Person: "ann"})
 	require.Len(t, answer.Result.Compared, 1)

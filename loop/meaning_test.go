@@ -24,7 +24,9 @@ func TestAHeuristicInOtherWordsStarts(t *testing.T) {
 	}{
 		"the model": {decision.Config{Similarity: decision.SameMeaning(compares)}, 0.7}, "wording": {decision.Config{}, 0.3},
 	} {
-		agent, err := loop.New(ctx, loop.Config{Model: &mouth{says: "It would be best to have the old log files moved away."}, Tuning: loop.Tuning{Decision: test.cfg}})
+		agent, err := loop.New(ctx, loop.Config{Model: &mouth{
+			says: "It would be best to have the old log files moved away."},
+			Tuning: loop.Tuning{Decision: test.cfg}})
 		require.NoError(t, err)
 		_, err = agent.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{{ID: "rotate", Condition: "The disk is full.", Action: "Rotate its logs."}}})
 		require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 )
 
 // Degraded reports what an answer lacks because the store could not be reached. An event is
-// answered all the same, by what this process has read last. Before and After wrap the errors of the
-// store, and [heed.ErrUnavailable]. It is a plain value, immutable once returned.
+// answered all the same, by what this process has read last. Before and After wrap the errors of
+// the store, and [heed.ErrUnavailable]. It is a plain value, immutable once returned.
 type Degraded struct {
 	// Before is why the step before the answer failed, nil if it did not. That step reads what was
 	// learned. It also commits what the event's text changes about earlier answers, and a session's

@@ -70,7 +70,8 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	}
 	value, _ := o.value()
 	s := answer.Statement{
-		How: answer.Outcome, By: o.Source, Kind: a.cfg.kindOf(o.Source), Channel: learning.ChannelReported, Of: r.Heuristic(),
+		How: answer.Outcome, By: o.Source, Kind: a.cfg.kindOf(o.Source),
+		Channel: learning.ChannelReported, Of: r.Heuristic(),
 		Withdrawn: o.Withdraw, Value: value, Weight: o.Confidence,
 		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}

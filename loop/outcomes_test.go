@@ -228,7 +228,8 @@ func TestAnAnswerOutlivesTheHistory(t *testing.T) {
 
 // Silence that was too unsure to count for an arm needs no replacement.
 func TestADroppedOutcomeIsNotReplaced(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Tuning: loop.Tuning{Strategy: strategy.Config{MinConfidence: 0.5}}})
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}},
+		Tuning: loop.Tuning{Strategy: strategy.Config{MinConfidence: 0.5}}})
 	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
 	w.clock.Advance(time.Minute)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
@@ -251,9 +252,11 @@ func TestWhatSilenceIsWorthToAnArm(t *testing.T) {
 		"by default":       {loop.Config{}, true, nil},
 		"without learning": {loop.Config{Trial: loop.Trial{Without: loop.Learning}}, true, nil},
 		"ignored":          {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}}, false, nil},
-		"ignored, without": {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}, Trial: loop.Trial{Without: loop.Learning}}, false, nil},
-		"neutral":          {loop.Config{Tuning: loop.Tuning{Learning: learning.Config{Strategy: neutral}}}, false, nil},
-		"no strategy":      {loop.Config{Tuning: loop.Tuning{Learning: failing}}, false, errMute},
+		"ignored, without": {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true},
+			Trial: loop.Trial{Without: loop.Learning}}, false, nil},
+		"neutral": {loop.Config{Tuning: loop.Tuning{
+			Learning: learning.Config{Strategy: neutral}}}, false, nil},
+		"no strategy": {loop.Config{Tuning: loop.Tuning{Learning: failing}}, false, errMute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := test.cfg
@@ -345,7 +348,8 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 			text := account.String()
 			assert.Contains(t, text, "the latest outcomes for i, of all its answers")
 			if name == "undone" {
-				assert.Contains(t, text, "an outcome was reported 2026-01-05 09:00:03: +1.00, does not count beside the others")
+				assert.Contains(t, text,
+					"an outcome was reported 2026-01-05 09:00:03: +1.00, does not count beside the others")
 			}
 		})
 	}
@@ -489,7 +493,11 @@ func TestAForeignChoiceIsRefused(t *testing.T) {
 		"other learner":  other.Select,
 		"no arm of mine": third.Select,
 	} {
-		w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }}})
+		w := newWorld(t, loop.Config{Arms: twoArms,
+			Choosing: loop.Choosing{Choose: func(context.Context, *strategy.Learner) (loop.Chooser,
+				error) {
+				return choose, nil
+			}}})
 		_, err := w.Answer(ctx, loop.Event{Text: "x"})
 		var fault *heed.ConfigError
 		require.ErrorAs(t, err, &fault, name)
@@ -497,8 +505,8 @@ func TestAForeignChoiceIsRefused(t *testing.T) {
 	}
 }
 
-// An arm does not earn by the answer of a fallback. If the arm's model gave an answer of no use, that
-// counts against it, once. If the model was unavailable, nothing counts.
+// An arm does not earn by the answer of a fallback. If the arm's model gave an answer of no use,
+// that counts against it, once. If the model was unavailable, nothing counts.
 func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 	yes := true
 	broken := &mouth{err: llm.ServerError}
@@ -560,7 +568,8 @@ func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
 func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	yes := true
 	w := newWorld(t, loop.Config{
-		Arms: []loop.Arm{{ID: "only"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Arms: []loop.Arm{{ID: "only"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
 	sure := w.answer(loop.Event{Text: full, Person: "ann"}).ID

@@ -24,7 +24,8 @@ var twoArms = []loop.Arm{{ID: "brief"}, {ID: "thorough"}}
 // that out, without being told of the two kinds. Without it, it can't.
 func TestAnArmIsChosenByTheText(t *testing.T) {
 	right := func(p *partition.Config) (right int) {
-		w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Partition: p, ArmsIgnoreSilence: true}})
+		w := newWorld(t, loop.Config{Arms: twoArms,
+			Choosing: loop.Choosing{Partition: p, ArmsIgnoreSilence: true}})
 		for i := range 300 {
 			text, wanted := fmt.Sprintf("What is the phone number of customer %d?", i%7), "brief"
 			if i%2 == 1 {
@@ -51,7 +52,8 @@ func TestAnArmIsChosenByTheText(t *testing.T) {
 }
 
 func TestTheItemIsTheCellOfTheText(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Partition: &partition.Config{Clusters: 3}}})
+	w := newWorld(t, loop.Config{Arms: twoArms,
+		Choosing: loop.Choosing{Partition: &partition.Config{Clusters: 3}}})
 	item := func(e loop.Event) string { return w.answer(e).Plan.Choice.Item }
 	assert.Empty(t, item(loop.Event{Text: "first"}), "there are no cells yet")
 	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
@@ -59,11 +61,13 @@ func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	assert.Equal(t, "customer 7", item(loop.Event{Text: "second", Item: "customer 7"}), "an item of the host's goes first")
 	assert.Equal(t, uint64(1), w.again().Partition().Version(), "it is kept in the store")
 
-	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms, Choosing: loop.Choosing{Partition: &partition.Config{}}})
+	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms,
+		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	require.NoError(t, named.Partition().Fit(ctx, kinds(30)))
 	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "desk.partition:"))
 
-	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}}, Choosing: loop.Choosing{Partition: &partition.Config{}}})
+	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}},
+		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	require.NoError(t, notes.Partition().Fit(ctx, kinds(30)))
 	_, err := notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
 	require.NoError(t, err)
@@ -95,7 +99,9 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 		vectors, err := partition.Form(ctx, texts)
 		return vectors, errors.Join(err, fails)
 	})
-	w := newWorld(t, loop.Config{Arms: twoArms, Matching: loop.Matching{Similarity: embed}, Choosing: loop.Choosing{Partition: &partition.Config{}}, Budget: loop.Budget{Time: 50 * time.Millisecond}})
+	w := newWorld(t, loop.Config{Arms: twoArms, Matching: loop.Matching{Similarity: embed},
+		Choosing: loop.Choosing{Partition: &partition.Config{}},
+		Budget:   loop.Budget{Time: 50 * time.Millisecond}})
 	w.answer(loop.Event{Text: "the disk"})
 	assert.Equal(t, int64(1), asked.Load(), "it is that of the similarity")
 
@@ -111,7 +117,8 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 }
 
 func TestPartitionFaults(t *testing.T) {
-	_, err := loop.New(ctx, loop.Config{Choosing: loop.Choosing{Partition: &partition.Config{Clusters: -1}}})
+	_, err := loop.New(ctx, loop.Config{Choosing: loop.Choosing{
+		Partition: &partition.Config{Clusters: -1}}})
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Clusters", fault.Field)
@@ -119,14 +126,17 @@ func TestPartitionFaults(t *testing.T) {
 
 // The arm that answers without heed is credited in the cell of the text.
 func TestShadowLearnsByCell(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Trial: loop.Trial{Shadow: true}, Tuning: loop.Tuning{Strategy: strategy.Config{Default: "brief"}}, Choosing: loop.Choosing{Partition: &partition.Config{}}})
+	w := newWorld(t, loop.Config{Arms: twoArms, Trial: loop.Trial{Shadow: true},
+		Tuning:   loop.Tuning{Strategy: strategy.Config{Default: "brief"}},
+		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
 	assert.True(t, strings.HasPrefix(w.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "partition:"))
 }
 
 // A frozen agent learns no cells.
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{Partition: &partition.Config{}}})
+	w := newWorld(t, loop.Config{Arms: twoArms,
+		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	w.Freeze(true)
 	for _, text := range kinds(50) {
 		w.answer(loop.Event{Text: text})

@@ -29,7 +29,8 @@ func newCrowd(t require.TestingT, cfg loop.Config) *crowd {
 	st, err := memstore.New(memstore.Config{Now: func() time.Time { return c.now }})
 	require.NoError(t, err)
 	c.store, cfg.Store, cfg.Testing.Now = st, st, func() time.Time { return c.now }
-	cfg.Model, cfg.Arms, cfg.Choosing.ArmsIgnoreSilence = &mouth{says: "Rotate its logs."}, []loop.Arm{{ID: "only"}}, true
+	cfg.Model, cfg.Arms, cfg.Choosing.ArmsIgnoreSilence = &mouth{says: "Rotate its logs."},
+		[]loop.Arm{{ID: "only"}}, true
 	c.Agent, err = loop.New(ctx, cfg)
 	require.NoError(t, err)
 	return c

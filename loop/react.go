@@ -68,7 +68,8 @@ func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
 		r.At = a.cfg.Testing.Now()
 	}
 	s := answer.Statement{
-		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel, Target: r.Target, Value: r.Value,
+		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel, Target: r.Target,
+		Value:  r.Value,
 		Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), s.Validate(), a.cfg.person("Person", r.Person),

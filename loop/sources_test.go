@@ -99,8 +99,8 @@ func TestInstrumentsAreNoPeople(t *testing.T) {
 	require.ErrorContains(t, err, "Instruments")
 }
 
-// The names of the instruments reach all parts: what CI reports about a heuristic counts in full in a
-// crowd, and what one of the crowd reports does not.
+// The names of the instruments reach all parts: what CI reports about a heuristic counts in full in
+// a crowd, and what one of the crowd reports does not.
 func TestInstrumentsAreBelieved(t *testing.T) {
 	loud := func(source string) float64 {
 		w := newWorld(t, loop.Config{
@@ -127,7 +127,8 @@ func TestInstrumentsAreBelieved(t *testing.T) {
 		}
 		for i := range 60 {
 			no := false
-			require.NoError(t, w.Outcome(ctx, fmt.Sprint(i%40), loop.Outcome{Success: &no, Source: source}))
+			require.NoError(t, w.Outcome(ctx, fmt.Sprint(i%40),
+				loop.Outcome{Success: &no, Source: source}))
 		}
 		return w.confidence("rotate") - before
 	}

@@ -256,7 +256,8 @@ func TestStatementsAreListedTogether(t *testing.T) {
 	}, listed())
 	text := w.account("model").String()
 	assert.Contains(t, text, "undo by dee 2026-01-05 09:02:00: -1.00, counts 1.00")
-	assert.Contains(t, text, "the instrument ci reported an outcome 2026-01-05 09:00:06: -0.50, does not count")
+	assert.Contains(t, text,
+		"the instrument ci reported an outcome 2026-01-05 09:00:06: -0.50, does not count")
 }
 
 // Whoever takes an answer back is on its record, though the first undo counts for all, and with

@@ -81,7 +81,8 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 // A model that was given up says nothing any more.
 func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}), wrote: make(chan struct{})}
-	w := newWorld(t, loop.Config{Model: model, Tuning: loop.Tuning{Decision: decision.Config{Timeout: 20 * time.Millisecond}}})
+	w := newWorld(t, loop.Config{Model: model, Tuning: loop.Tuning{
+		Decision: decision.Config{Timeout: 20 * time.Millisecond}}})
 	var heard string
 	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
 	assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)

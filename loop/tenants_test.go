@@ -23,7 +23,8 @@ func TestTenants(t *testing.T) {
 	model := &mouth{says: "Look at the logs."}
 	tenant := func(name string) *world {
 		cfg := loop.Config{
-			Store: st, Name: name, Model: model, Testing: loop.Testing{Now: clock.Now}, System: "You help.", Arms: []loop.Arm{{ID: "a"}},
+			Store: st, Name: name, Model: model, Testing: loop.Testing{Now: clock.Now},
+			System: "You help.", Arms: []loop.Arm{{ID: "a"}},
 			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 		}
 		agent, err := loop.New(ctx, cfg)

@@ -32,7 +32,8 @@ func TestTheModelGetsTheWholeEvent(t *testing.T) {
 }
 
 func TestWhatIsCutIsLeftOut(t *testing.T) {
-	w := newWorld(t, loop.Config{System: coding, Tuning: loop.Tuning{Decision: decision.Config{MaxText: 100}}})
+	w := newWorld(t, loop.Config{System: coding,
+		Tuning: loop.Tuning{Decision: decision.Config{MaxText: 100}}})
 	cut := loop.LeftOut{What: "event", Why: "characters"}
 	answer := w.answer(loop.Event{Text: ticket})
 	_, prompt := w.model.last()
@@ -61,10 +62,13 @@ func TestOnlyTheHostSaysHowToAnswer(t *testing.T) {
 		"an arm": {loop.Config{Arms: arms}, "Answer in French.", "Why?"},
 		"both":   {loop.Config{System: coding, Arms: arms}, coding + "\n\nAnswer in French.", "Why?"},
 		"a persona": {
-			loop.Config{System: coding, Tuning: loop.Tuning{Decision: decision.Config{Persona: "You are Kim."}}}, "You are Kim.\n\n" + coding, "Why?",
+			loop.Config{System: coding, Tuning: loop.Tuning{
+				Decision: decision.Config{Persona: "You are Kim."}}}, "You are Kim.\n\n" + coding, "Why?",
 		},
 		"prompts": {
-			loop.Config{System: coding, Tuning: loop.Tuning{Decision: decision.Config{Prompts: decision.Prompts{System: "Be kind.", Event: "From", Question: "Well?"}}}},
+			loop.Config{System: coding, Tuning: loop.Tuning{
+				Decision: decision.Config{Prompts: decision.Prompts{System: "Be kind.", Event: "From",
+					Question: "Well?"}}}},
 			coding + "\n\nBe kind.", "From [ann]: Why?\n\nWell?",
 		},
 		"in Shadow": {loop.Config{System: coding, Trial: loop.Trial{Shadow: true}}, coding, "Why?"},
@@ -80,7 +84,8 @@ func TestOnlyTheHostSaysHowToAnswer(t *testing.T) {
 // shows is a configuration in which the model is shown the heuristics that fit.
 func shows() loop.Config {
 	return loop.Config{
-		System: coding, Tuning: loop.Tuning{Decision: decision.Config{Withhold: new(float64)}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
+		System: coding, Tuning: loop.Tuning{Decision: decision.Config{Withhold: new(float64)}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
 	}
 }
 

@@ -114,8 +114,8 @@ type Batch struct {
 	// [Kind] says. A person's decisions stay, under the pseudonym that the store's [PseudonymKey]
 	// gives the name. The first commit that forgets somebody writes a [NewPseudonymKey] as the
 	// record of the kind [Pseudonyms], which need not be declared. Names are compared exactly. If a
-	// record that names the person can't be decoded, the commit is [heed.ErrDamaged]: repair or remove
-	// the record, and forget again.
+	// record that names the person can't be decoded, the commit is [heed.ErrDamaged]: repair or
+	// remove the record, and forget again.
 	Forget []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt

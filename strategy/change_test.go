@@ -111,7 +111,8 @@ func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
 	require.NoError(t, err)
-	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"), Change: strategy.ChangeTest{FalseAlarms: 0.5}.Each(1)})
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"),
+		Change: strategy.ChangeTest{FalseAlarms: 0.5}.Each(1)})
 	for n := range 60 {
 		c.Advance(time.Minute)
 		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/30*2))
@@ -124,7 +125,8 @@ func TestChangeIsTestedAsOftenAsConfigured(t *testing.T) {
 	for every, want := range map[int]int{0: 4, 1: 19, 7: 2, 100: 0} {
 		c := &clock{}
 		st := &countingHistory{Store: newStore(t, c.Now)}
-		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"), Change: strategy.ChangeTest{FalseAlarms: 0.001}.Each(every)})
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"),
+			Change: strategy.ChangeTest{FalseAlarms: 0.001}.Each(every)})
 		for range 20 {
 			try(t, l, strategy.Query{Item: "i"}, "a", 1)
 		}

@@ -282,7 +282,8 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 type kinds struct{ arm, given, sessions, resets, parameter string }
 
 func kindsOf(learner string) kinds {
-	return kinds{answers.ArmKind(learner), learner + ".given", learner + ".sessions", answers.ResetsKind(learner), learner + ".parameter"}
+	return kinds{answers.ArmKind(learner), learner + ".given", learner + ".sessions",
+		answers.ResetsKind(learner), learner + ".parameter"}
 }
 
 // A space is where a learner's cells of one segment are.

@@ -84,8 +84,10 @@ func TestEveryFaultIsReported(t *testing.T) {
 	})
 	assert.Nil(t, l)
 	assert.Equal(t, []string{
-		"Store", "Name", "Prior", "Exploration.Bonus", "Exploration.MinSamples", "HalfLife", "Trust.Instruments",
-		"Trust.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh", "Pooling.Sessions",
+		"Store", "Name", "Prior", "Exploration.Bonus", "Exploration.MinSamples", "HalfLife",
+		"Trust.Instruments",
+		"Trust.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh",
+		"Pooling.Sessions",
 		"Pooling.MinConfidence", "Arms[0].Weight", "Arms[1].ID", "Arms[1].Parameters[0].Name", "Arms[1].Parameters[0].Values",
 		"Arms[1].Parameters[1].Values", "Arms[1].Parameters[1].Values", "Arms[2].ID",
 	}, fields(err))
@@ -139,7 +141,8 @@ func TestEachFaultIsNamed(t *testing.T) {
 // Later changes to the given configuration, or to a returned one, change nothing.
 func TestAConfigurationIsTheLearnersOwn(t *testing.T) {
 	given := withFixtures(t, strategy.Config{
-		Arms:  []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},
+		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+			Values: []string{"1"}}}}, {ID: "b"}},
 		Trust: evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"timeout"}},
 	})
 	l := newLearner(t, given)

@@ -540,7 +540,8 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 func TestSharesOfAnOutcome(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: "heed.strategy", MinConfidence: 0.5})
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered,
+				Topic: "heed.strategy", MinConfidence: 0.5})
 			l := newLearner(t, cfg)
 			alone := cfg
 			alone.Store = newStore(t, c.Now)

@@ -184,7 +184,8 @@ func (w *workshop) state() string {
 	for _, kind := range []string{"arm", "given", "sessions", "parameter"} {
 		for scope, err := range w.kept.Scopes(ctx, "strategy."+kind) {
 			require.NoError(w.t, err)
-			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: "strategy." + kind, Scope: scope}) {
+			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: "strategy." + kind,
+				Scope: scope}) {
 				require.NoError(w.t, err)
 				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
 			}

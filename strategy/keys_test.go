@@ -144,7 +144,8 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			}, without: 13. / 14, with: 100. / 101,
 		},
 		"Trust.Silence": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Trust.Silence = []string{"quiet"} },
+			base: func(c *cfg) { c.Pooling = strategy.Copy{} },
+			set:  func(c *cfg) { c.Trust.Silence = []string{"quiet"} },
 			observe: func(l *strategy.Learner, _ *clock) any {
 				from(t, l, 1, map[string]int{"quiet": 8})
 				return means(t, l, item)[0]
@@ -336,7 +337,8 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now", "Seed", "NewID"}
+	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now",
+		"Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

@@ -222,7 +222,8 @@ func (o *Outcome) validateTexts() error {
 		}
 	}
 	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session", c.Session, "Choice.Item", c.Item,
-		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", answers.Scope(c.Category, c.Context))
+		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category",
+		answers.Scope(c.Category, c.Context))
 }
 
 // reserved begins the ids of outcomes that the learner makes itself.

@@ -133,7 +133,8 @@ type alone struct {
 
 // Update implements [Model].
 func (m *alone) Update(_ int, before, after evidence.Sums) bool {
-	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before, m.segment.LeastWeight))
+	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before,
+		m.segment.LeastWeight))
 	m.total = sumsWithout(m.total.Plus(after), before)
 	return false
 }

@@ -124,7 +124,8 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 			t.Run(fmt.Sprint(pooling, trust), func(t *testing.T) {
 				st := newStore(t, (&clock{}).Now)
 				cfg := strategy.Config{Store: st, Pooling: pooling, Trust: trust}
-				l, untouched := newLearner(t, cfg), newLearner(t, strategy.Config{Pooling: pooling, Trust: trust})
+				l, untouched := newLearner(t, cfg), newLearner(t,
+					strategy.Config{Pooling: pooling, Trust: trust})
 				observe := func(l *strategy.Learner, item, source string, arm strategy.ArmID, value float64) {
 					c := choose(t, l, strategy.Query{Item: item, Arms: []strategy.ArmID{arm}})
 					_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: source})
@@ -178,8 +179,8 @@ func TestArmsMayComeAndGo(t *testing.T) {
 	}
 }
 
-// One source invents 400 good outcomes of the worst arm. Among ten people that changes little. Where
-// nobody is told apart it decides.
+// One source invents 400 good outcomes of the worst arm. Among ten people that changes little.
+// Where nobody is told apart it decides.
 func TestALiarAmongPeople(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {

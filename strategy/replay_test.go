@@ -117,7 +117,8 @@ func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 		require.NoError(t, err)
 	}
 	c := &clock{}
-	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a"), Pooling: strategy.Alone{}, Topic: "heed.strategy"})
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a"),
+		Pooling: strategy.Alone{}, Topic: "heed.strategy"})
 	of := func(st store.Store, name string) *strategy.Learner {
 		cfg := cfg
 		cfg.Store, cfg.Name = st, name

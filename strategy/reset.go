@@ -90,7 +90,8 @@ const expunged = ".expunge"
 // anyOf returns [heed.ErrNotFound] if there is no evidence in what is selected.
 func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 	for _, sel := range selected {
-		for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: sel.Kind, Scope: sel.Scope}) {
+		for part, err := range l.cfg.Store.List(ctx,
+			store.CellQuery{Kind: sel.Kind, Scope: sel.Scope}) {
 			if err != nil || sel.Covers(part.Cell) {
 				return err
 			}

@@ -27,7 +27,8 @@ func earn(t *testing.T, l *strategy.Learner, item, session string, sessions int)
 }
 
 func given(t *testing.T, st store.Store, item string) (mass float64) {
-	for part, err := range st.List(ctx, store.CellQuery{Kind: "strategy.given", Scope: "preference/"}) {
+	for part, err := range st.List(ctx, store.CellQuery{Kind: "strategy.given",
+		Scope: "preference/"}) {
 		require.NoError(t, err)
 		if part.Cell.Item == item {
 			mass += part.Tally.Mass
@@ -90,7 +91,8 @@ func TestASegmentThatWasResetStartsCold(t *testing.T) {
 		assert.Equal(t, cold[i].Level, warm[i].Level)
 	}
 	for _, kind := range []string{"arm", "parameter", "sessions"} {
-		for part, err := range st.List(ctx, store.CellQuery{Kind: "strategy." + kind, Scope: "preference/"}) {
+		for part, err := range st.List(ctx, store.CellQuery{Kind: "strategy." + kind,
+			Scope: "preference/"}) {
 			require.NoError(t, err)
 			t.Errorf("%v is still there", part.Cell)
 		}

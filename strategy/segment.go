@@ -62,7 +62,8 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s = l.segments[key]; s == nil {
-		s = &segment{segmentKey: key, space: space{l.kinds, scope}, observers: make(chan struct{}, maxObservers), loading: host.NewLock()}
+		s = &segment{segmentKey: key, space: space{l.kinds, scope},
+			observers: make(chan struct{}, maxObservers), loading: host.NewLock()}
 		l.segments[key] = s
 	}
 	return s, nil

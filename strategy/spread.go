@@ -2,15 +2,16 @@ package strategy
 
 import "github.com/heedhq/heed/evidence"
 
-// A spread compares the variance of rewards with the variance of coin tosses of the same means. Spreads of
-// several arms or items add up, each measured around its own mean.
+// A spread compares the variance of rewards with the variance of coin tosses of the same means.
+// Spreads of several arms or items add up, each measured around its own mean.
 type spread struct {
 	Coin float64 // the variance of tosses, times their number less one
 	Seen float64 // the variance of the rewards, times the same
 }
 
 // newSpread returns the spread of the rewards in some sums. Both parts are equal for rewards of 0
-// and 1. One observation has no spread. leastWeight is that of [evidence.Sums.Effective].
+// and 1. One observation has no spread. leastWeight means what it means in
+// [evidence.Sums.Effective].
 func newSpread(s evidence.Sums, leastWeight float64) spread {
 	n := s.Effective(leastWeight)
 	if n <= 1 {

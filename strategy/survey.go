@@ -243,7 +243,8 @@ func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
 		return nil
 	}
 	d.SpecializesAt = pooling.SpecializeAt()
-	for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: l.kinds.sessions, Scope: d.found.space.scope}) {
+	for part, err := range l.cfg.Store.List(ctx,
+		store.CellQuery{Kind: l.kinds.sessions, Scope: d.found.space.scope}) {
 		if err != nil {
 			return err
 		}
@@ -285,7 +286,8 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	if !l.specializes() {
 		return nil
 	}
-	for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: l.kinds.given, Scope: f.space.scope}) {
+	for part, err := range l.cfg.Store.List(ctx,
+		store.CellQuery{Kind: l.kinds.given, Scope: f.space.scope}) {
 		if err != nil {
 			return err
 		}
@@ -311,7 +313,8 @@ func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []Par
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	for _, v := range l.values {
 		of := partsOf(parts, f.space.parameter(v.arm, v.Setting))
-		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, parameterBelief(f.crowd.Pool(of, f.now), scale), countOf(of)})
+		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value,
+			parameterBelief(f.crowd.Pool(of, f.now), scale), countOf(of)})
 	}
 	return reports, err
 }

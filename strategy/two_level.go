@@ -99,7 +99,8 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
-	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before, m.segment.LeastWeight))
+	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before,
+		m.segment.LeastWeight))
 	if m.total.Mass <= 0 { // nothing was counted on the scale yet
 		m.scale = scaleOf(after, m.segment.LeastWeight)
 	}
@@ -109,7 +110,8 @@ func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	m.exchange(arm, old, now)
 	m.weighOwn(arm)
 	m.refresh()
-	return aged(m.spread.dispersion()/m.dispersion) || aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
+	return aged(m.spread.dispersion()/m.dispersion) ||
+		aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
 }
 
 func aged(ratio float64) bool { return ratio > aging || ratio < 1/aging }

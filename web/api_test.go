@@ -373,9 +373,10 @@ func TestBadEnvelopes(t *testing.T) {
 		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
 		"no answer in the query": {of("GET", "/v1/explanation", ""), view.BadField},
 		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), view.Malformed},
-		"a hostile id":           {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""), view.Unknown},
-		"a path with dots":       {of("GET", "/v1/../v1/rules", ""), noCall},
-		"a call of no version":   {of("GET", "/v1/", ""), noCall},
+		"a hostile id": {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""),
+			view.Unknown},
+		"a path with dots":     {of("GET", "/v1/../v1/rules", ""), noCall},
+		"a call of no version": {of("GET", "/v1/", ""), noCall},
 	} {
 		assert.Equal(t, tt.sort, tt.got.sort(), "%s: %d %s", name, tt.got.status, tt.got.body)
 	}

@@ -347,7 +347,8 @@ func TestRefusedEdits(t *testing.T) {
 		status, _ = edit(append(slices.Delete(slices.Clone(typed), i, i+2), "reason", "plural")...)
 		assert.Equal(t, http.StatusBadRequest, status, "without %s", typed[i])
 	}
-	emptied := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", " \n", "reason", "x"}
+	emptied := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", " \n", "reason",
+		"x"}
 	status, page = edit(emptied...)
 	assert.Equal(t, http.StatusBadRequest, status, "an emptied field does not mean all agents")
 	assert.NotContains(t, page, " checked>")

@@ -46,7 +46,8 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 	require.NoError(t, err)
 	live := &web.Live{}
 	w.agent, err = loop.New(t.Context(), loop.Config{
-		Store: st, Name: "desk", Model: parrot{say("answer")}, Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)}, Observer: live.Observe,
+		Store: st, Name: "desk", Model: parrot{say("answer")},
+		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)}, Observer: live.Observe,
 		Lessons: loop.Lessons{
 			Arms:       []loop.Arm{{ID: say("small"), InputPrice: 1}, {ID: say("large"), InputPrice: 9}},
 			Heuristics: []learning.Heuristic{{ID: say("rotate"), Domain: say("servers"), Condition: say("the disk is full"), Action: say("Rotate the logs.")}},

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A run is one of the runner. Eino calls the model and the tools on goroutines of its own, ahead of
+// A run is one of the runner. Eino calls the model and the tools on its own goroutines, ahead of
 // the host.
 type run struct {
 	turn.Turn

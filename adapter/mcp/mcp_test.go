@@ -312,7 +312,8 @@ func TestWhoMayNotSpeak(t *testing.T) {
 func TestPartsThatAreLeftOut(t *testing.T) {
 	agent,
 		_ := looptest.New(t,
-		loop.Config{Trial: loop.Trial{Without: loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback}})
+		loop.Config{Trial: loop.Trial{
+			Without: loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback}})
 	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, accepts("approve", "x", nil))
 	id := answered(t, c, disk)
 	for tool, in := range map[string]arguments{

@@ -179,7 +179,8 @@ func TestBoundedAttributes(t *testing.T) {
 func newAgent(t *testing.T, st store.Store, observer heed.Observer, events ...string) *loop.Agent {
 	t.Helper()
 	agent, err := loop.New(t.Context(), loop.Config{
-		Store: st, Arms: []loop.Arm{{ID: "brief"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true}, Observer: observer, Testing: loop.Testing{Now: func() time.Time { return start }},
+		Store: st, Arms: []loop.Arm{{ID: "brief"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true},
+		Observer: observer, Testing: loop.Testing{Now: func() time.Time { return start }},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 			return decision.LLMResponse{Text: "Rotate its logs."}, nil
 		}),

@@ -83,7 +83,7 @@ type service struct {
 	ServiceConfig
 
 	name  string            // as errors and cursors have it
-	names map[string]string // the fields of a score, by those of a grade
+	names map[string]string // the fields of a score, by the fields of a grade
 	auth  func(http.Header)
 	http  http.Client
 }

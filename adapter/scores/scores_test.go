@@ -41,7 +41,8 @@ var (
 // newAgent returns an agent that has answered the events.
 func newAgent(t require.TestingT, st store.Store, events ...string) *loop.Agent {
 	agent, err := loop.New(context.Background(), loop.Config{
-		Store: st, Testing: loop.Testing{Now: clock}, Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true},
+		Store: st, Testing: loop.Testing{Now: clock}, Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}},
+		Choosing: loop.Choosing{ArmsIgnoreSilence: true},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 			return decision.LLMResponse{Text: "Rotate its logs."}, nil
 		}),
@@ -314,7 +315,8 @@ func TestAForgottenScore(t *testing.T) {
 		ID: "rotate", Condition: "The disk of db-1 is full.", Action: "Rotate its logs.", Initial: 0.8,
 	}
 	agent, err := loop.New(t.Context(), loop.Config{
-		Store: st, Testing: loop.Testing{Now: clock}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotate}},
+		Store: st, Testing: loop.Testing{Now: clock},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotate}},
 	})
 	require.NoError(t, err)
 	taker := newTaker(t, agent)

@@ -71,7 +71,8 @@ func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
 // after three half-lives.
 func faded(s *session, v *view.Source) (plain, error) {
 	var newest evidence.Tally
-	for part, err := range v.Store.List(s.ctx, store.CellQuery{Kind: v.Learning.Config().Name + ".heuristic"}) {
+	for part, err := range v.Store.List(s.ctx, store.CellQuery{
+		Kind: v.Learning.Config().Name + ".heuristic"}) {
 		if err != nil {
 			return "", err
 		}

@@ -49,7 +49,8 @@ func (cmd *demoCommand) Run(s *session) (err error) {
 		}
 		live := &web.Live{}
 		agent, err := loop.New(s.ctx, loop.Config{
-			DB: s.at.handle, Name: "desk", Model: w, Lessons: lessons, Testing: loop.Testing{Now: w.now, Seed: w.dice},
+			DB: s.at.handle, Name: "desk", Model: w, Lessons: lessons,
+			Testing:  loop.Testing{Now: w.now, Seed: w.dice},
 			Tuning:   loop.Tuning{Patterns: patterns.Config{Approaches: w.approaches(), Warnings: true}},
 			Observer: observing(live),
 		})

@@ -21,7 +21,7 @@ import (
 // A part is what one package keeps in a store. It is opened with the settings that its host has
 // left there.
 type part struct {
-	what  string // its name, and that of the flag that chooses one
+	what  string // its name, and the name of the flag that chooses one
 	names func(context.Context, store.Store) ([]string, error)
 	open  func(ctx context.Context, v *view.Source, name string) (checked, error) // into v
 }

@@ -140,9 +140,10 @@ func TestALoopGoesOnFromAReplay(t *testing.T) {
 			require.NoError(t, err)
 			cfg := loop.Config{
 				Store: st, Name: name, Arms: []loop.Arm{{ID: "small"}, {ID: "large"}},
-				Choosing: loop.Choosing{Partition: &partition.Config{Name: "partition"}, Choose: func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
-					return money.New(ctx, money.Config{Learner: l, Quality: 0.5})
-				}},
+				Choosing: loop.Choosing{Partition: &partition.Config{Name: "partition"},
+					Choose: func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
+						return money.New(ctx, money.Config{Learner: l, Quality: 0.5})
+					}},
 			}
 			agent, err := loop.New(ctx, cfg)
 			require.NoError(t, err)

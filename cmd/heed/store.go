@@ -96,7 +96,7 @@ func (cmd *backupCommand) Run(s *session) error {
 }
 
 // copyTo copies a database of SQLite into an empty file, as it is at one moment, and checks the
-// copy. Others may write meanwhile.
+// copy. Others may write at the same time.
 func (o *opened) copyTo(ctx context.Context, file string) error {
 	if _, err := o.handle.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (o *opened) exportTo(ctx context.Context, file string) error {
 	return errors.Join(o.store.Dump(ctx, out), out.Close())
 }
 
-// givenUp is the age from which on an unfinished file is that of a killed process.
+// givenUp is the age from which on an unfinished file belongs to a killed process.
 const givenUp = time.Hour
 
 // writeNew has a file written that only the user can read. The file gets its name when all of it is

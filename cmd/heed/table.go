@@ -21,7 +21,7 @@ type column struct {
 // A listing is a table of texts. A row may have an interval, which is drawn beside it.
 //
 // On a terminal it is a table if one fits, without extra columns that have no room, which a line
-// below names. If no table fits, each row has lines of its own. No text is ever cut. Extra columns
+// below names. If no table fits, each row has its own lines. No text is ever cut. Extra columns
 // without a value are not shown.
 type listing struct {
 	columns   []column
@@ -99,7 +99,7 @@ func (l *listing) widths() (all, widths []int) {
 	return all, widths
 }
 
-// The bounds of a bar's width. Prose gets narrow before a row gets lines of its own. Columns are
+// The bounds of a bar's width. Prose gets narrow before a row gets its own lines. Columns are
 // left out for prose that is not roomy.
 const minBar, maxBar, narrow, roomy, mostLines = 11, 41, 14, 24, 6
 

@@ -70,7 +70,8 @@ func command(ctx context.Context, args []string, env func(string) string, in io.
 		defer func() { err = errors.Join(err, handle.Close()) }()
 		o.store = st
 	}
-	agent, err := loop.New(ctx, loop.Config{Store: o.store, Model: o.model, Arms: arms, Testing: loop.Testing{Seed: rand.NewPCG(o.seed, 1)}})
+	agent, err := loop.New(ctx, loop.Config{Store: o.store, Model: o.model, Arms: arms,
+		Testing: loop.Testing{Seed: rand.NewPCG(o.seed, 1)}})
 	if err != nil {
 		return err
 	}

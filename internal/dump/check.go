@@ -15,7 +15,8 @@ import (
 func NewLoader(from io.Reader) (*Reader, error) {
 	r, err := NewReader(from)
 	if err == nil {
-		r.check = &checker{kinds: make(map[string]bool), cells: make(map[text.Hash]*Cell), rooms: make(map[roomKey]*room)}
+		r.check = &checker{kinds: make(map[string]bool), cells: make(map[text.Hash]*Cell),
+			rooms: make(map[roomKey]*room)}
 	}
 	return r, err
 }

@@ -29,7 +29,8 @@ var table = map[string]row{
 	"learning/internal/undo":   {nothing, silent, "internal/text"},
 	"feedback/internal/oppose": {nothing, silent, "internal/text"},
 	"internal/view": { // for the command, the pages, the API and MCP
-		nothing, silent, ". answer decision evidence feedback learning llm loop patterns store strategy " +
+		nothing, silent, ". answer decision evidence feedback learning llm loop patterns store " +
+			"strategy " +
 			"strategy/money internal/...",
 	},
 	// What adapters share, and what their tests do.
@@ -294,7 +295,8 @@ func TestCheck(t *testing.T) {
 				"llm/x/a.go":               code("x", "net/http", "github.com/heedhq/heed/decision", "github.com/heedhq/heed/prompt"),
 				"internal/x/a.go":          code("x", "github.com/heedhq/heed/internal/x/y", "github.com/heedhq/heed"),
 				"examples/routing/main.go": code("main", "github.com/heedhq/heed/memstore", "example.com/anything"),
-				"learning/a.go":            code("learning", "github.com/heedhq/heed/learning/internal/undo"),
+				"learning/a.go": code("learning",
+					"github.com/heedhq/heed/learning/internal/undo"),
 
 				"learning/internal/undo/a.go": code("undo", "github.com/heedhq/heed/internal/text"),
 			},

@@ -25,7 +25,8 @@ func Defaults(historyPerCell *int, historyFor, idsFor *time.Duration) {
 }
 
 // Check adds what is wrong with a configuration whose defaults are set.
-func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Duration, limits map[string]store.Limits) {
+func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Duration,
+	limits map[string]store.Limits) {
 	found.Check(historyPerCell > 0, "HistoryPerCell", historyPerCell, "must not be negative")
 	found.Check(historyFor > 0, "HistoryFor", historyFor, "must not be negative")
 	found.Check(idsFor >= historyFor, "IDsFor", idsFor, "must not be shorter than HistoryFor")

@@ -140,7 +140,8 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 	if s.Agent != nil {
 		got, err = s.Agent.Explain(ctx, id)
 	} else {
-		got, err = loop.Explain(ctx, loop.Config{Store: s.Store, Name: s.Name, Testing: loop.Testing{Now: s.Now}}, id)
+		got, err = loop.Explain(ctx, loop.Config{Store: s.Store, Name: s.Name,
+			Testing: loop.Testing{Now: s.Now}}, id)
 	}
 	if err != nil {
 		return e, err

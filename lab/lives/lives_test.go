@@ -128,8 +128,8 @@ func TestCommandFaults(t *testing.T) {
 	assert.ErrorIs(t, Run(over, kit.NewCall("lives", io.Discard)), context.Canceled)
 }
 
-// One of ten who clicks against the truth on each answer does not keep good heuristics from starting,
-// and with one user all is as without limits.
+// One of ten who clicks against the truth on each answer does not keep good heuristics from
+// starting, and with one user all is as without limits.
 func TestASpammerInATeam(t *testing.T) {
 	t.Parallel()
 	s := study{lives: 400, seed: 2026}
@@ -144,5 +144,6 @@ func TestASpammerInATeam(t *testing.T) {
 		100*without)
 	assert.GreaterOrEqual(t, with, 0.9)
 	assert.Less(t, without, 0.85)
-	assert.Equal(t, s.played(&free, &talkative, good, 400), s.played(&defaults, &talkative, good, 400))
+	assert.Equal(t, s.played(&free, &talkative, good, 400),
+		s.played(&defaults, &talkative, good, 400))
 }

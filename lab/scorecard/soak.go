@@ -100,7 +100,8 @@ func soak(ctx context.Context, s card.Settings, operations int64, cache strategy
 	id := rand.New(rand.NewPCG(s.Seed, 15))
 	a.Agent, err = loop.New(ctx, loop.Config{
 		Store: a.store, Model: model, Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Keep: time.Hour,
-		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(s.Seed, 1), NewID: func() string { return fmt.Sprint("id", id.Uint64()) }},
+		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(s.Seed, 1),
+			NewID: func() string { return fmt.Sprint("id", id.Uint64()) }},
 		Tuning: loop.Tuning{Strategy: strategy.Config{Cache: cache, NewID: func() uuid.UUID {
 			var u uuid.UUID
 			fill(id, u[:])

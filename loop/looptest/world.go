@@ -48,7 +48,8 @@ func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 		cfg.Testing.Seed = rand.NewPCG(1, 2)
 	}
 	for what, newID := range map[string]*func() string{
-		"event": &cfg.Testing.NewID, "answer": &cfg.Tuning.Decision.NewID, "proposal": &cfg.Tuning.Feedback.NewID,
+		"event": &cfg.Testing.NewID, "answer": &cfg.Tuning.Decision.NewID,
+		"proposal": &cfg.Tuning.Feedback.NewID,
 	} {
 		if *newID == nil {
 			var n atomic.Int64

@@ -90,7 +90,8 @@ func TestDatabaseOfTheLoop(t *testing.T) {
 			require.NoError(t, err)
 			name := "agent " + keep.String()
 			agent, err := loop.New(ctx, loop.Config{
-				DB: handle, Keep: keep, Name: name, LessonsFile: file, Testing: loop.Testing{Now: func() time.Time { return now }},
+				DB: handle, Keep: keep, Name: name, LessonsFile: file,
+				Testing: loop.Testing{Now: func() time.Time { return now }},
 			})
 			require.NoError(t, err)
 			assert.Equal(t, 1, agent.Taught().New)

@@ -30,7 +30,8 @@ type Failing struct {
 	away   bool
 }
 
-// SetAway has all calls fail with [ErrFailed] and without effect, as during an outage, or ends that.
+// SetAway has all calls fail with [ErrFailed] and without effect, as during an outage, or ends
+// that.
 func (s *Failing) SetAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

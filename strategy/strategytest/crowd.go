@@ -16,7 +16,7 @@ import (
 type Crowd struct {
 	// Config is the learner's. The crowd sets its arms, store, clock and seed.
 	Config strategy.Config
-	// Item returns the name of an item: those of the people are 0, 1 and 2, and the liars may make
+	// Item returns the name of an item: the people speak of 0, 1 and 2, and the liars may make
 	// up any. nil: each number is an item.
 	Item func(n int) string
 	// Unnamed leaves out who speaks, as a control: then the liars must win, for an item of the
@@ -44,7 +44,7 @@ type lie struct {
 // Climb searches for the lies that raise the belief in the bad arm most: it begins with none, and
 // keeps each change that raises the belief. It fails the test if that is more than the rule allows:
 // see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's and for an
-// item that nobody has spoken of, also before the learner has read its segment again.
+// item that no one has spoken of, also before the learner has read its segment again.
 //
 // [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
 func (c Crowd) Climb(t testing.TB) {
@@ -92,7 +92,8 @@ func anyLie(rng *rand.Rand) lie {
 	}
 }
 
-// believe returns what a learner expects of the bad arm, after the people and the liars have spoken.
+// believe returns what a learner expects of the bad arm, after the people and the liars have
+// spoken.
 func (c Crowd) believe(t testing.TB, lies []lie, item string) float64 {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

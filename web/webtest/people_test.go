@@ -148,7 +148,8 @@ func (b *tab) order() {
 // TestWithoutScripts decides in a browser that runs no scripts.
 func TestWithoutScripts(t *testing.T) {
 	s := serve(t, desk(t))
-	first, second := s.world.waiting(t, "Always name the server in the first line."), s.world.waiting(t, "Give each time with its time zone.")
+	first, second := s.world.waiting(t, "Always name the server in the first line."),
+		s.world.waiting(t, "Give each time with its time zone.")
 	b := s.open(t, "kim")
 	_, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (any, error) {
 		return cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})

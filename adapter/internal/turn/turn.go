@@ -19,7 +19,7 @@ import (
 )
 
 // A Turn is the answering of one message. Frameworks call models and tools at once, so hold its
-// lock for its fields and methods, but for [Turn.Refusal] and [Turn.Tool], which take it. It is
+// lock for its fields and methods. [Turn.Refusal] and [Turn.Tool] take it. It is
 // safe for concurrent use that way.
 type Turn struct {
 	sync.Mutex

@@ -93,8 +93,9 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Tuning: loop.Tuning{Decision: decision.Config{
 			SimilarityThreshold: 0.6,                              // from there on, the model said what a heuristic says
 			Prompts:             decision.Prompts{Event: "Event"}, // the model is told who reports an event
-		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off}, Feedback: feedback.Config{Window: 200, NewID: numbered(),
-			Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
+		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
+			Feedback: feedback.Config{Window: 200, NewID: numbered(),
+				Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
 	})
 	if err == nil {
 		a.Freeze(cfg.Off)
