@@ -33,7 +33,7 @@ var budgets = []struct {
 	{"suites: lines", budget{5_500, 7_440}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_510}},
 	{"adapters, streams: lines", budget{5_000, 5_540}},
-	{"lab: lines", budget{9_000, 10_330}},
+	{"lab: lines", budget{9_000, 10_340}},
 	{"all: lines", budget{80_000, 93_040}},
 	{"library: exported names", budget{600, 1_070}},
 	{"library: settings", budget{200, 356}},

@@ -129,7 +129,6 @@ func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err err
 		return nil, err
 	}
 	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-		o.unnamed++ // it must not be asked what nobody could store
 		return decision.LLMResponse{Text: "Wait."}, nil
 	})})
 	return o, err
@@ -143,7 +142,13 @@ func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) 
 		_, err := o.learner.Select(ctx, strategy.Query{Session: b.Observations[0].ID, Item: "i"})
 		return err
 	})
-	o.call(result, "Answer", func() error { _, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"}); return err })
+	o.call(result, "Answer", func() error {
+		given, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"})
+		if err == nil && given.Degraded != nil { // it goes on without the store, and says so
+			err = given.Degraded.Before
+		}
+		return err
+	})
 }
 
 func (o *outage) call(result *card.Result, name string, do func() error) {
