@@ -39,7 +39,7 @@ type Voice struct {
 }
 
 // instrument stands for all instruments in place of a person's number, and stranger for a person
-// whom the crowd has not heard.
+// who is not in the crowd.
 const (
 	instrument = -1
 	stranger   = -2

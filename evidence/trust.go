@@ -8,10 +8,10 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Trust says whom to believe, by one rule that goes by how many people there are. The zero Trust is
-// ready to use. It applies when beliefs are read and never changes what is stored. So it can be
-// changed at any time, and the order of arrival does not matter. It needs a policy that keeps
-// origins apart: see [Policy].
+// Trust limits how much each source counts. One rule sets the limit from the number of people. The
+// zero Trust is ready to use. The limit applies when beliefs are read and never changes what is
+// stored, so Trust can be changed at any time, and the order of arrival does not matter. It needs a
+// policy that keeps origins apart: see [Policy].
 //
 // A source is a person, unless it is named as an instrument. All that has no source is one person.
 // The rule is about a group of cells that are alternatives: the arms of one item ([Trust.Pool]), or

@@ -42,11 +42,11 @@ type Config struct {
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Trust says whom to believe: see [evidence.Trust.Counted]. The people are those who have stated
-	// something about heuristics of the same domain. While there are at most two, each is believed
-	// as they are. Name in Instruments what is no person, for example CI. By default there are none.
-	// When a person comes or states more, what others have stated may count for less, so a positive
-	// signal may then lower the confidence a little, or a negative one raise it.
+	// Trust limits how much each source counts: see [evidence.Trust.Counted]. The people are those
+	// who have stated something about heuristics of the same domain. While there are at most two,
+	// each is believed as they are. Name in Instruments what is no person, for example CI. By default
+	// there are none. When a person comes or states more, what others have stated may count for less,
+	// so a positive signal may then lower the confidence a little, or a negative one raise it.
 	Trust evidence.Trust
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.

@@ -39,10 +39,10 @@ type Config struct {
 	// new store nothing fades. A value that differs from the stored one is a [*heed.SettingsError]
 	// of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Trust says whom to believe: see [evidence.Trust]. By default no source is an instrument, and no
-	// person decides where others speak. The store keeps sources apart, so that each can be expunged
-	// at any time. If the pooling is a [Specializer], the sessions of an item are counted without a
-	// source, and so they stay.
+	// Trust limits how much each source counts: see [evidence.Trust]. By default no source is an
+	// instrument, and no person decides where others speak. The store keeps sources apart, so that
+	// each can be expunged at any time. If the pooling is a [Specializer], the sessions of an item
+	// are counted without a source, and so they stay.
 	Trust evidence.Trust
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64

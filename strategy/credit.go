@@ -420,7 +420,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 		}
 	}
 	if s.crowd.Add(arm, c.Source, c.weight()) {
-		s.loaded = time.Time{} // whom to believe is worked out again
+		s.loaded = time.Time{} // the next load computes the limits again
 	}
 	if c.made[0].ID != of.made[0].ID {
 		return

@@ -96,7 +96,7 @@ func (l *Learner) loadSome(
 	return f, err
 }
 
-// settle works out whom to believe, and what the items show within these limits.
+// settle computes the limit of each source, and the sums of the items within the limits.
 func (f *found) settle() {
 	f.crowd.Settle(slices.Values(f.voices))
 	f.settled = true
@@ -276,7 +276,7 @@ type found struct {
 	samples []uint64             // by arm, over all items
 	voices  [][][]evidence.Voice // of the items' arms
 	crowd   *evidence.Crowd
-	settled bool // whether it is known whom to believe
+	settled bool // whether the limits are computed
 	last    evidence.Instant
 	space   space
 	now     evidence.Instant

@@ -8,7 +8,7 @@ import (
 // ChannelWords says how something is known, by the name of its channel. Names of the host's own
 // stay as they are.
 func ChannelWords(name string) string {
-	switch name { // those of package learning, which explains them
+	switch name { // the channels of package learning, which explains them
 	case "user_explicit":
 		return "a user said it"
 	case "dev":

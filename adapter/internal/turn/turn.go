@@ -94,7 +94,7 @@ func (t *Turn) ToolFailed() {
 	}
 }
 
-// What the model is told of a tool that its arm has not, and of a call that could not be checked.
+// The replies to the model if its arm does not list the tool, and if a call could not be checked.
 const (
 	refused = "This tool is not available."
 	unasked = "The call is not made, as the rules can't be asked."
