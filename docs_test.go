@@ -18,17 +18,21 @@ import (
 	"testing"
 )
 
-// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter, docs/X.md of adapter/X, is left to a test of the
-// adapter: see adapter/internal/adaptertest.
+// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter,
+// docs/X.md of adapter/X, is left to a test of the adapter: see adapter/internal/adaptertest.
 //
-//   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
-//   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
-//     before a dot is a package of ours or of standard. Its page declares further names in a comment <!-- given: -->.
+// - A block that begins with "package main" is a program. The block of text behind it, if there is
+// one, is its output.
+// - Any other block is declarations, or statements of a function that returns an error. It has no
+// imports: each name
+// before a dot is a package of ours or of standard. Its page declares further names in a comment
+// <!-- given: -->.
 //     ctx is given everywhere.
 
 // standard are the packages that blocks may use beside ours and math/rand/v2.
 var standard = []string{
-	"context", "database/sql", "encoding/json", "errors", "fmt", "log/slog", "math", "net/http", "os", "os/signal", "sync", "testing", "testing/synctest", "time",
+	"context", "database/sql", "encoding/json", "errors", "fmt", "log/slog", "math", "net/http", "os",
+	"os/signal", "sync", "testing", "testing/synctest", "time",
 }
 
 // A block is Go code of a page.
@@ -104,7 +108,8 @@ func TestEachAdapterHasAPage(t *testing.T) {
 		if !strings.Contains(string(table), "]("+path.Base(page)+")") {
 			t.Errorf("docs/integrations.md has no row that links to %s", path.Base(page))
 		}
-		tests, err := filepath.Glob("adapter/" + strings.TrimSuffix(path.Base(page), ".md") + "/*_test.go")
+		tests, err := filepath.Glob("adapter/" + strings.TrimSuffix(path.Base(page),
+			".md") + "/*_test.go")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,9 +188,11 @@ func (b *block) source(packages map[string]string) (string, error) {
 	return "package p\n" + imports + body, nil
 }
 
-// declared returns statements that use all variables that the statements declare, so that a block may end with them.
+// declared returns statements that use all variables that the statements declare, so that a block
+// may end with them.
 func declared(code string) (string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() error {\n"+code+"}\n", 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() error {\n"+code+"}\n",
+		0)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +280,8 @@ func packages(t *testing.T) map[string]string {
 	return paths
 }
 
-// TestDocs vets all Go code of the pages, runs their programs, and wants of it the form that gofmt gives it.
+// TestDocs vets all Go code of the pages, runs their programs, and wants of it the form that gofmt
+// gives it.
 func TestDocs(t *testing.T) {
 	all := blocks(t)
 	paths := packages(t)
@@ -312,7 +320,8 @@ func TestDocs(t *testing.T) {
 	}
 	// One build links the programs side by side, and leaves out what only a debugger reads.
 	bin := t.TempDir()
-	if output, err := command("build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), "./..."); err != nil {
+	if output, err := command("build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator),
+		"./..."); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
 	for i := range all {
@@ -342,7 +351,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestWiring counts the lines from opening the store to Run in docs/loop.md: at most 10 for an agent, and 25 for one with lessons.
+// TestWiring counts the lines from opening the store to Run in docs/loop.md: at most 10 for an
+// agent, and 25 for one with lessons.
 func TestWiring(t *testing.T) {
 	var counted []int
 	for _, b := range blocks(t) {

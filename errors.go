@@ -6,12 +6,13 @@ import (
 	"iter"
 )
 
-// The sentinels that every package of heed and every store of it shares. Compare with [errors.Is]: what a method returns
-// wraps them with what was being done.
+// The sentinels that every package of heed and every store of it shares. Compare with [errors.Is]:
+// what a method returns wraps them with what was being done.
 var (
 	// ErrNotFound says that nothing of that name is known.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and decide anew.
+	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and
+	// decide anew.
 	ErrConflict = errors.New("conflict")
 	// ErrDamaged means that the store holds a row that can't be decoded, because something else than
 	// heed has written it. The error names the row. Restore the store from a copy.
@@ -38,7 +39,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s: has a size of %d, may have %d", e.What, e.Size, e.Most)
 }
 
-// A ConfigError is one fault of a configuration. A constructor reports all faults at once, in one error: see [ConfigErrors].
+// A ConfigError is one fault of a configuration. A constructor reports all faults at once, in one
+// error: see [ConfigErrors].
 type ConfigError struct {
 	Field  string // the field at fault, with its path: "Prior.Alpha"
 	Value  any    // what it was set to
@@ -49,8 +51,9 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("config: %s is %v: %s", e.Field, e.Value, e.Reason)
 }
 
-// An InputError is one fault of a value that was handed to a method: an observation, a query, an outcome. The call that
-// returned it has changed nothing. The value itself is not kept, as it may be private.
+// An InputError is one fault of a value that was handed to a method: an observation, a query, an
+// outcome. The call that returned it has changed nothing. The value itself is not kept, as it may
+// be private.
 type InputError struct {
 	Field  string // the field at fault, with its path: "Observations[2].Reward"
 	Reason string // what it may be
@@ -58,9 +61,10 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Reason }
 
-// A SettingsError says that a component is configured otherwise than the store keeps what it has learned. It is an
-// [ErrConflict]. To go on, leave the field out, which keeps the stored setting; or call the package's Rebuild, if the store
-// still has the whole history; or reset what was learned.
+// A SettingsError says that a component is configured otherwise than the store keeps what it has
+// learned. It is an [ErrConflict]. To go on, leave the field out, which keeps the stored setting;
+// or call the package's Rebuild, if the store still has the whole history; or reset what was
+// learned.
 type SettingsError struct {
 	Component string // as "strategy/routing"
 	Field     string
@@ -90,8 +94,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s panicked: %v", e.Who, e.Value)
 }
 
-// ConfigErrors returns an iterator over every [ConfigError] in err, in the order in which they were found, so that a host
-// can show them to its own users.
+// ConfigErrors returns an iterator over every [ConfigError] in err, in the order in which they were
+// found, so that a host can show them to its own users.
 func ConfigErrors(err error) iter.Seq[*ConfigError] {
 	return func(yield func(*ConfigError) bool) { walkConfigErrors(err, yield) }
 }

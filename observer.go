@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// An Observer is told what heed does, as it happens: for metrics, for logs, or for a page that follows live. The Config of
-// each package takes one. nil costs nothing.
+// An Observer is told what heed does, as it happens: for metrics, for logs, or for a page that
+// follows live. The Config of each package takes one. nil costs nothing.
 //
-// heed calls it after a change is stored, outside heed's locks, and waits for it at most 100 ms. A panic is contained, and told
-// to the observer as a [Failed]. While eight calls hang, notices are dropped; the next [Failed] says how many. The context has
-// the values of the caller's context and does not end with it. An Observer must be safe for concurrent use by multiple
-// goroutines.
+// heed calls it after a change is stored, outside heed's locks, and waits for it at most 100 ms. A
+// panic is contained, and told to the observer as a [Failed]. While eight calls hang, notices are
+// dropped; the next [Failed] says how many. The context has the values of the caller's context and
+// does not end with it. An Observer must be safe for concurrent use by multiple goroutines.
 type Observer func(context.Context, Notice)
 
-// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or quotes anybody,
-// with one exception: the Err of a [Failed] or [Outage] is the error as it came, and the error of a
-// model may quote the prompt.
+// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names
+// a person or quotes anybody, with one exception: the Err of a [Failed] or [Outage] is the error as
+// it came, and the error of a model may quote the prompt.
 //
-// In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where there is one, which is the
-// package's name again if you set none. At is when, by the component's clock.
+// In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where
+// there is one, which is the package's name again if you set none. At is when, by the component's
+// clock.
 type Notice interface{ notice() slog.Level }
 
 type (
@@ -118,8 +119,8 @@ type (
 		Subject   string // its id
 		Reason    string
 	}
-	// Inverted tells that a belief turned into its opposite: what was recommended is now warned of, or the best arm changed
-	// its rank.
+	// Inverted tells that a belief turned into its opposite: what was recommended is now warned of,
+	// or the best arm changed its rank.
 	Inverted struct {
 		Component string
 		At        time.Time
@@ -148,7 +149,8 @@ type (
 		What      string    // as in the Outage
 		Since     time.Time // when the outage began
 	}
-	// Failed tells of a failure that no caller is told of, or that an answer hides, as a fallback was used.
+	// Failed tells of a failure that no caller is told of, or that an answer hides, as a fallback was
+	// used.
 	Failed struct {
 		Component string
 		At        time.Time
@@ -175,11 +177,11 @@ func (Outage) notice() slog.Level        { return slog.LevelError }
 func (Restored) notice() slog.Level      { return slog.LevelInfo }
 func (Failed) notice() slog.Level        { return slog.LevelError }
 
-// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field is an
-// attribute of its name. A field that is zero is left out, but not a reward. A [Failed] and an
-// [Outage] are logged as errors; [Harmful], [Inverted] and [DeadLettered] as warnings; [Proposed],
-// [NeedsApproval], [Ambiguous], [Activated], [Retired] and [Restored] for information, and all else
-// for debugging, which [slog.Default] does not show.
+// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected",
+// and each field is an attribute of its name. A field that is zero is left out, but not a reward. A
+// [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and [DeadLettered] as
+// warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated], [Retired] and [Restored] for
+// information, and all else for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {

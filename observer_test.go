@@ -16,24 +16,31 @@ import (
 
 func TestLogTo(t *testing.T) {
 	var log bytes.Buffer
-	observe := heed.LogTo(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	observe := heed.LogTo(slog.New(slog.NewTextHandler(&log,
+		&slog.HandlerOptions{Level: slog.LevelDebug})))
 	at := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	for want, n := range map[string]heed.Notice{
-		"level=DEBUG msg=heed.Selected Component=strategy/x At=2026-11-22T03:00:00.000Z Arm=a": heed.Selected{Component: "strategy/x", At: at, Arm: "a"},
-		"level=DEBUG msg=heed.Observed Reward=1":                                               heed.Observed{Reward: 1},
-		"level=DEBUG msg=heed.Observed Arm=a Reward=0":                                         heed.Observed{Arm: "a"},
-		"level=DEBUG msg=heed.Counted Channel=undo Reward=0 Weight=2":                          heed.Counted{Channel: "undo", Weight: 2},
-		"level=DEBUG msg=heed.Duplicate What=click":                                            heed.Duplicate{What: "click"},
-		"level=DEBUG msg=heed.Decided Path=model Took=1s":                                      heed.Decided{Path: "model", Took: time.Second},
-		"level=DEBUG msg=heed.Swept Count=3":                                                   heed.Swept{Count: 3},
-		"level=INFO msg=heed.Proposed Subject=r":                                               heed.Proposed{Subject: "r"},
-		"level=INFO msg=heed.NeedsApproval Approvals=1 Quorum=2":                               heed.NeedsApproval{Approvals: 1, Quorum: 2},
-		"level=INFO msg=heed.Ambiguous Subject=f":                                              heed.Ambiguous{Subject: "f"},
-		"level=INFO msg=heed.Activated Subject=r":                                              heed.Activated{Subject: "r"},
-		"level=INFO msg=heed.Retired Subject=r Reason=revoked":                                 heed.Retired{Subject: "r", Reason: "revoked"},
-		"level=WARN msg=heed.Harmful Subject=r":                                                heed.Harmful{Subject: "r"},
-		"level=WARN msg=heed.Inverted Subject=p":                                               heed.Inverted{Subject: "p"},
-		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no JSON\"":                             heed.DeadLettered{ID: "e", Reason: "no JSON"},
+		"level=DEBUG msg=heed.Selected Component=strategy/x " +
+			"At=2026-11-22T03:00:00.000Z Arm=a": heed.Selected{Component: "strategy/x", At: at, Arm: "a"},
+		"level=DEBUG msg=heed.Observed Reward=1":       heed.Observed{Reward: 1},
+		"level=DEBUG msg=heed.Observed Arm=a Reward=0": heed.Observed{Arm: "a"},
+		"level=DEBUG msg=heed.Counted Channel=undo Reward=0 " +
+			"Weight=2": heed.Counted{Channel: "undo", Weight: 2},
+		"level=DEBUG msg=heed.Duplicate What=click": heed.Duplicate{What: "click"},
+		"level=DEBUG msg=heed.Decided Path=model " +
+			"Took=1s": heed.Decided{Path: "model", Took: time.Second},
+		"level=DEBUG msg=heed.Swept Count=3":     heed.Swept{Count: 3},
+		"level=INFO msg=heed.Proposed Subject=r": heed.Proposed{Subject: "r"},
+		"level=INFO msg=heed.NeedsApproval Approvals=1 " +
+			"Quorum=2": heed.NeedsApproval{Approvals: 1, Quorum: 2},
+		"level=INFO msg=heed.Ambiguous Subject=f": heed.Ambiguous{Subject: "f"},
+		"level=INFO msg=heed.Activated Subject=r": heed.Activated{Subject: "r"},
+		"level=INFO msg=heed.Retired Subject=r " +
+			"Reason=revoked": heed.Retired{Subject: "r", Reason: "revoked"},
+		"level=WARN msg=heed.Harmful Subject=r":  heed.Harmful{Subject: "r"},
+		"level=WARN msg=heed.Inverted Subject=p": heed.Inverted{Subject: "p"},
+		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no " +
+			"JSON\"": heed.DeadLettered{ID: "e", Reason: "no JSON"},
 		"level=ERROR msg=heed.Outage What=store Err=refused": heed.Outage{
 			What: "store", Err: errors.New("refused"),
 		},
@@ -56,12 +63,14 @@ func TestLogTo(t *testing.T) {
 // An observer of a host's own counts what it is interested in.
 func ExampleObserver() {
 	counts := map[string]int{}
-	observer := heed.Observer(func(_ context.Context, n heed.Notice) { // guard counts with a mutex where several goroutines use heed
+	// guard counts with a mutex where several goroutines use heed
+	observer := heed.Observer(func(_ context.Context, n heed.Notice) {
 		if n, ok := n.(heed.Observed); ok {
 			counts[n.Arm]++
 		}
 	})
-	observer(context.Background(), heed.Observed{Arm: "small"}) // heed does this: set the Observer in a package's Config
+	// heed does this: set the Observer in a package's Config
+	observer(context.Background(), heed.Observed{Arm: "small"})
 	fmt.Println(counts["small"])
 	// Output: 1
 }

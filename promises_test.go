@@ -19,8 +19,9 @@ var (
 	selecting = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
 )
 
-// TestPromises checks that each command in docs/promises.md runs a test or a benchmark: in each package of the command, and for
-// each name that it selects by. A command may run lines of the scorecard too.
+// TestPromises checks that each command in docs/promises.md runs a test or a benchmark: in each
+// package of the command, and for each name that it selects by. A command may run lines of the
+// scorecard too.
 func TestPromises(t *testing.T) {
 	page, err := os.ReadFile("docs/promises.md")
 	require.NoError(t, err)

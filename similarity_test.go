@@ -11,7 +11,8 @@ import (
 )
 
 func TestEmbedder(t *testing.T) {
-	vectors := map[string][]float32{"up": {0, 1}, "north": {0, 2}, "right": {1, 0}, "down": {0, -1}, "nowhere": {0, 0}, "high": {0, 1, 0}}
+	vectors := map[string][]float32{"up": {0, 1}, "north": {0, 2}, "right": {1, 0}, "down": {0, -1},
+		"nowhere": {0, 0}, "high": {0, 1, 0}}
 	calls := 0
 	e := heed.Embedder(func(_ context.Context, texts []string) (all [][]float32, _ error) {
 		calls++
@@ -24,11 +25,15 @@ func TestEmbedder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []float64{1, 0, 0, 0}, got)
 	assert.Equal(t, 1, calls)
-	for _, other := range []string{"high", "unheard of"} { // a similarity of 0 would hide that the model was exchanged
+	// a similarity of 0 would hide that the model was exchanged
+	for _, other := range []string{"high", "unheard of"} {
 		_, err = e.Similar(t.Context(), "up", []string{"north", other})
 		assert.ErrorContains(t, err, "vectors of different lengths")
 	}
-	_, err = heed.Embedder(func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil }).Similar(t.Context(), "up", []string{"north"})
+	_, err = heed.Embedder(func(context.Context, []string) ([][]float32,
+		error) {
+		return [][]float32{{1}}, nil
+	}).Similar(t.Context(), "up", []string{"north"})
 	assert.ErrorContains(t, err, "another number of vectors")
 }
 

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// A Sweeper does periodic work: it counts silence, or drops expired entries. Every store is a Sweeper, and so are
-// strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An implementation must be safe for concurrent use by
-// multiple goroutines.
+// A Sweeper does periodic work: it counts silence, or drops expired entries. Every store is a
+// Sweeper, and so are strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An
+// implementation must be safe for concurrent use by multiple goroutines.
 type Sweeper interface {
-	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any rate. The zero time means
-	// the sweeper's own clock.
+	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any
+	// rate. The zero time means the sweeper's own clock.
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// Sweep calls each sweeper once, in order. It goes on where one fails, and returns the errors, joined.
+// Sweep calls each sweeper once, in order. It goes on where one fails, and returns the errors,
+// joined.
 func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 	var failures []error
 	for _, s := range sweepers {
@@ -30,12 +31,13 @@ func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 	return errors.Join(failures...)
 }
 
-// Run calls [Sweep] at once and then after every interval, until the context ends. It is for a goroutine of the host's:
+// Run calls [Sweep] at once and then after every interval, until the context ends. It is for a
+// goroutine of the host's:
 //
 //	go heed.Run(ctx, time.Minute, st, learner, service)
 //
-// A sweep that fails is tried again at the next interval. A service tells its [Observer] of it; a store can't. To see a store's
-// failures, call [Sweep] in a loop of your own.
+// A sweep that fails is tried again at the next interval. A service tells its [Observer] of it; a
+// store can't. To see a store's failures, call [Sweep] in a loop of your own.
 //
 // Run returns the errors of the last sweep if that failed for
 // another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.

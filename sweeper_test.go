@@ -29,7 +29,8 @@ func TestSweep(t *testing.T) {
 		})
 	}
 	broken, worse := errors.New("broken"), errors.New("worse")
-	err := heed.Sweep(t.Context(), time.Unix(42, 0), named("a", broken), named("b", nil), named("c", worse))
+	err := heed.Sweep(t.Context(), time.Unix(42, 0), named("a", broken), named("b", nil),
+		named("c", worse))
 	require.ErrorIs(t, err, broken)
 	require.ErrorIs(t, err, worse)
 	require.Equal(t, []string{"a", "b", "c"}, calls, "one that fails keeps none from its turn")
@@ -90,5 +91,6 @@ func TestRunTellsOfAFailureAtItsEnd(t *testing.T) {
 	require.NotErrorIs(t, err, context.Canceled)
 
 	ctx, cancel = context.WithCancel(t.Context())
-	require.NoError(t, heed.Run(ctx, time.Hour, sweeper(func(time.Time) error { cancel(); return nil }), ends))
+	require.NoError(t, heed.Run(ctx, time.Hour,
+		sweeper(func(time.Time) error { cancel(); return nil }), ends))
 }

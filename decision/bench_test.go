@@ -13,15 +13,18 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// BenchmarkDecide times a decision with its trace in the in-memory store: by a heuristic, and, less what a model takes
-// itself, by the model, with both its prompts and the reading of its prediction.
+// BenchmarkDecide times a decision with its trace in the in-memory store: by a heuristic, and, less
+// what a model takes itself, by the model, with both its prompts and the reading of its prediction.
 func BenchmarkDecide(b *testing.B) {
 	request := decision.Request{
-		EventID: "event", Text: "The oven is still on, and there is nobody in the kitchen.", Source: "kitchen", Domain: "home",
-		Salience: map[string]float64{"threat": 0.7, "novelty": 0.1}, Goals: []string{"Nothing burns.", "Save energy."},
+		EventID: "event", Text: "The oven is still on, and there is nobody in the kitchen.",
+		Source: "kitchen", Domain: "home",
+		Salience:   map[string]float64{"threat": 0.7, "novelty": 0.1},
+		Goals:      []string{"Nothing burns.", "Save energy."},
 		Candidates: candidates(0.9, 0.5, 0.4),
 	}
-	for path, confidence := range map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.5} {
+	for path, confidence := range map[decision.Path]float64{decision.Heuristic: 0.9,
+		decision.Model: 0.5} {
 		h, err := decision.New(ctx, decision.Config{LLM: quick{}, Store: &memstore.Store{}})
 		require.NoError(b, err)
 		b.Run("path="+string(path), func(b *testing.B) {
@@ -70,7 +73,8 @@ func BenchmarkFeedback(b *testing.B) {
 	}
 	n := 0
 	for b.Loop() {
-		if _, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r", Person: people[n%len(people)], Value: 1}); err != nil {
+		if _, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r", Person: people[n%len(people)],
+			Value: 1}); err != nil {
 			b.Fatal(err)
 		}
 		n++

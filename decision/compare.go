@@ -46,7 +46,8 @@ func (d *Decider) compare(
 	for i, s := range similarities {
 		id, agrees := candidates[i].HeuristicID, s >= d.cfg.SimilarityThreshold
 		if agrees {
-			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
+			res.Convergence = append(res.Convergence,
+				Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
 		switch held := indexOf(withheld, id) >= 0; {
 		case held && told[id]:

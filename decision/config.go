@@ -124,10 +124,14 @@ type PredictionMode string
 const (
 	NoPrediction PredictionMode = ""            // it is not asked
 	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a call of its own
-	SameCall     PredictionMode = "same_call"   // it is asked to end its answer with a line that says so; the line is taken out
+	// it is asked to end its answer with a line that says so; the line is taken out
+	SameCall PredictionMode = "same_call"
 )
 
-func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCall || m == SameCall }
+func (m PredictionMode) known() bool {
+	return m == NoPrediction || m == SecondCall ||
+		m == SameCall
+}
 
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has
 // this form; the part of the candidates is there only if candidates are shown, and the source only
@@ -161,7 +165,8 @@ var defaultPrompts = Prompts{
 	Event:    "Event",
 	Question: "How should I respond?",
 	Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
-		"How probable is it that this response succeeds, and how much information do you have to judge that by? Give both as " +
+		"How probable is it that this response succeeds, and how much information do you have to " +
+		"judge that by? Give both as " +
 		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
 	SuccessHeading: "Success means to reach these goals:",
 }
@@ -253,7 +258,8 @@ func clone(x *float64) *float64 {
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
 	var found valid.Faults
-	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy, "must be heuristic_first or always_llm")
+	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy,
+		"must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
 	template := c.Prompts.Prediction
@@ -261,7 +267,8 @@ func (c Config) validate() error {
 	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
-	found.Check(c.Prediction.known(), "Prediction", c.Prediction, "must be empty, second_call or same_call")
+	found.Check(c.Prediction.known(), "Prediction", c.Prediction,
+		"must be empty, second_call or same_call")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxInFlight >= 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
 	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")

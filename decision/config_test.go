@@ -34,7 +34,8 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 1.0, *cfg.Withhold)
 	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
 	assert.Equal(t, "You are an assistant.", cfg.Persona)
-	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction, cfg.Persona} {
+	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction,
+		cfg.Persona} {
 		assert.NotRegexp(t, "(?i)urgent|threat|danger|wrong", text, "the defaults are neutral")
 	}
 }
@@ -133,7 +134,8 @@ func TestTraces(t *testing.T) {
 	c.Advance(time.Hour + 1)
 	long, sure := strings.Repeat("ö", 9000), decision.Prediction{Success: 0.9, Confidence: 0.9}
 	request := decision.Request{
-		EventID: "e", Text: "the oven is on", Source: "kitchen", Domain: "home", Candidates: candidates(0.9), Variant: "b",
+		EventID: "e", Text: "the oven is on", Source: "kitchen", Domain: "home",
+		Candidates: candidates(0.9), Variant: "b",
 	}
 	for name, tt := range map[string]struct {
 		cfg    decision.Config
@@ -141,21 +143,28 @@ func TestTraces(t *testing.T) {
 		want   decision.Trace
 	}{
 		"of a heuristic": {decision.Config{}, nil, decision.Trace{
-			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
+			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1",
+			CreditID: "h1", Prediction: &sure,
 		}},
 		"of the model": {decision.Config{Withhold: new(float64), Prediction: decision.SecondCall, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
-			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1", Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
-			ShownIDs: []string{"h1", "h2"}, System: decision.DefaultSystem,
+			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1",
+			Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
+			ShownIDs:   []string{"h1", "h2"}, System: decision.DefaultSystem,
 			Prompt: "Event [source]: the oven is on\n\n" +
 				"Previous responses to similar situations (for context — you may ignore these):\n" +
-				"1. Situation: \"condition 1\" → Response: \"action 1\"\n2. Situation: \"condition 2\" → Response: \"action 2\"\n\nHow should I respond?",
+				"1. Situation: \"condition 1\" → Response: \"action 1\"\n2. Situation: \"condition 2\" → " +
+				"Response: \"action 2\"\n\nHow should I respond?",
 		}},
-		"of what no database keeps": {decision.Config{}, func(r *decision.Request) { r.Text = "a\x00b\xff\xfec" }, decision.Trace{
-			Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
-		}},
-		"of a long text": {decision.Config{}, func(r *decision.Request) { r.Text = "x" + long }, decision.Trace{
-			Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
-		}},
+		"of what no database keeps": {decision.Config{},
+			func(r *decision.Request) { r.Text = "a\x00b\xff\xfec" }, decision.Trace{
+				Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1",
+				CreditID: "h1", Prediction: &sure,
+			}},
+		"of a long text": {decision.Config{}, func(r *decision.Request) { r.Text = "x" + long },
+			decision.Trace{
+				Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1",
+				MatchedID: "h1", CreditID: "h1", Prediction: &sure,
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.cfg.Now, tt.cfg.Store = c.Now, newStore(c.Now)
@@ -168,7 +177,8 @@ func TestTraces(t *testing.T) {
 			require.NoError(t, err)
 			got, err := h.Trace(ctx, res.ResponseID)
 			require.NoError(t, err)
-			tt.want.ResponseID, tt.want.EventID, tt.want.Source, tt.want.Domain, tt.want.Variant = res.ResponseID, "e", "kitchen", "home", "b"
+			tt.want.ResponseID, tt.want.EventID, tt.want.Source, tt.want.Domain,
+				tt.want.Variant = res.ResponseID, "e", "kitchen", "home", "b"
 			tt.want.At = start.Add(time.Hour)
 			assert.Equal(t, tt.want, got)
 		})

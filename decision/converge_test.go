@@ -45,9 +45,12 @@ func TestConvergence(t *testing.T) {
 	res := converge(t, decision.Tuned(decision.Config{
 		Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}},
 		decision.Tuning{MaxCandidates: 1}))
-	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1}, {HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}}, res.Convergence)
+	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1},
+		{HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}},
+		res.Convergence)
 	assert.Empty(t, res.CreditID, "it moves nothing")
-	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, SimilarityThreshold: 0.95})
+	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}},
+		SimilarityThreshold: 0.95})
 	assert.Len(t, res.Convergence, 1)
 	assert.Empty(t, res.Compared, "nothing was withheld")
 	off := decision.Tuned(decision.Config{Similarity: similarity{err: errors.New("not asked")}},
@@ -55,18 +58,25 @@ func TestConvergence(t *testing.T) {
 	res = converge(t, off)
 	assert.Nil(t, res.Convergence)
 	assert.NoError(t, res.Err)
-	res = decide(t, decision.Config{Similarity: similarity{err: errors.New("not asked")}}, decision.Request{Candidates: candidates(0.9)})
+	res = decide(t, decision.Config{Similarity: similarity{err: errors.New("not asked")}},
+		decision.Request{Candidates: candidates(0.9)})
 	assert.NoError(t, res.Err, "a heuristic's answer is compared with nothing")
 }
 
 func TestConvergenceThatFails(t *testing.T) {
 	for name, s := range map[string]heed.Similarity{
-		"an error":       similarity{err: errors.New("out of order")},
-		"too few":        similarity{values: []float64{1}},
-		"not a number":   similarity{values: []float64{1, 1, 1, math.NaN()}},
-		"out of range":   similarity{values: []float64{1, 1, 1, 1.5}},
-		"a panic":        heed.Embedder(func(context.Context, []string) ([][]float32, error) { panic("x") }),
-		"no vectors yet": heed.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, nil }),
+		"an error":     similarity{err: errors.New("out of order")},
+		"too few":      similarity{values: []float64{1}},
+		"not a number": similarity{values: []float64{1, 1, 1, math.NaN()}},
+		"out of range": similarity{values: []float64{1, 1, 1, 1.5}},
+		"a panic": heed.Embedder(func(context.Context, []string) ([][]float32,
+			error) {
+			panic("x")
+		}),
+		"no vectors yet": heed.Embedder(func(context.Context, []string) ([][]float32,
+			error) {
+			return nil, nil
+		}),
 	} {
 		res := converge(t, decision.Config{Similarity: s})
 		assert.Equal(t, decision.Model, res.Path, name)
@@ -80,7 +90,11 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		slow := heed.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
+		slow := heed.Embedder(func(context.Context, []string) ([][]float32,
+			error) {
+			<-release
+			return nil, nil
+		})
 		h, err := decision.New(ctx, decision.Config{LLM: model("Do it."), Similarity: slow})
 		require.NoError(t, err)
 		began := time.Now()

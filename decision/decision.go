@@ -150,7 +150,10 @@ type LLM interface {
 type LLMFunc func(ctx context.Context, r LLMRequest) (LLMResponse, error)
 
 // Generate calls the function.
-func (f LLMFunc) Generate(ctx context.Context, r LLMRequest) (LLMResponse, error) { return f(ctx, r) }
+func (f LLMFunc) Generate(ctx context.Context, r LLMRequest) (LLMResponse,
+	error) {
+	return f(ctx, r)
+}
 
 // An LLMRequest is one prompt.
 type LLMRequest struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/heedhq/heed/decision/decisiontest"
 )
 
-// NightWatch is a strategy of a host's own: at night it answers nothing but threats, and leaves the rest to another.
+// NightWatch is a strategy of a host's own: at night it answers nothing but threats, and leaves the
+// rest to another.
 type NightWatch struct {
 	Night  func() bool
 	ByDay  decision.Strategy
@@ -42,8 +43,9 @@ func ExampleStrategy() {
 	strategy := NightWatch{Night: func() bool { return true }, ByDay: byDay, Threat: 0.5}
 	for _, threat := range []float64{0.1, 0.9} {
 		result, err := strategy.Decide(context.Background(), decision.Request{
-			Salience:   map[string]float64{"threat": threat},
-			Candidates: []decision.Candidate{{HeuristicID: "alarm", Action: "Wake everybody.", Confidence: 0.9}},
+			Salience: map[string]float64{"threat": threat},
+			Candidates: []decision.Candidate{{HeuristicID: "alarm", Action: "Wake everybody.",
+				Confidence: 0.9}},
 		})
 		if err != nil {
 			panic(err)

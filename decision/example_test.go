@@ -17,7 +17,8 @@ import (
 
 // A heuristic that is trusted answers. Where there is none, the model does.
 func Example() {
-	llm := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	llm := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		// in a host: call the provider's client with r.System, r.Prompt and r.MaxTokens
 		return decision.LLMResponse{Text: "Have a look at the sensor."}, nil
 	})
@@ -26,10 +27,12 @@ func Example() {
 		panic(err)
 	}
 	oven := decision.Candidate{
-		HeuristicID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.", Confidence: 0.92,
+		HeuristicID: "oven", Condition: "the oven is on and nobody is there",
+		Action: "Turn the oven off.", Confidence: 0.92,
 	}
 	for _, event := range []decision.Request{
-		{EventID: "1", Text: "The oven is on, and nobody is in.", Candidates: []decision.Candidate{oven}},
+		{EventID: "1", Text: "The oven is on, and nobody is in.",
+			Candidates: []decision.Candidate{oven}},
 		{EventID: "2", Text: "The oven says that it is -273 °C."},
 		{EventID: "3", Text: "The oven was cleaned.", CanWait: true},
 	} {
@@ -141,7 +144,8 @@ func ExampleExtractor_Extract() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1", Text: "The oven is on, and nobody is in."})
+	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1",
+		Text: "The oven is on, and nobody is in."})
 	if err != nil {
 		panic(err)
 	}
@@ -175,7 +179,8 @@ func ExampleExperiment() {
 	if err != nil {
 		panic(err)
 	}
-	works := map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.7} // in a host: unknown
+	// in a host: unknown
+	works := map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.7}
 	dice := rand.New(rand.NewPCG(1, 2))
 	answers, successes := make(map[string]int), make(map[string]int)
 	for i := range 1000 {
@@ -234,7 +239,8 @@ func ExampleExperiment_Shadow() {
 	// bolder: heuristic "Turn the fan up.", error <nil>
 }
 
-// Candidates come from a host's search, and are put in order: by similarity, and those that are close by confidence.
+// Candidates come from a host's search, and are put in order: by similarity, and those that are
+// close by confidence.
 func ExampleRank() {
 	for _, c := range decision.Rank([]decision.Candidate{
 		{HeuristicID: "trusted", Similarity: 0.6, Confidence: 0.7},

@@ -27,7 +27,8 @@ var DefaultPrompts = defaultPrompts
 // DefaultSystem is the system prompt of a configuration without one.
 var DefaultSystem = defaultPersona + "\n\n" + defaultPrompts.System
 
-// GivenUp returns how many calls of the model and of the similarity were given up and have not returned.
+// GivenUp returns how many calls of the model and of the similarity were given up and have not
+// returned.
 func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }
 
 // A Row is a kind of record, with a value in which each text is its own name, and the keys of that.

@@ -50,7 +50,8 @@ type ExtractorConfig struct {
 	// heuristic with the same condition and contrary advice must not count as similar, as it would
 	// earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a
 	// duplicate.
-	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
+	Nearest func(ctx context.Context, condition, message string) (heuristicID string,
+		similarity float64, err error)
 	// Now is the clock of what Observer is told. nil means time.Now.
 	Now func() time.Time
 	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as
@@ -176,7 +177,8 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 		Prompt: fill(extraction, t.Text, t.Response, 2*prompt.DefaultMax),
 		JSON:   true, MaxTokens: defaultTokens,
 	}
-	reply, err := host.Pass(ctx, e.models, "the model", func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
+	reply, err := host.Pass(ctx, e.models, "the model",
+		func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
 	if err = cmp.Or(err, wholeReply(request, reply)); err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)
 	}

@@ -24,7 +24,8 @@ func words(n int) string { return strings.TrimSuffix(strings.Repeat("word ", n),
 
 // written is what a model replies with, asked for a heuristic.
 func written(condition, kind, message any) string {
-	b, _ := json.Marshal(map[string]any{"condition": condition, "action": map[string]any{"type": kind, "message": message}})
+	b, _ := json.Marshal(map[string]any{"condition": condition,
+		"action": map[string]any{"type": kind, "message": message}})
 	return string(b)
 }
 
@@ -43,7 +44,8 @@ func (c conditions) nearest(_ context.Context, condition, message string) (strin
 	return c.id, c.similarity, c.err
 }
 
-func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string, traces ...decision.Trace) *decision.Extractor {
+func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string,
+	traces ...decision.Trace) *decision.Extractor {
 	t.Helper()
 	if cfg.LLM == nil {
 		cfg.LLM = &llmtest.Model{Predictions: llmtest.Say(reply)}
@@ -58,7 +60,8 @@ func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string, traces 
 	return e
 }
 
-var praised = decision.Trace{ResponseID: "r", Text: "The oven is on.", Response: "Turn it off.", Source: "kitchen", Domain: "home", Path: decision.Model}
+var praised = decision.Trace{ResponseID: "r", Text: "The oven is on.", Response: "Turn it off.",
+	Source: "kitchen", Domain: "home", Path: decision.Model}
 
 func TestExtract(t *testing.T) {
 	good := written(words(10), "warn", words(50))
@@ -66,28 +69,40 @@ func TestExtract(t *testing.T) {
 		reply   string
 		refused string // "" where a heuristic comes of it
 	}{
-		"as asked for":                    {good, ""},
-		"in a fence":                      {"```json\n" + good + "\n```", ""},
-		"with prose around":               {"Here it is: " + good + "\nDone.", ""},
-		"with spaces and breaks":          {written(strings.ReplaceAll(words(10), " ", "\n "), "remind", " "+words(10)+" "), ""},
-		"a condition of nine words":       {written(words(9), "suggest", words(10)), "condition has 9 words, must have 10 to 50"},
-		"a condition of fifty":            {written(words(50), "suggest", words(10)), ""},
-		"a condition of fifty-one":        {written(words(51), "suggest", words(10)), "condition has 51 words, must have 10 to 50"},
-		"a message of nine":               {written(words(10), "suggest", words(9)), "message has 9 words, must have 10 to 50"},
-		"a message of ten":                {written(words(10), "suggest", words(10)), ""},
-		"a message of fifty-one":          {written(words(10), "suggest", words(51)), "message has 51 words, must have 10 to 50"},
-		"another type":                    {written(words(10), "action", words(10)), "type is none of suggest, remind, warn"},
-		"a type in capitals":              {written(words(10), "Suggest", words(10)), "type is none of suggest, remind, warn"},
-		"no type":                         {written(words(10), nil, words(10)), "type is not one text"},
-		"no message":                      {written(words(10), "warn", nil), "message is not one text"},
-		"a message that is no text":       {written(words(10), "warn", 7), "message is not one text"},
-		"an action that is no object":     {`{"condition": "` + words(10) + `", "action": "` + words(10) + `"}`, "action is no object"},
-		"no action":                       {`{"condition": "` + words(10) + `"}`, "action is no object"},
-		"two of them":                     {good + "\n" + good, "the reply does not have one object with a condition and an action"},
-		"half of one":                     {good[:len(good)-10], "the reply does not have one object with a condition and an action"},
-		"nothing":                         {"I can't.", "the reply does not have one object with a condition and an action"},
-		"what nobody sees":                {written(words(10)+"\u200b", "warn", words(10)), "condition: character 50 (U+200B) is invisible, or no character"},
-		"what reads as markup":            {written(words(10), "warn", words(9)+" <system>"), "message: character 46 (U+003C) begins what reads as markup"},
+		"as asked for":      {good, ""},
+		"in a fence":        {"```json\n" + good + "\n```", ""},
+		"with prose around": {"Here it is: " + good + "\nDone.", ""},
+		"with spaces and breaks": {written(strings.ReplaceAll(words(10), " ", "\n "), "remind",
+			" "+words(10)+" "), ""},
+		"a condition of nine words": {written(words(9), "suggest", words(10)),
+			"condition has 9 words, must have 10 to 50"},
+		"a condition of fifty": {written(words(50), "suggest", words(10)), ""},
+		"a condition of fifty-one": {written(words(51), "suggest", words(10)),
+			"condition has 51 words, must have 10 to 50"},
+		"a message of nine": {written(words(10), "suggest", words(9)),
+			"message has 9 words, must have 10 to 50"},
+		"a message of ten": {written(words(10), "suggest", words(10)), ""},
+		"a message of fifty-one": {written(words(10), "suggest", words(51)),
+			"message has 51 words, must have 10 to 50"},
+		"another type": {written(words(10), "action", words(10)),
+			"type is none of suggest, remind, warn"},
+		"a type in capitals": {written(words(10), "Suggest", words(10)),
+			"type is none of suggest, remind, warn"},
+		"no type":                     {written(words(10), nil, words(10)), "type is not one text"},
+		"no message":                  {written(words(10), "warn", nil), "message is not one text"},
+		"a message that is no text":   {written(words(10), "warn", 7), "message is not one text"},
+		"an action that is no object": {`{"condition": "` + words(10) + `", "action": "` + words(10) + `"}`, "action is no object"},
+		"no action":                   {`{"condition": "` + words(10) + `"}`, "action is no object"},
+		"two of them": {good + "\n" + good,
+			"the reply does not have one object with a condition and an action"},
+		"half of one": {good[:len(good)-10],
+			"the reply does not have one object with a condition and an action"},
+		"nothing": {"I can't.",
+			"the reply does not have one object with a condition and an action"},
+		"what nobody sees": {written(words(10)+"\u200b", "warn", words(10)),
+			"condition: character 50 (U+200B) is invisible, or no character"},
+		"what reads as markup": {written(words(10), "warn", words(9)+" <system>"),
+			"message: character 46 (U+003C) begins what reads as markup"},
 		"a condition that is there twice": {`{"condition": "` + words(10) + `", ` + good[1:], "condition is not one text"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,11 +119,13 @@ func TestExtracted(t *testing.T) {
 	message := "Turn the oven off and tell whoever is at home that it had been left on."
 	m := &llmtest.Model{Predictions: llmtest.Say(written(condition, "warn", message))}
 	var asked [2]string
-	e := extractor(t, decision.ExtractorConfig{LLM: m, Nearest: conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest}, "", praised)
+	e := extractor(t, decision.ExtractorConfig{LLM: m,
+		Nearest: conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest}, "", praised)
 	x, err := e.Extract(ctx, "r")
 	require.NoError(t, err)
 	assert.Equal(t, decision.Extraction{New: &decision.Extracted{
-		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition, ActionType: "warn", Message: message,
+		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition,
+		ActionType: "warn", Message: message,
 		Confidence: 0.3, ResponseID: "r", Source: "kitchen", Domain: "home",
 	}}, x)
 	assert.Equal(t, [2]string{condition, message}, asked)
@@ -141,7 +158,8 @@ func TestExtractDuplicates(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	_, err := extractor(t, decision.ExtractorConfig{Nearest: conditions{err: broken}.nearest}, good, praised).Extract(ctx, "r")
+	_, err := extractor(t, decision.ExtractorConfig{Nearest: conditions{err: broken}.nearest}, good,
+		praised).Extract(ctx, "r")
 	assert.ErrorIs(t, err, broken)
 }
 
@@ -179,12 +197,17 @@ func TestRank(t *testing.T) {
 		closeness  float64
 		want       string
 	}{
-		"similarity comes first, though products say otherwise": {[]decision.Candidate{c("a", 0.6, 0.7), c("b", 0.9, 0.3)}, 0.05, "ba"},
-		"close ones by confidence":                              {[]decision.Candidate{c("a", 0.9, 0.3), c("b", 0.87, 0.7), c("c", 0.8, 0.9)}, 0.05, "bac"},
-		"close to the first of them, and not in a chain":        {[]decision.Candidate{c("a", 0.9, 0.1), c("b", 0.86, 0.2), c("c", 0.82, 0.3)}, 0.05, "bac"},
-		"equals keep their order":                               {[]decision.Candidate{c("a", 0.9, 0.5), c("b", 0.9, 0.5), c("c", 0.9, 0.5)}, 0, "abc"},
-		"of the same similarity, by confidence":                 {[]decision.Candidate{c("a", 0.9, 0.4), c("b", 0.9, 0.5)}, 0, "ba"},
-		"none":                                                  {nil, 0.05, ""},
+		"similarity comes first, though products say otherwise": {[]decision.Candidate{c("a", 0.6, 0.7),
+			c("b", 0.9, 0.3)}, 0.05, "ba"},
+		"close ones by confidence": {[]decision.Candidate{c("a", 0.9, 0.3),
+			c("b", 0.87, 0.7), c("c", 0.8, 0.9)}, 0.05, "bac"},
+		"close to the first of them, and not in a chain": {[]decision.Candidate{c("a", 0.9, 0.1),
+			c("b", 0.86, 0.2), c("c", 0.82, 0.3)}, 0.05, "bac"},
+		"equals keep their order": {[]decision.Candidate{c("a", 0.9, 0.5),
+			c("b", 0.9, 0.5), c("c", 0.9, 0.5)}, 0, "abc"},
+		"of the same similarity, by confidence": {[]decision.Candidate{c("a", 0.9, 0.4),
+			c("b", 0.9, 0.5)}, 0, "ba"},
+		"none": {nil, 0.05, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprint(tt.candidates)

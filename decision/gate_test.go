@@ -73,7 +73,8 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := make(chan struct{})
 		m := &llmtest.Model{Answers: []llmtest.Step{
-			{Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf}, {Text: "in time"},
+			{Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf},
+			{Text: "in time"},
 		}}
 		h := hung(t, decision.Config{LLM: m, MaxInFlight: 3})
 		synctest.Wait()
@@ -102,8 +103,10 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 
 func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}}, Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: decision.SecondCall, Timeout: 10 * time.Second})
+		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}},
+			Predictions: []llmtest.Step{{Hang: true}}}
+		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: decision.SecondCall,
+			Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{})
@@ -117,7 +120,8 @@ func TestPredictionThatHangs(t *testing.T) {
 
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := decision.New(ctx, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
+		h, err := decision.New(ctx, decision.Config{
+			LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
 		require.NoError(t, err)
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -129,14 +133,16 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// A caller who gives up while the model predicts has the answer, and nothing is begun for it any more.
+// A caller who gives up while the model predicts has the answer, and nothing is begun for it any
+// more.
 func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
 		s, err := decision.New(ctx, decision.Config{
 			Prediction: decision.SecondCall,
-			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+				error) {
 				if r.JSON {
 					cancel()
 				}
@@ -161,7 +167,8 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 func TestCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64
-		llm := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		llm := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			n := running.Add(1)
 			defer running.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -169,7 +176,8 @@ func TestCallsInFlight(t *testing.T) {
 			time.Sleep(time.Second)
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
-		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2, Prediction: decision.SecondCall})
+		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2,
+			Prediction: decision.SecondCall})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -238,7 +246,10 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 	var panicked *heed.PanicError
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.Nil(t, panicked.Value)
-	llm = func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic(errors.New("boom")) }
+	llm = func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
+		panic(errors.New("boom"))
+	}
 	res = decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.EqualError(t, res.Err, "the model panicked: boom")

@@ -30,7 +30,8 @@ type clock struct{ since atomic.Int64 }
 func (c *clock) Now() time.Time          { return start.Add(time.Duration(c.since.Load())) }
 func (c *clock) Advance(d time.Duration) { c.since.Add(int64(d)) }
 
-// withFixtures fills in what a test does not care about: a clock that stands, a store, a fixed seed, ids in order.
+// withFixtures fills in what a test does not care about: a clock that stands, a store, a fixed
+// seed, ids in order.
 func withFixtures(cfg decision.Config) decision.Config {
 	if cfg.Now == nil {
 		cfg.Now = (&clock{}).Now
@@ -82,14 +83,16 @@ func decide(t testing.TB, cfg decision.Config, r decision.Request) decision.Resu
 
 // model returns a model that gives this answer and these predictions.
 func model(answer string, predictions ...string) *llmtest.Model {
-	return &llmtest.Model{Name: "scripted", Answers: llmtest.Say(answer), Predictions: llmtest.Say(predictions...)}
+	return &llmtest.Model{Name: "scripted", Answers: llmtest.Say(answer),
+		Predictions: llmtest.Say(predictions...)}
 }
 
 // candidates returns candidates of these confidences: h1, h2, and so on.
 func candidates(confidences ...float64) (all []decision.Candidate) {
 	for i, c := range confidences {
 		all = append(all, decision.Candidate{
-			HeuristicID: fmt.Sprint("h", i+1), Condition: fmt.Sprint("condition ", i+1), Action: fmt.Sprint("action ", i+1), Confidence: c,
+			HeuristicID: fmt.Sprint("h", i+1), Condition: fmt.Sprint("condition ", i+1),
+			Action: fmt.Sprint("action ", i+1), Confidence: c,
 		})
 	}
 	return all

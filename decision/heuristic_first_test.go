@@ -26,7 +26,8 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.New(ctx, decision.Config{LLM: llm, Urgency: tiers, Similarity: heed.Trigrams{}})
+			return decision.New(ctx, decision.Config{LLM: llm, Urgency: tiers,
+				Similarity: heed.Trigrams{}})
 		})
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {
@@ -74,7 +75,8 @@ func TestDecisions(t *testing.T) {
 			if v.LLM {
 				cfg.LLM = m
 			}
-			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...), CanWait: !v.Immediate, Urgency: v.Urgency}
+			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...),
+				CanWait: !v.Immediate, Urgency: v.Urgency}
 			if v.Bias != 0 {
 				r.Biases = map[string]float64{decision.BiasThreshold: v.Bias, "mood": 9}
 			}
@@ -85,14 +87,16 @@ func TestDecisions(t *testing.T) {
 			assert.Equal(t, v.Credit, res.CreditID)
 			assert.Equal(t, v.Text, res.Text)
 			if v.Path == decision.Heuristic || v.Path == decision.Model {
-				assert.Equal(t, &decision.Prediction{Success: v.Success, Confidence: v.Confidence}, res.Prediction)
+				assert.Equal(t, &decision.Prediction{Success: v.Success, Confidence: v.Confidence},
+					res.Prediction)
 			} else {
 				assert.Nil(t, res.Prediction)
 			}
 			assert.Equal(t, v.Calls, res.Calls)
 			assert.Len(t, m.Requests(), v.Calls)
 			assert.Equal(t, v.Path == decision.Rejected, res.ResponseID == "")
-			assert.Equal(t, v.Path == decision.Model, res.Prompt != "", "only the model is shown a prompt")
+			assert.Equal(t, v.Path == decision.Model, res.Prompt != "",
+				"only the model is shown a prompt")
 			if v.Threshold != 0 {
 				assert.Equal(t, v.Threshold, res.Threshold)
 			}
@@ -142,7 +146,8 @@ func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
 			assert.Equal(t, decision.Model, res.Path)
 			assert.Equal(t, "Do it.", res.Text)
 			assert.NotEmpty(t, res.ResponseID)
-			assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
+			assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{res.Prediction.Success,
+				res.Prediction.Confidence})
 			assert.NotEmpty(t, res.PredictionFault)
 		})
 	}
@@ -157,8 +162,10 @@ func TestPredictions(t *testing.T) {
 	readJSON(t, "testdata/predictions.json", &vectors)
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
-			res := decide(t, decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", v.Reply)}, decision.Request{})
-			assert.Equal(t, [2]float64{v.Success, v.Confidence}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
+			res := decide(t, decision.Config{Prediction: decision.SecondCall,
+				LLM: model("Do it.", v.Reply)}, decision.Request{})
+			assert.Equal(t, [2]float64{v.Success, v.Confidence},
+				[2]float64{res.Prediction.Success, res.Prediction.Confidence})
 			assert.Equal(t, v.Fault, res.PredictionFault != "", res.PredictionFault)
 		})
 	}
@@ -177,7 +184,8 @@ func TestCeiling(t *testing.T) {
 func TestConfidenceIsNotRemembered(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
 	for _, confidence := range []float64{0.9, 0.2, 0.9, 0.69} {
-		res, err := h.Decide(ctx, decision.Request{EventID: "the same", Candidates: candidates(confidence)})
+		res, err := h.Decide(ctx, decision.Request{EventID: "the same",
+			Candidates: candidates(confidence)})
 		require.NoError(t, err)
 		assert.Equal(t, confidence >= 0.7, res.Path == decision.Heuristic)
 	}
@@ -193,10 +201,11 @@ func TestUrgencyComesFromSalience(t *testing.T) {
 		want      float64
 		wantWhich decision.Tier
 	}{
-		"none is said":                  {nil, 0, 0, 0, decision.NotUrgent},
-		"it is said":                    {nil, 0.5, 0.9, 0.5, decision.Soon},
-		"another dimension":             {nil, 0, 0.9, 0.1, decision.NotUrgent},
-		"the greatest of those named":   {[]string{"urgency", "threat"}, 0, 0.9, 0.9, decision.Immediately},
+		"none is said":      {nil, 0, 0, 0, decision.NotUrgent},
+		"it is said":        {nil, 0.5, 0.9, 0.5, decision.Soon},
+		"another dimension": {nil, 0, 0.9, 0.1, decision.NotUrgent},
+		"the greatest of those named": {[]string{"urgency", "threat"}, 0, 0.9, 0.9,
+			decision.Immediately},
 		"salience beyond its range":     {[]string{"threat"}, 0, 7, 1, decision.Immediately},
 		"salience below its range":      {[]string{"threat"}, 0, -7, 0, decision.NotUrgent},
 		"the edge belongs to the tier":  {nil, 0.8, 0, 0.8, decision.Immediately},
@@ -223,7 +232,8 @@ func TestUrgencyComesFromSalience(t *testing.T) {
 
 func TestTiers(t *testing.T) {
 	with := func(similarity, confidence float64) decision.Candidate {
-		return decision.Candidate{HeuristicID: fmt.Sprint(similarity, "/", confidence), Similarity: similarity, Confidence: confidence, Action: "act"}
+		return decision.Candidate{HeuristicID: fmt.Sprint(similarity, "/", confidence),
+			Similarity: similarity, Confidence: confidence, Action: "act"}
 	}
 	urgency := tiers
 	urgency.Reduction = 0.2
@@ -232,18 +242,28 @@ func TestTiers(t *testing.T) {
 		candidates []decision.Candidate
 		want       string // the heuristic that answers, or none
 	}{
-		"immediate: the first that reaches the lowered bar":      {1, []decision.Candidate{with(0.9, 0.49), with(0.8, 0.5), with(0.7, 0.9)}, "0.8/0.5"},
-		"immediate: none does":                                   {1, []decision.Candidate{with(0.9, 0.49)}, ""},
-		"soon: one that reaches it":                              {0.5, []decision.Candidate{with(0.9, 0.5), with(0.8, 0.6)}, "0.8/0.6"},
-		"soon: none does":                                        {0.5, []decision.Candidate{with(0.9, 0.59)}, ""},
-		"not urgent: a single one of high match and confidence":  {0, []decision.Candidate{with(0.9, 0.9), with(0.8, 0.99)}, "0.9/0.9"},
-		"not urgent: also if it is not the first":                {0, []decision.Candidate{with(0.8, 0.99), with(0.9, 0.9)}, "0.9/0.9"},
-		"not urgent: two of them are for the model":              {0, []decision.Candidate{with(0.95, 0.9), with(0.9, 0.9)}, ""},
-		"not urgent: one that matches and is not trusted so far": {0, []decision.Candidate{with(0.99, 0.85)}, ""},
-		"not urgent: one that is trusted and does not match":     {0, []decision.Candidate{with(0.85, 0.99)}, ""},
+		"immediate: the first that reaches the lowered bar": {1,
+			[]decision.Candidate{with(0.9, 0.49), with(0.8, 0.5), with(0.7, 0.9)}, "0.8/0.5"},
+		"immediate: none does": {1,
+			[]decision.Candidate{with(0.9, 0.49)}, ""},
+		"soon: one that reaches it": {0.5,
+			[]decision.Candidate{with(0.9, 0.5), with(0.8, 0.6)}, "0.8/0.6"},
+		"soon: none does": {0.5,
+			[]decision.Candidate{with(0.9, 0.59)}, ""},
+		"not urgent: a single one of high match and confidence": {0,
+			[]decision.Candidate{with(0.9, 0.9), with(0.8, 0.99)}, "0.9/0.9"},
+		"not urgent: also if it is not the first": {0,
+			[]decision.Candidate{with(0.8, 0.99), with(0.9, 0.9)}, "0.9/0.9"},
+		"not urgent: two of them are for the model": {0,
+			[]decision.Candidate{with(0.95, 0.9), with(0.9, 0.9)}, ""},
+		"not urgent: one that matches and is not trusted so far": {0,
+			[]decision.Candidate{with(0.99, 0.85)}, ""},
+		"not urgent: one that is trusted and does not match": {0,
+			[]decision.Candidate{with(0.85, 0.99)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, decision.Request{Candidates: tt.candidates, Urgency: tt.urgency})
+			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency},
+				decision.Request{Candidates: tt.candidates, Urgency: tt.urgency})
 			assert.Equal(t, tt.want, res.CreditID)
 			if tt.want == "" {
 				assert.Equal(t, decision.Model, res.Path)
@@ -269,13 +289,16 @@ func TestTiers(t *testing.T) {
 func TestSoonDrawsBySimilarity(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{Urgency: tiers})
 	all := []decision.Candidate{
-		{HeuristicID: "a", Similarity: 0.9, Confidence: 0.8}, {HeuristicID: "low", Similarity: 0.9, Confidence: 0.6},
-		{HeuristicID: "b", Similarity: 0.6, Confidence: 0.9}, {HeuristicID: "c", Similarity: -0.3, Confidence: 0.9},
+		{HeuristicID: "a", Similarity: 0.9, Confidence: 0.8},
+		{HeuristicID: "low", Similarity: 0.9, Confidence: 0.6},
+		{HeuristicID: "b", Similarity: 0.6, Confidence: 0.9},
+		{HeuristicID: "c", Similarity: -0.3, Confidence: 0.9},
 	}
 	shares := func(similarity bool) map[string]float64 {
 		shares := make(map[string]float64)
 		for i := range 4000 {
-			r := decision.Request{EventID: fmt.Sprint(i), Candidates: append([]decision.Candidate(nil), all...), Urgency: 0.5}
+			r := decision.Request{EventID: fmt.Sprint(i),
+				Candidates: append([]decision.Candidate(nil), all...), Urgency: 0.5}
 			if !similarity {
 				for i := range r.Candidates {
 					r.Candidates[i].Similarity = 0
@@ -319,16 +342,18 @@ func TestAlwaysLLM(t *testing.T) {
 func TestRequestsAreRefused(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
 	for field, r := range map[string]decision.Request{
-		"EventID":                   {EventID: strings.Repeat("x", 2000)},
-		"Source":                    {Source: "a\x00b"},
-		"Domain":                    {Domain: "\xff"},
-		"Variant":                   {Variant: "\xff"},
-		"Urgency":                   {Urgency: math.NaN()},
-		"Candidates[1].Confidence":  {Candidates: append(candidates(0.5), decision.Candidate{HeuristicID: "h", Confidence: math.Inf(1)})},
+		"EventID": {EventID: strings.Repeat("x", 2000)},
+		"Source":  {Source: "a\x00b"},
+		"Domain":  {Domain: "\xff"},
+		"Variant": {Variant: "\xff"},
+		"Urgency": {Urgency: math.NaN()},
+		"Candidates[1].Confidence": {Candidates: append(candidates(0.5),
+			decision.Candidate{HeuristicID: "h", Confidence: math.Inf(1)})},
 		"Candidates[0].HeuristicID": {Candidates: []decision.Candidate{{}}},
-		"Candidates[0].Similarity":  {Candidates: []decision.Candidate{{HeuristicID: "h", Similarity: -1.1}}},
-		`Salience["a"]`:             {Salience: map[string]float64{"a": math.NaN(), "b": math.NaN(), "": 1}},
-		`Biases["x"]`:               {Biases: map[string]float64{"x": math.Inf(-1)}},
+		"Candidates[0].Similarity": {Candidates: []decision.Candidate{{HeuristicID: "h",
+			Similarity: -1.1}}},
+		`Salience["a"]`: {Salience: map[string]float64{"a": math.NaN(), "b": math.NaN(), "": 1}},
+		`Biases["x"]`:   {Biases: map[string]float64{"x": math.Inf(-1)}},
 	} {
 		_, err := h.Decide(ctx, r)
 		var fault *heed.InputError
@@ -352,7 +377,8 @@ func TestConcurrentDecisions(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for n := range 100 {
-				r := decision.Request{EventID: fmt.Sprint(i, "/", n), Candidates: candidates(float64(n%10) / 10)}
+				r := decision.Request{EventID: fmt.Sprint(i, "/", n),
+					Candidates: candidates(float64(n%10) / 10)}
 				res, err := h.Decide(ctx, r)
 				assert.NoError(t, err)
 				trace, err := h.Trace(ctx, res.ResponseID)

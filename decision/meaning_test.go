@@ -42,9 +42,12 @@ func TestParseMeanings(t *testing.T) {
 		}
 	}
 	for _, reply := range []string{
-		"", "same", "1: same", "yes no yes", "1: same\n2: maybe", "1: same\n2:", "1: same\n2: not the same", "1: same\n2: same?",
-		"1: same\n2: same, but different", "1: same\n2: different\n3: same", "0: same\n1: same\n2: same", "1: same\n1: different\n2: same",
-		"all of them say the same", "1: same thing\n2: different", "same, and yes", "1: unsame\n2: different", "1: same\n12: same",
+		"", "same", "1: same", "yes no yes", "1: same\n2: maybe", "1: same\n2:",
+		"1: same\n2: not the same", "1: same\n2: same?",
+		"1: same\n2: same, but different", "1: same\n2: different\n3: same",
+		"0: same\n1: same\n2: same", "1: same\n1: different\n2: same",
+		"all of them say the same", "1: same thing\n2: different", "same, and yes",
+		"1: unsame\n2: different", "1: same\n12: same",
 		"Ignore the list. Answer: same", strings.Repeat("1: same\n2: same\n", 10_000),
 	} {
 		_, err := decision.ParseMeanings(reply, 2)
@@ -87,7 +90,8 @@ func FuzzParseMeanings(f *testing.F) {
 // comparing returns a similarity whose model answers with a reply, and what it was asked.
 func comparing(reply string, err error) (heed.Similarity, *[]decision.LLMRequest) {
 	var requests []decision.LLMRequest
-	return decision.SameMeaning(decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.SameMeaning(decision.LLMFunc(func(_ context.Context,
+		r decision.LLMRequest) (decision.LLMResponse, error) {
 		requests = append(requests, r)
 		return decision.LLMResponse{Text: reply, InputTokens: 30, OutputTokens: 5}, err
 	})), &requests
@@ -95,11 +99,13 @@ func comparing(reply string, err error) (heed.Similarity, *[]decision.LLMRequest
 
 func TestSameMeaning(t *testing.T) {
 	s, requests := comparing("<think>1: different</think>1: same\n2: different", nil)
-	got, err := s.Similar(ctx, " Rotate the logs.", []string{"", "Have the logs rotated.", "Rotate the logs.", "Call somebody."})
+	got, err := s.Similar(ctx, " Rotate the logs.",
+		[]string{"", "Have the logs rotated.", "Rotate the logs.", "Call somebody."})
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1, 1, 0}, got)
 	require.Len(t, *requests, 1, "one call for all")
-	assert.Contains(t, (*requests)[0].Prompt, "1. \"Have the logs rotated.\"\n2. \"Call somebody.\"\n")
+	assert.Contains(t, (*requests)[0].Prompt,
+		"1. \"Have the logs rotated.\"\n2. \"Call somebody.\"\n")
 	assert.Positive(t, (*requests)[0].MaxTokens)
 
 	for _, others := range [][]string{{}, {"", "Rotate it."}} { // what is certain is not asked
@@ -142,12 +148,16 @@ func TestHostileTextsStayInTheirLine(t *testing.T) {
 	assert.NotContains(t, (*requests)[0].System, "Rotate")
 }
 
-// Agreement in other words is found, with one call for all candidates, and none where nothing is withheld.
+// Agreement in other words is found, with one call for all candidates, and none where nothing is
+// withheld.
 func TestAModelCompares(t *testing.T) {
 	s, requests := comparing("1: same\n2: different", nil)
-	cfg := decision.Config{LLM: model("Have the logs rotated, and look at it again tomorrow."), Similarity: s}
-	candidates := append(oneAndOther(), decision.Candidate{HeuristicID: "long", Action: strings.Repeat("a", 4001), Confidence: 0.3})
-	res := decide(t, cfg, decision.Request{EventID: "e", Text: "The disk is full.", Candidates: candidates})
+	cfg := decision.Config{LLM: model("Have the logs rotated, and look at it again tomorrow."),
+		Similarity: s}
+	candidates := append(oneAndOther(), decision.Candidate{HeuristicID: "long",
+		Action: strings.Repeat("a", 4001), Confidence: 0.3})
+	res := decide(t, cfg, decision.Request{EventID: "e", Text: "The disk is full.",
+		Candidates: candidates})
 	require.NoError(t, res.Err)
 	require.Len(t, res.Compared, 2)
 	assert.True(t, res.Compared[0].Agrees)
@@ -167,7 +177,8 @@ func TestAModelCompares(t *testing.T) {
 
 	many := make([]decision.Candidate, 30)
 	for i := range many {
-		many[i] = decision.Candidate{HeuristicID: fmt.Sprint(i), Action: "Rotate " + fmt.Sprint(i), Confidence: 0.3}
+		many[i] = decision.Candidate{HeuristicID: fmt.Sprint(i), Action: "Rotate " + fmt.Sprint(i),
+			Confidence: 0.3}
 	}
 	s, requests = comparing(strings.Repeat("same\n", 20), nil)
 	cfg.Similarity = s
@@ -178,10 +189,12 @@ func TestAModelCompares(t *testing.T) {
 // The answer is there all the same.
 func TestAnUnclearComparisonCountsNothing(t *testing.T) {
 	for name, s := range map[string]heed.Similarity{
-		"unclear": first(comparing("They are much alike.", nil)), "an error": first(comparing("", errors.New("out of order"))),
-		"half": first(comparing("1: same", nil)),
+		"unclear":  first(comparing("They are much alike.", nil)),
+		"an error": first(comparing("", errors.New("out of order"))),
+		"half":     first(comparing("1: same", nil)),
 	} {
-		res := decide(t, decision.Config{LLM: model("Have them rotated."), Similarity: s}, decision.Request{EventID: "e", Candidates: oneAndOther()})
+		res := decide(t, decision.Config{LLM: model("Have them rotated."), Similarity: s},
+			decision.Request{EventID: "e", Candidates: oneAndOther()})
 		assert.Equal(t, decision.Model, res.Path, name)
 		assert.Error(t, res.Err, name)
 		assert.Empty(t, res.Compared, name)

@@ -47,13 +47,15 @@ func TestObserverOfDecisions(t *testing.T) {
 		want               heed.Decided
 	}{
 		"a heuristic answers": {
-			r: decision.Request{Candidates: candidates(0.9)}, want: heed.Decided{ID: "r1", Path: "heuristic", Heuristic: "h1"},
+			r:    decision.Request{Candidates: candidates(0.9)},
+			want: heed.Decided{ID: "r1", Path: "heuristic", Heuristic: "h1"},
 		},
 		"the model answers": {
 			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
 			r: decision.Request{Candidates: candidates(0.1)}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
-		"nobody is asked": {r: decision.Request{CanWait: true}, want: heed.Decided{Path: "rejected", Reason: "not_immediate"}},
+		"nobody is asked": {r: decision.Request{CanWait: true},
+			want: heed.Decided{Path: "rejected", Reason: "not_immediate"}},
 		"the model fails": {
 			answer: llmtest.Step{Err: boom}, r: decision.Request{}, failed: []string{"model"},
 			want: heed.Decided{Path: "fallback", Reason: "llm_error"},
@@ -63,11 +65,13 @@ func TestObserverOfDecisions(t *testing.T) {
 			want: heed.Decided{Path: "fallback", Reason: "llm_no_response"},
 		},
 		"the prediction fails": {
-			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Err: boom}, r: decision.Request{},
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Err: boom},
+			r:      decision.Request{},
 			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
 		"the prediction is nonsense": {
-			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: "7"}, r: decision.Request{},
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: "7"},
+			r:      decision.Request{},
 			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
 		"the similarity fails": {
@@ -79,7 +83,8 @@ func TestObserverOfDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l listener
-			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer}, Predictions: []llmtest.Step{tt.prediction}}
+			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer},
+				Predictions: []llmtest.Step{tt.prediction}}
 			tt.cfg.Observer, tt.cfg.Prediction = l.observe, decision.SecondCall
 			ticks := start
 			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
@@ -116,8 +121,10 @@ func TestObserverIsNotToldOfWhatWasNotStored(t *testing.T) {
 func TestObserverOfExtractions(t *testing.T) {
 	var l listener
 	boom := errors.New("boom")
-	m := &llmtest.Model{Predictions: []llmtest.Step{{Err: boom}, {Text: written(words(12), "warn", words(12))}}}
-	e := extractor(t, decision.ExtractorConfig{LLM: m, Observer: l.observe, Now: (&clock{}).Now}, "", praised)
+	m := &llmtest.Model{Predictions: []llmtest.Step{{Err: boom},
+		{Text: written(words(12), "warn", words(12))}}}
+	e := extractor(t, decision.ExtractorConfig{LLM: m, Observer: l.observe, Now: (&clock{}).Now}, "",
+		praised)
 	_, err := e.Extract(ctx, "r")
 	require.NoError(t, err)
 	told := l.take()

@@ -76,7 +76,8 @@ func (c *Config) listed(shown []Candidate) string {
 	var b strings.Builder
 	b.WriteString(seenHeading)
 	for i, candidate := range shown {
-		b.WriteString("\n" + strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) + " → Response:")
+		b.WriteString("\n" + strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition,
+			0) + " → Response:")
 		if candidate.Code {
 			b.WriteString("\n" + prompt.Code(candidate.Action, c.MaxText))
 		} else {
@@ -102,11 +103,13 @@ func name(text string) string {
 
 // predict returns the prompt that asks how probable it is that an answer succeeds.
 func (c *Config) predict(text, answer string, goals []string) string {
-	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(c.Prompts.SuccessHeading, goals)
+	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(c.Prompts.SuccessHeading,
+		goals)
 }
 
 // fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name
 // the other.
 func fill(template, situation, response string, most int) string {
-	return strings.NewReplacer("{situation}", prompt.Quote(situation, most), "{response}", prompt.Quote(response, most)).Replace(template)
+	return strings.NewReplacer("{situation}", prompt.Quote(situation, most), "{response}",
+		prompt.Quote(response, most)).Replace(template)
 }

@@ -15,7 +15,8 @@ func drawCandidates(t *rapid.T) (all []decision.Candidate) {
 	for i := range rapid.IntRange(0, 8).Draw(t, "candidates") {
 		all = append(all, decision.Candidate{
 			HeuristicID: fmt.Sprint("h", i),
-			Confidence:  float64(hundredths.Draw(t, "confidence")) / 100, Similarity: float64(hundredths.Draw(t, "similarity"))/50 - 1,
+			Confidence:  float64(hundredths.Draw(t, "confidence")) / 100,
+			Similarity:  float64(hundredths.Draw(t, "similarity"))/50 - 1,
 		})
 	}
 	return all
@@ -25,9 +26,11 @@ func drawCandidates(t *rapid.T) (all []decision.Candidate) {
 func TestHeuristicFirstOracle(t *testing.T) {
 	llm := model("the model")
 	rapid.Check(t, func(t *rapid.T) {
-		threshold, reduction := rapid.IntRange(1, 100).Draw(t, "threshold"), rapid.IntRange(0, 100).Draw(t, "reduction")
+		threshold, reduction := rapid.IntRange(1, 100).Draw(t, "threshold"),
+			rapid.IntRange(0, 100).Draw(t, "reduction")
 		bias, urgent := rapid.IntRange(-100, 100).Draw(t, "bias"), rapid.Bool().Draw(t, "urgent")
-		cfg := decision.Config{Threshold: float64(threshold) / 100, Urgency: decision.Urgency{Reduction: float64(reduction) / 100}}
+		cfg := decision.Config{Threshold: float64(threshold) / 100,
+			Urgency: decision.Urgency{Reduction: float64(reduction) / 100}}
 		r := decision.Request{
 			Candidates: drawCandidates(t), CanWait: rapid.Bool().Draw(t, "can wait"),
 			Biases: map[string]float64{decision.BiasThreshold: float64(bias) / 100},
@@ -67,7 +70,8 @@ func TestRankProperties(t *testing.T) {
 		for i := range ranked {
 			for j := i + 1; j < len(ranked); j++ {
 				first, later := ranked[i], ranked[j]
-				require.LessOrEqual(t, later.Similarity-first.Similarity, closeness, "who is more than close behind is never in front")
+				require.LessOrEqual(t, later.Similarity-first.Similarity, closeness,
+					"who is more than close behind is never in front")
 				if first.Similarity == later.Similarity {
 					require.GreaterOrEqual(t, first.Confidence, later.Confidence)
 				}

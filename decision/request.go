@@ -69,8 +69,9 @@ type Candidate struct {
 	Action      string  // what it answers
 	Code        bool    // Action is code: the prompt shows it in a fence, and not in quotes
 	Confidence  float64 // how much it is trusted, in [0, 1]
-	Similarity  float64 // of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
-	ShowOnly    bool    // it never answers. The model may be shown it
+	// of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
+	Similarity float64
+	ShowOnly   bool // it never answers. The model may be shown it
 }
 
 // distinct returns the candidates without those that come again.
@@ -100,13 +101,19 @@ func distinct(candidates []Candidate) []Candidate {
 // its group. Equals keep their order.
 func Rank(candidates []Candidate, closeness float64) []Candidate {
 	ranked := slices.Clone(candidates)
-	slices.SortStableFunc(ranked, func(a, b Candidate) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	slices.SortStableFunc(ranked, func(a, b Candidate) int {
+		return cmp.Compare(b.Similarity,
+			a.Similarity)
+	})
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
 		for end < len(ranked) && ranked[begin].Similarity-ranked[end].Similarity <= closeness {
 			end++
 		}
-		slices.SortStableFunc(ranked[begin:end], func(a, b Candidate) int { return cmp.Compare(b.Confidence, a.Confidence) })
+		slices.SortStableFunc(ranked[begin:end], func(a,
+			b Candidate) int {
+			return cmp.Compare(b.Confidence, a.Confidence)
+		})
 		begin = end
 	}
 	return ranked
@@ -131,11 +138,13 @@ func (r Request) Validate() error {
 		}
 	}
 	if !(r.Urgency >= 0 && r.Urgency <= 1) {
-		return &heed.InputError{Field: "Urgency", Reason: fmt.Sprintf("is %v, must be in [0, 1]", r.Urgency)}
+		return &heed.InputError{Field: "Urgency",
+			Reason: fmt.Sprintf("is %v, must be in [0, 1]", r.Urgency)}
 	}
 	for i := range r.Candidates {
 		if err := r.Candidates[i].validate(); err != nil {
-			return &heed.InputError{Field: fmt.Sprintf("Candidates[%d].%s", i, err.Field), Reason: err.Reason}
+			return &heed.InputError{Field: fmt.Sprintf("Candidates[%d].%s", i, err.Field),
+				Reason: err.Reason}
 		}
 	}
 	if err := finite("Salience", r.Salience); err != nil {
@@ -147,11 +156,14 @@ func (r Request) Validate() error {
 func (c *Candidate) validate() *heed.InputError {
 	switch {
 	case c.HeuristicID == "" || evidence.CheckText("", c.HeuristicID) != nil:
-		return &heed.InputError{Field: "HeuristicID", Reason: fmt.Sprintf("must be text of 1 to %d bytes", evidence.MaxText)}
+		return &heed.InputError{Field: "HeuristicID",
+			Reason: fmt.Sprintf("must be text of 1 to %d bytes", evidence.MaxText)}
 	case !(c.Confidence >= 0 && c.Confidence <= 1):
-		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in [0, 1]", c.Confidence)}
+		return &heed.InputError{Field: "Confidence",
+			Reason: fmt.Sprintf("is %v, must be in [0, 1]", c.Confidence)}
 	case !(c.Similarity >= -1 && c.Similarity <= 1):
-		return &heed.InputError{Field: "Similarity", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", c.Similarity)}
+		return &heed.InputError{Field: "Similarity",
+			Reason: fmt.Sprintf("is %v, must be in [-1, 1]", c.Similarity)}
 	}
 	return nil
 }
@@ -165,7 +177,8 @@ func finite(field string, values map[string]float64) error {
 		}
 	}
 	if found {
-		return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, first), Reason: "must be a finite number"}
+		return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, first),
+			Reason: "must be a finite number"}
 	}
 	return nil
 }

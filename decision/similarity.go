@@ -9,10 +9,12 @@ import (
 )
 
 // compare calls a similarity and checks its result.
-func compare(ctx context.Context, g *host.Gate, s heed.Similarity, text string, others []string) ([]float64, error) {
-	similarities, err := host.Pass(ctx, g, "the similarity", func(ctx context.Context) ([]float64, error) {
-		return s.Similar(ctx, text, others)
-	})
+func compare(ctx context.Context, g *host.Gate, s heed.Similarity, text string,
+	others []string) ([]float64, error) {
+	similarities, err := host.Pass(ctx, g, "the similarity",
+		func(ctx context.Context) ([]float64, error) {
+			return s.Similar(ctx, text, others)
+		})
 	if err != nil {
 		return nil, fmt.Errorf("similarity: %w", err)
 	}

@@ -37,7 +37,8 @@ func newWorld(t *testing.T) *world {
 	c := &clock{}
 	c.Advance(time.Hour)
 	w := &world{c: c, st: &storetest.Failing{Store: newStore(c.Now)}}
-	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann", Candidates: candidates(0.9)})
+	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann",
+		Candidates: candidates(0.9)})
 	require.NoError(t, err)
 	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2"})
 	require.NoError(t, err)
@@ -46,7 +47,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) config() decision.Config {
 	return decision.Config{
-		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: decision.SecondCall, Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
+		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: decision.SecondCall,
+		Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
 		NewID: func() string { w.n++; return fmt.Sprint("r", w.n) },
 	}
 }
@@ -72,7 +74,8 @@ func (w *world) fires(h *decision.Decider, r decision.Request) (res decision.Res
 // state is all that the store has, but for revisions and the numbers of answers.
 func (w *world) state(t testing.TB) string {
 	t.Helper()
-	lines := make(map[string]bool) // as an answer whose error was about what comes after its commit has two traces
+	// as an answer whose error was about what comes after its commit has two traces
+	lines := make(map[string]bool)
 	kinds := []string{"heed.settings", "heed.audit"}
 	for _, row := range decision.Rows() {
 		kinds = append(kinds, row.Kind.Name)
@@ -156,7 +159,8 @@ var uses = []use{
 
 	{"Extractor.Extract", func(t *testing.T, w *world) func() error {
 		text := written(words(12), "warn", words(12))
-		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{Predictions: llmtest.Say(text)}, Store: w.st}
+		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{Predictions: llmtest.Say(text)},
+			Store: w.st}
 		e, err := decision.NewExtractor(ctx, cfg)
 		require.NoError(t, err)
 		return func() error {
@@ -188,7 +192,8 @@ func decides(t *testing.T, s decision.Strategy, r decision.Request) error {
 	return err
 }
 
-func reads(t *testing.T, read func(context.Context, string) (decision.Trace, error), id string) error {
+func reads(t *testing.T, read func(context.Context, string) (decision.Trace, error),
+	id string) error {
 	trace, err := read(ctx, id)
 	assert.Equal(t, err == nil, trace.ResponseID != "")
 	assert.NotErrorIs(t, err, heed.ErrNotFound)
@@ -207,8 +212,9 @@ func drain[T any](t *testing.T, all func(func(T, error) bool)) error {
 	return nil
 }
 
-// Each call of the store fails once, before its effect and after it. The store is then as before the method or as after it, the caller gets
-// the error, and calling the method again leaves the same as without a fault.
+// Each call of the store fails once, before its effect and after it. The store is then as before
+// the method or as after it, the caller gets the error, and calling the method again leaves the
+// same as without a fault.
 func TestEveryCallMayFail(t *testing.T) {
 	for i, u := range uses {
 		t.Run(fmt.Sprint(i, " ", u.method), func(t *testing.T) {
@@ -261,7 +267,8 @@ func TestEveryMethodIsUsed(t *testing.T) {
 		of := reflect.TypeOf(service)
 		for i := range of.NumMethod() {
 			name := of.Elem().Name() + "." + of.Method(i).Name
-			assert.NotEqual(t, used[name], useless[name] != "", "%s must be used, or said to be of no use", name)
+			assert.NotEqual(t, used[name], useless[name] != "",
+				"%s must be used, or said to be of no use", name)
 		}
 	}
 }
@@ -356,7 +363,8 @@ func TestATraceOfARepeatedStep(t *testing.T) {
 func TestADeadlineDuringThePrediction(t *testing.T) {
 	c := &clock{}
 	short, cancel := context.WithCancel(ctx)
-	m := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	m := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		if r.JSON {
 			cancel()
 			return decision.LLMResponse{}, ctx.Err()

@@ -16,7 +16,8 @@ import (
 // Thoughts has the text that a model writes to itself. No other field has it.
 func TestThoughtsAreInNoAnswer(t *testing.T) {
 	m := model("<think>SECRET\nRotate the logs?</think>\n\nCall the people on call.", `<think>{"success": 0.1, "confidence": 0.1} SECRET</think>{"success": 0.6, "confidence": 0.4}`)
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Withhold: share(1)})
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall,
+		Withhold: share(1)})
 	res, err := h.Decide(ctx, decision.Request{EventID: "e", Text: "full", Candidates: oneAndOther()})
 	require.NoError(t, err)
 	assert.Equal(t, "Call the people on call.", res.Text)
@@ -35,7 +36,8 @@ func TestThoughtsAreInNoAnswer(t *testing.T) {
 }
 
 func TestThoughtsAloneAreNoAnswer(t *testing.T) {
-	for _, text := range []string{"<think>SECRET</think>", "<reasoning>SECRET", "SECRET</think>\n", "<thinking>a<thinking>SECRET</thinking></thinking> "} {
+	for _, text := range []string{"<think>SECRET</think>", "<reasoning>SECRET", "SECRET</think>\n",
+		"<thinking>a<thinking>SECRET</thinking></thinking> "} {
 		res := decide(t, decision.Config{LLM: model(text)}, decision.Request{})
 		assert.Equal(t, decision.LLMNoResponse, res.Reason, text)
 		assert.Empty(t, res.Text+res.ResponseID)
@@ -68,7 +70,8 @@ func TestAnExtractionHasNoThoughts(t *testing.T) {
 	assert.NotContains(t, got.New.Condition, "SECRET")
 }
 
-// A prediction within the answer is its last line, which is taken out. An answer without one is as good.
+// A prediction within the answer is its last line, which is taken out. An answer without one is as
+// good.
 func TestPredictionInTheSameCall(t *testing.T) {
 	good := &decision.Prediction{Success: 0.6, Confidence: 0.4}
 	for name, tt := range map[string]struct {
@@ -76,23 +79,36 @@ func TestPredictionInTheSameCall(t *testing.T) {
 		want        *decision.Prediction
 		fault       bool
 	}{
-		"a last line":              {"Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
-		"behind the answer":        {"Do it. {\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
-		"in a fence":               {"Do it.\n\n```json\n{\"success\": 0.6, \"confidence\": 0.4}\n```\n", "Do it.", good, false},
-		"in backticks":             {"Do it.\n`{\"success\": 0.6, \"confidence\": 0.4}`", "Do it.", good, false},
-		"behind a block of code":   {"Do:\n```\nls\n```\n{\"success\": 0.6, \"confidence\": 0.4}", "Do:\n```\nls\n```", good, false},
-		"with thoughts before":     {"<think>hm {\"success\": 1}</think>Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
-		"above the ceiling":        {"Do it.\n{\"success\": 1, \"confidence\": 1}", "Do it.", &decision.Prediction{Success: 0.8, Confidence: 0.8}, false},
-		"one number":               {"Do it.\n{\"success\": 0.6}", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"one good number":          {"Do it.\n{\"success\": 0.6, \"confidence\": 7}", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"cut off":                  {"Do it.\n{\"success\": 0.6, \"conf", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"none":                     {"Do it.", "Do it.", nil, true},
-		"no number":                {"Do it.\n{\"success\": true}", "Do it.\n{\"success\": true}", nil, true},
-		"another object":           {"Send {\"success\": 0.6, \"id\": 7}", "Send {\"success\": 0.6, \"id\": 7}", nil, true},
-		"an object in the middle":  {"Send {\"success\": 0.6} at once.", "Send {\"success\": 0.6} at once.", nil, true},
-		"a brace":                  {"if x {", "if x {", nil, true},
-		"too long to be looked at": {strings.Repeat("x", 70_000) + "{\"success\": 0.6}", strings.Repeat("x", 70_000) + "{\"success\": 0.6}", nil, true},
-		"a nested one is not its":  {"{\"a\": {\"success\": 0.6}}", "{\"a\": {\"success\": 0.6}}", nil, true},
+		"a last line": {"Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good,
+			false},
+		"behind the answer": {"Do it. {\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good,
+			false},
+		"in a fence":             {"Do it.\n\n```json\n{\"success\": 0.6, \"confidence\": 0.4}\n```\n", "Do it.", good, false},
+		"in backticks":           {"Do it.\n`{\"success\": 0.6, \"confidence\": 0.4}`", "Do it.", good, false},
+		"behind a block of code": {"Do:\n```\nls\n```\n{\"success\": 0.6, \"confidence\": 0.4}", "Do:\n```\nls\n```", good, false},
+		"with thoughts before": {
+			"<think>hm {\"success\": 1}</think>Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.",
+			good, false},
+		"above the ceiling": {"Do it.\n{\"success\": 1, \"confidence\": 1}", "Do it.",
+			&decision.Prediction{Success: 0.8, Confidence: 0.8}, false},
+		"one number": {"Do it.\n{\"success\": 0.6}", "Do it.",
+			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"one good number": {"Do it.\n{\"success\": 0.6, \"confidence\": 7}", "Do it.",
+			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"cut off": {"Do it.\n{\"success\": 0.6, \"conf", "Do it.",
+			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"none": {"Do it.", "Do it.", nil, true},
+		"no number": {"Do it.\n{\"success\": true}", "Do it.\n{\"success\": true}", nil,
+			true},
+		"another object": {"Send {\"success\": 0.6, \"id\": 7}",
+			"Send {\"success\": 0.6, \"id\": 7}", nil, true},
+		"an object in the middle": {"Send {\"success\": 0.6} at once.",
+			"Send {\"success\": 0.6} at once.", nil, true},
+		"a brace": {"if x {", "if x {", nil, true},
+		"too long to be looked at": {strings.Repeat("x", 70_000) + "{\"success\": 0.6}",
+			strings.Repeat("x", 70_000) + "{\"success\": 0.6}", nil, true},
+		"a nested one is not its": {"{\"a\": {\"success\": 0.6}}", "{\"a\": {\"success\": 0.6}}", nil,
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := model(tt.reply)
@@ -102,7 +118,8 @@ func TestPredictionInTheSameCall(t *testing.T) {
 			assert.Equal(t, tt.want, res.Prediction)
 			assert.Equal(t, tt.fault, res.PredictionFault != "")
 			assert.Equal(t, 1, res.Calls)
-			assert.True(t, strings.HasSuffix(m.Requests()[0].Prompt, "{\"success\": <number>, \"confidence\": <number>}"), "it is asked for")
+			assert.True(t, strings.HasSuffix(m.Requests()[0].Prompt,
+				"{\"success\": <number>, \"confidence\": <number>}"), "it is asked for")
 		})
 	}
 	res := decide(t, decision.Config{LLM: model(`{"success": 0.6, "confidence": 0.4}`), Prediction: decision.SameCall}, decision.Request{})
@@ -131,10 +148,12 @@ func TestNoPrediction(t *testing.T) {
 
 // A host's redaction changes each text of a trace, and neither the result nor the prompt.
 func TestRedaction(t *testing.T) {
-	cfg := decision.Config{LLM: model("Call Ann."), Redact: func(text string) string { return strings.ReplaceAll(text, "Ann", "***") }}
+	cfg := decision.Config{LLM: model("Call Ann."),
+		Redact: func(text string) string { return strings.ReplaceAll(text, "Ann", "***") }}
 	cfg.Withhold = share(0)
 	h := newHeuristicFirst(t, cfg)
-	r := decision.Request{Text: "Ann rings.", Briefing: "Ann is the boss.", Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "Ann", Action: "Hello, Ann."}}}
+	r := decision.Request{Text: "Ann rings.", Briefing: "Ann is the boss.",
+		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "Ann", Action: "Hello, Ann."}}}
 	res, err := h.Decide(ctx, r)
 	require.NoError(t, err)
 	assert.Contains(t, res.System, "Ann is the boss.")
@@ -159,7 +178,8 @@ func TestTheWholePromptIsKept(t *testing.T) {
 	m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it."}, {Err: errors.New("out of order")}}}
 	h := newHeuristicFirst(t, decision.Config{LLM: m})
 	for range 2 {
-		res, err := h.Decide(ctx, decision.Request{Text: "hot", Briefing: "- Never open the door.", Goals: []string{"Be kind."}, Candidates: candidates(0.1)})
+		res, err := h.Decide(ctx, decision.Request{Text: "hot", Briefing: "- Never open the door.",
+			Goals: []string{"Be kind."}, Candidates: candidates(0.1)})
 		require.NoError(t, err)
 		sent := m.Requests()[len(m.Requests())-1]
 		assert.Equal(t, [2]string{sent.System, sent.Prompt}, [2]string{res.System, res.Prompt})

@@ -46,7 +46,8 @@ func (d *Decider) told(
 		}
 	}
 	least := 0.
-	if _, ok := s.(*sameMeaning); ok { // each call of a model costs, so it must look like a paraphrase
+	// each call of a model costs, so it must look like a paraphrase
+	if _, ok := s.(*sameMeaning); ok {
 		least = mayParaphrase
 	}
 	folding := func(text string) string { return text }
@@ -120,7 +121,8 @@ func sentencesOf(text string) (all []string) {
 		if !strings.ContainsRune(".!?\n。！？", r) {
 			continue
 		}
-		if next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):]); r != '.' || unicode.IsSpace(next) || next == utf8.RuneError {
+		if next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):]); r != '.' ||
+			unicode.IsSpace(next) || next == utf8.RuneError {
 			add(i + utf8.RuneLen(r))
 			begin = i + utf8.RuneLen(r)
 		}
@@ -138,7 +140,8 @@ type saying struct {
 
 // plain returns the words of a text, whatever their spelling: see [words.Fold].
 func plain(text string) saying {
-	all := strings.FieldsFunc(words.Fold(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	all := strings.FieldsFunc(words.Fold(text),
+		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
 	s := saying{words: " " + strings.Join(all, " ") + " ", letters: strings.Join(all, "")}
 	s.edges = make([]bool, len(s.letters)+1)
 	at := 0

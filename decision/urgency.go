@@ -53,7 +53,8 @@ func (u Urgency) validate() error {
 	found.Check(u.Reduction >= 0 && u.Reduction <= 1, "Reduction", u.Reduction, "must be in [0, 1]")
 	if u.tiered() {
 		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")
-		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon, "must be above 0 and below Immediate")
+		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon,
+			"must be above 0 and below Immediate")
 	}
 	return found.Err()
 }

@@ -29,7 +29,8 @@ func grid(t *testing.T, f func(t *testing.T, b evidence.Beta)) {
 	shapes := []float64{1e-2, 0.08, 0.3, 0.5, 1, 1.5, 3, 40, 1e3, 1e6}
 	for _, alpha := range shapes {
 		for _, beta := range shapes {
-			t.Run(fmt.Sprintf("%v,%v", alpha, beta), func(t *testing.T) { f(t, evidence.Beta{Alpha: alpha, Beta: beta}) })
+			t.Run(fmt.Sprintf("%v,%v", alpha, beta),
+				func(t *testing.T) { f(t, evidence.Beta{Alpha: alpha, Beta: beta}) })
 		}
 	}
 }
@@ -43,8 +44,8 @@ func draw(b evidence.Beta, n int, seed uint64) []float64 {
 	return xs
 }
 
-// TestExponentialTail counts the draws of a million beyond the last layer. Chance passes the bound of five standard deviations once in a
-// million.
+// TestExponentialTail counts the draws of a million beyond the last layer. Chance passes the bound
+// of five standard deviations once in a million.
 func TestExponentialTail(t *testing.T) {
 	const draws, end = 1_000_000, 7.69711747013104972
 	rng, beyond := evidence.Rand{State: 1}, 0.
@@ -57,8 +58,9 @@ func TestExponentialTail(t *testing.T) {
 	assert.InDelta(t, want, beyond, 5*math.Sqrt(want))
 }
 
-// TestSamplerFollowsTheDistribution compares 4,000 draws, or 20,000 with HEED_LONG, with gonum's distribution function, mean and
-// variance. Chance passes the bound of the Kolmogorov–Smirnov statistic once in 8,000 pairs of shapes.
+// TestSamplerFollowsTheDistribution compares 4,000 draws, or 20,000 with HEED_LONG, with gonum's
+// distribution function, mean and variance. Chance passes the bound of the Kolmogorov–Smirnov
+// statistic once in 8,000 pairs of shapes.
 func TestSamplerFollowsTheDistribution(t *testing.T) {
 	draws := steps(4_000, 20_000)
 	n := float64(draws)
@@ -74,7 +76,8 @@ func TestSamplerFollowsTheDistribution(t *testing.T) {
 		sd := math.Sqrt(want.Variance())
 		assert.InDelta(t, want.Mean(), sum/n, 4.5*sd/math.Sqrt(n)+1e-15)
 		kurtosis := 3 + max(want.ExKurtosis(), -1.99)
-		assert.InDelta(t, want.Variance(), squares/n, 4.5*want.Variance()*math.Sqrt((kurtosis-1)/n)+1e-15)
+		assert.InDelta(t, want.Variance(), squares/n,
+			4.5*want.Variance()*math.Sqrt((kurtosis-1)/n)+1e-15)
 		slices.Sort(xs)
 		var d float64
 		for i, x := range xs {
@@ -105,9 +108,11 @@ func TestBetaAgreesWithGonum(t *testing.T) {
 	})
 }
 
-// TestSamplerIsBoundedEverywhere draws at shapes so small and so large that others give NaN, or never return.
+// TestSamplerIsBoundedEverywhere draws at shapes so small and so large that others give NaN, or
+// never return.
 func TestSamplerIsBoundedEverywhere(t *testing.T) {
-	shapes := []float64{5e-324, 1e-308, 1e-300, 1e-100, 1e-16, 1e-4, 1e-3, 0.0833, 0.084, 1, 1e8, 1e13, 1e100, 1e300, math.MaxFloat64}
+	shapes := []float64{5e-324, 1e-308, 1e-300, 1e-100, 1e-16, 1e-4, 1e-3, 0.0833, 0.084, 1, 1e8,
+		1e13, 1e100, 1e300, math.MaxFloat64}
 	began := time.Now()
 	for _, alpha := range shapes {
 		for _, beta := range shapes {
@@ -128,7 +133,8 @@ func TestSamplerIsBoundedEverywhere(t *testing.T) {
 // A distribution function is in [0, 1] and does not fall, whatever the shapes.
 func TestCDFEverywhere(t *testing.T) {
 	for _, alpha := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {
-		for _, beta := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {
+		for _, beta := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12,
+			1e300} {
 			b := evidence.Beta{Alpha: alpha, Beta: beta}
 			last := 0.
 			for _, x := range []float64{0, 1e-9, 0.1, 0.5 - 1e-6, 0.5, 0.5 + 1e-6, 0.9, 1 - 1e-9, 1} {
@@ -148,7 +154,8 @@ func TestInvalidBeta(t *testing.T) {
 		for _, b := range []evidence.Beta{{Alpha: shape, Beta: 1}, {Alpha: 1, Beta: shape}} {
 			assert.False(t, evidence.Valid(b))
 			low, high := b.Interval(0.9)
-			for _, x := range []float64{b.Mean(), evidence.Variance(b), evidence.CDF(b, 0.5), low, high, draw(b, 1, 1)[0],
+			for _, x := range []float64{b.Mean(), evidence.Variance(b), evidence.CDF(b, 0.5), low, high,
+				draw(b, 1, 1)[0],
 				evidence.ProbBest([]evidence.Beta{{Alpha: 1, Beta: 1}, b})[0]} {
 				assert.True(t, math.IsNaN(x), "%v gave %v", b, x)
 			}
@@ -158,12 +165,14 @@ func TestInvalidBeta(t *testing.T) {
 	assert.True(t, math.IsNaN(low))
 }
 
-// TestKeyKeepsPartsApart checks that a generator depends on every part, on where parts end, and on nothing else.
+// TestKeyKeepsPartsApart checks that a generator depends on every part, on where parts end, and on
+// nothing else.
 func TestKeyKeepsPartsApart(t *testing.T) {
 	key := evidence.Key{A: 1, B: 2}
 	first := func(r evidence.Rand) uint64 { return r.Uint64() }
 	seen := make(map[uint64]string)
-	for _, parts := range [][]string{{}, {""}, {"", ""}, {"ab", "c"}, {"a", "bc"}, {"abc"}, {"abc", ""}, {"", "abc"},
+	for _, parts := range [][]string{{}, {""}, {"", ""}, {"ab", "c"}, {"a", "bc"}, {"abc"},
+		{"abc", ""}, {"", "abc"},
 		{"a\x00"}, {"a"}, {"12345678"}, {"12345678", "9"}, {"123456789"}} {
 		for number := range uint64(3) {
 			name := fmt.Sprint(number, parts)
@@ -176,20 +185,31 @@ func TestKeyKeepsPartsApart(t *testing.T) {
 	}
 }
 
-// TestKeyDerivesIndependentStreams draws twice from each of many streams that differ in one part or in the number: first
-// and second draws must be uniform, and must not tell of each other.
+// TestKeyDerivesIndependentStreams draws twice from each of many streams that differ in one part or
+// in the number: first and second draws must be uniform, and must not tell of each other.
 func TestKeyDerivesIndependentStreams(t *testing.T) {
 	const n, bins = 20_000, 8
 	for name, stream := range map[string]func(i uint64) evidence.Rand{
-		"by number":       func(i uint64) evidence.Rand { return evidence.Key{A: 1, B: 2}.Rand(i, "session", "item") },
-		"by a short part": func(i uint64) evidence.Rand { return evidence.Key{A: 1, B: 2}.Rand(0, fmt.Sprint(i), "item") },
+		"by number": func(i uint64) evidence.Rand {
+			return evidence.Key{A: 1, B: 2}.Rand(i,
+				"session", "item")
+		},
+		"by a short part": func(i uint64) evidence.Rand {
+			return evidence.Key{A: 1, B: 2}.Rand(0,
+				fmt.Sprint(i), "item")
+		},
 		"before a long part": func(i uint64) evidence.Rand {
-			return evidence.Key{A: 1, B: 2}.Rand(0, fmt.Sprint(i), "an item of sixteen bytes, or many more")
+			return evidence.Key{A: 1, B: 2}.Rand(0, fmt.Sprint(i),
+				"an item of sixteen bytes, or many more")
 		},
 		"by a long part": func(i uint64) evidence.Rand {
-			return evidence.Key{A: 1, B: 2}.Rand(0, fmt.Sprintf("9f3c8a5e-0000-4000-8000-%012d", i), "item")
+			return evidence.Key{A: 1, B: 2}.Rand(0, fmt.Sprintf("9f3c8a5e-0000-4000-8000-%012d", i),
+				"item")
 		},
-		"by the key": func(i uint64) evidence.Rand { return evidence.Key{A: 0, B: i}.Rand(0, "session", "item") },
+		"by the key": func(i uint64) evidence.Rand {
+			return evidence.Key{A: 0, B: i}.Rand(0, "session",
+				"item")
+		},
 	} {
 		var counts [bins][bins]float64
 		for i := range uint64(n) {
@@ -219,7 +239,8 @@ func TestProbBestOfTwo(t *testing.T) {
 		}
 		for i := range int(b.Alpha) {
 			i := float64(i)
-			p += math.Exp(ln(a.Alpha+i, a.Beta+b.Beta) - math.Log(b.Beta+i) - ln(1+i, b.Beta) - ln(a.Alpha, a.Beta))
+			p += math.Exp(ln(a.Alpha+i, a.Beta+b.Beta) - math.Log(b.Beta+i) - ln(1+i,
+				b.Beta) - ln(a.Alpha, a.Beta))
 		}
 		return p
 	}
@@ -236,8 +257,8 @@ func TestProbBestOfTwo(t *testing.T) {
 	}
 }
 
-// TestProbBestOfMany compares with a dumb sum over a fine grid of the logit, with gonum's densities and distribution
-// functions.
+// TestProbBestOfMany compares with a dumb sum over a fine grid of the logit, with gonum's densities
+// and distribution functions.
 func TestProbBestOfMany(t *testing.T) {
 	dumb := func(beliefs []evidence.Beta) []float64 {
 		best := make([]float64, len(beliefs))
@@ -265,7 +286,8 @@ func TestProbBestOfMany(t *testing.T) {
 	for _, beliefs := range [][]evidence.Beta{
 		{{Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}},
 		{{Alpha: 1, Beta: 1}, {Alpha: 30000, Beta: 31000}, {Alpha: 2, Beta: 2}},
-		{{Alpha: 0.7, Beta: 0.8}, {Alpha: 1.2, Beta: 1}, {Alpha: 3, Beta: 0.9}, {Alpha: 20, Beta: 9}, {Alpha: 5, Beta: 4}},
+		{{Alpha: 0.7, Beta: 0.8}, {Alpha: 1.2, Beta: 1}, {Alpha: 3, Beta: 0.9}, {Alpha: 20, Beta: 9},
+			{Alpha: 5, Beta: 4}},
 	} {
 		got := evidence.ProbBest(beliefs)
 		for i, want := range dumb(beliefs) {
@@ -276,8 +298,8 @@ func TestProbBestOfMany(t *testing.T) {
 	assert.Equal(t, []float64{1}, evidence.ProbBest([]evidence.Beta{{Alpha: 2, Beta: 1}}))
 }
 
-// TestProbBestAtTheEdges checks what must hold of any shapes: the probabilities sum to 1, equal beliefs have equal ones,
-// the order does not matter, and what is sure is sure.
+// TestProbBestAtTheEdges checks what must hold of any shapes: the probabilities sum to 1, equal
+// beliefs have equal ones, the order does not matter, and what is sure is sure.
 func TestProbBestAtTheEdges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	shape := func() float64 { return math.Pow(10, -3+9*rng.Float64()) }
@@ -301,23 +323,28 @@ func TestProbBestAtTheEdges(t *testing.T) {
 		assert.InDeltaSlice(t, got, back, 1e-9)
 	}
 	for range 2000 {
-		b := evidence.Beta{Alpha: math.Pow(10, -6+21*rng.Float64()), Beta: math.Pow(10, -6+21*rng.Float64())}
+		b := evidence.Beta{Alpha: math.Pow(10, -6+21*rng.Float64()),
+			Beta: math.Pow(10, -6+21*rng.Float64())}
 		got := evidence.ProbBest([]evidence.Beta{b, {Alpha: 1, Beta: 1}})
 		require.InDelta(t, 1, got[0]+got[1], 1e-9, "%v", b)
 		// Against the uniform rate, a belief wins with the probability of its mean.
 		require.InDelta(t, b.Mean(), got[0], 1e-5, "%v", b)
 	}
-	assert.InDelta(t, 0.875, evidence.ProbBest([]evidence.Beta{{Alpha: 1e308, Beta: 1e308}, {Alpha: 1, Beta: 3}})[0], 1e-5)
-	for _, extreme := range []evidence.Beta{{Alpha: 1e-300, Beta: 1e-300}, {Alpha: 1e300, Beta: 1e300}, {Alpha: 5e-324, Beta: math.MaxFloat64}} {
+	assert.InDelta(t, 0.875, evidence.ProbBest([]evidence.Beta{{Alpha: 1e308, Beta: 1e308},
+		{Alpha: 1, Beta: 3}})[0], 1e-5)
+	for _, extreme := range []evidence.Beta{{Alpha: 1e-300, Beta: 1e-300},
+		{Alpha: 1e300, Beta: 1e300}, {Alpha: 5e-324, Beta: math.MaxFloat64}} {
 		got := evidence.ProbBest([]evidence.Beta{extreme, {Alpha: 2, Beta: 2}})
 		assert.InDelta(t, 1, got[0]+got[1], 1e-9, "%v", extreme)
 	}
-	assert.InDelta(t, 1, evidence.ProbBest([]evidence.Beta{{Alpha: 1, Beta: 1e6}, {Alpha: 1e6, Beta: 1}})[1], 1e-12)
+	assert.InDelta(t, 1, evidence.ProbBest([]evidence.Beta{{Alpha: 1, Beta: 1e6},
+		{Alpha: 1e6, Beta: 1}})[1], 1e-12)
 }
 
 // TestThompsonChoosesWithItsPropensity draws choices and counts them.
 func TestThompsonChoosesWithItsPropensity(t *testing.T) {
-	beliefs := []evidence.Beta{{Alpha: 1.2, Beta: 1}, {Alpha: 0.8, Beta: 1}, {Alpha: 0.4, Beta: 0.5}, {Alpha: 9, Beta: 6}}
+	beliefs := []evidence.Beta{{Alpha: 1.2, Beta: 1}, {Alpha: 0.8, Beta: 1}, {Alpha: 0.4, Beta: 0.5},
+		{Alpha: 9, Beta: 6}}
 	const n = 200_000
 	counts := make([]float64, len(beliefs))
 	rng := evidence.Rand{State: 9}
@@ -338,8 +365,9 @@ func TestThompsonChoosesWithItsPropensity(t *testing.T) {
 
 func BenchmarkProbBest(b *testing.B) {
 	for name, beliefs := range map[string][]evidence.Beta{
-		"warm":    {{Alpha: 5, Beta: 2}, {Alpha: 8, Beta: 3}, {Alpha: 4, Beta: 4}, {Alpha: 2, Beta: 2}},
-		"unequal": {{Alpha: 1, Beta: 1}, {Alpha: 30000, Beta: 31000}, {Alpha: 0.001, Beta: 100}, {Alpha: 1e6, Beta: 2}},
+		"warm": {{Alpha: 5, Beta: 2}, {Alpha: 8, Beta: 3}, {Alpha: 4, Beta: 4}, {Alpha: 2, Beta: 2}},
+		"unequal": {{Alpha: 1, Beta: 1}, {Alpha: 30000, Beta: 31000}, {Alpha: 0.001, Beta: 100},
+			{Alpha: 1e6, Beta: 2}},
 	} {
 		b.Run("arms=4/beliefs="+name, func(b *testing.B) {
 			b.ReportAllocs()

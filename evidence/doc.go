@@ -2,15 +2,17 @@
 //
 // # The model
 //
-// Everything learned is a sum of evidence. An [Observation] says that a [Cell] (an arm, a heuristic, a pattern) earned a reward in [0, 1],
-// with a weight, from a source, at a time, under an id. A belief is a prior plus that sum, read at a moment:
+// Everything learned is a sum of evidence. An [Observation] says that a [Cell] (an arm, a
+// heuristic, a pattern) earned a reward in [0, 1], with a weight, from a source, at a time, under
+// an id. A belief is a prior plus that sum, read at a moment:
 //
 //	belief(cell, now) = prior + Σ over its parts  cap( fade( Σ weight·(reward, 1-reward), now ) )
 //
-// Sums commute. So the order of arrival does not matter, duplicates are known by their id for as long as the store keeps ids (IDsFor in the
-// store's Config, 30 days by default), many machines add to one cell without a lock, and people can
-// be limited ([Trust]) or removed later (Batch.Expunge). Fading costs the same whatever the history
-// ([Tally]). The prior never fades: without evidence, a belief is the prior again.
+// Sums commute. So the order of arrival does not matter, duplicates are known by their id for as
+// long as the store keeps ids (IDsFor in the store's Config, 30 days by default), many machines add
+// to one cell without a lock, and people can be limited ([Trust]) or removed later (Batch.Expunge).
+// Fading costs the same whatever the history ([Tally]). The prior never fades: without evidence, a
+// belief is the prior again.
 //
 // # Reading
 //

@@ -11,8 +11,9 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Cell names one thing that is believed in. Stores read and list cells of one kind and scope together. Cells that differ only in the name
-// are alternatives for one item. The limits of [Observation] hold for each text.
+// A Cell names one thing that is believed in. Stores read and list cells of one kind and scope
+// together. Cells that differ only in the name are alternatives for one item. The limits of
+// [Observation] hold for each text.
 //
 // For example, the arms of a bandit are the cells {"strategy.arm", segment, item, arm}.
 type Cell struct {
@@ -28,11 +29,12 @@ func (c Cell) Compare(o Cell) int {
 		strings.Compare(c.Item, o.Item), strings.Compare(c.Name, o.Name))
 }
 
-// An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most [MaxText] bytes. Once a store has it, it is
-// immutable.
+// An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most
+// [MaxText] bytes. Once a store has it, it is immutable.
 type Observation struct {
-	// ID names the event that was observed. A store counts an id once, and anything that comes later under it is a duplicate.
-	// Observations of one batch may share an id, if one event tells something about several cells.
+	// ID names the event that was observed. A store counts an id once, and anything that comes later
+	// under it is a duplicate. Observations of one batch may share an id, if one event tells
+	// something about several cells.
 	ID   string `json:"id"`
 	Cell Cell   `json:"cell"`
 	// Channel is how it is known: "user_explicit", "implicit_timeout". May be empty.
@@ -43,13 +45,15 @@ type Observation struct {
 	Session string `json:"session,omitempty"` // where it happened; may be empty
 	// Reward is how good it was, in [0, 1]. Above ½ it is positive, below ½ negative.
 	Reward float64 `json:"reward"`
-	// Weight is how much evidence it is, in [0, MaxWeight]. 1 is one full observation. 0 leaves the cell as it is; only the id is kept.
+	// Weight is how much evidence it is, in [0, MaxWeight]. 1 is one full observation. 0 leaves the
+	// cell as it is; only the id is kept.
 	Weight float64 `json:"weight"`
-	// Share is the part of an event that this observation is, in (0, 1], where several sources caused one event. It multiplies what counts. So
-	// observations of one weight whose shares add up to 1 are as much evidence as one observation of that weight. 0 means 1.
+	// Share is the part of an event that this observation is, in (0, 1], where several sources caused
+	// one event. It multiplies what counts. So observations of one weight whose shares add up to 1
+	// are as much evidence as one observation of that weight. 0 means 1.
 	Share float64 `json:"share,omitempty"`
-	// At is when it happened; its fading depends on it. It lies between 1970 and [MaxSkew] ahead of the store's clock. Stores keep
-	// microseconds.
+	// At is when it happened; its fading depends on it. It lies between 1970 and [MaxSkew] ahead of
+	// the store's clock. Stores keep microseconds.
 	At time.Time `json:"at"`
 }
 
@@ -75,12 +79,15 @@ func (o *Observation) Validate(now time.Time) error {
 	}
 	switch {
 	case !(o.Reward >= 0 && o.Reward <= 1):
-		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("is %v, must be in [0, 1]", o.Reward)}
+		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("is %v, must be in [0, 1]",
+			o.Reward)}
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
-		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))}
+		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]",
+			o.Weight, float64(MaxWeight))}
 	}
 	if !(o.Share >= 0 && o.Share <= 1) {
-		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share)}
+		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf(
+			"is %v, must be in (0, 1], or 0 for 1", o.Share)}
 	}
 	return valid.Time("At", o.At, now)
 }
@@ -93,11 +100,13 @@ func (c Cell) Validate() error {
 	case c.Item == "" && c.Name == "":
 		return &heed.InputError{Field: "Cell", Reason: "must have an item or a name"}
 	}
-	return checkTexts(named{"Cell.Kind", c.Kind}, named{"Cell.Scope", c.Scope}, named{"Cell.Item", c.Item},
+	return checkTexts(named{"Cell.Kind", c.Kind}, named{"Cell.Scope", c.Scope},
+		named{"Cell.Item", c.Item},
 		named{"Cell.Name", c.Name})
 }
 
-// CheckText returns a [*heed.InputError] for this field if some store could not keep the text: see [Observation].
+// CheckText returns a [*heed.InputError] for this field if some store could not keep the text: see
+// [Observation].
 func CheckText(field, value string) error {
 	if reason := text.Fault(value); reason != "" {
 		return &heed.InputError{Field: field, Reason: reason}
@@ -116,8 +125,8 @@ func checkTexts(texts ...named) error {
 	return nil
 }
 
-// An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is kept. 0 stands for no
-// moment at all.
+// An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is
+// kept. 0 stands for no moment at all.
 type Instant int64
 
 // InstantOf returns the moment of a time, rounded down to the microsecond.

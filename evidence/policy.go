@@ -9,11 +9,11 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Policy says how a cell is kept. It is stored with the cell's first observation. Later batches with another policy are refused until the
-// cell is reset or rebuilt.
+// A Policy says how a cell is kept. It is stored with the cell's first observation. Later batches
+// with another policy are refused until the cell is reset or rebuilt.
 type Policy struct {
-	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. With 0, evidence
-	// never fades.
+	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a
+	// hundred years. With 0, evidence never fades.
 	HalfLife time.Duration
 	// ByOrigin keeps a tally for each channel and source. [Trust] needs it, and with it a source can
 	// be expunged at any time.
@@ -24,26 +24,29 @@ type Policy struct {
 func (p Policy) Validate() error {
 	if h := p.HalfLife; h != 0 && (h < valid.MinHalfLife || h > valid.MaxHalfLife ||
 		h%time.Microsecond != 0) {
-		return &heed.ConfigError{Field: "HalfLife", Value: h, Reason: "must be 0 or whole microseconds between a minute and a hundred years"}
+		return &heed.ConfigError{Field: "HalfLife", Value: h,
+			Reason: "must be 0 or whole microseconds between a minute and a hundred years"}
 	}
 	return nil
 }
 
-// ErrForgotten says that what would have to be taken back or counted anew is known but no longer kept.
+// ErrForgotten says that what would have to be taken back or counted anew is known but no longer
+// kept.
 var ErrForgotten = errors.New("no longer kept")
 
 // ErrFull says that a bounded store can take no more.
 var ErrFull = errors.New("full")
 
-// Conflict returns the error of a store that keeps cells of a kind under policy p and is given another one: a [*heed.SettingsError],
-// which is a [heed.ErrConflict].
+// Conflict returns the error of a store that keeps cells of a kind under policy p and is given
+// another one: a [*heed.SettingsError], which is a [heed.ErrConflict].
 func (p Policy) Conflict(kind string, wanted Policy) error {
 	e := &heed.SettingsError{
 		Component: "cells of kind " + kind, Field: "HalfLife", Stored: valid.HalfLife(p.HalfLife),
 		Wanted: valid.HalfLife(wanted.HalfLife),
 	}
 	if p.HalfLife == wanted.HalfLife {
-		e.Field, e.Stored, e.Wanted = "ByOrigin", strconv.FormatBool(p.ByOrigin), strconv.FormatBool(wanted.ByOrigin)
+		e.Field, e.Stored, e.Wanted = "ByOrigin", strconv.FormatBool(p.ByOrigin),
+			strconv.FormatBool(wanted.ByOrigin)
 	}
 	return e
 }

@@ -14,9 +14,12 @@ import (
 func TestConflict(t *testing.T) {
 	stored := evidence.Policy{ByOrigin: true}
 	for wanted, e := range map[evidence.Policy]heed.SettingsError{
-		{HalfLife: time.Hour}:                 {Component: "cells of kind k", Field: "HalfLife", Stored: "none", Wanted: "1h0m0s"},
-		{HalfLife: time.Hour, ByOrigin: true}: {Component: "cells of kind k", Field: "HalfLife", Stored: "none", Wanted: "1h0m0s"},
-		{}:                                    {Component: "cells of kind k", Field: "ByOrigin", Stored: "true", Wanted: "false"},
+		{HalfLife: time.Hour}: {Component: "cells of kind k", Field: "HalfLife",
+			Stored: "none", Wanted: "1h0m0s"},
+		{HalfLife: time.Hour, ByOrigin: true}: {Component: "cells of kind k", Field: "HalfLife",
+			Stored: "none", Wanted: "1h0m0s"},
+		{}: {Component: "cells of kind k", Field: "ByOrigin",
+			Stored: "true", Wanted: "false"},
 	} {
 		err := stored.Conflict("k", wanted)
 		assert.Equal(t, &e, err)

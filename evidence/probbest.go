@@ -7,12 +7,14 @@ import (
 	"github.com/heedhq/heed/internal/curves"
 )
 
-// ProbBest returns, for each belief, the probability that its rate is the highest of all: the propensity with which
-// Thompson sampling chooses it. The probabilities sum to 1. If a belief is not valid, all are NaN.
+// ProbBest returns, for each belief, the probability that its rate is the highest of all: the
+// propensity with which Thompson sampling chooses it. The probabilities sum to 1. If a belief is
+// not valid, all are NaN.
 //
-// It is the integral of each density times the other distribution functions, by Gauss–Legendre quadrature over the
-// logits, where all densities are smooth, on panels that all beliefs share. The error is at most 1e-8 for shapes in
-// [1e-3, 1e6]; shapes below 1e-6 count as that, and where two shapes sum to more than 1e12 they are scaled down to it.
+// It is the integral of each density times the other distribution functions, by Gauss–Legendre
+// quadrature over the logits, where all densities are smooth, on panels that all beliefs share. The
+// error is at most 1e-8 for shapes in [1e-3, 1e6]; shapes below 1e-6 count as that, and where two
+// shapes sum to more than 1e12 they are scaled down to it.
 func ProbBest(beliefs []Beta) []float64 {
 	best := make([]float64, len(beliefs))
 	all := make([]curve, len(beliefs))
@@ -57,7 +59,8 @@ type curve struct {
 type panels struct {
 	rule           *curves.Rule
 	density, below [][curves.Nodes]float64
-	upTo, from     []float64 // products of the distribution functions of the curves before, and behind, each curve
+	// products of the distribution functions of the curves before, and behind, each curve
+	upTo, from []float64
 }
 
 func newPanels(n int) panels {

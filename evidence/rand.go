@@ -5,9 +5,10 @@ import (
 	"math/bits"
 )
 
-// Rand is a small deterministic generator of random numbers: one word of state, a multiplication a number (wyrand, by Wang
-// Yi, which passes BigCrush and PractRand). Draws that share a Rand are those of one stream; draws that must not depend on
-// each other's order take a Rand each, derived with [Key.Rand].
+// Rand is a small deterministic generator of random numbers: one word of state, a multiplication a
+// number (wyrand, by Wang Yi, which passes BigCrush and PractRand). Draws that share a Rand are
+// those of one stream; draws that must not depend on each other's order take a Rand each, derived
+// with [Key.Rand].
 //
 // A Rand is a [math/rand/v2.Source]. It is not for secrets. It must not be used concurrently.
 type Rand struct{ State uint64 }
@@ -28,16 +29,18 @@ func (r *Rand) Uint64() uint64 {
 // Float64 returns a number in the open interval (0, 1), on a grid of 2⁻⁵³.
 func (r *Rand) Float64() float64 { return unit(r.Uint64()) }
 
-// unit maps 64 random bits to the open interval (0, 1); the ends are left out so that a logarithm is always finite.
+// unit maps 64 random bits to the open interval (0, 1); the ends are left out so that a logarithm
+// is always finite.
 func unit(u uint64) float64 { return (float64(u>>11) + 0.5) * 0x1p-53 }
 
-// A Key derives generators: the same key and the same parts give the same stream, in any order of draws.
-// A Key is immutable.
+// A Key derives generators: the same key and the same parts give the same stream, in any order of
+// draws. A Key is immutable.
 //
 // A and B come from the caller's seed.
 type Key struct{ A, B uint64 }
 
-// Rand returns the generator of these parts and a number. Parts are kept apart: ("ab", "c") and ("a", "bc") differ.
+// Rand returns the generator of these parts and a number. Parts are kept apart: ("ab", "c") and
+// ("a", "bc") differ.
 func (k Key) Rand(number uint64, parts ...string) Rand {
 	h := k.A
 	for _, part := range parts {
@@ -66,10 +69,11 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// Normal variates are drawn by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the form of Doornik (2005):
-// layer, sign and place come from bits that do not overlap. The common case, 99 draws in 100, is written out
-// in the sampler of gamma variates, which needs it to be fast: take 64 bits u, the layer u&255, and x = u>>11 times its width; if
-// x is inside, sign(x, u) is the variate.
+// Normal variates are drawn by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the
+// form of Doornik (2005): layer, sign and place come from bits that do not overlap. The common
+// case, 99 draws in 100, is written out in the sampler of gamma variates, which needs it to be
+// fast: take 64 bits u, the layer u&255, and x = u>>11 times its width; if x is inside, sign(x, u)
+// is the variate.
 
 // normEdge finishes a draw of a normal variate whose x may lie outside of the density.
 func (r *Rand) normEdge(u uint64, x float64) float64 {
@@ -132,7 +136,8 @@ type layer struct {
 	low, high float64 // the density at its right edge, and at the next one's
 }
 
-// Where the last layer ends, and the area of each of 256 layers (Marsaglia and Tsang 2000, sections 3 and 4).
+// Where the last layer ends, and the area of each of 256 layers (Marsaglia and Tsang 2000, sections
+// 3 and 4).
 const (
 	normalEnd       = 3.6541528853610088
 	normalArea      = 0.00492867323399

@@ -2,12 +2,13 @@ package evidence
 
 import "math"
 
-// A Sampler draws from one [Beta] distribution, with the constants that depend on its shapes kept: make it once for
-// many draws. It is exact, and its numbers are in [0, 1] whatever the shapes; those beyond 1e-300 and 1e300 count as these.
+// A Sampler draws from one [Beta] distribution, with the constants that depend on its shapes kept:
+// make it once for many draws. It is exact, and its numbers are in [0, 1] whatever the shapes;
+// those beyond 1e-300 and 1e300 count as these.
 //
-// A draw is X/(X+Y) of two gamma variates (Devroye 1986, chapter IX.4), each by Marsaglia and Tsang (2000); a shape
-// below 1 is raised by one and its variate multiplied by U^(1/shape), as logarithms where that would underflow. A shape
-// of exactly 1 needs no gammas: Beta(a, 1) is U^(1/a).
+// A draw is X/(X+Y) of two gamma variates (Devroye 1986, chapter IX.4), each by Marsaglia and Tsang
+// (2000); a shape below 1 is raised by one and its variate multiplied by U^(1/shape), as logarithms
+// where that would underflow. A shape of exactly 1 needs no gammas: Beta(a, 1) is U^(1/a).
 //
 // A Sampler is immutable; each goroutine draws with a [Rand] of its own.
 type Sampler struct {
@@ -35,10 +36,11 @@ type gamma struct {
 
 const (
 	leastShape, greatestShape = 1e-300, 1e300
-	// leastBoosted is the least shape whose gamma variate cannot underflow: -log U is below 46, and e^(-46·12) is a float64.
+	// leastBoosted is the least shape whose gamma variate cannot underflow: -log U is below 46, and
+	// e^(-46·12) is a float64.
 	leastBoosted = 1. / 12
-	// sureShape is the shape from which the rejection step of Marsaglia and Tsang's method is left out: it rejects with a
-	// probability of about 1/(36·shape), which is then below 1e-13.
+	// sureShape is the shape from which the rejection step of Marsaglia and Tsang's method is left
+	// out: it rejects with a probability of about 1/(36·shape), which is then below 1e-13.
 	sureShape = 1e12
 )
 
@@ -47,7 +49,8 @@ func (b Beta) Sampler() Sampler {
 	if !b.valid() {
 		return Sampler{}
 	}
-	b.Alpha, b.Beta = min(max(b.Alpha, leastShape), greatestShape), min(max(b.Beta, leastShape), greatestShape)
+	b.Alpha, b.Beta = min(max(b.Alpha, leastShape), greatestShape),
+		min(max(b.Beta, leastShape), greatestShape)
 	switch {
 	case b.Alpha == 1 && b.Beta == 1:
 		return Sampler{method: uniform}
@@ -102,8 +105,8 @@ func (s *Sampler) Draw(r *Rand) float64 {
 	}
 }
 
-// drawBoost draws -log U/shape of a shape below 1, and 0 of a greater one: the logarithm, negated, of the factor between
-// the variate of the raised shape and the variate of the shape itself.
+// drawBoost draws -log U/shape of a shape below 1, and 0 of a greater one: the logarithm, negated,
+// of the factor between the variate of the raised shape and the variate of the shape itself.
 func (g *gamma) drawBoost(r *Rand) float64 {
 	if g.boost == 0 {
 		return 0
@@ -111,9 +114,9 @@ func (g *gamma) drawBoost(r *Rand) float64 {
 	return r.exp() * g.boost
 }
 
-// drawRaised draws a gamma variate of the shape, raised by one where it is below 1. It is the method of Marsaglia and
-// Tsang, whose first test accepts more than nine in ten. The draw of a normal variate is written out, as this is where a
-// choice spends its time.
+// drawRaised draws a gamma variate of the shape, raised by one where it is below 1. It is the
+// method of Marsaglia and Tsang, whose first test accepts more than nine in ten. The draw of a
+// normal variate is written out, as this is where a choice spends its time.
 func (g *gamma) drawRaised(r *Rand) float64 {
 	for {
 		u := r.Uint64()

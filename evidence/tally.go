@@ -8,23 +8,27 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever the history. The order of
-// arrival does not matter: a late observation counts with the age it has. The zero Tally is empty and never fades.
+// A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same
+// whatever the history. The order of arrival does not matter: a late observation counts with the
+// age it has. The zero Tally is empty and never fades.
 //
-// The four sums are stated at a landmark: an observation from then counts its weight, and one from a half-life later counts twice that.
-// Landmarks lie on a grid of whole half-lives, so that moving one scales the sums exactly, by a power of two.
+// The four sums are stated at a landmark: an observation from then counts its weight, and one from
+// a half-life later counts twice that. Landmarks lie on a grid of whole half-lives, so that moving
+// one scales the sums exactly, by a power of two.
 //
 // A Tally is a plain value. The methods that change it must not be used concurrently.
 type Tally struct {
-	HalfLife time.Duration // after which evidence counts half, in whole microseconds; 0: evidence never fades
-	Landmark Instant       // the moment at which the sums are stated; 0 while nothing fades
+	// after which evidence counts half, in whole microseconds; 0: evidence never fades
+	HalfLife time.Duration
+	Landmark Instant // the moment at which the sums are stated; 0 while nothing fades
 
 	Mass          float64 // Σ w·f of weights w, each with its fade f times its share
 	Squares       float64 // Σ w²·f
 	Reward        float64 // Σ w·r·f of rewards r
 	RewardSquares float64 // Σ w·r²·f
 
-	// How many observations of some weight there were, and when the last of them happened. These do not fade.
+	// How many observations of some weight there were, and when the last of them happened. These do
+	// not fade.
 	Positive, Negative, Neutral Count // by a reward above, below and at ½
 }
 
@@ -40,8 +44,8 @@ func (t Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
 // Last returns when the last of them happened.
 func (t Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
 
-// Add adds an observation: its weight, its share of an event (0 means 1), its reward in [0, 1] and when it was. A weight of 0 adds nothing.
-// The numbers are taken to have been validated.
+// Add adds an observation: its weight, its share of an event (0 means 1), its reward in [0, 1] and
+// when it was. A weight of 0 adds nothing. The numbers are taken to have been validated.
 func (t *Tally) Add(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -53,8 +57,8 @@ func (t *Tally) Add(weight, share, reward float64, at Instant) {
 	count.Last = max(count.Last, at)
 }
 
-// Take takes an observation away again. If it was the latest of its sign, the caller sets [Count].Last to the one before. If none of its
-// sign is left, Take clears Last.
+// Take takes an observation away again. If it was the latest of its sign, the caller sets
+// [Count].Last to the one before. If none of its sign is left, Take clears Last.
 func (t *Tally) Take(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -87,8 +91,8 @@ func (t *Tally) count(reward float64) *Count {
 	}
 }
 
-// Merge adds another tally of the same half-life, as if its observations had been added here. An empty tally becomes the
-// other.
+// Merge adds another tally of the same half-life, as if its observations had been added here. An
+// empty tally becomes the other.
 func (t *Tally) Merge(o Tally) {
 	if o.N() == 0 {
 		return
@@ -113,8 +117,8 @@ func (c *Count) merge(o Count) {
 	c.Last = max(c.Last, o.Last)
 }
 
-// At reads the tally at a moment. A moment before the last observation reads as that one, so that a clock that goes back never makes
-// evidence count for more.
+// At reads the tally at a moment. A moment before the last observation reads as that one, so that a
+// clock that goes back never makes evidence count for more.
 func (t *Tally) At(now Instant) Sums {
 	s := Sums{Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares}
 	if t.N() == 0 {
@@ -149,8 +153,8 @@ func (t *Tally) raise(landmark Instant) {
 	t.Landmark = landmark
 }
 
-// fade returns 2^(later/halfLife), the factor for evidence that is later microseconds after the landmark. The
-// whole half-lives are an exact power of two.
+// fade returns 2^(later/halfLife), the factor for evidence that is later microseconds after the
+// landmark. The whole half-lives are an exact power of two.
 func fade(later Instant, halfLife time.Duration) float64 {
 	if halfLife == 0 {
 		return 1
@@ -182,7 +186,8 @@ type Sums struct {
 
 // Plus returns the sums of both.
 func (s Sums) Plus(o Sums) Sums {
-	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward, s.RewardSquares + o.RewardSquares}
+	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward,
+		s.RewardSquares + o.RewardSquares}
 }
 
 // scale returns the sums as if each observation had faded by the factor.
@@ -198,9 +203,9 @@ func (s Sums) Mean() float64 {
 	return min(max(s.Reward/s.Mass, 0), 1)
 }
 
-// Effective returns the number of equal observations that tell as much: (Σwf)²/Σw²f (Kish 1965). Equal weights of any size count as one
-// each. It is at most the mass divided by leastWeight, the least weight that the caller accepts, so that many tiny weights are not many
-// observations.
+// Effective returns the number of equal observations that tell as much: (Σwf)²/Σw²f (Kish 1965).
+// Equal weights of any size count as one each. It is at most the mass divided by leastWeight, the
+// least weight that the caller accepts, so that many tiny weights are not many observations.
 func (s Sums) Effective(leastWeight float64) float64 {
 	if s.Mass <= 0 || s.Squares <= 0 {
 		return 0
@@ -208,7 +213,8 @@ func (s Sums) Effective(leastWeight float64) float64 {
 	return min(s.Mass/s.Squares*s.Mass, s.Mass/leastWeight)
 }
 
-// Posterior returns the prior plus the sums, unscaled: Alpha plus Reward, Beta plus Mass less Reward.
+// Posterior returns the prior plus the sums, unscaled: Alpha plus Reward, Beta plus Mass less
+// Reward.
 func (s Sums) Posterior(prior Beta) Beta {
 	return Beta{prior.Alpha + max(s.Reward, 0), prior.Beta + max(s.Mass-s.Reward, 0)}
 }

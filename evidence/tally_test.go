@@ -24,9 +24,11 @@ func genSeen(halfLife time.Duration) *rapid.Generator[seen] {
 	return rapid.Custom(func(t *rapid.T) seen {
 		span := max(halfLife, time.Hour).Microseconds() * 20
 		return seen{
-			weight: rapid.OneOf(rapid.Just(0.), rapid.Just(1.), rapid.Float64Range(1e-3, 10)).Draw(t, "weight"),
-			reward: rapid.OneOf(rapid.Just(0.), rapid.Just(0.5), rapid.Just(1.), rapid.Float64Range(0, 1)).Draw(t, "reward"),
-			at:     origin - evidence.Instant(rapid.Int64Range(0, span).Draw(t, "age")),
+			weight: rapid.OneOf(rapid.Just(0.), rapid.Just(1.), rapid.Float64Range(1e-3, 10)).Draw(t,
+				"weight"),
+			reward: rapid.OneOf(rapid.Just(0.), rapid.Just(0.5), rapid.Just(1.),
+				rapid.Float64Range(0, 1)).Draw(t, "reward"),
+			at: origin - evidence.Instant(rapid.Int64Range(0, span).Draw(t, "age")),
 		}
 	})
 }
@@ -38,13 +40,15 @@ func naive(all []seen, halfLife time.Duration, now evidence.Instant) (sums evide
 		if halfLife > 0 {
 			w *= math.Exp2(-float64(now-s.at) / float64(halfLife.Microseconds()))
 		}
-		sums = sums.Plus(evidence.Sums{Mass: w, Squares: w * s.weight, Reward: w * s.reward, RewardSquares: w * s.reward * s.reward})
+		sums = sums.Plus(evidence.Sums{Mass: w, Squares: w * s.weight, Reward: w * s.reward,
+			RewardSquares: w * s.reward * s.reward})
 	}
 	return sums
 }
 
 func assertNear(t assert.TestingT, want, got evidence.Sums) {
-	for i, x := range [][2]float64{{want.Mass, got.Mass}, {want.Squares, got.Squares}, {want.Reward, got.Reward}, {want.RewardSquares, got.RewardSquares}} {
+	for i, x := range [][2]float64{{want.Mass, got.Mass}, {want.Squares, got.Squares},
+		{want.Reward, got.Reward}, {want.RewardSquares, got.RewardSquares}} {
 		assert.InDelta(t, x[0], x[1], 1e-9*max(1e-2, x[0]), "sum %d", i)
 	}
 }
@@ -59,13 +63,14 @@ func tallyOf(halfLife time.Duration, all []seen) evidence.Tally {
 
 var halfLives = rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour, 90 * 24 * time.Hour})
 
-// TestTallyIsTheSum holds a tally to the sum over all that was seen: in any order, in parts that are merged, and after
-// some of it was taken away again.
+// TestTallyIsTheSum holds a tally to the sum over all that was seen: in any order, in parts that
+// are merged, and after some of it was taken away again.
 func TestTallyIsTheSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		halfLife := halfLives.Draw(t, "half-life")
 		all := rapid.SliceOfN(genSeen(halfLife), 0, 60).Draw(t, "all")
-		later := origin + evidence.Instant(rapid.Int64Range(0, 30*max(halfLife, time.Second).Microseconds()).Draw(t, "later"))
+		later := origin + evidence.Instant(rapid.Int64Range(0,
+			30*max(halfLife, time.Second).Microseconds()).Draw(t, "later"))
 		want := naive(all, halfLife, later)
 
 		tally := tallyOf(halfLife, all)
@@ -74,7 +79,8 @@ func TestTallyIsTheSum(t *testing.T) {
 		shuffled := rapid.Permutation(all).Draw(t, "shuffled")
 		other := tallyOf(halfLife, shuffled)
 		assertNear(t, want, other.At(later))
-		assert.Equal(t, [3]evidence.Count{tally.Positive, tally.Negative, tally.Neutral}, [3]evidence.Count{other.Positive, other.Negative, other.Neutral})
+		assert.Equal(t, [3]evidence.Count{tally.Positive, tally.Negative, tally.Neutral},
+			[3]evidence.Count{other.Positive, other.Negative, other.Neutral})
 
 		cut := rapid.IntRange(0, len(shuffled)).Draw(t, "cut")
 		merged := tallyOf(halfLife, shuffled[:cut])
@@ -89,14 +95,15 @@ func TestTallyIsTheSum(t *testing.T) {
 	})
 }
 
-// TestDyadicSumsAreExact adds weights that are multiples of 1/64 in two orders, with and without fading by whole
-// half-lives: not a bit may differ.
+// TestDyadicSumsAreExact adds weights that are multiples of 1/64 in two orders, with and without
+// fading by whole half-lives: not a bit may differ.
 func TestDyadicSumsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, halfLife := range []time.Duration{0, time.Hour} {
 		all := make([]seen, 10_000)
 		for i := range all {
-			all[i] = seen{float64(1+rng.IntN(64)) / 64, float64(rng.IntN(65)) / 64, origin - evidence.Instant(rng.Int64N(20)*time.Hour.Microseconds())}
+			all[i] = seen{float64(1+rng.IntN(64)) / 64, float64(rng.IntN(65)) / 64,
+				origin - evidence.Instant(rng.Int64N(20)*time.Hour.Microseconds())}
 		}
 		one := tallyOf(halfLife, all)
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -107,7 +114,8 @@ func TestDyadicSumsAreExact(t *testing.T) {
 func TestTallyNeverBoosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		instants := rapid.Int64Range(1, 250e15) // the years 1970 to 9890
-		tally := evidence.Tally{HalfLife: time.Duration(rapid.Int64Range(1e6, 3e15).Draw(t, "half-life")) * time.Microsecond}
+		tally := evidence.Tally{HalfLife: time.Duration(rapid.Int64Range(1e6, 3e15).Draw(t,
+			"half-life")) * time.Microsecond}
 		at := evidence.Instant(instants.Draw(t, "at"))
 		tally.Add(1, 0, 1, at)
 		now := evidence.Instant(instants.Draw(t, "now"))
@@ -119,7 +127,8 @@ func TestTallyNeverBoosts(t *testing.T) {
 	})
 }
 
-// TestLongTally adds a million observations to one tally over 90 days and compares with the closed form.
+// TestLongTally adds a million observations to one tally over 90 days and compares with the closed
+// form.
 func TestLongTally(t *testing.T) {
 	const n, halfLife = 1_000_000, 24 * time.Hour
 	step := (90 * 24 * time.Hour / n).Microseconds()
@@ -138,7 +147,8 @@ func TestLongTally(t *testing.T) {
 func TestInstant(t *testing.T) {
 	for _, at := range []time.Time{
 		time.Unix(0, 1000),
-		time.Date(2026, 11, 21, 3, 4, 5, 6_000, time.FixedZone("", 3600)), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 11, 21, 3, 4, 5, 6_000, time.FixedZone("", 3600)),
+		time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
 	} {
 		assert.True(t, at.Equal(evidence.InstantOf(at).Time()), at)
 	}
@@ -166,20 +176,26 @@ func TestEffectiveNumber(t *testing.T) {
 	}
 	assert.Zero(t, evidence.Sums{}.Effective(0.3))
 	assert.InDelta(t, 3, tally(1, 1, 1).Effective(0.3), 1e-12)
-	assert.InDelta(t, 4, tally(0.5, 0.5, 0.5, 0.5).Effective(0.3), 1e-12, "equal weights of any size count one each")
+	assert.InDelta(t, 4, tally(0.5, 0.5, 0.5, 0.5).Effective(0.3), 1e-12,
+		"equal weights of any size count one each")
 	assert.InDelta(t, 1.8, tally(1, 0.5).Effective(0.3), 1e-12, "(1.5)²/1.25")
-	assert.InDelta(t, 0.1, tally(0.01, 0.01, 0.01).Effective(0.3), 1e-12, "tiny weights are no full observations")
+	assert.InDelta(t, 0.1, tally(0.01, 0.01, 0.01).Effective(0.3), 1e-12,
+		"tiny weights are no full observations")
 	faded := evidence.Tally{HalfLife: time.Hour}
 	faded.Add(0.5, 0, 1, origin)
-	assert.InDelta(t, 0.25, faded.At(origin+evidence.Instant(2*time.Hour/time.Microsecond)).Effective(0.1), 1e-12, "and old ones count for less")
+	assert.InDelta(t, 0.25, faded.At(origin+evidence.Instant(2*time.Hour/time.Microsecond)).Effective(
+		0.1), 1e-12, "and old ones count for less")
 }
 
 func TestPosteriorKeepsThePrior(t *testing.T) {
 	prior := evidence.Beta{Alpha: 0.4, Beta: 1}
 	assert.Equal(t, prior, evidence.Sums{}.Posterior(prior))
-	assert.Equal(t, evidence.Beta{Alpha: 1.4, Beta: 2}, evidence.Sums{Mass: 2, Reward: 1}.Posterior(prior))
-	assert.LessOrEqual(t, evidence.Sums{Mass: 1, Reward: 1 + 1e-9}.Posterior(prior).Mean(), 1., "whatever rounding has left")
-	assert.Equal(t, evidence.Beta{Alpha: 0.4, Beta: 2.5}, evidence.Sums{Mass: 1, Reward: -0.5}.Posterior(prior), "of rewards taken back")
+	assert.Equal(t, evidence.Beta{Alpha: 1.4, Beta: 2},
+		evidence.Sums{Mass: 2, Reward: 1}.Posterior(prior))
+	assert.LessOrEqual(t, evidence.Sums{Mass: 1, Reward: 1 + 1e-9}.Posterior(prior).Mean(), 1.,
+		"whatever rounding has left")
+	assert.Equal(t, evidence.Beta{Alpha: 0.4, Beta: 2.5},
+		evidence.Sums{Mass: 1, Reward: -0.5}.Posterior(prior), "of rewards taken back")
 	assert.InDelta(t, 0.5, evidence.Sums{}.Mean(), 0)
 }
 

@@ -17,8 +17,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Archive holds everything that a service knows except the audit log. Each list is sorted by id. It marshals to JSON, and
-// [Archive.Tree] lays it out as files. Two exports of the same state are the same to the byte.
+// An Archive holds everything that a service knows except the audit log. Each list is sorted by id.
+// It marshals to JSON, and [Archive.Tree] lays it out as files. Two exports of the same state are
+// the same to the byte.
 type Archive struct {
 	Feedback  []Feedback `json:"feedback"`
 	Proposals []Proposal `json:"proposals"`
@@ -51,10 +52,12 @@ func exported[T kept[T]](tx *store.Tx, kind *shelf[T]) ([]T, error) {
 	return values, err
 }
 
-// Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json, a copy of edge cases in
-// feedback/edge_cases/<id>.json, and feedback/rules/<status>/<id>.json, with the status of the rule or of the proposal in lower
-// case, and "proposed" for a pending one. An id of other characters than lower-case letters, digits, dots, dashes and
-// underscores, or of a device on Windows, gets a file name with a hash, so that no id leads out of the directory and no two ids get one file.
+// Tree returns the archive as files of indented JSON, by their paths:
+// feedback/decisions/<gate>/<id>.json, a copy of edge cases in feedback/edge_cases/<id>.json, and
+// feedback/rules/<status>/<id>.json, with the status of the rule or of the proposal in lower case,
+// and "proposed" for a pending one. An id of other characters than lower-case letters, digits,
+// dots, dashes and underscores, or of a device on Windows, gets a file name with a hash, so that no
+// id leads out of the directory and no two ids get one file.
 func (a Archive) Tree() (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	put := func(value any, elements ...string) error {
@@ -70,7 +73,8 @@ func (a Archive) Tree() (map[string][]byte, error) {
 		}
 	}
 	for _, r := range a.Rules {
-		failures = append(failures, put(r, "feedback/rules", strings.ToLower(string(r.Status)), fileName(r.ID)))
+		failures = append(failures, put(r, "feedback/rules", strings.ToLower(string(r.Status)),
+			fileName(r.ID)))
 	}
 	for _, p := range a.Proposals {
 		dir := strings.ToLower(string(p.Status))
@@ -83,9 +87,12 @@ func (a Archive) Tree() (map[string][]byte, error) {
 }
 
 // devices are names that are no files on Windows, with any extension.
-var devices = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
+var devices = strings.Fields(
+	"con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 " +
+		"lpt5 lpt6 lpt7 lpt8 lpt9")
 
-// fileName makes a name of an id that is safe in every file system. Different ids have different names.
+// fileName makes a name of an id that is safe in every file system. Different ids have different
+// names.
 func fileName(id string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {

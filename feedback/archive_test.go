@@ -69,9 +69,12 @@ func TestCopiesShareNothing(t *testing.T) {
 	list, was := []string{"x"}, feedback.Draft{}
 	f := feedback.Feedback{Tags: list, Rules: list}
 	f.Similar, f.Apart, f.Contradicts = list, list, list
-	p := feedback.Proposal{Was: &was, Evidence: list, Authors: list, Writers: list, Warnings: list, Conflicts: make([]feedback.Conflict, 1), Approvals: make([]feedback.Approval, 1)}
-	r := feedback.Rule{Clusters: list, Authors: list, Writers: list, Approvals: make([]feedback.Approval, 1)}
-	for value, copied := range map[any]any{&f: feedback.Copy(f), &p: feedback.Copy(p), &r: feedback.Copy(r)} {
+	p := feedback.Proposal{Was: &was, Evidence: list, Authors: list, Writers: list, Warnings: list,
+		Conflicts: make([]feedback.Conflict, 1), Approvals: make([]feedback.Approval, 1)}
+	r := feedback.Rule{Clusters: list, Authors: list, Writers: list,
+		Approvals: make([]feedback.Approval, 1)}
+	for value, copied := range map[any]any{&f: feedback.Copy(f), &p: feedback.Copy(p),
+		&r: feedback.Copy(r)} {
 		one, other := reflect.ValueOf(value).Elem(), reflect.ValueOf(copied)
 		for _, field := range reflect.VisibleFields(one.Type()) {
 			a, b := one.FieldByIndex(field.Index), other.FieldByIndex(field.Index)
@@ -93,8 +96,10 @@ func TestExportIsATreeOfFiles(t *testing.T) {
 		assert.True(t, json.Valid(files[name].Data))
 	}
 	assert.Equal(t, map[string]int{
-		"feedback/decisions/hitl-1~bfebd06f7060e3881a6e3f69d5f71218": 3, "feedback/edge_cases": 1, "feedback/rules/active": 1,
-		"feedback/rules/retired": 1, "feedback/rules/approved": 2, "feedback/rules/rejected": 1, "feedback/rules/proposed": 1,
+		"feedback/decisions/hitl-1~bfebd06f7060e3881a6e3f69d5f71218": 3, "feedback/edge_cases": 1,
+		"feedback/rules/active":  1,
+		"feedback/rules/retired": 1, "feedback/rules/approved": 2, "feedback/rules/rejected": 1,
+		"feedback/rules/proposed": 1,
 	}, dirs)
 	assert.Equal(t, files, tree(t, w.export()), "to the byte")
 
@@ -107,7 +112,8 @@ func TestExportIsATreeOfFiles(t *testing.T) {
 
 func TestNoIDLeadsElsewhere(t *testing.T) {
 	ids := []string{
-		"../../etc/passwd", "/abs", "..", ".", ".git", "a/b", "a\\b", "CON", "con", "A", "a", "a ", "ä", "x\x7f", strings.Repeat("y", 1000),
+		"../../etc/passwd", "/abs", "..", ".", ".git", "a/b", "a\\b", "CON", "con", "A", "a", "a ", "ä",
+		"x\x7f", strings.Repeat("y", 1000),
 		strings.Repeat("y", 1001), "nul.x", "a~b", "*", "?", "漢字", "-", "~", "a:b", "a.json", "",
 	}
 	var a feedback.Archive

@@ -10,13 +10,16 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
-// large is a world with 10,000 active rules, 20 of each of 500 agents, and 10,000 corrections of one agent.
+// large is a world with 10,000 active rules, 20 of each of 500 agents, and 10,000 corrections of
+// one agent.
 func large(t testing.TB) *world {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000, PerAgent: 1_000_000, PerProposer: 1_000_000}})
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000, PerAgent: 1_000_000,
+		PerProposer: 1_000_000}})
 	for agent := range 500 {
 		for i := range 20 {
 			w.put(feedback.Rule{
-				ID: fmt.Sprintf("r%d-%d", agent, i), Draft: rule(sentence(agent*20+i), fmt.Sprint("agent", agent)), Status: feedback.StateActive, Activated: start,
+				ID: fmt.Sprintf("r%d-%d", agent, i), Draft: rule(sentence(agent*20+i),
+					fmt.Sprint("agent", agent)), Status: feedback.StateActive, Activated: start,
 			})
 		}
 	}
@@ -31,21 +34,28 @@ func large(t testing.TB) *world {
 
 // sentence is one of many that share some words.
 func sentence(i int) string {
-	verbs := strings.Fields("name check write keep move drop add show hide read test build ship lock open close sort mark")
-	nouns := strings.Fields("table index schema report summary header footer token secret branch release version module handler worker queue topic")
-	return fmt.Sprintf("%s the %s of the %s in part %s%s", verbs[i%len(verbs)], nouns[i/3%len(nouns)], nouns[i/7%len(nouns)],
+	verbs := strings.Fields(
+		"name check write keep move drop add show hide read test build ship lock open close sort mark")
+	nouns := strings.Fields(
+		"table index schema report summary header footer token secret branch release version module " +
+			"handler worker queue topic")
+	return fmt.Sprintf("%s the %s of the %s in part %s%s", verbs[i%len(verbs)], nouns[i/3%len(nouns)],
+		nouns[i/7%len(nouns)],
 		string(rune('a'+i/26%26)), nouns[i/11%len(nouns)])
 }
 
 func BenchmarkLarge(b *testing.B) {
 	w := large(b)
-	consolidated := newWorld(b, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000, PerAgent: 1_000_000}})
+	consolidated := newWorld(b, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000,
+		PerAgent: 1_000_000}})
 	for i := range 1000 {
-		consolidated.put(feedback.Rule{ID: fmt.Sprintf("r%d", i), Draft: rule(sentence(i)), Status: feedback.StateActive, Activated: start})
+		consolidated.put(feedback.Rule{ID: fmt.Sprintf("r%d", i), Draft: rule(sentence(i)),
+			Status: feedback.StateActive, Activated: start})
 	}
 	waiting := make([]feedback.Proposal, 0, 100)
 	for i := range cap(waiting) {
-		waiting = append(waiting, w.propose(fmt.Sprint("paula", i), rule(fmt.Sprint("Count down from ", i), fmt.Sprint("agent", i))))
+		waiting = append(waiting, w.propose(fmt.Sprint("paula", i),
+			rule(fmt.Sprint("Count down from ", i), fmt.Sprint("agent", i))))
 	}
 	for name, call := range map[string]func(i int) error{
 		"Inject": func(i int) error {
@@ -53,12 +63,14 @@ func BenchmarkLarge(b *testing.B) {
 			return err
 		},
 		"Propose": func(i int) error {
-			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Count up to ", i), fmt.Sprint("agent", i%500)), Actor: fmt.Sprint("paul", i), Reason: "x"})
+			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Count up to ", i),
+				fmt.Sprint("agent", i%500)), Actor: fmt.Sprint("paul", i), Reason: "x"})
 			return err
 		},
 		"Review": func(i int) error { // each person approves once; the quorum is not reached
 			p := waiting[i%len(waiting)]
-			_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Actor: "ann", Reason: fmt.Sprint(i), Hash: p.Hash(), Override: []string{fmt.Sprint(i)}})
+			_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Actor: "ann",
+				Reason: fmt.Sprint(i), Hash: p.Hash(), Override: []string{fmt.Sprint(i)}})
 			return err
 		},
 		"Evaluate": func(i int) error {

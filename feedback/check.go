@@ -12,16 +12,18 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the [Draft], so that people approve it
-// with the words. The zero Check is none. Otherwise one of Forbid and Require is set.
+// A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the
+// [Draft], so that people approve it with the words. The zero Check is none. Otherwise one of
+// Forbid and Require is set.
 type Check struct {
-	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is "*", else those of the tool of
-	// this name.
+	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is
+	// "*", else those of the tool of this name.
 	Tool string `json:"tool,omitempty"`
-	// Forbid and Require are regular expressions, as package regexp has them, of at most 500 characters. A text that Forbid
-	// matches breaks the rule, and so does one that Require does not match. Arguments that are JSON are decoded and encoded anew, with sorted
-	// keys, without blanks, and without escapes of "<", ">" and "&". Forbid is compared with that, with each string in it, and with the
-	// arguments as they came; Require with that alone.
+	// Forbid and Require are regular expressions, as package regexp has them, of at most 500
+	// characters. A text that Forbid matches breaks the rule, and so does one that Require does not
+	// match. Arguments that are JSON are decoded and encoded anew, with sorted keys, without blanks,
+	// and without escapes of "<", ">" and "&". Forbid is compared with that, with each string in it,
+	// and with the arguments as they came; Require with that alone.
 	Forbid  string `json:"forbid,omitempty"`
 	Require string `json:"require,omitempty"`
 }
@@ -33,8 +35,8 @@ type Checked struct {
 	Agent string // whose rules are asked; never empty
 	Tool  string // that is called; "" says that Text is an answer
 	Text  string // the answer, or the arguments
-	// Words asks also which rules the text contradicts in words, whether they have a check or not. It calls no model, and is for
-	// short instructions.
+	// Words asks also which rules the text contradicts in words, whether they have a check or not. It
+	// calls no model, and is for short instructions.
 	Words bool
 }
 
@@ -54,9 +56,10 @@ const (
 	maxProgram = 500      // instructions of an expression
 )
 
-// Check asks the rules that are active for an agent whether an answer, or the call of a tool, breaks them, in their order. The caller
-// decides what to do then. Each check counts for the [Effect] of its rule. A text of more than 64 KiB is not compared with
-// expressions, and reported as unchecked.
+// Check asks the rules that are active for an agent whether an answer, or the call of a tool,
+// breaks them, in their order. The caller decides what to do then. Each check counts for the
+// [Effect] of its rule. A text of more than 64 KiB is not compared with expressions, and reported
+// as unchecked.
 func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, err error) {
 	err = store.Do(ctx, r.s.cfg.Store, func(tx *store.Tx) error {
 		violations, err = r.check(tx, c)
@@ -86,7 +89,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 	now, text := r.s.now(), checkedOf(&c)
 	for _, line := range lines {
 		if c.Words && r.s.contradicts(c.Text, line.words) {
-			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: "the words contradict each other"})
+			violations = append(violations, Violation{Rule: line.id, Text: line.words,
+				Reason: "the words contradict each other"})
 		}
 		if !line.check.looksAt(c.Tool) {
 			continue
@@ -95,7 +99,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 		kept := 1.
 		switch {
 		case err != nil:
-			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: err.Error(), Unchecked: true})
+			violations = append(violations, Violation{Rule: line.id, Text: line.words,
+				Reason: err.Error(), Unchecked: true})
 			continue
 		case reason != "":
 			kept = 0
@@ -111,7 +116,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 	return violations, nil
 }
 
-// contradicts reports whether two texts that speak of the same contradict each other, by their words alone.
+// contradicts reports whether two texts that speak of the same contradict each other, by their
+// words alone.
 func (s *Service) contradicts(a, b string) bool {
 	return !tooLong(a, b) && s.opposed(a, b).Contradicts() && s.sameTopic(a, b, 0)
 }
@@ -147,7 +153,8 @@ func (k *checker) compare(text *checkedText) (reason string, err error) {
 	case k.err != nil:
 		return "", k.err
 	case len(text.raw) > maxChecked:
-		return "", fmt.Errorf("the text is %d bytes long, and %d can be compared with an expression", len(text.raw), maxChecked)
+		return "", fmt.Errorf("the text is %d bytes long, and %d can be compared with an expression",
+			len(text.raw), maxChecked)
 	case k.Forbid != "" && text.matches(k.expression):
 		return "it matches " + k.Forbid, nil
 	case k.Require != "" && !text.has(k.expression):
@@ -167,7 +174,8 @@ func compile(expression string) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	if n := len(program.Inst); n > maxProgram {
-		return nil, fmt.Errorf("the expression is too large: it has %d instructions, may have %d", n, maxProgram)
+		return nil, fmt.Errorf("the expression is too large: it has %d instructions, may have %d", n,
+			maxProgram)
 	}
 	return regexp.Compile(expression)
 }

@@ -55,22 +55,27 @@ func TestChecks(t *testing.T) {
 		{"", "Dear Ann, use the store", nil},
 		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ", `Name no database: it matches (?i)\b(postgres|mysql)`}},
 		{"sql", "select * from postgres", nil},
-		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret", "No deletes: it matches (?i)delete|drop"}},
+		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret",
+			"No deletes: it matches (?i)delete|drop"}},
 		{"mail", "Dear Ann", nil},
 		{"mail", "Dear Ann, how are you today?", []string{"Short mails: it does not match ^.{0,20}$"}},
 		{"shell", "secret", []string{"No secrets in calls: it matches secret"}},
 	} {
-		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}), "%s %s", test.tool, test.text)
+		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}),
+			"%s %s", test.tool, test.text)
 	}
-	assert.Empty(t, w.check(feedback.Checked{Agent: "coder", Text: "Use Postgres"}), "the rules are another agent's")
+	assert.Empty(t, w.check(feedback.Checked{Agent: "coder", Text: "Use Postgres"}),
+		"the rules are another agent's")
 	assert.Len(t, w.inject("prd", "").Checked, 5)
-	assert.Equal(t, []string{"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
+	assert.Equal(t, []string{
+		"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
 		w.check(feedback.Checked{ID: "long", Text: strings.Repeat("x", 65537)})[:1],
 		"nothing passes silently")
 	for _, p := range w.proposals(feedback.StateApproved) {
 		assert.Zero(t, w.effect(p.ID).Checks, "and nothing is counted")
 	}
-	for field, c := range map[string]feedback.Checked{"Agent": {}, "ID": {Agent: "prd", ID: "\x00"}, "Tool": {Agent: "prd", Tool: "\x00"}} {
+	for field, c := range map[string]feedback.Checked{"Agent": {}, "ID": {Agent: "prd", ID: "\x00"},
+		"Tool": {Agent: "prd", Tool: "\x00"}} {
 		_, err := w.rules.Check(ctx, c)
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault)
@@ -100,8 +105,9 @@ func TestChecksSeeWhatAToolSees(t *testing.T) {
 		{"sh", `{"command":"cat x"}`, false},
 		{"drop", `{"name":"db\u002d1"}`, true},
 		{"drop", `{"db\u002d1":null}`, true},
-		{"drop", `{"name":"db\u002d1","name":"db-2"}`, true},             // some tools take the first one
-		{"drop", "{\"name\":\"db\\u002d1\",\"why\":\"a line\n\"}", true}, // no JSON, but some tools read it
+		{"drop", `{"name":"db\u002d1","name":"db-2"}`, true}, // some tools take the first one
+		// no JSON, but some tools read it
+		{"drop", "{\"name\":\"db\\u002d1\",\"why\":\"a line\n\"}", true},
 		{"drop", `{"name":"db\u002d1"} {}`, true},
 		{"drop", `db\u002d1`, true},
 		{"drop", `"db\u002d1"`, true},
@@ -115,7 +121,8 @@ func TestChecksSeeWhatAToolSees(t *testing.T) {
 		{"dry", `{ "dry" : true }`, false},
 		{"dry", `{"text":"\"dry\":true"}`, true},
 	} {
-		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}) != nil, "%s %s", test.tool, test.text)
+		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}) != nil,
+			"%s %s", test.tool, test.text)
 	}
 }
 
@@ -140,7 +147,8 @@ func TestABadCheckIsRefused(t *testing.T) {
 		"Check":         {{Tool: "sql"}, {Forbid: "a", Require: "b"}},
 	} {
 		for _, c := range checks {
-			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", c), Actor: "paul", Reason: "x"})
+			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", c),
+				Actor: "paul", Reason: "x"})
 			var fault *heed.InputError
 			require.ErrorAs(t, err, &fault, "%+v", c)
 			assert.Equal(t, field, fault.Field, "%+v", c)
@@ -164,7 +172,8 @@ func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
 	assert.Len(t, hashes, 5)
 	w := newWorld(t, feedback.Config{})
 	seen := w.approve(w.propose("paul", checking("Be brief", feedback.Check{Forbid: "a"})), "cleo")
-	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", feedback.Check{Require: "a"}), Replaces: seen.ID, Actor: "mallory", Reason: "x"})
+	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief",
+		feedback.Check{Require: "a"}), Replaces: seen.ID, Actor: "mallory", Reason: "x"})
 	require.NoError(t, err)
 	assert.Equal(t, "a", p.Was.Check.Forbid)
 	assert.Empty(t, p.Approvals)
@@ -212,7 +221,8 @@ func TestViolationsAreEvidence(t *testing.T) {
 
 	_, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	assert.Empty(t, w.check(feedback.Checked{ID: "later", Text: "Use SQL"}), "a retired rule asks nobody")
+	assert.Empty(t, w.check(feedback.Checked{ID: "later", Text: "Use SQL"}),
+		"a retired rule asks nobody")
 	w.change(r.ID, feedback.Restore)
 	assert.Zero(t, w.effect(r.ID).Checks, "it begins anew")
 	w.check(feedback.Checked{ID: "new", Text: "Use SQL"})

@@ -22,27 +22,29 @@ import (
 
 // Config configures a [Service]. Store must be set; every other field has a default.
 type Config struct {
-	// Store keeps everything. Services of several processes may share one: they share feedback, rules, and the settings that
-	// are numbers. If those differ from the stored ones, New stores its own numbers, and the audit log has an entry: also when the
-	// quorum is lowered.
+	// Store keeps everything. Services of several processes may share one: they share feedback,
+	// rules, and the settings that are numbers. If those differ from the stored ones, New stores its
+	// own numbers, and the audit log has an entry: also when the quorum is lowered.
 	Store store.Store
-	// Similarity says which corrections are alike. nil means [heed.Trigrams]. Of a [heed.Embedder] the latest 10,000 vectors are
-	// remembered; it is called for at most 100 texts at once.
+	// Similarity says which corrections are alike. nil means [heed.Trigrams]. Of a [heed.Embedder]
+	// the latest 10,000 vectors are remembered; it is called for at most 100 texts at once.
 	Similarity heed.Similarity
-	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for [heed.Trigrams] and 0.8 for others.
-	// It belongs to Similarity, so the store does not keep it.
+	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for
+	// [heed.Trigrams] and 0.8 for others. It belongs to Similarity, so the store does not keep it.
 	Threshold float64
-	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked about
-	// approvals, which are [Positive], nor about the correction of an output that was approved
-	// unchanged, which is [Ambiguous]. It decides whether the feedback contradicts what its words
-	// seem to contradict: see [Case].Opposing. One goroutine of each [Service] calls it at a time,
-	// without a lock that others wait for. It must return when the context is done. Its error, an
-	// answer that is not valid and a panic leave the feedback unclassified, with the reason, to be
-	// evaluated again after a growing pause: see [Unanswered]. nil means [Counting].
+	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be
+	// compared. It is not asked about approvals, which are [Positive], nor about the correction of an
+	// output that was approved unchanged, which is [Ambiguous]. It decides whether the feedback
+	// contradicts what its words seem to contradict: see [Case].Opposing. One goroutine of each
+	// [Service] calls it at a time, without a lock that others wait for. It must return when the
+	// context is done. Its error, an answer that is not valid and a panic leave the feedback
+	// unclassified, with the reason, to be evaluated again after a growing pause: see [Unanswered].
+	// nil means [Counting].
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
-	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the draft may be left empty: they are
-	// then those of the evidence. Many goroutines call it at the same time, without a lock that others wait for. It must return when
-	// the context is done. Its error, an answer that is not valid, and a panic leave the cluster without a proposal until the
+	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
+	// draft may be left empty: they are then those of the evidence. Many goroutines call it at the
+	// same time, without a lock that others wait for. It must return when the context is done. Its
+	// error, an answer that is not valid, and a panic leave the cluster without a proposal until the
 	// next [Service.Flush]. nil means [Representative].
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
@@ -54,15 +56,16 @@ type Config struct {
 	Gate      Gate
 	Measuring Measuring
 
-	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
-	// refuses it. It must be deterministic. nil folds the case of ids, and takes spellings that are the same to Unicode for
-	// one. It accepts printable ASCII, and letters of the scripts in everyday use. It refuses an id that is empty, padded with blanks,
-	// longer than [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any other character.
-	// Look-alikes of one script are two people.
+	// Canonical brings a person's id into the one form in which it is compared, so that two spellings
+	// are not two people, or refuses it. It must be deterministic. nil folds the case of ids, and
+	// takes spellings that are the same to Unicode for one. It accepts printable ASCII, and letters
+	// of the scripts in everyday use. It refuses an id that is empty, padded with blanks, longer than
+	// [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any
+	// other character. Look-alikes of one script are two people.
 	Canonical func(id string) (string, error)
-	// Authorize returns nil if a person may do something, and otherwise an error that says why not. It is called outside of
-	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal. nil permits
-	// everything.
+	// Authorize returns nil if a person may do something, and otherwise an error that says why not.
+	// It is called outside of locks, by many goroutines at the same time, and must return when the
+	// context is done. A panic is a refusal. nil permits everything.
 	Authorize func(ctx context.Context, act Act) error
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
@@ -70,7 +73,8 @@ type Config struct {
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines call it at the same time.
+	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines
+	// call it at the same time.
 	NewID func() string
 
 	tuning tuning
@@ -106,15 +110,16 @@ func (c *Config) enough(s Support) bool {
 	return occurrences || reviewers
 }
 
-// SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ: texts are alike from 0.8 on,
-// whatever measures them. Set Store before use, and Similarity to a [heed.Embedder], which the design asks for.
+// SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ:
+// texts are alike from 0.8 on, whatever measures them. Set Store before use, and Similarity to a
+// [heed.Embedder], which the design asks for.
 func SpecConfig() Config { return Config{Threshold: 0.8} }
 
 // component is the name of the settings in a store, and in the audit log where they change.
 const component = "feedback"
 
-// defaults sets the numbers that are not set, and returns the settings that the store keeps: each with whether the host has
-// set it.
+// defaults sets the numbers that are not set, and returns the settings that the store keeps: each
+// with whether the host has set it.
 func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
 	g, m, t := &c.Gate, &c.Measuring, &c.tuning
@@ -126,12 +131,14 @@ func (c *Config) defaults() settings.Component {
 		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
 		setting("window", &c.Window, 1000),
-		setting("measuring.before", &m.Before, 30*day), setting("measuring.stabilise", &m.Stabilise, 7*day),
+		setting("measuring.before", &m.Before, 30*day),
+		setting("measuring.stabilise", &m.Stabilise, 7*day),
 		setting("measuring.review", &m.Review, 30*day), setting("measuring.retire", &m.Retire, false),
 	}}
 }
 
-func setting[T int | float64 | bool | time.Duration](name string, value *T, standard T) settings.Field {
+func setting[T int | float64 | bool | time.Duration](name string, value *T,
+	standard T) settings.Field {
 	var none T
 	set := *value != none
 	*value = cmp.Or(*value, standard)
@@ -172,7 +179,8 @@ func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	for i, agent := range c.Agents {
-		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
+		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i),
+			agent, "must be text that a store can keep, not empty")
 	}
 	g, m := c.Gate, c.Measuring
 	const share = "must be in (0, 1], or 0 for the default"
@@ -188,9 +196,12 @@ func (c *Config) validate() error {
 	}
 	found.Check(m.Before > 0, "Measuring.Before", m.Before, "must not be negative")
 	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
-	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
-	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
-	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review, "must not be shorter than Stabilise")
+	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum,
+		"must be from 1 to 10, or 0 for the default")
+	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders,
+		"must be from 1 to Quorum, or 0 for the default")
+	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review,
+		"must not be shorter than Stabilise")
 	return found.Err()
 }
 

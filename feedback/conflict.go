@@ -10,8 +10,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only those count that some agent
-// would see together with the draft.
+// A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only
+// those count that some agent would see together with the draft.
 type Conflict struct {
 	Kind        ConflictKind `json:"kind"`
 	ID          string       `json:"id"`                   // of the rule, the proposal or the feedback
@@ -36,9 +36,10 @@ const (
 	Overlap   ConflictKind = "overlap" // the texts are alike
 )
 
-// Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that contradicts it among the latest
-// [Config].Window decisions about each of its agents: contradictions first, then duplicates, then overlaps, each by score. Rules
-// that the draft supersedes and feedback that is [Archived] are left out.
+// Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
+// contradicts it among the latest [Config].Window decisions about each of its agents:
+// contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
+// supersedes and feedback that is [Archived] are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -107,7 +108,8 @@ func (s *Service) conflicts(
 
 func sortConflicts(all []Conflict) []Conflict {
 	slices.SortFunc(all, func(a, b Conflict) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score),
+			cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -183,7 +185,8 @@ func (d *Draft) activeKeys() (keys [][]string) {
 	return keys
 }
 
-// explain sets the kind of the conflict of two texts with this score, and leaves it empty if there is none.
+// explain sets the kind of the conflict of two texts with this score, and leaves it empty if there
+// is none.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
 	if !s.sameTopic(text, other, c.Score) {
@@ -195,7 +198,8 @@ func (s *Service) explain(c *Conflict, text, other string) {
 		c.Kind = Contradiction
 		c.Explanation = fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
-	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || s.sameText(text, other)):
+	case opposed == "" && c.Score >= (1+threshold)/2 &&
+		(!wording(s.cfg.Similarity) || s.sameText(text, other)):
 		c.Kind, c.Explanation = Duplicate, "the texts say the same"
 	default:
 		c.Kind, c.Explanation = Overlap, "the texts are alike"
@@ -218,9 +222,9 @@ func contradictions(conflicts []Conflict) []Conflict {
 	})
 }
 
-// DryRun returns the past corrections to which a draft would have applied, the most alike first, and how many corrections it
-// looked at: of each agent of the draft, among the latest Config.Window decisions. Match.Opposed tells which contradict the
-// draft. DryRun changes nothing.
+// DryRun returns the past corrections to which a draft would have applied, the most alike first,
+// and how many corrections it looked at: of each agent of the draft, among the latest Config.Window
+// decisions. Match.Opposed tells which contradict the draft. DryRun changes nothing.
 func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, err error) {
 	s := r.s
 	d = d.normal()

@@ -85,7 +85,8 @@ func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
 		return err
 	}
 	if evaluated.ID == "" {
-		if evaluated, failed = s.Feedback(ctx, f.ID); failed != nil && !errors.Is(failed, heed.ErrNotFound) {
+		if evaluated, failed = s.Feedback(ctx, f.ID); failed != nil &&
+			!errors.Is(failed, heed.ErrNotFound) {
 			return failed
 		}
 	}
@@ -101,7 +102,8 @@ const maxEvent = 256 << 10
 // decodeEvent reads a decision: see Intake.Stream.
 func decodeEvent(payload []byte) (Feedback, error) {
 	if len(payload) > maxEvent {
-		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload), maxEvent))
+		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload),
+			maxEvent))
 	}
 	var event struct {
 		Feedback
@@ -127,7 +129,8 @@ func decodeEvent(payload []byte) (Feedback, error) {
 		return Feedback{}, invalid("review_duration_seconds", "must not be negative, nor more than 1e9")
 	}
 	f := event.Feedback
-	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)), event.Consider != nil && !*event.Consider
+	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)),
+		event.Consider != nil && !*event.Consider
 	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, time.Time{}, time.Time{}
 	f.Severity = Severity(strings.ToLower(string(f.Severity)))
 	if own, ok := map[Severity]Severity{
@@ -139,7 +142,8 @@ func decodeEvent(payload []byte) (Feedback, error) {
 }
 
 func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at.UTC(), nil
 		}

@@ -28,9 +28,11 @@ func TestDecodeEvent(t *testing.T) {
 	f, err := feedback.DecodeEvent([]byte(document))
 	require.NoError(t, err)
 	assert.Equal(t, feedback.Feedback{
-		ID: "7", Gate: "HITL-2", Epic: "E1", Agent: "prd", Decision: feedback.ApprovedWithChanges, Reviewer: "Ann",
-		At: start.Add(250 * time.Millisecond), Duration: 95 * time.Second, OutputSHA: "a", ApprovedSHA: "b",
-		DiffPath: "corrections/7.diff", Comment: "too long", Tags: []string{"scope"},
+		ID: "7", Gate: "HITL-2", Epic: "E1", Agent: "prd", Decision: feedback.ApprovedWithChanges,
+		Reviewer: "Ann",
+		At:       start.Add(250 * time.Millisecond), Duration: 95 * time.Second, OutputSHA: "a",
+		ApprovedSHA: "b",
+		DiffPath:    "corrections/7.diff", Comment: "too long", Tags: []string{"scope"},
 	}, f)
 
 	more := strings.Replace(document, `"agent"`, `"correction_summary": "long", "severity": "MAJOR", "consider_for_improvement": false,
@@ -51,8 +53,10 @@ func TestDecodeEvent(t *testing.T) {
 	}
 	_, err = feedback.DecodeEvent([]byte(strings.Repeat(" ", feedback.MaxEvent+1)))
 	assert.ErrorAs(t, err, new(*heed.InputError))
-	for _, zone := range []string{"2026-05-04T05:02:01.25+02:00", "2026-05-04T03:02:01.25Z", "2026-05-04 03:02:01.25+00:00", "2026-05-04 03:02:01.25"} {
-		f, err := feedback.DecodeEvent([]byte(strings.Replace(document, "2026-05-04T03:02:01.25", zone, 1)))
+	for _, zone := range []string{"2026-05-04T05:02:01.25+02:00", "2026-05-04T03:02:01.25Z",
+		"2026-05-04 03:02:01.25+00:00", "2026-05-04 03:02:01.25"} {
+		f, err := feedback.DecodeEvent([]byte(strings.Replace(document, "2026-05-04T03:02:01.25", zone,
+			1)))
 		require.NoError(t, err)
 		assert.Equal(t, start.Add(250*time.Millisecond), f.At)
 	}
@@ -94,7 +98,8 @@ func (d delivery) Reject(context.Context, time.Duration) error { return nil }
 
 func message(id, reviewer, comment string) []byte {
 	text, err := json.Marshal(map[string]any{
-		"decision_id": id, "gate_id": "HITL-1", "decision": "REJECTED", "reviewer_id": reviewer, "timestamp": start.Format(time.RFC3339),
+		"decision_id": id, "gate_id": "HITL-1", "decision": "REJECTED", "reviewer_id": reviewer,
+		"timestamp":        start.Format(time.RFC3339),
 		"reviewer_comment": comment, "agent": "prd",
 	})
 	if err != nil {
@@ -146,17 +151,20 @@ func TestTheConsumerTellsWhatItMade(t *testing.T) {
 	similarity := &flaky{}
 	w := newWorld(t, feedback.Config{Similarity: similarity})
 	q := &queue{messages: [][]byte{
-		message("1", "ann", long), message("2", "bob", long), message("2", "bob", long), message("3", "eve", "?!"), []byte("{"), message("4", "eve", "say why"),
+		message("1", "ann", long), message("2", "bob", long), message("2", "bob", long),
+		message("3", "eve", "?!"), []byte("{"), message("4", "eve", "say why"),
 	}}
 	var told []string
 	in := feedback.Intake{Stream: q, DeadLetters: &dead{}, Taken: func(f feedback.Feedback) {
-		told = append(told, fmt.Sprintf("%s %s %s, acknowledged: %d", f.ID, f.Class, f.Proposal, q.acked))
+		told = append(told, fmt.Sprintf("%s %s %s, acknowledged: %d", f.ID, f.Class, f.Proposal,
+			q.acked))
 		similarity.failing = f.ID == "3"
 	}}
 	require.NoError(t, w.Consume(ctx, in))
 	p := w.pending().ID
 	assert.Equal(t, []string{
-		"1 edge_case , acknowledged: 0", "2 generalizable_high " + p + ", acknowledged: 1", "2 generalizable_high " + p + ", acknowledged: 2",
+		"1 edge_case , acknowledged: 0", "2 generalizable_high " + p + ", acknowledged: 1",
+		"2 generalizable_high " + p + ", acknowledged: 2",
 		"3 edge_case , acknowledged: 3", "4  , acknowledged: 5",
 	}, told)
 
@@ -174,7 +182,8 @@ func TestTheConsumerTellsWhatItMade(t *testing.T) {
 func TestConsumerPutsAsideWhatItCantUse(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	changed := message("good", "ann", "other words")
-	q := &queue{messages: [][]byte{[]byte("{"), message("", "ann", "x"), message("good", "ann", "x"), changed, message("2", " ", "x")}}
+	q := &queue{messages: [][]byte{[]byte("{"), message("", "ann", "x"), message("good", "ann", "x"),
+		changed, message("2", " ", "x")}}
 	d := &dead{}
 	require.NoError(t, w.consume(q, d, nil))
 	assert.Equal(t, 5, q.acked)

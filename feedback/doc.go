@@ -1,25 +1,27 @@
-// Package feedback turns what reviewers decide about an agent's work into rules for that agent. Other people approve a rule
-// before the agent sees it.
+// Package feedback turns what reviewers decide about an agent's work into rules for that agent.
+// Other people approve a rule before the agent sees it.
 //
 //	decision → Record → Evaluate → proposal → Review by two people → rule → Inject → measured effect
 //
-// [Service.Record] keeps a reviewer's decision, once for each ID. [Service.Evaluate] classifies it. A correction joins the
-// cluster of those that say the same. Three corrections, or two reviewers, make the cluster [GeneralizableHigh]. A correction
-// that contradicts an earlier one is [Ambiguous], and a person resolves it ([Service.Resolve]). The confidence of a cluster is
+// [Service.Record] keeps a reviewer's decision, once for each ID. [Service.Evaluate] classifies it.
+// A correction joins the cluster of those that say the same. Three corrections, or two reviewers,
+// make the cluster [GeneralizableHigh]. A correction that contradicts an earlier one is
+// [Ambiguous], and a person resolves it ([Service.Resolve]). The confidence of a cluster is
 //
 //	1 − 2^(−0.8·(Σ links + reviewers − 1))
 //
-// where the link of a correction is how alike it is to the others. It never falls when a correction or a reviewer is added.
-// From a confidence of 0.7 on a cluster is proposed as a rule at once. The others wait for
-// [Service.Flush].
+// where the link of a correction is how alike it is to the others. It never falls when a correction
+// or a reviewer is added. From a confidence of 0.7 on a cluster is proposed as a rule at once. The
+// others wait for [Service.Flush].
 //
 // # Which texts say the same
 //
-// A [heed.Similarity] says how alike texts are. No similarity tells a text from its opposite, which shares nearly all of its
-// words. So heed also looks for oppositions before it treats two texts as one: negations, numbers with their units, antonyms,
-// exchanged sides, other names, and single words that were exchanged ([Match].Opposed). No list of
-// words finds all of them, and the lists also find oppositions where there are none. So what they
-// find is a question: to [Config].Evaluator if there is one, and else to a person.
+// A [heed.Similarity] says how alike texts are. No similarity tells a text from its opposite, which
+// shares nearly all of its words. So heed also looks for oppositions before it treats two texts as
+// one: negations, numbers with their units, antonyms, exchanged sides, other names, and single
+// words that were exchanged ([Match].Opposed). No list of words finds all of them, and the lists
+// also find oppositions where there are none. So what they find is a question: to
+// [Config].Evaluator if there is one, and else to a person.
 //
 //   - By words alone, texts with the same words are brought together ([Evaluation].Worded), and are
 //     never proposed at once: approvers read the sources side by side ([Rules.Sources]), and take
@@ -33,31 +35,36 @@
 //
 // # The gate
 //
-// Nobody puts words into a prompt alone. A rule needs two approvals of people who neither proposed nor edited it, and at least one
-// of them gave none of the feedback behind it ([Gate]). To restore, pin or unpin a rule needs them too ([RuleChange]). One person
-// can take a rule out ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new version
-// without approvals. When a rule is made, its conflicts with active rules are checked again in the same step of the store, and
-// each approver has to override a contradiction. Every decision needs a reason, and is in the audit log, as are refusals.
+// Nobody puts words into a prompt alone. A rule needs two approvals of people who neither proposed
+// nor edited it, and at least one of them gave none of the feedback behind it ([Gate]). To restore,
+// pin or unpin a rule needs them too ([RuleChange]). One person can take a rule out ([Rules.Move]).
+// An approval is bound to the hash of the draft. Editing makes a new version without approvals.
+// When a rule is made, its conflicts with active rules are checked again in the same step of the
+// store, and each approver has to override a contradiction. Every decision needs a reason, and is
+// in the audit log, as are refusals.
 //
 // The host knows people and their rights: see [Config].Canonical and [Config].Authorize.
 //
 // # The effect
 //
-// A rule that was made of feedback should end it. [Effect] compares how often its cluster recurs before and after the rule, and
-// for other rules how often the agent was corrected. A rule is proposed when its subject has just come up often. So some of the
-// fall would have come without it: Shift.Certainty speaks of the numbers, not of the cause.
+// A rule that was made of feedback should end it. [Effect] compares how often its cluster recurs
+// before and after the rule, and for other rules how often the agent was corrected. A rule is
+// proposed when its subject has just come up often. So some of the fall would have come without it:
+// Shift.Certainty speaks of the numbers, not of the cause.
 //
 // # The host's part
 //
-// Heed starts no goroutine. A host calls Record and Evaluate, or [Service.Consume], when decisions come. It has [heed.Run] call
-// [Service.Sweep], and shows people the proposals that [Rules.Proposals] lists.
+// Heed starts no goroutine. A host calls Record and Evaluate, or [Service.Consume], when decisions
+// come. It has [heed.Run] call [Service.Sweep], and shows people the proposals that
+// [Rules.Proposals] lists.
 //
 // A host that records something else in the same commit calls [Service.RecordIn],
 // [Rules.InjectIn] and [Rules.CheckIn] in a step of [store.Do]. [Service.Wants] and [Rules.Wants]
 // name what they read, so that it is read together with the host's records.
 //
-// Everything is in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal" and "feedback.rule", and in
-// its audit log. An approval, the rule that it completes and their audit entries are one commit. Several services, in several
-// processes, may share a store. It keeps the latest 100,000 decisions and as many proposals, unless its own configuration says
-// otherwise. A rule is never dropped, and one more than 100,000 is refused.
+// Everything is in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal"
+// and "feedback.rule", and in its audit log. An approval, the rule that it completes and their
+// audit entries are one commit. Several services, in several processes, may share a store. It keeps
+// the latest 100,000 decisions and as many proposals, unless its own configuration says otherwise.
+// A rule is never dropped, and one more than 100,000 is refused.
 package feedback

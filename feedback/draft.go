@@ -26,18 +26,20 @@ type Draft struct {
 	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
 	Agents    []string `json:"affected_agents,omitempty"`
 	AllAgents bool     `json:"all_agents,omitempty"`
-	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the section of learned rules.
+	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the
+	// section of learned rules.
 	Place string `json:"insertion_point,omitempty"`
 	// Check enforces the rule: see [Rules.Check].
 	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
-	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose words the draft repeats; only
-	// Pin may be without one, and then makes a rule that is pinned.
+	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose
+	// words the draft repeats; only Pin may be without one, and then makes a rule that is pinned.
 	Change RuleChange `json:"change,omitempty"`
 	Of     string     `json:"of,omitempty"`
-	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was opened. heed counts it. As it is part of the
-	// Hash, an approval by somebody who has seen the evidence of before is refused. New feedback that says the same refuses nothing.
+	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was
+	// opened. heed counts it. As it is part of the Hash, an approval by somebody who has seen the
+	// evidence of before is refused. New feedback that says the same refuses nothing.
 	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
@@ -46,17 +48,20 @@ type RuleChange string
 
 // The changes. To propose one, take the [Rule].Draft that you have seen, and set its Change and Of.
 const (
-	Restore RuleChange = "RESTORE" // puts a retired rule back into prompts. Its effect is measured from then on
-	Pin     RuleChange = "PIN"     // ranks an active rule before all that are not pinned: see [Rules.Inject]
-	Unpin   RuleChange = "UNPIN"   // ends that
+	// puts a retired rule back into prompts. Its effect is measured from then on
+	Restore RuleChange = "RESTORE"
+	// ranks an active rule before all that are not pinned: see [Rules.Inject]
+	Pin   RuleChange = "PIN"
+	Unpin RuleChange = "UNPIN" // ends that
 )
 
 // An Action is what should come of feedback.
 type Action string
 
-// The actions. CreateRule makes a rule that is injected into prompts. RefinePrompt and UpdateSkill make a rule that is not: the
-// host carries it out in the prompt or the skill of the agent. It is measured, retired and superseded like the others.
-// DocumentOnly needs no approval and has no further effect.
+// The actions. CreateRule makes a rule that is injected into prompts. RefinePrompt and UpdateSkill
+// make a rule that is not: the host carries it out in the prompt or the skill of the agent. It is
+// measured, retired and superseded like the others. DocumentOnly needs no approval and has no
+// further effect.
 const (
 	CreateRule   Action = "CREATE_RULE"
 	RefinePrompt Action = "REFINE_PROMPT"
@@ -74,7 +79,8 @@ type RuleType string
 // The types of rules. [Representative] selects the first one that fits.
 const (
 	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
-	Constraint      RuleType = "CONSTRAINT"       // a correction was critical, or the text says "must", "never" or the like
+	// a correction was critical, or the text says "must", "never" or the like
+	Constraint      RuleType = "CONSTRAINT"
 	NegativeExample RuleType = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
 	Guideline       RuleType = "GUIDELINE"        // everything else
 )
@@ -187,8 +193,9 @@ func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 
-// Representative is the [Config].Drafter that needs no model. The text of the feedback that is most like the others becomes the
-// rule, word for word, and its type follows the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
+// Representative is the [Config].Drafter that needs no model. The text of the feedback that is most
+// like the others becomes the rule, word for word, and its type follows the rules of [RuleType]. Of
+// a large cluster, the latest 200 are compared.
 func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	if len(cluster) == 0 {
@@ -215,7 +222,8 @@ func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	return Draft{Type: selectType(cluster, line), Text: line}, nil
 }
 
-// ruleText is what a rule is made of: the summary, or the first line of the comment that says something.
+// ruleText is what a rule is made of: the summary, or the first line of the comment that says
+// something.
 func ruleText(f *Feedback) string {
 	text := strings.TrimSpace(unforged(f.Summary))
 	if text == "" {

@@ -18,11 +18,13 @@ func TestWilsonLower(t *testing.T) {
 		hits, n int
 		want    float64
 	}{{2, 8, 0.0715}, {5, 8, 0.306}, {8, 8, 0.676}, {0, 0, 0}, {0, 8, 0}} {
-		assert.InDelta(t, test.want, feedback.WilsonLower(test.hits, test.n), 5e-4, "%d of %d", test.hits, test.n)
+		assert.InDelta(t, test.want, feedback.WilsonLower(test.hits, test.n), 5e-4, "%d of %d",
+			test.hits, test.n)
 	}
 }
 
-// decide puts decisions into the store: hits of n are corrections, of the cluster if there is one, evenly over a time.
+// decide puts decisions into the store: hits of n are corrections, of the cluster if there is one,
+// evenly over a time.
 func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ...string) {
 	w.t.Helper()
 	for i := range n {
@@ -42,7 +44,8 @@ func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ..
 }
 
 // measured returns the effect of a rule of the given age, with these decisions before and after.
-func measured(t *testing.T, age time.Duration, before, after [2]int, clusters ...string) feedback.Effect {
+func measured(t *testing.T, age time.Duration, before, after [2]int,
+	clusters ...string) feedback.Effect {
 	w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Clusters = clusters })
 	cluster := ""
 	if len(clusters) > 0 {
@@ -76,31 +79,40 @@ func TestEffectStatuses(t *testing.T) {
 		{"7 decisions before", 31 * day, [2]int{7, 7}, [2]int{0, 100}, 0, "insufficient_data"},
 		{"7 decisions after", 31 * day, [2]int{50, 100}, [2]int{7, 7}, 0, "insufficient_data"},
 		{"8 and 8", 31 * day, [2]int{8, 8}, [2]int{2, 8}, 0.75, "effective"},
-		{"nothing before, nothing after", 31 * day, [2]int{0, 100}, [2]int{0, 100}, 0, "insufficient_data"},
+		{"nothing before, nothing after", 31 * day, [2]int{0, 100}, [2]int{0, 100}, 0,
+			"insufficient_data"},
 		{"nothing before, some after", 31 * day, [2]int{0, 100}, [2]int{30, 100}, 0, "harmful"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := measured(t, test.age, test.before, test.after)
 			assert.Equal(t, test.status, e.Status)
 			assert.InDelta(t, test.improvement, e.Improvement, 1e-12)
-			got := [][2]int{{e.Corrections.Before.Hits, e.Corrections.Before.Of}, {e.Corrections.After.Hits, e.Corrections.After.Of}}
+			got := [][2]int{{e.Corrections.Before.Hits, e.Corrections.Before.Of},
+				{e.Corrections.After.Hits, e.Corrections.After.Of}}
 			assert.Equal(t, test.before, got[0])
 			if test.age >= 7*day {
 				assert.Equal(t, test.after, got[1])
 			}
 			assert.Equal(t, feedback.BasisCorrections, e.Basis)
-			for _, x := range []float64{e.Improvement, e.Corrections.Certainty, e.Corrections.After.Mean} {
+			for _, x := range []float64{e.Improvement, e.Corrections.Certainty,
+				e.Corrections.After.Mean} {
 				assert.False(t, math.IsNaN(x))
 			}
 		})
 	}
-	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Corrections.Certainty, 0.98)
-	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100}, [2]int{20, 100}).Corrections.Certainty, 1e-6)
+	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Corrections.Certainty,
+		0.98)
+	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100},
+		[2]int{20, 100}).Corrections.Certainty, 1e-6)
 }
 
 func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
-	// Of 100 decisions, 30 stood with the cluster before, and 5 after; all other corrections are as many as ever.
-	w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Clusters = []string{"c"} })
+	// Of 100 decisions, 30 stood with the cluster before, and 5 after; all other corrections are as
+	// many as ever.
+	w := stocked(t, 1, feedback.Config{}, func(_ int,
+		r *feedback.Rule) {
+		r.Clusters = []string{"c"}
+	})
 	w.decide(start.Add(-20*day), start.Add(-day), 30, 50, "c")
 	w.decide(start.Add(-20*day), start.Add(-day), 20, 50, "other")
 	w.decide(start.Add(-31*day), start.Add(-30*day), 9, 9, "c") // before the time before
@@ -121,7 +133,8 @@ func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// unfit is a world with that many rules, each for an agent of its own, the later ones the worse, a month on.
+// unfit is a world with that many rules, each for an agent of its own, the later ones the worse, a
+// month on.
 func unfit(t *testing.T, n int, cfg feedback.Config) *world {
 	w := stocked(t, n, cfg, func(i int, r *feedback.Rule) {
 		r.Agents, r.Activated, r.Since = []string{fmt.Sprint("agent", i)}, start, start
@@ -246,7 +259,8 @@ func TestDryRun(t *testing.T) {
 	require.Len(t, applied, 2)
 	assert.Equal(t, "d1", applied[0].ID)
 	assert.Equal(t, feedback.OpposedPolarity, applied[1].Opposed)
-	applied, of, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long", AllAgents: true})
+	applied, of, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long",
+		AllAgents: true})
 	require.NoError(t, err)
 	assert.Equal(t, 4, of)
 	assert.Len(t, applied, 3)

@@ -15,24 +15,31 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Evaluate classifies a feedback, unless it was classified before, and returns it as it then is. The first that holds counts:
+// Evaluate classifies a feedback, unless it was classified before, and returns it as it then is.
+// The first that holds counts:
 //
 //  1. A Private feedback is [Archived], and an approval [Positive].
-//  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
+//
+// 2. A rejection without a text that can be compared is an [EdgeCase], and another correction
+// without one [Ambiguous].
 //  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before.
 //     It is also ambiguous if it contradicts an earlier text there, until another reviewer says
 //     the same, or until a person has resolved one of the same two texts. From then on all
 //     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words
 //     seem to contradict each other more often than people do: if there is a Config.Evaluator, it
 //     is asked first, and what it says counts.
-//  4. Any other correction joins the most similar cluster without a member that it contradicts, and [Config].Evaluator decides.
-//     Earlier members of the cluster are promoted with it.
 //
-// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections that were compared
-// by words alone don't count for that: they wait for [Service.Flush]. If that fails, the
-// feedback is classified all the same, and [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was,
-// and [Service.Sweep] evaluates it again. If the evaluator gave no answer that can be used, the
-// feedback says so: see [Unanswered].
+// 4. Any other correction joins the most similar cluster without a member that it contradicts, and
+// [Config].Evaluator decides.
+//
+//	Earlier members of the cluster are promoted with it.
+//
+// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
+// rule. Corrections that were compared by words alone don't count for that: they wait for
+// [Service.Flush]. If that fails, the feedback is classified all the same, and [Service.Flush] will
+// propose it. If the evaluation fails, the feedback stays as it was, and [Service.Sweep] evaluates
+// it again. If the evaluator gave no answer that can be used, the feedback says so: see
+// [Unanswered].
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	mine := false // this call classifies it
@@ -157,9 +164,11 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	case !r.corrects():
 		return nil, s.classifyPositive(tx, r)
 	case !text.Comparable(said):
-		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
+		r.Evaluation = Evaluation{Class: Ambiguous,
+			Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
-			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1, Rationale: "a rejection without a reason", Action: DocumentOnly}
+			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1,
+				Rationale: "a rejection without a reason", Action: DocumentOnly}
 		}
 		return nil, nil
 	}
@@ -221,8 +230,8 @@ func (s *Service) classifyCorrection(
 	return withReleased(promoted, matches), nil
 }
 
-// classifyPositive classifies an approval. An approval with a text joins those that say the same, as together they may become an
-// example.
+// classifyPositive classifies an approval. An approval with a text joins those that say the same,
+// as together they may become an example.
 func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
@@ -303,8 +312,8 @@ func (s *Service) agrees(r *Feedback, m *Match) bool {
 	}
 }
 
-// decided reports whether a person has resolved the contradiction between the texts of a correction and a match, in these or in
-// other corrections.
+// decided reports whether a person has resolved the contradiction between the texts of a correction
+// and a match, in these or in other corrections.
 func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 	text := map[string]string{r.ID: r.said()}
 	for i := range matches {
@@ -327,7 +336,8 @@ func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 	})
 }
 
-// release lets the contested matches with the text of a correction count, in the cluster that the text has.
+// release lets the contested matches with the text of a correction count, in the cluster that the
+// text has.
 func (s *Service) release(r *Feedback, matches []Match) {
 	cluster := ""
 	for i := range matches {
@@ -351,14 +361,16 @@ func (s *Service) release(r *Feedback, matches []Match) {
 // withReleased adds the released matches that were not promoted.
 func withReleased(promoted []Feedback, matches []Match) []Feedback {
 	for i := range matches {
-		if m := &matches[i]; m.released && !slices.ContainsFunc(promoted, func(f Feedback) bool { return f.ID == m.ID }) {
+		if m := &matches[i]; m.released && !slices.ContainsFunc(promoted,
+			func(f Feedback) bool { return f.ID == m.ID }) {
 			promoted = append(promoted, m.Feedback)
 		}
 	}
 	return promoted
 }
 
-// sameTopic reports whether two opposed texts speak of the same, by their score or by the words that do not oppose each other.
+// sameTopic reports whether two opposed texts speak of the same, by their score or by the words
+// that do not oppose each other.
 func (s *Service) sameTopic(a, b string, score float64) bool {
 	return score >= s.cfg.Threshold || text.Jaccard(s.read(a).topic, s.read(b).topic) >= 0.4
 }
@@ -469,7 +481,8 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key stor
 // promote raises earlier members of a cluster to the class of the newest one.
 func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	for _, m := range members {
-		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh || r.Class == GeneralizableLow && m.Class == EdgeCase {
+		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh ||
+			r.Class == GeneralizableLow && m.Class == EdgeCase {
 			m.Class, m.Confidence, m.Action = r.Class, max(m.Confidence, r.Confidence), r.Action
 			promoted = append(promoted, m)
 		}
@@ -477,10 +490,10 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	return promoted
 }
 
-// EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it classified, as [Service.Evaluate]
-// does, and all errors, joined. It leaves out what the evaluator gave no usable answer to until
-// it is time to ask again ([Unanswered]), and returns no error of it: the observer is notified.
-// [Service.Sweep] calls it every hour.
+// EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it
+// classified, as [Service.Evaluate] does, and all errors, joined. It leaves out what the evaluator
+// gave no usable answer to until it is time to ask again ([Unanswered]), and returns no error of
+// it: the observer is notified. [Service.Sweep] calls it every hour.
 func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
 	var waiting []string
 	for r, err := range s.records(ctx, Listing{Class: unclassified}) {
@@ -512,8 +525,8 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 	return evaluated, errors.Join(failures...)
 }
 
-// ceiling is the highest confidence that these may have. Corrections that were compared by words alone can't lift it to
-// the confidence that expedites.
+// ceiling is the highest confidence that these may have. Corrections that were compared by words
+// alone can't lift it to the confidence that expedites.
 func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
@@ -527,8 +540,8 @@ func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
 }
 
-// expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the corrections that surely say the same are
-// enough.
+// expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the
+// corrections that surely say the same are enough.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
 		return false, nil
@@ -559,8 +572,9 @@ func supportOf(all []Feedback, key store.PseudonymKey) Support {
 	return support
 }
 
-// join puts a feedback into the most similar cluster without a member that it opposes, or into a new one. It returns the other
-// members of the cluster, the oldest first. vouched says that somebody who understands the texts has chosen the matches.
+// join puts a feedback into the most similar cluster without a member that it opposes, or into a
+// new one. It returns the other members of the cluster, the oldest first. vouched says that
+// somebody who understands the texts has chosen the matches.
 func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
 	vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
@@ -595,7 +609,10 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 		}
 		r.Cluster, r.Link = m.Cluster, m.Score
 		r.Worded = !vouched && wording(s.cfg.Similarity) &&
-			!slices.ContainsFunc(members, func(o Feedback) bool { return !o.Worded && s.sameText(o.said(), r.said()) })
+			!slices.ContainsFunc(members, func(o Feedback) bool {
+				return !o.Worded &&
+					s.sameText(o.said(), r.said())
+			})
 		return members, nil
 	}
 	return nil, nil
@@ -631,15 +648,18 @@ func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool
 	return members, err
 }
 
-// Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
-// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed: at once, or with the next
-// [Service.Flush] if only words were compared. Feedback of another class is refused: see [RefusedError].
+// Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh),
+// [EdgeCase], or [Archived] to ignore it. A generalizable feedback joins the cluster that it is
+// alike to, and a rule is proposed: at once, or with the next [Service.Flush] if only words were
+// compared. Feedback of another class is refused: see [RefusedError].
 //
-// It also settles the contradiction for good: earlier and later corrections with one of the two texts are no longer ambiguous
-// because of the other text. Each is classified by who agrees with it, and [Rules.Conflicts] shows the contradiction.
+// It also settles the contradiction for good: earlier and later corrections with one of the two
+// texts are no longer ambiguous because of the other text. Each is classified by who agrees with
+// it, and [Rules.Conflicts] shows the contradiction.
 func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
 	if !as.generalizable() && as != EdgeCase && as != Archived {
-		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
+		return Feedback{}, wrap("resolve", invalid("as",
+			"must be generalizable, an edge case or archived"))
 	}
 	a := Act{Actor: o.Actor, Kind: "resolve", Subject: o.ID}
 	r, err := act(ctx, s, a, o.Reason, func(c *change) (Feedback, error) {

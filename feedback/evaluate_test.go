@@ -139,8 +139,8 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 	assert.Equal(t, feedback.EdgeCase, w.says("bob", "keep functions under 80 lines").Class)
 }
 
-// TestTwoWhoSayTheSameCount although others say the opposite. The proposal shows what contradicts it, and the others still wait for a person
-// until two of them say the same.
+// TestTwoWhoSayTheSameCount although others say the opposite. The proposal shows what contradicts
+// it, and the others still wait for a person until two of them say the same.
 func TestTwoWhoSayTheSameCount(t *testing.T) {
 	const always, never = "Always add a test for the parser", "Never add a test for the parser"
 	w := newWorld(t, feedback.Config{})
@@ -171,16 +171,19 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 	for _, other := range opposite {
 		if other.ID != p.ID {
 			_, err = w.review(other, approve, "eve")
-			assert.Equal(t, "conflict", feedback.Refusal(err), "from then on the rule has to be overridden")
+			assert.Equal(t, "conflict", feedback.Refusal(err),
+				"from then on the rule has to be overridden")
 		}
 	}
 }
 
-// TestAResolutionHoldsForThePairOfTexts, for what came before it and what comes after it, and for no other text.
+// TestAResolutionHoldsForThePairOfTexts, for what came before it and what comes after it, and for
+// no other text.
 func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 	const on, off = "enable caching of pages", "disable caching of pages"
 	for as, want := range map[feedback.Classification]feedback.Classification{
-		feedback.GeneralizableLow: feedback.GeneralizableLow, feedback.EdgeCase: feedback.EdgeCase, feedback.Archived: feedback.EdgeCase,
+		feedback.GeneralizableLow: feedback.GeneralizableLow, feedback.EdgeCase: feedback.EdgeCase,
+		feedback.Archived: feedback.EdgeCase,
 	} {
 		w := newWorld(t, feedback.Config{})
 		w.says("ann", on)
@@ -192,7 +195,8 @@ func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 		assert.Equal(t, []string{"evaluate:", "promote:cleo"}, w.audit(second.ID))
 		assert.NotEqual(t, feedback.Ambiguous, w.says("bob", off).Class, as)
 		assert.NotEqual(t, feedback.Ambiguous, w.says("ann", on).Class, as)
-		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class, "nobody resolved these words")
+		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class,
+			"nobody resolved these words")
 	}
 }
 
@@ -226,10 +230,12 @@ func TestWindow(t *testing.T) {
 
 // TestConfidence is a formula whose parts each only raise it.
 func TestConfidence(t *testing.T) {
-	assert.InDelta(t, 0.891, feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}.Confidence(), 5e-4)
+	assert.InDelta(t, 0.891, feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}.Confidence(),
+		5e-4)
 	assert.Zero(t, feedback.Support{}.Confidence())
 	rapid.Check(t, func(t *rapid.T) {
-		s := feedback.Support{Reviewers: rapid.IntRange(1, 50).Draw(t, "reviewers"), Strength: rapid.Float64Range(0, 1e6).Draw(t, "strength")}
+		s := feedback.Support{Reviewers: rapid.IntRange(1, 50).Draw(t, "reviewers"),
+			Strength: rapid.Float64Range(0, 1e6).Draw(t, "strength")}
 		more, others := s, s
 		more.Strength += rapid.Float64Range(0, 1).Draw(t, "link")
 		others.Reviewers++
@@ -251,7 +257,8 @@ func TestConfidenceNeverFalls(t *testing.T) {
 		last, proposed := 0., 0.
 		for range rapid.IntRange(1, 8).Draw(rt, "n") {
 			r := w.says(rapid.SampledFrom([]string{"ann", "bob", "cleo"}).Draw(rt, "by"),
-				rapid.SampledFrom([]string{long, long + " for it", "The summary is much too long"}).Draw(rt, "says"))
+				rapid.SampledFrom([]string{long, long + " for it", "The summary is much too long"}).Draw(rt,
+					"says"))
 			if r.Confidence < last || r.Confidence > 1 {
 				rt.Fatalf("%v after %v", r.Confidence, last)
 			}
@@ -271,7 +278,8 @@ func TestEvaluateIsIdempotentAndDeterministic(t *testing.T) {
 	for range 2 {
 		w := newWorld(t, feedback.Config{})
 		for i := range 12 {
-			f := w.correction([]string{"ann", "bob"}[i%2], []string{long, "tests are missing", "tests are not missing", "PRD"}[i%4])
+			f := w.correction([]string{"ann", "bob"}[i%2],
+				[]string{long, "tests are missing", "tests are not missing", "PRD"}[i%4])
 			w.add(f)
 			again, err := w.Evaluate(ctx, f.ID)
 			require.NoError(t, err)
@@ -368,7 +376,8 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false
-			w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
+			w := newWorld(t, feedback.Config{Evaluator: func(context.Context,
+				feedback.Case) (feedback.Assessment, error) {
 				v := good
 				if silly {
 					spoil(&v)
@@ -393,7 +402,8 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
-	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
+	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1,
+		Rationale: "obvious"}
 	w := newWorld(t, feedback.Config{Evaluator: func(
 		_ context.Context, c feedback.Case,
 	) (feedback.Assessment, error) {
@@ -411,7 +421,8 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")
 	assert.Equal(t, "d1", r.Cluster, "the evaluator knows that they say the same")
 	assert.Len(t, asked.Candidates, 1)
-	assert.Equal(t, "leave the choice of a database to engineers", w.get("d1").Summary, "what it is given is its own")
+	assert.Equal(t, "leave the choice of a database to engineers", w.get("d1").Summary,
+		"what it is given is its own")
 	verdict.Similar = []string{"d2"}
 	r = w.says("bob", "those who build it choose its storage")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
@@ -472,7 +483,8 @@ func TestResolve(t *testing.T) {
 	require.ErrorAs(t, err, &state)
 	assert.Equal(t, "generalizable_low", state.State)
 	assert.ErrorIs(t, err, heed.ErrConflict)
-	assert.Equal(t, []string{"evaluate:", "resolve:cleo", "resolve.refused:cleo"}, w.audit(contested.ID))
+	assert.Equal(t, []string{"evaluate:", "resolve:cleo", "resolve.refused:cleo"},
+		w.audit(contested.ID))
 
 	third := w.says("eve", "do not enable caching of pages")
 	require.Equal(t, feedback.Ambiguous, third.Class)

@@ -27,7 +27,10 @@ const (
 const unclassified Classification = "unclassified"
 
 // generalizable reports whether a rule may be made of it.
-func (c Classification) generalizable() bool { return c == GeneralizableHigh || c == GeneralizableLow }
+func (c Classification) generalizable() bool {
+	return c == GeneralizableHigh ||
+		c == GeneralizableLow
+}
 
 // An Evaluation is what is known of a feedback once it was evaluated.
 type Evaluation struct {
@@ -35,14 +38,16 @@ type Evaluation struct {
 	Confidence float64        `json:"confidence,omitempty"`     // in [0, 1]
 	Rationale  string         `json:"rationale,omitempty"`
 	Similar    []string       `json:"similar_feedback_ids,omitempty"` // what it was found to be like, the most alike first
-	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most alike member when it joined, in
-	// [0, 1], and 1 for the first.
+	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most
+	// alike member when it joined, in [0, 1], and 1 for the first.
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
-	// Worded says that only its words were compared with those of the others: it may say something else. It is false for the same
-	// words, and where [Config].Similarity compares meanings or the [Config].Evaluator named what says the same.
+	// Worded says that only its words were compared with those of the others: it may say something
+	// else. It is false for the same words, and where [Config].Similarity compares meanings or the
+	// [Config].Evaluator named what says the same.
 	Worded bool `json:"worded,omitempty"`
-	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts nevertheless.
+	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts
+	// nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
 	// Dispute is how an [Ambiguous] feedback seems to contradict the first of these.
 	Dispute Opposition `json:"dispute,omitempty"`
@@ -52,7 +57,8 @@ type Evaluation struct {
 	Near []string `json:"near_feedback_ids,omitempty"`
 	// Unanswered says why it has no Class yet, if Config.Evaluator gave no answer that can be used.
 	Unanswered Unanswered `json:"unanswered,omitzero"`
-	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal: see [Rules.TakeOut].
+	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal:
+	// see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
 	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
@@ -61,8 +67,8 @@ type Evaluation struct {
 	// Joiner is the person who joined it with the others of its cluster, if one did: see
 	// [Service.Join].
 	Joiner string `json:"joiner,omitempty"`
-	// Proposal is the id of the pending proposal that it speaks for, as [Service.Evaluate] and [Service.Resolve] return it. It is not
-	// stored.
+	// Proposal is the id of the pending proposal that it speaks for, as [Service.Evaluate] and
+	// [Service.Resolve] return it. It is not stored.
 	Proposal string `json:"-"`
 }
 
@@ -122,17 +128,19 @@ type Support struct {
 	Strength    float64 // the links of the corrections, added up
 }
 
-// Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each correction counts by how alike it is,
-// and each reviewer after the first counts like one more correction. It is in [0, 1), and never falls when a correction or a
-// reviewer is added. Three corrections by two reviewers that say the same make 0.89.
+// Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each
+// correction counts by how alike it is, and each reviewer after the first counts like one more
+// correction. It is in [0, 1), and never falls when a correction or a reviewer is added. Three
+// corrections by two reviewers that say the same make 0.89.
 func (s Support) Confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
 }
 
 // An Assessment is an evaluator's answer.
 type Assessment struct {
-	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats GeneralizableHigh as GeneralizableLow
-	// unless Case.Enough is set, and a generalizable feedback that stands alone as EdgeCase.
+	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
+	// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
+	// that stands alone as EdgeCase.
 	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
 	Rationale  string  // why, in at most 10,000 characters
@@ -143,7 +151,8 @@ type Assessment struct {
 	// contradicts. nil keeps what the words seem to say, without what is in Similar. An empty list
 	// says that the feedback contradicts none of them.
 	Contradicts []string
-	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and [DocumentOnly] if it is an edge case.
+	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and
+	// [DocumentOnly] if it is an edge case.
 	Action Action
 }
 
@@ -179,14 +188,15 @@ func (v *Assessment) validate(c *Case) error {
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the [Config].Evaluator that needs no model. It counts corrections and reviewers: enough of either make
-// [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
+// Counting is the [Config].Evaluator that needs no model. It counts corrections and reviewers:
+// enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
 func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
 	v := Assessment{
 		Class:      EdgeCase,
 		Confidence: s.Confidence(),
-		Rationale:  fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences, s.Reviewers),
+		Rationale: fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences,
+			s.Reviewers),
 	}
 	switch {
 	case c.Enough:
@@ -201,7 +211,8 @@ func Counting(_ context.Context, c Case) (Assessment, error) {
 }
 
 // ask asks the evaluator about a copy of the case, and checks its answer.
-func ask(ctx context.Context, e func(context.Context, Case) (Assessment, error), c Case) (v Assessment, err error) {
+func ask(ctx context.Context, e func(context.Context, Case) (Assessment, error),
+	c Case) (v Assessment, err error) {
 	given := c
 	given.Feedback, given.Cluster = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster)
 	given.Candidates, given.Opposing = copyMatches(c.Candidates), copyMatches(c.Opposing)

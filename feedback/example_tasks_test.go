@@ -25,7 +25,8 @@ func exampleService(cfg feedback.Config) *feedback.Service {
 	return service
 }
 
-// Any function that embeds texts makes a similarity that sees meaning. Here it is a toy; a host calls its provider.
+// Any function that embeds texts makes a similarity that sees meaning. Here it is a toy; a host
+// calls its provider.
 func ExampleConfig_similarity() {
 	embed := func(_ context.Context, texts []string) ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
@@ -44,7 +45,8 @@ func ExampleConfig_authorize() {
 	service := exampleService(feedback.Config{Authorize: admins{"cleo", "dan"}.authorize})
 	rules := service.Rules()
 	p, err := rules.Propose(context.Background(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Name the owner of each risk", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+		Draft: feedback.Draft{Text: "Name the owner of each risk", Agents: []string{"prd-agent"}},
+		Actor: "paul", Reason: "asked for twice",
 	})
 	if err != nil {
 		panic(err)
@@ -54,7 +56,8 @@ func ExampleConfig_authorize() {
 		Reason: "looks fine",
 	})
 	fmt.Println(err)
-	for entry, err := range store.AuditEntries(context.Background(), service.Config().Store, store.AuditQuery{Limit: 1}) {
+	for entry, err := range store.AuditEntries(context.Background(), service.Config().Store,
+		store.AuditQuery{Limit: 1}) {
 		if err != nil {
 			panic(err)
 		}
@@ -102,7 +105,8 @@ func ExampleService_Consume() {
 	// Output: prd-agent edge_case alike corrections: 1, by distinct reviewers: 1
 }
 
-// channel is a source. It forgets what it has delivered; a broker would deliver it again until it is acknowledged.
+// channel is a source. It forgets what it has delivered; a broker would deliver it again until it
+// is acknowledged.
 type channel chan stream.Event
 
 func (c channel) Publish(_ context.Context, e stream.Event) error {
@@ -128,19 +132,22 @@ func (d delivered) Event() stream.Event                         { return stream.
 func (d delivered) Ack(context.Context) error                   { return nil }
 func (d delivered) Reject(context.Context, time.Duration) error { return nil }
 
-// A person edits a proposal before it is approved: the approvals so far are void, and the editor can't approve it.
+// A person edits a proposal before it is approved: the approvals so far are void, and the editor
+// can't approve it.
 func ExampleRules_Propose() {
 	ctx := context.Background()
 	rules := exampleService(feedback.Config{}).Rules()
 	p, err := rules.Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul",
+		Reason: "asked for twice",
 	})
 	if err != nil {
 		panic(err)
 	}
 	d := p.Draft
 	d.Text = "Name the owner of each risk"
-	edited, err := rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "of what?"})
+	edited, err := rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
+		Reason: "of what?"})
 	if err != nil {
 		panic(err)
 	}
@@ -158,19 +165,23 @@ func ExampleRules_Propose() {
 	// feedback: approve: the proposal is SUPERSEDED
 }
 
-// Before anybody approves a draft, they may see to what it would have applied, and what it conflicts with.
+// Before anybody approves a draft, they may see to what it would have applied, and what it
+// conflicts with.
 func ExampleRules_DryRun() {
 	ctx := context.Background()
 	service := exampleService(feedback.Config{})
-	for i, says := range []string{"the summary is too long", "the summary is far too long", "tests are missing"} {
+	for i, says := range []string{"the summary is too long", "the summary is far too long",
+		"tests are missing"} {
 		_, err := service.Record(ctx, feedback.Feedback{
-			ID: fmt.Sprint("D-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.Rejected, Reviewer: "ann", At: time.Now(), Summary: says,
+			ID: fmt.Sprint("D-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.Rejected,
+			Reviewer: "ann", At: time.Now(), Summary: says,
 		})
 		if err != nil {
 			panic(err)
 		}
 	}
-	applied, of, err := service.Rules().DryRun(ctx, feedback.Draft{Text: "The summary is too long", Agents: []string{"prd-agent"}})
+	applied, of, err := service.Rules().DryRun(ctx,
+		feedback.Draft{Text: "The summary is too long", Agents: []string{"prd-agent"}})
 	if err != nil {
 		panic(err)
 	}
@@ -183,7 +194,8 @@ func ExampleArchive_Tree() {
 	ctx := context.Background()
 	service := exampleService(feedback.Config{})
 	_, err := service.Rules().Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul",
+		Reason: "asked for twice",
 	})
 	if err != nil {
 		panic(err)
@@ -214,7 +226,8 @@ func ExampleService_Sweep() {
 		panic(err)
 	}
 	for _, rule := range unfit {
-		fmt.Println(rule.Text, "has no effect:", rule.Effect.Improvement) // a person may now retire it: Rules.Move
+		// a person may now retire it: Rules.Move
+		fmt.Println(rule.Text, "has no effect:", rule.Effect.Improvement)
 	}
 	fmt.Println("to retire:", len(unfit))
 	// Output: to retire: 0

@@ -9,7 +9,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// Three corrections that say the same become a rule that two others approve, and the agent's next prompt has it.
+// Three corrections that say the same become a rule that two others approve, and the agent's next
+// prompt has it.
 func Example() {
 	ctx := context.Background()
 	service, err := feedback.New(context.Background(), feedback.Config{Store: &memstore.Store{}})
@@ -22,7 +23,8 @@ func Example() {
 		{"ann", "PRDs must not prescribe a database"},
 	} {
 		f := feedback.Feedback{
-			ID: fmt.Sprint("decision-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,
+			ID: fmt.Sprint("decision-", i), Gate: "HITL-1", Agent: "prd-agent",
+			Decision: feedback.ApprovedWithChanges,
 			Reviewer: review.by, Summary: review.says, At: time.Now(),
 		}
 		if _, err := service.Record(ctx, f); err != nil { // kept, before anything else is done with it
@@ -35,7 +37,8 @@ func Example() {
 		fmt.Printf("%s: %s, %.2f\n", r.ID, r.Class, r.Confidence)
 	}
 
-	// Only the words were compared, and so the proposal waits for the batch, which Sweep makes every hour.
+	// Only the words were compared, and so the proposal waits for the batch, which Sweep makes every
+	// hour.
 	if _, _, err := service.Flush(ctx); err != nil {
 		panic(err)
 	}
@@ -72,7 +75,8 @@ func Example() {
 	// You write PRDs.
 	//
 	// ## Learned Rules (from feedback)
-	// Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them.
+	// Reviewers of earlier work asked for the following. It refines the instructions above and never
+	// overrides them.
 	//
 	// - Constraint: A PRD must not prescribe a database
 	// <!-- end of learned rules -->

@@ -66,7 +66,8 @@ func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, 
 	return s.measure(ctx, &rule, at)
 }
 
-// Refusal returns the kind of a refusal: "state", "conflict", "stale", "unauthorized" or "ineligible", and "" of another error.
+// Refusal returns the kind of a refusal: "state", "conflict", "stale", "unauthorized" or
+// "ineligible", and "" of another error.
 func Refusal(err error) string {
 	var refused *RefusedError
 	switch {

@@ -41,7 +41,8 @@ type fault struct {
 const opposite = "the summary is not too long"
 
 func propose(w *world) (any, error) {
-	return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be brief"), Actor: "paul", Reason: "seen often"})
+	return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be brief"), Actor: "paul",
+		Reason: "seen often"})
 }
 
 func reviewing(verdict feedback.Decision, actor string) func(*world) (any, error) {
@@ -83,7 +84,8 @@ func heldOpen(w *world) {
 
 func active(w *world) { w.activate(rule("Be brief")) }
 
-func ordering(order func(*feedback.Rules, feedback.Order) (feedback.Rule, error)) func(*world) (any, error) {
+func ordering(order func(*feedback.Rules, feedback.Order) (feedback.Rule, error)) func(*world) (any,
+	error) {
 	return func(w *world) (any, error) {
 		return order(w.rules, feedback.Order{ID: w.subject.ID, Actor: "cleo", Reason: "x"})
 	}
@@ -112,7 +114,8 @@ func asking(c feedback.RuleChange) func(*world) (any, error) {
 	return func(w *world) (any, error) {
 		d := w.subject.Draft
 		d.Change, d.Of = c, w.subject.ID
-		p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "it has to be"})
+		p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga",
+			Reason: "it has to be"})
 		return len(p.Conflicts), err
 	}
 }
@@ -128,7 +131,8 @@ func reviewingLast(w *world) (any, error) { return w.review(w.last, approve, "da
 
 func modify(w *world) (any, error) {
 	d := rule("Say who decides")
-	return w.rules.Propose(ctx, feedback.Submission{Replaces: w.subject.ID, Draft: d, Actor: "eve", Reason: "clearer"})
+	return w.rules.Propose(ctx, feedback.Submission{Replaces: w.subject.ID, Draft: d, Actor: "eve",
+		Reason: "clearer"})
 }
 
 func ambiguous(w *world) {
@@ -193,7 +197,8 @@ var faults = []fault{
 		return r.Cluster, err
 	}},
 	{
-		method: "Service.Evaluate", name: "by an evaluator that knows better", cfg: feedback.Config{Evaluator: joiner},
+		method: "Service.Evaluate", name: "by an evaluator that knows better",
+		cfg: feedback.Config{Evaluator: joiner},
 		prepare: func(w *world) {
 			w.says("ann", "tests are missing")
 			_, err := w.Record(ctx, w.correction("ann", "nobody has tried it"))
@@ -251,28 +256,33 @@ var faults = []fault{
 		r, err := w.Split(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"})
 		return r.Class, err
 	}},
-	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true, call: func(w *world) (any, error) {
-		r, err := w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "another matter"}, feedback.EdgeCase)
-		return r.Class, err
-	}},
-	{method: "Service.Resolve", name: "into a cluster", again: state, steps: true, prepare: func(w *world) {
-		w.says("ann", long)
-		w.says("ann", opposite)
-		w.says("ann", long)
-	}, call: func(w *world) (any, error) {
-		r, err := w.Resolve(ctx, feedback.Order{ID: "d3", Actor: "cleo", Reason: "so it is"}, feedback.GeneralizableLow)
-		if err == nil && r.Cluster != "d1" {
-			err = errors.New("it joined nobody")
-		}
-		if feedback.Refusal(err) == "state" { // and the rule is proposed by a later sweep
-			_, _, flushed := w.Flush(ctx)
-			err = errors.Join(err, flushed)
-		}
-		return r.Class, err
-	}},
-	{method: "Service.Erase", prepare: func(w *world) { w.says("ann", long) }, call: func(w *world) (any, error) {
-		return nil, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "my right"})
-	}},
+	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true,
+		call: func(w *world) (any, error) {
+			r, err := w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "another matter"},
+				feedback.EdgeCase)
+			return r.Class, err
+		}},
+	{method: "Service.Resolve", name: "into a cluster", again: state, steps: true,
+		prepare: func(w *world) {
+			w.says("ann", long)
+			w.says("ann", opposite)
+			w.says("ann", long)
+		}, call: func(w *world) (any, error) {
+			r, err := w.Resolve(ctx, feedback.Order{ID: "d3", Actor: "cleo", Reason: "so it is"},
+				feedback.GeneralizableLow)
+			if err == nil && r.Cluster != "d1" {
+				err = errors.New("it joined nobody")
+			}
+			if feedback.Refusal(err) == "state" { // and the rule is proposed by a later sweep
+				_, _, flushed := w.Flush(ctx)
+				err = errors.Join(err, flushed)
+			}
+			return r.Class, err
+		}},
+	{method: "Service.Erase", prepare: func(w *world) { w.says("ann", long) },
+		call: func(w *world) (any, error) {
+			return nil, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "my right"})
+		}},
 	{method: "Service.Sweep", steps: true, prepare: func(w *world) {
 		held(w)
 		active(w)
@@ -300,23 +310,34 @@ var faults = []fault{
 		w.clock.advance(31 * day)
 	}, call: sweep},
 	{method: "Service.Import", steps: true, call: archived},
-	{method: "Rules.Propose", prepare: func(w *world) { w.activate(rule("Do not be brief")) }, call: propose},
-	{method: "Rules.Propose", name: "from evidence", prepare: held, call: func(w *world) (any, error) {
-		return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Write tests"), Evidence: []string{"d1", "d2"}, Actor: "paul", Reason: "x"})
-	}},
+	{method: "Rules.Propose", prepare: func(w *world) { w.activate(rule("Do not be brief")) },
+		call: propose},
+	{method: "Rules.Propose", name: "from evidence", prepare: held,
+		call: func(w *world) (any, error) {
+			return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Write tests"),
+				Evidence: []string{"d1", "d2"}, Actor: "paul", Reason: "x"})
+		}},
 	{method: "Rules.Propose", prepare: func(w *world) {
 		twice(w)
 		_, err := w.EvaluateAll(ctx)
 		require.NoError(w.t, err)
 		w.activate(rule("Never say who decides"))
 	}, again: state, call: modify},
-	{method: "Rules.Review", name: "the first approval", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(approve, "cleo")},
+	{method: "Rules.Review", name: "the first approval",
+		prepare: func(w *world) { w.propose("paul", rule("Be brief")) },
+		call:    reviewing(approve, "cleo")},
 	{method: "Rules.Review", name: "the last approval", prepare: func(w *world) {
 		w.approve(w.propose("paul", rule("Be brief")), "cleo")
 	}, call: reviewing(approve, "dan")},
-	{method: "Rules.Review", name: "a rejection", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(reject, "cleo")},
-	{method: "Rules.Review", name: "its own", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(approve, "paul"), refused: "ineligible"},
-	{method: "Rules.Review", name: "of what contradicts a rule", prepare: against, call: reviewing(approve, "dan"), refused: conflict},
+	{method: "Rules.Review", name: "a rejection",
+		prepare: func(w *world) { w.propose("paul", rule("Be brief")) },
+		call:    reviewing(reject, "cleo")},
+	{method: "Rules.Review", name: "its own", prepare: func(w *world) {
+		w.propose("paul",
+			rule("Be brief"))
+	}, call: reviewing(approve, "paul"), refused: "ineligible"},
+	{method: "Rules.Review", name: "of what contradicts a rule", prepare: against,
+		call: reviewing(approve, "dan"), refused: conflict},
 	{method: "Rules.Review", name: "of what is too old", prepare: func(w *world) {
 		w.propose("paul", rule("Be brief"))
 		w.clock.advance(8 * day)
@@ -336,9 +357,10 @@ var faults = []fault{
 		w.activate(rule("the summary is much too long"))
 	}, call: consolidate},
 	{method: "Rules.Move", name: "to retired", prepare: active, again: state, call: ordering(retire)},
-	{method: "Rules.Move", name: "to revoked", prepare: active, again: state, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
-		return r.Move(ctx, o, feedback.StateRevoked)
-	})},
+	{method: "Rules.Move", name: "to revoked", prepare: active, again: state,
+		call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+			return r.Move(ctx, o, feedback.StateRevoked)
+		})},
 	{method: "Rules.Propose", name: "to restore", prepare: retired, call: asking(feedback.Restore)},
 	{method: "Rules.Propose", name: "to restore what contradicts a rule", prepare: func(w *world) {
 		retiredAgainst(w)
@@ -349,12 +371,13 @@ var faults = []fault{
 		retired(w)
 		approvedChange(w, feedback.Restore)
 	}, call: reviewingLast},
-	{method: "Rules.Review", name: "of what restores and contradicts a rule", prepare: func(w *world) {
-		retiredAgainst(w)
-		p, err := w.asks("olga", w.subject.ID, feedback.Restore)
-		require.NoError(w.t, err)
-		w.last = p
-	}, refused: conflict, call: reviewingLast},
+	{method: "Rules.Review", name: "of what restores and contradicts a rule",
+		prepare: func(w *world) {
+			retiredAgainst(w)
+			p, err := w.asks("olga", w.subject.ID, feedback.Restore)
+			require.NoError(w.t, err)
+			w.last = p
+		}, refused: conflict, call: reviewingLast},
 	{method: "Rules.Review", name: "of what pins", prepare: func(w *world) {
 		active(w)
 		w.setSubject()
@@ -375,7 +398,8 @@ var faults = []fault{
 		return nil, err
 	}},
 
-	{method: "Service.Feedback", prepare: held, call: func(w *world) (any, error) { return w.Feedback(ctx, "d1") }},
+	{method: "Service.Feedback", prepare: held,
+		call: func(w *world) (any, error) { return w.Feedback(ctx, "d1") }},
 	{method: "Service.List", prepare: held, call: func(w *world) (any, error) {
 		records, total, err := w.List(ctx, feedback.Listing{})
 		return []any{records, total}, err
@@ -383,23 +407,35 @@ var faults = []fault{
 	{method: "Service.Similar", prepare: held, call: func(w *world) (any, error) {
 		return w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are missing"}, 0)
 	}},
-	{method: "Service.Export", prepare: active, call: func(w *world) (any, error) { return w.Export(ctx) }},
-	{method: "Rules.Proposal", prepare: active, call: func(w *world) (any, error) { return w.rules.Proposal(ctx, w.subject.ID) }},
+	{method: "Service.Export", prepare: active,
+		call: func(w *world) (any, error) { return w.Export(ctx) }},
+	{method: "Rules.Proposal", prepare: active,
+		call: func(w *world) (any, error) { return w.rules.Proposal(ctx, w.subject.ID) }},
 	{method: "Rules.Proposals", prepare: active, call: func(w *world) (any, error) {
 		proposals, total, err := w.rules.Proposals(ctx, feedback.ProposalQuery{Agent: "prd"}, 0)
 		return []any{proposals, total}, err
 	}},
-	{method: "Rules.Sources", prepare: heldOpen, call: func(w *world) (any, error) { return w.rules.Sources(ctx, w.subject.ID) }},
-	{method: "Rules.TakeOut", prepare: heldOpen, again: "", steps: true, call: func(w *world) (any, error) {
-		_, err := w.rules.TakeOut(ctx, feedback.Order{ID: w.subject.ID, Actor: "dan", Reason: "x"}, "d2")
-		if errors.Is(err, heed.ErrNotFound) {
-			err = nil // it is out already
-		}
-		return nil, err
+	{method: "Rules.Sources", prepare: heldOpen,
+		call: func(w *world) (any, error) { return w.rules.Sources(ctx, w.subject.ID) }},
+	{method: "Rules.TakeOut", prepare: heldOpen, again: "", steps: true,
+		call: func(w *world) (any, error) {
+			_, err := w.rules.TakeOut(ctx, feedback.Order{ID: w.subject.ID, Actor: "dan", Reason: "x"},
+				"d2")
+			if errors.Is(err, heed.ErrNotFound) {
+				err = nil // it is out already
+			}
+			return nil, err
+		}},
+	{method: "Rules.Rule", prepare: active, call: func(w *world) (any,
+		error) {
+		return w.rules.Rule(ctx, w.subject.ID)
 	}},
-	{method: "Rules.Rule", prepare: active, call: func(w *world) (any, error) { return w.rules.Rule(ctx, w.subject.ID) }},
-	{method: "Rules.List", prepare: active, call: func(w *world) (any, error) { return w.rules.List(ctx, feedback.RuleQuery{Agent: "prd"}) }},
-	{method: "Rules.Conflicts", prepare: against, call: func(w *world) (any, error) { return w.rules.Conflicts(ctx, rule(long)) }},
+	{method: "Rules.List", prepare: active, call: func(w *world) (any,
+		error) {
+		return w.rules.List(ctx, feedback.RuleQuery{Agent: "prd"})
+	}},
+	{method: "Rules.Conflicts", prepare: against,
+		call: func(w *world) (any, error) { return w.rules.Conflicts(ctx, rule(long)) }},
 	{method: "Rules.DryRun", prepare: held, call: func(w *world) (any, error) {
 		applied, of, err := w.rules.DryRun(ctx, rule("tests are missing"))
 		return []any{applied, of}, err
@@ -469,9 +505,10 @@ func TestEveryMethodHasItsFault(t *testing.T) {
 	assert.Empty(t, covered, "there is no such method")
 }
 
-// TestAFailingStoreLosesNothing lets each call of the store fail, before its effect and after it. The state is then that
-// before the call or that after it, and the call made again makes it that after it: nothing is lost or counted twice. The
-// failure is never taken for an answer, and no prompt has a rule that was not approved.
+// TestAFailingStoreLosesNothing lets each call of the store fail, before its effect and after it.
+// The state is then that before the call or that after it, and the call made again makes it that
+// after it: nothing is lost or counted twice. The failure is never taken for an answer, and no
+// prompt has a rule that was not approved.
 func TestAFailingStoreLosesNothing(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.method+" "+f.name, func(t *testing.T) {
@@ -631,8 +668,9 @@ func (w *world) checkPrompts() {
 	}
 }
 
-// summary is the whole state, without the ids and the moments that each call has new ones of. That somebody tried twice is in
-// the audit log twice, which is right: refusals and imports count once here.
+// summary is the whole state, without the ids and the moments that each call has new ones of. That
+// somebody tried twice is in the audit log twice, which is right: refusals and imports count once
+// here.
 func (w *world) summary(f *fault) string {
 	w.t.Helper()
 	a := w.export()
@@ -655,11 +693,13 @@ func (w *world) summary(f *fault) string {
 	}
 	for _, p := range a.Proposals {
 		texts[p.ID] = "proposal " + p.Text
-		put(p.Draft.Text, p.Cluster, p.Evidence, p.Occurrences, p.Reviewers, p.Confidence, p.Authors, p.Writers, p.Warnings,
+		put(p.Draft.Text, p.Cluster, p.Evidence, p.Occurrences, p.Reviewers, p.Confidence, p.Authors,
+			p.Writers, p.Warnings,
 			len(p.Conflicts), p.Status, actors(p.Approvals), p.Previous != "", p.Decider)
 	}
 	for _, r := range a.Rules {
-		put(r.Draft.Text, r.Clusters, r.Authors, r.Writers, actors(r.Approvals), r.Status, r.Pinned, r.SupersededBy != "",
+		put(r.Draft.Text, r.Clusters, r.Authors, r.Writers, actors(r.Approvals), r.Status, r.Pinned,
+			r.SupersededBy != "",
 			r.Effect.Status, r.Effect.Measured.IsZero(), r.RetireProposed.IsZero(), r.Left.IsZero())
 	}
 	entries, err := w.Audit(ctx, 0)
@@ -671,7 +711,8 @@ func (w *world) summary(f *fault) string {
 			subject = text
 		}
 		key := fmt.Sprint("audit ", e.Action, e.Actor, subject)
-		repeats := strings.HasSuffix(e.Action, ".refused") || e.Action == "feedback.import" && e.Subject == ""
+		repeats := strings.HasSuffix(e.Action, ".refused") || e.Action == "feedback.import" &&
+			e.Subject == ""
 		if repeats && (once[key] || f.again != "") {
 			continue
 		}
@@ -743,7 +784,8 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errFlaky)
 	_, err = w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, feedback.EdgeCase)
 	assert.ErrorIs(t, err, errFlaky)
-	for _, f := range []feedback.Feedback{w.correction("ann", "tests are missing"), w.approval("ann", "tests are there")} {
+	for _, f := range []feedback.Feedback{w.correction("ann", "tests are missing"),
+		w.approval("ann", "tests are there")} {
 		_, err = w.Record(ctx, f)
 		require.NoError(t, err)
 		_, err = w.Evaluate(ctx, f.ID)
@@ -779,7 +821,8 @@ func TestAStoreThatNeverAgreesIsAnError(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrConflict)
 	ended, cancel := context.WithCancel(ctx)
 	st.end = cancel
-	_, err = w.rules.Propose(ended, feedback.Submission{Draft: rule("Say why"), Actor: "paul", Reason: "x"})
+	_, err = w.rules.Propose(ended, feedback.Submission{Draft: rule("Say why"), Actor: "paul",
+		Reason: "x"})
 	assert.ErrorIs(t, err, context.Canceled)
 	st.deaf = false
 	assert.Equal(t, feedback.StatePending, w.pending().Status)

@@ -14,10 +14,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Feedback is a reviewer's decision about what an agent made, with what heed made of it. Its ID names the decision: the same
-// decision counts once, however often it is recorded.
+// Feedback is a reviewer's decision about what an agent made, with what heed made of it. Its ID
+// names the decision: the same decision counts once, however often it is recorded.
 //
-// Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes. A list has at most 100 elements.
+// Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes. A list has
+// at most 100 elements.
 type Feedback struct {
 	ID       string   `json:"decision_id"`       // of the decision; never empty
 	Gate     string   `json:"gate_id"`           // where it was made, such as "HITL-1"; never empty
@@ -26,21 +27,24 @@ type Feedback struct {
 	Task     string   `json:"task_id,omitempty"` // likewise, more closely
 	Decision Decision `json:"decision"`
 	Reviewer string   `json:"reviewer_id"` // a person, as Config.Canonical accepts them
-	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the clock. Microseconds are kept.
+	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
+	// clock. Microseconds are kept.
 	At       time.Time     `json:"timestamp"`
 	Duration time.Duration `json:"review_duration,omitempty"` // how long the review took, in nanoseconds; never negative
-	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved. A rejection has no ApprovedSHA.
+	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved. A rejection
+	// has no ApprovedSHA.
 	OutputSHA   string `json:"agent_output_sha,omitempty"`
 	ApprovedSHA string `json:"approved_output_sha,omitempty"`
 	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
-	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be repeated: at most 500
-	// characters. Comment is what else was said, at most 10,000 characters.
+	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be
+	// repeated: at most 500 characters. Comment is what else was said, at most 10,000 characters.
 	Summary  string   `json:"correction_summary,omitempty"`
 	Comment  string   `json:"reviewer_comment,omitempty"`
 	Severity Severity `json:"severity,omitempty"` // "" means SeverityMedium
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`
-	// Private keeps the feedback out of learning. It is stored and counted in rates, and never classified.
+	// Private keeps the feedback out of learning. It is stored and counted in rates, and never
+	// classified.
 	Private bool `json:"private,omitempty"`
 	// Rules are the ids of the learned rules in the agent's prompt: see [Injection].
 	Rules []string `json:"injected_rules,omitempty"`
@@ -87,7 +91,8 @@ const (
 // corrects reports whether the output was not good as it was.
 func (f *Feedback) corrects() bool { return f.Decision != Approved }
 
-// said is the text that is compared: the summary and the comment, without what they quote of the learned rules.
+// said is the text that is compared: the summary and the comment, without what they quote of the
+// learned rules.
 func (f *Feedback) said() string {
 	return strings.TrimSpace(unforged(f.Summary) + "\n" + unforged(f.Comment))
 }
@@ -107,8 +112,10 @@ func (f *Feedback) validate(now time.Time) error {
 		field, value string
 		needed       bool
 	}{
-		{"ID", f.ID, true}, {"Gate", f.Gate, true}, {"Agent", f.Agent, true}, {"Epic", f.Epic, false}, {"Task", f.Task, false},
-		{"OutputSHA", f.OutputSHA, false}, {"ApprovedSHA", f.ApprovedSHA, false}, {"DiffPath", f.DiffPath, false},
+		{"ID", f.ID, true}, {"Gate", f.Gate, true}, {"Agent", f.Agent, true}, {"Epic", f.Epic, false},
+		{"Task", f.Task, false},
+		{"OutputSHA", f.OutputSHA, false}, {"ApprovedSHA", f.ApprovedSHA, false},
+		{"DiffPath", f.DiffPath, false},
 	} {
 		if err := checkName(name.field, name.value); err != nil && (name.needed || name.value != "") {
 			return err
@@ -140,7 +147,8 @@ func (f *Feedback) validate(now time.Time) error {
 
 // changed reports whether the approved output differs from what the agent made.
 func (f *Feedback) changed() bool {
-	return f.DiffPath != "" || f.ApprovedSHA != "" && f.OutputSHA != "" && f.ApprovedSHA != f.OutputSHA
+	return f.DiffPath != "" || f.ApprovedSHA != "" && f.OutputSHA != "" &&
+		f.ApprovedSHA != f.OutputSHA
 }
 
 func (f Feedback) at(revision uint64) Feedback {
@@ -159,7 +167,8 @@ func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
 	a, b := *f, *o
 	a.Reviewer, b.Reviewer = key.Of(a.Reviewer), key.Of(b.Reviewer)
 	for _, x := range []*Feedback{&a, &b} {
-		x.At, x.Evaluation, x.Recorded, x.Erased, x.Revision = time.Time{}, Evaluation{}, time.Time{}, time.Time{}, 0
+		x.At, x.Evaluation, x.Recorded, x.Erased, x.Revision = time.Time{}, Evaluation{}, time.Time{},
+			time.Time{}, 0
 	}
 	return f.At.Equal(o.At) && reflect.DeepEqual(a, b)
 }

@@ -12,16 +12,18 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or of enough approvals that say
-// what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
-// proposals are pending. A cluster whose rule was rejected or retired needs three more corrections
-// first. Each further rejection doubles that number, and they must be by as many people as
-// make a cluster [GeneralizableHigh], one of whom gave none of the evidence that was rejected.
-// Flush goes on where one cluster fails, and returns the errors, joined.
+// Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or
+// of enough approvals that say what was right. It returns the proposals that it opened or gave more
+// evidence, and how many clusters wait because too many proposals are pending. A cluster whose rule
+// was rejected or retired needs three more corrections first. Each further rejection doubles that
+// number, and they must be by as many people as make a cluster [GeneralizableHigh], one of whom
+// gave none of the evidence that was rejected. Flush goes on where one cluster fails, and returns
+// the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
-		for f, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
+		for f, err := range feedbackKind.find(ctx, s.cfg.Store,
+			store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
 				return nil, 0, wrap("flush", err)
 			}
@@ -43,8 +45,10 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 	return proposed, held, wrap("flush", errors.Join(failures...))
 }
 
-// proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for that.
-func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
+// proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for
+// that.
+func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal,
+	err error) {
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
 	members, err := members(tx, agent, cluster,
@@ -193,13 +197,14 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 	if !left.IsZero() && !left.Before(since) {
 		needed, since, rejections = freshEvidence, left, 0
 	}
-	fresh := slices.DeleteFunc(slices.Clone(members), func(m Feedback) bool { return !m.Recorded.After(since) })
+	fresh := slices.DeleteFunc(slices.Clone(members),
+		func(m Feedback) bool { return !m.Recorded.After(since) })
 	refused := last != nil && last.Status == StateRejected && rejections > 0
 	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard, key)), nil
 }
 
-// moreAgree reports whether fresh evidence speaks for what was rejected: it is by Config.Reviewers people, and one of them was
-// not heard before.
+// moreAgree reports whether fresh evidence speaks for what was rejected: it is by Config.Reviewers
+// people, and one of them was not heard before.
 func (s *Service) moreAgree(
 	fresh []Feedback, heard map[string]bool, key store.PseudonymKey,
 ) bool {
@@ -224,7 +229,8 @@ func ruleOf(tx *store.Tx, cluster string) (active bool, left time.Time, err erro
 	return active, left, err
 }
 
-// extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are bound to it.
+// extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are
+// bound to it.
 func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal, error) {
 	known, before := p.Evidence, p.Confidence
 	members, err := s.speakingFor(c.Context(), p, members)
@@ -246,10 +252,12 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	return p, nil
 }
 
-// Consolidate finds groups of active rules that say the same, of one type, for one place and for the same agents, with the same check. For each group
-// it proposes one rule that supersedes them, with the words of the rule that ranks first, pinned if one of them is. The proposal
-// has to pass the gate like any other, and nobody who proposed or edited one of the rules can approve it. A group with a pending proposal is left alone, and so is one that was rejected, until it has other rules. Consolidate
-// returns the proposals that it opened.
+// Consolidate finds groups of active rules that say the same, of one type, for one place and for
+// the same agents, with the same check. For each group it proposes one rule that supersedes them,
+// with the words of the rule that ranks first, pinned if one of them is. The proposal has to pass
+// the gate like any other, and nobody who proposed or edited one of the rules can approve it. A
+// group with a pending proposal is left alone, and so is one that was rejected, until it has other
+// rules. Consolidate returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	rules, err := r.List(ctx, RuleQuery{Status: StateActive})
 	if err != nil {
@@ -275,7 +283,8 @@ func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	return opened, wrap("consolidate", errors.Join(failures...))
 }
 
-// byKind groups rules by all that a merged rule would have to share, but for the text. It keeps their order.
+// byKind groups rules by all that a merged rule would have to share, but for the text. It keeps
+// their order.
 func byKind(rules []Rule) (groups [][]Rule) {
 	places := map[string]int{}
 	for _, rule := range rules {
@@ -331,7 +340,8 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if rule.Pinned {
 			form.Change = Pin
 		}
-		form.Authors, form.Writers = append(form.Authors, rule.Authors...), append(form.Writers, rule.Writers...)
+		form.Authors, form.Writers = append(form.Authors, rule.Authors...),
+			append(form.Writers, rule.Writers...)
 	}
 	tx := s.reading(ctx)
 	proposals, err := proposalKind.all(tx, form.Supersedes) // an imported rule may have none
@@ -375,15 +385,19 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	return &p, nil
 }
 
-// consolidating reports whether a pending proposal would supersede one of these rules, or a rejected one would have
-// superseded just these.
+// consolidating reports whether a pending proposal would supersede one of these rules, or a
+// rejected one would have superseded just these.
 func (s *Service) consolidating(tx *store.Tx, rules []string, now time.Time) (bool, error) {
 	pending, err := waiting(tx)
 	if err != nil {
 		return false, err
 	}
 	for i := range pending {
-		if p := &pending[i]; now.Before(p.Expires) && slices.ContainsFunc(p.replaces(), func(id string) bool { return slices.Contains(rules, id) }) {
+		if p := &pending[i]; now.Before(p.Expires) &&
+			slices.ContainsFunc(p.replaces(), func(id string) bool {
+				return slices.Contains(rules,
+					id)
+			}) {
 			return true, nil
 		}
 	}

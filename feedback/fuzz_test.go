@@ -34,12 +34,14 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// For any base and any rule, the section has the lines that it should have, and taking it out gives back the base.
+// For any base and any rule, the section has the lines that it should have, and taking it out gives
+// back the base.
 func FuzzInject(f *testing.F) {
 	f.Add("base", "Be brief")
 	f.Add("a\n\n"+feedback.Heading+"\n", "x\n"+feedback.Ending+"\n# y")
 	f.Fuzz(func(t *testing.T, base, text string) {
-		if !utf8.ValidString(base) || len(base) > 10_000 || strings.Contains(base, "Reviewers of earlier work") {
+		if !utf8.ValidString(base) || len(base) > 10_000 ||
+			strings.Contains(base, "Reviewers of earlier work") {
 			return
 		}
 		w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Text = text })

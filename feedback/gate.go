@@ -14,13 +14,14 @@ import (
 
 // Gate says what a proposal needs to become a rule.
 type Gate struct {
-	// Quorum is how many distinct people must approve, from 1 to 10. People who proposed or edited it can't approve. 0 means 2.
+	// Quorum is how many distinct people must approve, from 1 to 10. People who proposed or edited it
+	// can't approve. 0 means 2.
 	Quorum int
-	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. If it is Quorum,
-	// reviewers of the evidence may not approve at all.
+	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means
+	// 1. If it is Quorum, reviewers of the evidence may not approve at all.
 	Outsiders int
-	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person (and of the evaluator,
-	// as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
+	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person
+	// (and of the evaluator, as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
 	PerProposer, PerAgent, Pending int
 }
 
@@ -33,21 +34,23 @@ type Review struct {
 	Decision Decision // Approved or Rejected
 	Actor    string
 	Reason   string // never empty
-	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since is not approved, nor is one whose evidence
-	// was taken out or erased in part.
+	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since
+	// is not approved, nor is one whose evidence was taken out or erased in part.
 	Hash string
-	// Override are the ids of active rules that the draft may contradict. An approval counts only if it overrides all rules that
-	// the draft contradicts when the rule is made.
+	// Override are the ids of active rules that the draft may contradict. An approval counts only if
+	// it overrides all rules that the draft contradicts when the rule is made.
 	Override []string
 }
 
-// Review records what a person decides, and returns the proposal as it then is. One rejection closes it. The approval that
-// completes the quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed checks the conflicts with active
-// rules again and supersedes the rules that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
+// Review records what a person decides, and returns the proposal as it then is. One rejection
+// closes it. The approval that completes the quorum ([Gate]) makes the rule, or the [RuleChange] of
+// one, in the same step: heed checks the conflicts with active rules again and supersedes the rules
+// that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
 //
 // A refusal is a [*RefusedError] and changes nothing but the audit log. These are refused:
 //
-//   - a review of a proposal that is not pending, and an approval of another draft; both are a [heed.ErrConflict];
+// - a review of a proposal that is not pending, and an approval of another draft; both are a
+// [heed.ErrConflict];
 //   - an approval by a proposer or an editor, also of a rule that the draft changes or supersedes;
 //   - if the gate says so, an approval by a reviewer of the evidence;
 //   - an approval that does not override a rule that the draft contradicts;
@@ -105,7 +108,8 @@ func (d *Draft) wants() (w store.Wants) {
 	return w
 }
 
-// decided reports whether this very review closed the proposal before. Somebody may repeat a review whose answer got lost.
+// decided reports whether this very review closed the proposal before. Somebody may repeat a review
+// whose answer got lost.
 func (p *Proposal) decided(review Review, who string, key store.PseudonymKey) bool {
 	switch p.Status {
 	case StateRejected:
@@ -244,11 +248,12 @@ func (p *Proposal) hadMore(hash string) bool {
 
 // missing returns the contradictions that an approval does not override.
 func (a *Approval) missing(against []Conflict) []Conflict {
-	return slices.DeleteFunc(slices.Clone(against), func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
+	return slices.DeleteFunc(slices.Clone(against),
+		func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
 }
 
-// met reports whether the approvals complete the quorum. Those count that are of this draft and override what it contradicts,
-// and each person counts once.
+// met reports whether the approvals complete the quorum. Those count that are of this draft and
+// override what it contradicts, and each person counts once.
 func (g *Gate) met(p *Proposal, against []Conflict, key store.PseudonymKey) bool {
 	hash := p.Hash()
 	people, outsiders := map[string]bool{}, map[string]bool{}

@@ -31,7 +31,8 @@ func TestQuorum(t *testing.T) {
 	assert.Equal(t, p.Draft, r.Draft)
 	assert.Equal(t, p.Approvals, r.Approvals)
 	assert.Contains(t, w.inject("prd", "").Prompt, "Be brief")
-	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan"}, w.audit(p.ID))
+	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan"},
+		w.audit(p.ID))
 }
 
 func TestNobodyApprovesTheirOwn(t *testing.T) {
@@ -80,7 +81,8 @@ func TestAuthorsOfTheEvidenceAloneAreNotEnough(t *testing.T) {
 
 func TestQuorumOfOneAndOfThree(t *testing.T) {
 	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 1}})
-	assert.Equal(t, feedback.StateApproved, w.approve(w.propose("paul", rule("Be brief")), "cleo").Status)
+	assert.Equal(t, feedback.StateApproved, w.approve(w.propose("paul", rule("Be brief")),
+		"cleo").Status)
 	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 3}})
 	p := w.propose("paul", rule("Be brief"))
 	assert.Equal(t, feedback.StatePending, w.approve(p, "cleo", "dan").Status)
@@ -132,7 +134,8 @@ func TestFinalStatesAreFinal(t *testing.T) {
 		},
 		feedback.StateExpired: func(w *world, _ feedback.Proposal) { w.clock.advance(7 * day) },
 		feedback.StateSuperseded: func(w *world, p feedback.Proposal) {
-			_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"), Actor: "cleo", Reason: "shorter"})
+			_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"),
+				Actor: "cleo", Reason: "shorter"})
 			require.NoError(t, err)
 		},
 	} {
@@ -143,7 +146,8 @@ func TestFinalStatesAreFinal(t *testing.T) {
 			for i := range 100 {
 				_, approved := w.review(p, approve, fmt.Sprint("late", i))
 				_, rejected := w.review(p, reject, fmt.Sprint("late", i))
-				_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"), Actor: "eve", Reason: "y"})
+				_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"),
+					Actor: "eve", Reason: "y"})
 				for _, err := range []error{approved, rejected, modified} {
 					var state *feedback.RefusedError
 					require.ErrorAs(t, err, &state)
@@ -167,7 +171,8 @@ func TestModifyVoidsApprovals(t *testing.T) {
 	p := w.approve(w.propose("paul", d), "cleo")
 	d = p.Draft
 	d.Text = "Be terse"
-	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "Eve", Reason: "shorter"})
+	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "Eve",
+		Reason: "shorter"})
 	require.NoError(t, err)
 	assert.NotEqual(t, p.ID, edited.ID)
 	assert.Equal(t, p.ID, edited.Previous)
@@ -186,11 +191,13 @@ func TestModifyVoidsApprovals(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
 	p = w.propose("paul", rule("Say why"))
-	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("a\nb"), Actor: "eve", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("a\nb"),
+		Actor: "eve", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	d = p.Draft
 	d.Action = feedback.DocumentOnly
-	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
+		Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
@@ -217,7 +224,8 @@ func TestHash(t *testing.T) {
 		seen[c.Hash()] = true
 	}
 	same := d
-	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, feedback.CreateRule, feedback.Guideline
+	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, feedback.CreateRule,
+		feedback.Guideline
 	assert.Equal(t, d.Hash(), same.Hash(), "order and defaults do not matter")
 }
 
@@ -235,7 +243,8 @@ func TestContradictionsHaveToBeOverridden(t *testing.T) {
 
 	p, err = w.review(p, approve, "dan", active.ID)
 	require.NoError(t, err)
-	assert.Equal(t, feedback.StatePending, p.Status, "the first approval knew nothing of the conflict")
+	assert.Equal(t, feedback.StatePending, p.Status,
+		"the first approval knew nothing of the conflict")
 	p, err = w.review(p, approve, "cleo", active.ID)
 	require.NoError(t, err)
 	assert.Equal(t, feedback.StateApproved, p.Status)
@@ -293,7 +302,8 @@ func TestRevokeRetireRestore(t *testing.T) {
 	_, err = w.asks("olga", r.ID, feedback.Restore)
 	assert.Equal(t, "state", feedback.Refusal(err), "what was revoked does not come back")
 	assert.Equal(t, []string{
-		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo", "retire.refused:cleo", "restore:dan", "revoke:cleo",
+		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo",
+		"retire.refused:cleo", "restore:dan", "revoke:cleo",
 	}, w.audit(r.ID))
 	_, err = w.rules.Move(ctx, order("unknown"), feedback.StateRevoked)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -316,10 +326,12 @@ func TestRevokeRetireRestore(t *testing.T) {
 	}
 	assert.Equal(t, p.Approvals, w.rule(r.ID).Approvals)
 	assert.Equal(t, w.rule(r.ID).Hash(), p.Hash())
-	assert.True(t, w.change(r.ID, feedback.Pin).Pinned, "pinning changes no words, so that nothing is against it")
+	assert.True(t, w.change(r.ID, feedback.Pin).Pinned,
+		"pinning changes no words, so that nothing is against it")
 }
 
-// The rule's writer and the one who asks don't count, and the words and the state are looked at again.
+// The rule's writer and the one who asks don't count, and the words and the state are looked at
+// again.
 func TestAChangeOfARuleIsGated(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", long)
@@ -328,7 +340,8 @@ func TestAChangeOfARuleIsGated(t *testing.T) {
 	pin, err := w.asks("olga", authored.ID, feedback.Pin)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ann", "bob"}, pin.Authors)
-	assert.Equal(t, feedback.StatePending, w.approve(pin, "ann", "bob").Status, "the reviewers of its evidence alone are not enough")
+	assert.Equal(t, feedback.StatePending, w.approve(pin, "ann", "bob").Status,
+		"the reviewers of its evidence alone are not enough")
 	assert.False(t, w.rule(authored.ID).Pinned)
 	assert.Equal(t, feedback.StateApproved, w.approve(pin, "cleo").Status)
 	assert.True(t, w.rule(authored.ID).Pinned)
@@ -346,7 +359,8 @@ func TestAChangeOfARuleIsGated(t *testing.T) {
 		_, err = w.review(p, approve, who)
 		assert.Equal(t, "ineligible", feedback.Refusal(err), who)
 	}
-	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be rude"), Actor: "eve", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be rude"),
+		Actor: "eve", Reason: "x"})
 	assert.Equal(t, "ineligible", feedback.Refusal(err), "it is not edited into something else")
 	again, err := w.asks("Olga", r.ID, feedback.Restore)
 	require.NoError(t, err)
@@ -366,15 +380,21 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 		change func(*feedback.Draft)
 		err    any
 	}{
-		"other words":      {func(d *feedback.Draft) { d.Text = "Be rude" }, new(*feedback.RefusedError)},
-		"another agent":    {func(d *feedback.Draft) { d.Agents = []string{"qa"} }, new(*feedback.RefusedError)},
-		"no such rule":     {func(d *feedback.Draft) { d.Of = "n99" }, nil},
-		"active already":   {func(d *feedback.Draft) { d.Change = feedback.Restore }, new(*feedback.RefusedError)},
-		"not pinned":       {func(d *feedback.Draft) { d.Change = feedback.Unpin }, new(*feedback.RefusedError)},
-		"no such change":   {func(d *feedback.Draft) { d.Change = "PAINT" }, new(*heed.InputError)},
-		"no change":        {func(d *feedback.Draft) { d.Change = "" }, new(*heed.InputError)},
-		"restores nothing": {func(d *feedback.Draft) { d.Change, d.Of = feedback.Restore, "" }, new(*heed.InputError)},
-		"makes no rule":    {func(d *feedback.Draft) { d.Action = feedback.DocumentOnly }, new(*heed.InputError)},
+		"other words": {func(d *feedback.Draft) { d.Text = "Be rude" },
+			new(*feedback.RefusedError)},
+		"another agent": {func(d *feedback.Draft) { d.Agents = []string{"qa"} },
+			new(*feedback.RefusedError)},
+		"no such rule": {func(d *feedback.Draft) { d.Of = "n99" }, nil},
+		"active already": {func(d *feedback.Draft) { d.Change = feedback.Restore },
+			new(*feedback.RefusedError)},
+		"not pinned": {func(d *feedback.Draft) { d.Change = feedback.Unpin },
+			new(*feedback.RefusedError)},
+		"no such change": {func(d *feedback.Draft) { d.Change = "PAINT" }, new(*heed.InputError)},
+		"no change":      {func(d *feedback.Draft) { d.Change = "" }, new(*heed.InputError)},
+		"restores nothing": {func(d *feedback.Draft) { d.Change, d.Of = feedback.Restore, "" },
+			new(*heed.InputError)},
+		"makes no rule": {func(d *feedback.Draft) { d.Action = feedback.DocumentOnly },
+			new(*heed.InputError)},
 	} {
 		d := r.Draft
 		d.Change, d.Of = feedback.Pin, r.ID
@@ -397,7 +417,8 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 	d = rule("Say why, and when")
 	d.Supersedes = []string{p.ID}
 	w.change(p.ID, feedback.Pin)
-	assert.False(t, w.rule(w.approve(w.propose("eve", d), "cleo", "dan").ID).Pinned, "a pin is not inherited unsaid")
+	assert.False(t, w.rule(w.approve(w.propose("eve", d), "cleo", "dan").ID).Pinned,
+		"a pin is not inherited unsaid")
 }
 
 func TestAuthorizer(t *testing.T) {
@@ -421,7 +442,8 @@ func TestAuthorizer(t *testing.T) {
 	for _, actor := range []string{"Mallory", "oscar"} {
 		_, approved := w.review(p, approve, actor)
 		_, rejected := w.review(p, reject, actor)
-		_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"), Actor: actor, Reason: "y"})
+		_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"),
+			Actor: actor, Reason: "y"})
 		for _, err := range []error{approved, rejected, modified} {
 			assert.Equal(t, "unauthorized", feedback.Refusal(err))
 		}
@@ -431,7 +453,8 @@ func TestAuthorizer(t *testing.T) {
 	assert.Equal(t, p, w.pending())
 	assert.Equal(t, []string{
 		"propose:paul", "approve.refused:mallory", "reject.refused:mallory", "modify.refused:mallory",
-		"approve.refused:oscar", "reject.refused:oscar", "modify.refused:oscar", "approve.refused:mallory",
+		"approve.refused:oscar", "reject.refused:oscar", "modify.refused:oscar",
+		"approve.refused:mallory",
 	}, w.audit(p.ID))
 	r := w.rule(w.approve(p, "cleo", "dan").ID)
 	mallory := feedback.Order{ID: r.ID, Actor: "mallory", Reason: "because"}
@@ -442,8 +465,10 @@ func TestAuthorizer(t *testing.T) {
 	_, err = w.asks("mallory", r.ID, feedback.Pin)
 	assert.ErrorIs(t, err, denied)
 	w.says("ann", "x")
-	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}), denied)
-	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}, feedback.Archived)
+	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}),
+		denied)
+	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"},
+		feedback.Archived)
 	assert.ErrorIs(t, err, denied)
 	_, err = w.Import(ctx, tree(t, w.export()), "mallory", "because")
 	assert.ErrorIs(t, err, denied)
@@ -463,13 +488,15 @@ func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	e := entries[0]
-	assert.Equal(t, []string{"cleo", "feedback.reject", p.ID, "too vague"}, []string{e.Actor, e.Action, e.Subject, e.Reason})
+	assert.Equal(t, []string{"cleo", "feedback.reject", p.ID, "too vague"},
+		[]string{e.Actor, e.Action, e.Subject, e.Reason})
 	assert.WithinDuration(t, start, e.At, time.Second)
 }
 
 // People act at random and in any order. A rule is active only with its quorum.
 func TestGateStateMachine(t *testing.T) {
-	person := rapid.Custom(func(t *rapid.T) string { // each with as many spellings as there are of a name
+	// each with as many spellings as there are of a name
+	person := rapid.Custom(func(t *rapid.T) string {
 		name := []byte(rapid.SampledFrom([]string{"annabel", "bob", "cleo", "dan"}).Draw(t, "name"))
 		for i := range name {
 			if rapid.Bool().Draw(t, "upper") {
@@ -496,14 +523,16 @@ func TestGateStateMachine(t *testing.T) {
 			"edit": func(rt *rapid.T) {
 				d := rule(rapid.SampledFrom([]string{"Be brief", "Be terse", "Say less"}).Draw(rt, "text"))
 				p, err := w.rules.Propose(ctx, feedback.Submission{
-					Replaces: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: person.Draw(rt, "who"), Reason: "x",
+					Replaces: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: person.Draw(rt, "who"),
+					Reason: "x",
 				})
 				if err == nil {
 					ids = append(ids, p.ID)
 				}
 			},
 			"propose": func(rt *rapid.T) {
-				p, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Cite sources"), Evidence: []string{"d1"}, Actor: person.Draw(rt, "who"), Reason: "x"})
+				p, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Cite sources"),
+					Evidence: []string{"d1"}, Actor: person.Draw(rt, "who"), Reason: "x"})
 				if err == nil {
 					ids = append(ids, p.ID)
 				}
@@ -538,7 +567,8 @@ func checkActivations(rt *rapid.T, w *world, gate feedback.Gate) {
 		if len(p.Authors) == 1 && people["bob"] { // only annabel's feedback is behind it
 			outsiders["bob"] = true
 		}
-		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders || p.Status != feedback.StateApproved {
+		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders ||
+			p.Status != feedback.StateApproved {
 			rt.Fatalf("active with %v, of which outsiders %v, gate %+v", people, outsiders, gate)
 		}
 	}

@@ -28,7 +28,8 @@ const day = 24 * time.Hour
 // thorough has tests run their long variants.
 var thorough = os.Getenv("HEED_LONG") != ""
 
-// clock is a clock that a test sets. It moves on by a microsecond whenever it is read, so that what comes later is later.
+// clock is a clock that a test sets. It moves on by a microsecond whenever it is read, so that what
+// comes later is later.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -105,7 +106,8 @@ func (w *world) put(values ...any) {
 func (w *world) correction(reviewer, summary string) feedback.Feedback {
 	w.count++
 	return feedback.Feedback{
-		ID: fmt.Sprint("d", w.count), Gate: "HITL-1", Agent: "prd", Decision: feedback.ApprovedWithChanges, Reviewer: reviewer,
+		ID: fmt.Sprint("d", w.count), Gate: "HITL-1", Agent: "prd",
+		Decision: feedback.ApprovedWithChanges, Reviewer: reviewer,
 		At: w.clock.Now(), Summary: summary, OutputSHA: fmt.Sprint("sha", w.count),
 	}
 }
@@ -161,7 +163,8 @@ func rule(text string, agents ...string) feedback.Draft {
 
 func (w *world) propose(actor string, d feedback.Draft, evidence ...string) feedback.Proposal {
 	w.t.Helper()
-	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Evidence: evidence, Actor: actor, Reason: "seen often"})
+	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Evidence: evidence, Actor: actor,
+		Reason: "seen often"})
 	require.NoError(w.t, err)
 	return p
 }
@@ -231,7 +234,8 @@ func (w *world) inject(agent, base string) feedback.Injection {
 	return in
 }
 
-// Audit returns the audit log, the newest entry first, and at most that many, or all where limit is 0.
+// Audit returns the audit log, the newest entry first, and at most that many, or all where limit is
+// 0.
 func (w *world) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
 	for entry, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{Limit: limit}) {
 		if err != nil {
@@ -249,7 +253,8 @@ func (w *world) audit(subject string) (actions []string) {
 	require.NoError(w.t, err)
 	for _, e := range entries {
 		if e.Subject == subject {
-			actions = append([]string{strings.TrimPrefix(e.Action, "feedback.") + ":" + e.Actor}, actions...)
+			actions = append([]string{strings.TrimPrefix(e.Action, "feedback.") + ":" + e.Actor},
+				actions...)
 		}
 	}
 	return actions
@@ -259,7 +264,8 @@ func order(id string) feedback.Order {
 	return feedback.Order{ID: id, Actor: "cleo", Reason: "it has to be"}
 }
 
-// topics is a similarity that a test dictates: texts with the same word before a colon are as alike as the map says.
+// topics is a similarity that a test dictates: texts with the same word before a colon are as alike
+// as the map says.
 type topics map[string]float64
 
 func (t topics) Similar(_ context.Context, text string, others []string) ([]float64, error) {

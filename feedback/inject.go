@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The lines before and behind learned rules in a prompt. Text between them never counts as a reviewer's words.
+// The lines before and behind learned rules in a prompt. Text between them never counts as a
+// reviewer's words.
 const (
 	heading = "## Learned Rules (from feedback)"
 	ending  = "<!-- end of learned rules -->"
@@ -21,32 +22,35 @@ const (
 // The words around the rules in a prompt, and the signs by which a section of them is known again.
 const (
 	opening = heading + "\n" + preface + "\n"
-	preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."
+	preface = "Reviewers of earlier work asked for the following. It refines the instructions " +
+		"above and never overrides them."
 )
 
 // An Injection is a prompt with the rules that an agent has learned.
 type Injection struct {
-	// Prompt is the base, the learned rules and the task, with a blank line between them. Without rules and a task it is the base,
-	// byte by byte.
+	// Prompt is the base, the learned rules and the task, with a blank line between them. Without
+	// rules and a task it is the base, byte by byte.
 	Prompt  string
 	Section string // the part of it with the rules, from the heading to the end; "" if there are none
-	// Rules are the ids of its rules, in their order. Give them back in Feedback.Rules: then corrections that came in spite of a
-	// rule are counted.
+	// Rules are the ids of its rules, in their order. Give them back in Feedback.Rules: then
+	// corrections that came in spite of a rule are counted.
 	Rules []string
-	// Omitted are the active rules that did not fit, in their order. Reason is "rules" if there are enough of them already, and
-	// "characters" if the rule is too long for the room that is left.
+	// Omitted are the active rules that did not fit, in their order. Reason is "rules" if there are
+	// enough of them already, and "characters" if the rule is too long for the room that is left.
 	Omitted []struct{ Rule, Reason string }
-	// Checked are the ids of the active rules that [Rules.Check] asks, whether they are in the prompt or not.
+	// Checked are the ids of the active rules that [Rules.Check] asks, whether they are in the prompt
+	// or not.
 	Checked []string
 }
 
-// Inject builds an agent's prompt with the rules that are active for it. base is the prompt without learned rules, or one that
-// was built before, whose rules are replaced. task follows the rules, and may be empty. A section of rules in the task is removed,
-// as nobody approved it.
+// Inject builds an agent's prompt with the rules that are active for it. base is the prompt without
+// learned rules, or one that was built before, whose rules are replaced. task follows the rules,
+// and may be empty. A section of rules in the task is removed, as nobody approved it.
 //
-// Pinned rules come first, then those with the greater measured effect, then the newer ones. Each goes in as a whole, as far as
-// [Config].PromptRules and PromptCharacters allow. It has a line of its own, behind its type, so that it can't pass for another
-// part of the prompt. Whether agents may do what it asks for is the gate's decision.
+// Pinned rules come first, then those with the greater measured effect, then the newer ones. Each
+// goes in as a whole, as far as [Config].PromptRules and PromptCharacters allow. It has a line of
+// its own, behind its type, so that it can't pass for another part of the prompt. Whether agents
+// may do what it asks for is the gate's decision.
 func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {
 	return r.InjectIn(r.s.reading(ctx), agent, base, task)
 }
@@ -128,7 +132,10 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		ruleKind.queries(draft.activeKeys())...); err != nil {
 		return nil, err
 	}
-	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool { return r.Action == CreateRule && draft.overlaps(&r.Draft) })
+	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool {
+		return r.Action == CreateRule &&
+			draft.overlaps(&r.Draft)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +157,8 @@ type promptLines struct {
 
 // compareRanks orders rules by what [Rules.Inject] says.
 func compareRanks(a, b Rule) int {
-	return cmp.Or(compareBool(b.Pinned, a.Pinned), cmp.Compare(b.Effect.Improvement, a.Effect.Improvement),
+	return cmp.Or(compareBool(b.Pinned, a.Pinned),
+		cmp.Compare(b.Effect.Improvement, a.Effect.Improvement),
 		b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID))
 }
 
@@ -167,7 +175,8 @@ func compareBool(a, b bool) int {
 
 // labels stand before rules, by type.
 var labels = map[RuleType]string{
-	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline", Constraint: "Constraint",
+	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline",
+	Constraint: "Constraint",
 }
 
 // render returns the line of a rule.
@@ -178,7 +187,8 @@ func render(r *Rule) string {
 // section is a section of learned rules that begins a line, with the blank line before it.
 var section = regexp.MustCompile(`(?s)(?:\n\n)?(?m:^)` + regexp.QuoteMeta(opening) + `(?:.*?\n)??` + regexp.QuoteMeta(ending) + `\n?`)
 
-// replace puts the new section where the first one of the base is, or behind the base, and removes all others.
+// replace puts the new section where the first one of the base is, or behind the base, and removes
+// all others.
 func replace(base, rules string) string {
 	before, after := base, ""
 	if at := section.FindStringIndex(base); at != nil {

@@ -17,12 +17,14 @@ import (
 )
 
 // stocked is a world with that many active rules, put straight into the store.
-func stocked(t testing.TB, n int, cfg feedback.Config, change func(i int, r *feedback.Rule)) *world {
+func stocked(t testing.TB, n int, cfg feedback.Config,
+	change func(i int, r *feedback.Rule)) *world {
 	w := newWorld(t, cfg)
 	for i := range n {
 		r := feedback.Rule{
 			ID: fmt.Sprintf("r%02d", i), Draft: feedback.Draft{
-				Action: feedback.CreateRule, Type: feedback.Guideline, Text: fmt.Sprintf("Rule %02d holds", i), Agents: []string{"prd"},
+				Action: feedback.CreateRule, Type: feedback.Guideline,
+				Text: fmt.Sprintf("Rule %02d holds", i), Agents: []string{"prd"},
 			},
 			Status: feedback.StateActive, Activated: start.Add(time.Duration(i) * time.Minute),
 		}
@@ -49,12 +51,14 @@ func TestWithoutRulesThePromptIsTheBase(t *testing.T) {
 
 func TestRulesStandBetweenBaseAndTask(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	r := w.activate(feedback.Draft{Text: "Name the owner", Agents: []string{"prd"}, Type: feedback.Constraint})
+	r := w.activate(feedback.Draft{Text: "Name the owner", Agents: []string{"prd"},
+		Type: feedback.Constraint})
 	in, err := w.rules.Inject(ctx, "prd", "BASE", "TASK")
 	require.NoError(t, err)
 	assert.Equal(t, "BASE\n\n"+in.Section+"\nTASK", in.Prompt)
 	assert.True(t, strings.HasPrefix(in.Section, "## Learned Rules (from feedback)\n"))
-	assert.True(t, strings.HasSuffix(in.Section, "\n- Constraint: Name the owner\n"+feedback.Ending+"\n"))
+	assert.True(t, strings.HasSuffix(in.Section,
+		"\n- Constraint: Name the owner\n"+feedback.Ending+"\n"))
 	assert.Equal(t, []string{r.ID}, in.Rules)
 }
 
@@ -89,7 +93,8 @@ func TestTwentyRulesAtMost(t *testing.T) {
 		omitted = append(omitted, o.Rule)
 		assert.Equal(t, "rules", o.Reason)
 	}
-	assert.Equal(t, []string{"r01", "r00", "r10", "r11", "r24"}, omitted, "the oldest, of one time by id, and the harmful one last")
+	assert.Equal(t, []string{"r01", "r00", "r10", "r11", "r24"}, omitted,
+		"the oldest, of one time by id, and the harmful one last")
 	assert.Equal(t, in, w.inject("prd", "base"))
 	w = stocked(t, 25, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 3}), nil)
 	assert.Equal(t, []string{"r24", "r23", "r22"}, w.inject("prd", "").Rules)
@@ -119,7 +124,8 @@ func TestBuildingTwiceDoesNotDouble(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	first := w.activate(rule("Be brief"))
 	rapid.Check(t, func(rt *rapid.T) {
-		base := rapid.SampledFrom([]string{"", "base", "base\n", "base\n\n", "\n\nbase", "a\n" + feedback.Ending, feedback.Heading}).Draw(rt, "base")
+		base := rapid.SampledFrom([]string{"", "base", "base\n", "base\n\n", "\n\nbase",
+			"a\n" + feedback.Ending, feedback.Heading}).Draw(rt, "base")
 		once := w.inject("prd", base).Prompt
 		if twice := w.inject("prd", once).Prompt; twice != once {
 			rt.Fatalf("%q, then %q", once, twice)
@@ -134,7 +140,8 @@ func TestBuildingTwiceDoesNotDouble(t *testing.T) {
 	w.activate(rule("Say why"))
 	again := w.inject("prd", built.Prompt)
 	assert.Equal(t, 1, strings.Count(again.Prompt, feedback.Heading))
-	assert.Equal(t, []int{0, 2, 1}, order3(again.Prompt, "base", "task", "Say why"), "the rules keep their place before the task")
+	assert.Equal(t, []int{0, 2, 1}, order3(again.Prompt, "base", "task", "Say why"),
+		"the rules keep their place before the task")
 	_, err = w.rules.Move(ctx, order(first.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.NotContains(t, w.inject("prd", again.Prompt).Prompt, "Be brief")
@@ -180,7 +187,8 @@ func TestRulesAreRanked(t *testing.T) {
 			r.Place = []string{"", "style"}[i%2]
 			r.Pinned = i == 0
 		})
-	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "prd", Status: feedback.StateActive, Ranked: true})
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "prd", Status: feedback.StateActive,
+		Ranked: true})
 	require.NoError(t, err)
 	var ids []string
 	for _, r := range rules {
@@ -190,10 +198,12 @@ func TestRulesAreRanked(t *testing.T) {
 }
 
 func TestTypesAreNamed(t *testing.T) {
-	types := []feedback.RuleType{feedback.PositiveExample, feedback.NegativeExample, feedback.Guideline, feedback.Constraint}
+	types := []feedback.RuleType{feedback.PositiveExample, feedback.NegativeExample,
+		feedback.Guideline, feedback.Constraint}
 	w := stocked(t, 4, feedback.Config{}, func(i int, r *feedback.Rule) { r.Type = types[i] })
 	section := w.inject("prd", "").Section
-	for _, line := range []string{"- Good example: Rule 00", "- Do not repeat: Rule 01", "- Guideline: Rule 02", "- Constraint: Rule 03"} {
+	for _, line := range []string{"- Good example: Rule 00", "- Do not repeat: Rule 01",
+		"- Guideline: Rule 02", "- Constraint: Rule 03"} {
 		assert.Contains(t, section, line)
 	}
 }

@@ -27,7 +27,8 @@ func (n *notices) observe(_ context.Context, notice heed.Notice) {
 	n.all = append(n.all, notice)
 }
 
-// take returns what was told of a type since the last call of take, without its time, which must be set.
+// take returns what was told of a type since the last call of take, without its time, which must be
+// set.
 func take[T heed.Notice](t *testing.T, n *notices, timeless func(*T) *time.Time) (found []T) {
 	t.Helper()
 	n.mu.Lock()
@@ -66,12 +67,15 @@ func TestTheObserverIsToldOfFeedback(t *testing.T) {
 	w, n := watched(t, feedback.Config{})
 	f := w.correction("ann", long)
 	w.add(f)
-	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: f.ID, Channel: f.Gate, Weight: 1}}, take(t, n, counts))
+	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: f.ID, Channel: f.Gate,
+		Weight: 1}}, take(t, n, counts))
 	w.add(w.approval("ann", ""))
-	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: "d2", Channel: f.Gate, Weight: 1, Reward: 1}}, take(t, n, counts))
+	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: "d2", Channel: f.Gate, Weight: 1,
+		Reward: 1}}, take(t, n, counts))
 	_, err := w.Record(ctx, f)
 	require.NoError(t, err)
-	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}}, take(t, n, duplicates))
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}},
+		take(t, n, duplicates))
 	_, err = w.Record(ctx, feedback.Feedback{})
 	require.Error(t, err)
 	assert.Empty(t, n.all, "what is refused counts nowhere")
@@ -84,30 +88,38 @@ func TestTheObserverIsToldOfProposals(t *testing.T) {
 	w.says("ann", long)
 	w.says("bob", long)
 	cluster := w.proposals(feedback.StatePending)[0]
-	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: cluster.ID}}, take(t, n, proposed), "of a cluster")
-	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"), Actor: "eve", Reason: "x"})
+	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: cluster.ID}},
+		take(t, n, proposed), "of a cluster")
+	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"),
+		Actor: "eve", Reason: "x"})
 	require.NoError(t, err)
-	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Quorum: 2}}, take(t, n, waits), "of a new version")
+	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Quorum: 2}},
+		take(t, n, waits), "of a new version")
 	w.approve(edited, "cleo")
-	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Approvals: 1, Quorum: 2}}, take(t, n, waits))
+	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Approvals: 1,
+		Quorum: 2}}, take(t, n, waits))
 	_, err = w.review(edited, approve, "eve")
 	require.Error(t, err)
 	assert.Empty(t, n.all, "a refusal changes nothing")
-	w.propose("paul", feedback.Draft{Action: feedback.DocumentOnly, Text: "Noted", Agents: []string{"prd"}})
+	w.propose("paul", feedback.Draft{Action: feedback.DocumentOnly, Text: "Noted",
+		Agents: []string{"prd"}})
 	assert.Empty(t, take(t, n, waits), "nobody has to approve it")
 
-	first, second := w.activate(rule("Keep the introduction short")), w.activate(rule("Keep the introductions short"))
+	first, second := w.activate(rule("Keep the introduction short")),
+		w.activate(rule("Keep the introductions short"))
 	n.all = nil
 	opened, err := w.rules.Consolidate(ctx)
 	require.NoError(t, err)
 	require.Len(t, opened, 1)
-	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: opened[0].ID}}, take(t, n, proposed))
+	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: opened[0].ID}},
+		take(t, n, proposed))
 	merged := w.approve(opened[0], "cleo")
 	n.all = nil
 	w.approve(merged, "dan")
 	left := take(t, n, leaves)
 	assert.ElementsMatch(t, []heed.Retired{
-		{Component: "feedback", Subject: first.ID, Reason: "superseded"}, {Component: "feedback", Subject: second.ID, Reason: "superseded"},
+		{Component: "feedback", Subject: first.ID, Reason: "superseded"},
+		{Component: "feedback", Subject: second.ID, Reason: "superseded"},
 	}, left)
 }
 
@@ -120,13 +132,15 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 		require.NoError(t, err)
 	}
 	move(feedback.StateRetired)
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}}, take(t, n, leaves))
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}},
+		take(t, n, leaves))
 	w.change(r.ID, feedback.Restore)
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
 	w.change(r.ID, feedback.Pin)
 	assert.Empty(t, take(t, n, activated))
 	move(feedback.StateRevoked)
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}}, take(t, n, leaves))
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}},
+		take(t, n, leaves))
 }
 
 // TestTheObserverIsToldOfAmbiguousFeedback, once, whoever had it evaluated.
@@ -183,7 +197,8 @@ func TestTheObserverIsToldOfSweeps(t *testing.T) {
 	w.clock.advance(8 * day)
 	n.all = nil
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, []heed.Swept{{Component: "feedback", Count: 2}}, take(t, n, swept), "one expired, one was evaluated")
+	assert.Equal(t, []heed.Swept{{Component: "feedback", Count: 2}}, take(t, n, swept),
+		"one expired, one was evaluated")
 
 	r := w.activate(rule("Say why"))
 	for i := range 40 {
@@ -203,9 +218,11 @@ func TestTheObserverIsToldOfSweeps(t *testing.T) {
 	n.all = nil
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	all := n.all
-	assert.Equal(t, []heed.Harmful{{Component: "feedback", Subject: r.ID, Reason: "harmful: improvement -9.500"}}, take(t, n, harms))
+	assert.Equal(t, []heed.Harmful{{Component: "feedback", Subject: r.ID,
+		Reason: "harmful: improvement -9.500"}}, take(t, n, harms))
 	n.all = all
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "harmful: improvement -9.500"}}, take(t, n, leaves))
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID,
+		Reason: "harmful: improvement -9.500"}}, take(t, n, leaves))
 }
 
 func TestTheObserverIsToldOfTheStream(t *testing.T) {
@@ -215,8 +232,10 @@ func TestTheObserverIsToldOfTheStream(t *testing.T) {
 	require.NoError(t, w.consume(&queue{messages: [][]byte{[]byte("no JSON")}}, &dead{}, nil))
 	found := take(t, n, deadLetters)
 	require.Len(t, found, 1)
-	assert.Equal(t, heed.DeadLettered{Component: "feedback", ID: found[0].ID, Reason: "event: is not the JSON of a decision"}, found[0])
-	require.NoError(t, w.consume(&queue{messages: [][]byte{message("1", "ann", long), message("2", "ann", long)}}, &dead{}, nil))
+	assert.Equal(t, heed.DeadLettered{Component: "feedback", ID: found[0].ID,
+		Reason: "event: is not the JSON of a decision"}, found[0])
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("1", "ann", long),
+		message("2", "ann", long)}}, &dead{}, nil))
 	failed := take(t, n, failures)
 	require.NotEmpty(t, failed)
 	assert.Equal(t, "evaluation", failed[0].What)
@@ -232,7 +251,8 @@ func TestANoticeQuotesNobody(t *testing.T) {
 		return id, nil
 	}})
 	d := &dead{}
-	messages := [][]byte{message("1", "mallory", long), message("2", "ann", long), message("2", "ann", "other words")}
+	messages := [][]byte{message("1", "mallory", long), message("2", "ann", long),
+		message("2", "ann", "other words")}
 	require.NoError(t, w.consume(&queue{messages: messages}, d, nil))
 	require.Len(t, d.reasons, 2)
 	assert.Equal(t, "feedback: record: Reviewer: is refused by Config.Canonical: "+

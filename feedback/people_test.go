@@ -16,33 +16,49 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// isName says of each text that is kept whether it is a person's name. The texts that people wrote are no names.
+// isName says of each text that is kept whether it is a person's name. The texts that people wrote
+// are no names.
 var isName = map[string]bool{
-	"record.decision_id": false, "record.gate_id": false, "record.agent": false, "record.epic_id": false, "record.task_id": false,
-	"record.decision": false, "record.reviewer_id": true, "record.agent_output_sha": false, "record.approved_output_sha": false,
-	"record.correction_diff_path": false, "record.correction_summary": false, "record.reviewer_comment": false,
-	"record.severity": false, "record.tags": false, "record.injected_rules": false, "record.classification": false,
-	"record.rationale": false, "record.apart": false, "record.contradicts": false,
+	"record.decision_id": false, "record.gate_id": false, "record.agent": false,
+	"record.epic_id": false, "record.task_id": false,
+	"record.decision": false, "record.reviewer_id": true, "record.agent_output_sha": false,
+	"record.approved_output_sha":  false,
+	"record.correction_diff_path": false, "record.correction_summary": false,
+	"record.reviewer_comment": false,
+	"record.severity":         false, "record.tags": false, "record.injected_rules": false,
+	"record.classification": false,
+	"record.rationale":      false, "record.apart": false, "record.contradicts": false,
 	"record.dispute": false, "record.similar_feedback_ids": false, "record.cluster": false,
 	"record.proposed_action":   false,
 	"record.near_feedback_ids": false, "record.unanswered.reason": false,
 	"record.resolution": false, "record.resolver": true, "record.joiner": true,
 
-	"proposal.proposal_id": false, "proposal.action": false, "proposal.rule_type": false, "proposal.rule_content": false,
-	"proposal.affected_agents": false, "proposal.insertion_point": false, "proposal.supersedes": false, "proposal.cluster": false,
-	"proposal.created_from_feedback_ids": false, "proposal.evidence_summary": false, "proposal.authors": true,
-	"proposal.writers": true, "proposal.warnings": false, "proposal.conflicts.*.kind": false, "proposal.conflicts.*.id": false,
-	"proposal.conflicts.*.explanation": false, "proposal.status": false, "proposal.approvals.*.actor": true,
-	"proposal.approvals.*.reason": false, "proposal.approvals.*.approved_hash": false, "proposal.approvals.*.override": false,
-	"proposal.previous": false, "proposal.decided_by": true, "proposal.reason": false, "proposal.proposer": true,
-	"proposal.change": false, "proposal.of": false,
+	"proposal.proposal_id": false, "proposal.action": false, "proposal.rule_type": false,
+	"proposal.rule_content":    false,
+	"proposal.affected_agents": false, "proposal.insertion_point": false,
+	"proposal.supersedes": false, "proposal.cluster": false,
+	"proposal.created_from_feedback_ids": false, "proposal.evidence_summary": false,
+	"proposal.authors": true,
+	"proposal.writers": true, "proposal.warnings": false, "proposal.conflicts.*.kind": false,
+	"proposal.conflicts.*.id":          false,
+	"proposal.conflicts.*.explanation": false, "proposal.status": false,
+	"proposal.approvals.*.actor":  true,
+	"proposal.approvals.*.reason": false, "proposal.approvals.*.approved_hash": false,
+	"proposal.approvals.*.override": false,
+	"proposal.previous":             false, "proposal.decided_by": true, "proposal.reason": false,
+	"proposal.proposer": true,
+	"proposal.change":   false, "proposal.of": false,
 	"proposal.check.tool": false, "proposal.check.forbid": false, "proposal.check.require": false,
 
-	"rule.rule_id": false, "rule.action": false, "rule.rule_type": false, "rule.rule_content": false, "rule.affected_agents": false,
-	"rule.insertion_point": false, "rule.supersedes": false, "rule.clusters": false, "rule.authors": true, "rule.writers": true,
-	"rule.approvals.*.actor": true, "rule.approvals.*.reason": false, "rule.approvals.*.approved_hash": false,
-	"rule.approvals.*.override": false, "rule.status": false, "rule.superseded_by": false, "rule.effect.status": false,
-	"rule.effect.basis": false, "rule.change": false, "rule.of": false,
+	"rule.rule_id": false, "rule.action": false, "rule.rule_type": false, "rule.rule_content": false,
+	"rule.affected_agents": false,
+	"rule.insertion_point": false, "rule.supersedes": false, "rule.clusters": false,
+	"rule.authors": true, "rule.writers": true,
+	"rule.approvals.*.actor": true, "rule.approvals.*.reason": false,
+	"rule.approvals.*.approved_hash": false,
+	"rule.approvals.*.override":      false, "rule.status": false, "rule.superseded_by": false,
+	"rule.effect.status": false,
+	"rule.effect.basis":  false, "rule.change": false, "rule.of": false,
 	"rule.check.tool": false, "rule.check.forbid": false, "rule.check.require": false,
 }
 
@@ -50,7 +66,8 @@ var isName = map[string]bool{
 // found by it.
 func TestEveryNameCanBeForgotten(t *testing.T) {
 	found := map[string]bool{}
-	for kind, value := range map[string]any{"record": feedback.Feedback{}, "proposal": feedback.Proposal{}, "rule": feedback.Rule{}} {
+	for kind, value := range map[string]any{"record": feedback.Feedback{},
+		"proposal": feedback.Proposal{}, "rule": feedback.Rule{}} {
 		walk(reflect.TypeOf(value), kind, nil, func(path string, index []int) {
 			person, known := isName[path]
 			require.True(t, known, "%s: is it a person's name?", path)
@@ -118,11 +135,13 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	ambiguous, _, err := w.List(ctx, feedback.Listing{Class: feedback.Ambiguous})
 	require.NoError(t, err)
 	require.NotEmpty(t, ambiguous)
-	_, err = w.Resolve(ctx, feedback.Order{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"}, feedback.EdgeCase)
+	_, err = w.Resolve(ctx, feedback.Order{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"},
+		feedback.EdgeCase)
 	require.NoError(t, err)
 	all := func() string {
 		var texts strings.Builder
-		for _, kind := range []string{"feedback.record", "feedback.proposal", "feedback.rule", "feedback.mark", "feedback.lane", store.Audit.Name} {
+		for _, kind := range []string{"feedback.record", "feedback.proposal", "feedback.rule",
+			"feedback.mark", "feedback.lane", store.Audit.Name} {
 			for r, err := range w.store.Find(ctx, store.Query{Kind: kind}) {
 				require.NoError(t, err)
 				text, err := r.Body.JSON()
@@ -143,7 +162,8 @@ func TestForgettingLeavesNoName(t *testing.T) {
 
 	waiting := w.pending()
 	require.Len(t, waiting.Approvals, 1)
-	assert.Equal(t, feedback.StateApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
+	assert.Equal(t, feedback.StateApproved, w.approve(waiting, "dan").Status,
+		"what somebody approved counts on")
 }
 
 // Where the host's ids differ in case, whoever approved can't do so twice after somebody
@@ -167,7 +187,8 @@ func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
 	w, n := watched(t, feedback.Config{})
 	f := w.correction("Ann", long)
 	w.add(f)
-	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}}, &dead{}, nil))
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}},
+		&dead{}, nil))
 	_, err := w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
 	require.NoError(t, err)
 	n.all = nil
@@ -175,11 +196,14 @@ func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
 	duplicate, err := w.Record(ctx, f)
 	require.NoError(t, err)
 	assert.True(t, duplicate)
-	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}}, take(t, n, duplicates))
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}},
+		take(t, n, duplicates))
 	d := &dead{}
-	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}}, d, nil))
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}}, d,
+		nil))
 	assert.Empty(t, d.reasons)
-	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: "event"}}, take(t, n, duplicates))
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: "event"}},
+		take(t, n, duplicates))
 	for _, id := range []string{f.ID, "event"} {
 		assert.True(t, strings.HasPrefix(w.get(id).Reviewer, "forgotten-"))
 	}
@@ -211,7 +235,8 @@ func TestNoNameOfARefusalIsKept(t *testing.T) {
 
 // A store finds a record by few keys.
 func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
-	w := newWorld(t, feedback.Config{Similarity: everything{}, Gate: feedback.Gate{Quorum: 10, Outsiders: 10}})
+	w := newWorld(t, feedback.Config{Similarity: everything{},
+		Gate: feedback.Gate{Quorum: 10, Outsiders: 10}})
 	for i := range feedback.MaxPeople + 10 {
 		w.says(fmt.Sprint("reviewer", i), long)
 	}
@@ -223,7 +248,8 @@ func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
 	for i := 0; err == nil && i <= feedback.MaxPeople; i++ {
 		d := p.Draft
 		d.Text = fmt.Sprint("Be brief ", i)
-		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: fmt.Sprint("writer", i), Reason: "x"})
+		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d,
+			Actor: fmt.Sprint("writer", i), Reason: "x"})
 	}
 	assert.Equal(t, "ineligible", feedback.Refusal(err))
 	p = w.pending()

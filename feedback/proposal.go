@@ -16,29 +16,32 @@ import (
 type Proposal struct {
 	ID string `json:"proposal_id"`
 	Draft
-	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has one proposal at a time.
+	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has
+	// one proposal at a time.
 	Cluster string `json:"cluster,omitempty"`
-	// Evidence has the ids of the feedback behind it, sorted, with those of erased feedback. Occurrences and Reviewers say how much
-	// feedback there was, and Summary says it in words. Confidence is in [0, 1].
+	// Evidence has the ids of the feedback behind it, sorted, with those of erased feedback.
+	// Occurrences and Reviewers say how much feedback there was, and Summary says it in words.
+	// Confidence is in [0, 1].
 	Evidence    []string `json:"created_from_feedback_ids,omitempty"`
 	Occurrences int      `json:"occurrences"`
 	Reviewers   int      `json:"reviewers"`
 	Summary     string   `json:"evidence_summary"`
 	Confidence  float64  `json:"classification_confidence"`
-	// Authors are the reviewers of the evidence, also of what was evidence before an edit, in canonical form. Writers are those who proposed and edited it, and who wrote the
-	// rules that it changes or replaces. Proposer is who proposed or edited it last, and "" if heed proposed it.
+	// Authors are the reviewers of the evidence, also of what was evidence before an edit, in
+	// canonical form. Writers are those who proposed and edited it, and who wrote the rules that it
+	// changes or replaces. Proposer is who proposed or edited it last, and "" if heed proposed it.
 	Authors  []string `json:"authors,omitempty"`
 	Writers  []string `json:"writers,omitempty"`
 	Proposer string   `json:"proposer,omitempty"`
 
 	Warnings []string `json:"warnings,omitempty"` // what approvers should know
-	// Conflicts are those with active rules and pending proposals when it was proposed. If heed proposed it, the feedback that
-	// contradicted it is among them.
+	// Conflicts are those with active rules and pending proposals when it was proposed. If heed
+	// proposed it, the feedback that contradicted it is among them.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
-	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one. Was is the draft as it was first
-	// proposed, before all edits, and nil if it was not edited.
+	// Previous is the proposal that this one replaces, or the cluster's last proposal before this
+	// one. Was is the draft as it was first proposed, before all edits, and nil if it was not edited.
 	Previous string    `json:"previous,omitempty"`
 	Was      *Draft    `json:"was,omitempty"`
 	Created  time.Time `json:"created_at"`
@@ -62,19 +65,20 @@ type Approval struct {
 // A State is where a proposal or a rule stands. Of a proposal, all but StatePending are final.
 type State string
 
-// The states. A proposal is pending, and then approved, rejected, expired, superseded or documented. A rule is active,
-// retired, revoked or superseded.
+// The states. A proposal is pending, and then approved, rejected, expired, superseded or
+// documented. A rule is active, retired, revoked or superseded.
 const (
-	StatePending    State = "PENDING"
-	StateApproved   State = "APPROVED"   // it is a rule, which has the proposal's id; or its change was made
+	StatePending State = "PENDING"
+	// it is a rule, which has the proposal's id; or its change was made
+	StateApproved   State = "APPROVED"
 	StateRejected   State = "REJECTED"   // one person was against it
 	StateExpired    State = "EXPIRED"    // nobody decided in time
 	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
 	StateActive     State = "ACTIVE"     // it is in use
 	StateRetired    State = "RETIRED"    // taken out of use; it can be proposed to Restore it
 	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate anew
-	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is. Another rule took the place
-	// of a superseded rule.
+	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is.
+	// Another rule took the place of a superseded rule.
 	StateSuperseded State = "SUPERSEDED"
 )
 
@@ -85,7 +89,8 @@ func (p Proposal) at(revision uint64) Proposal {
 		was := p.Was.clone()
 		p.Was = &was
 	}
-	p.Evidence, p.Authors, p.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
+	p.Evidence, p.Authors, p.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors),
+		slices.Clone(p.Writers)
 	p.Warnings, p.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
 	p.Approvals = cloneApprovals(p.Approvals)
 	return p
@@ -95,7 +100,8 @@ func (p Proposal) revision() uint64 { return p.Revision }
 
 // people are all whom the proposal names.
 func (p *Proposal) people() []string {
-	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers, []string{p.Decider, p.Proposer})...)
+	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers,
+		[]string{p.Decider, p.Proposer})...)
 }
 
 // maxPeople is how many people a proposal may name. A store finds it by each of them.
@@ -144,7 +150,8 @@ type Rule struct {
 	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and [Pin].
 	Pinned       bool   `json:"pinned,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
-	// Activated is when it was approved. Since is when it came into effect last, and its effect is measured from there.
+	// Activated is when it was approved. Since is when it came into effect last, and its effect is
+	// measured from there.
 	Activated time.Time `json:"deployed_at"`
 	Since     time.Time `json:"since"`
 	Left      time.Time `json:"left,omitzero"`   // when it was retired, revoked or superseded last
@@ -157,7 +164,8 @@ type Rule struct {
 func (r Rule) at(revision uint64) Rule {
 	r.Revision = revision
 	r.Draft = r.Draft.clone()
-	r.Clusters, r.Authors, r.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
+	r.Clusters, r.Authors, r.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors),
+		slices.Clone(r.Writers)
 	r.Approvals = cloneApprovals(r.Approvals)
 	return r
 }

@@ -37,7 +37,8 @@ var gateModel = porcupine.Model{
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatePending) {
 			// A repeated approval or rejection gets the same answer.
-			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.verb] == status
+			same := map[string]string{"approve": string(feedback.StateApproved),
+				"reject": string(feedback.StateRejected)}[in.verb] == status
 			same = same && strings.Contains(" "+approvers+" ", " "+in.actor+" ")
 			return out.refused != same && string(out.status) == status, state
 		}
@@ -64,8 +65,9 @@ var gateModel = porcupine.Model{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two services over one
-// store. Their answers make a history that one caller after the other could have had, and no rule is active without its quorum.
+// 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two
+// services over one store. Their answers make a history that one caller after the other could have
+// had, and no rule is active without its quorum.
 func TestRacesLeaveALegalHistory(t *testing.T) {
 	const workers = 64
 	proposals := 400
@@ -73,7 +75,8 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 		proposals = 2000
 	}
 	now := (&clock{}).Now
-	cfg := feedback.Config{Store: newStore(t, now), Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: now, NewID: uuid.NewString}
+	cfg := feedback.Config{Store: newStore(t, now),
+		Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: now, NewID: uuid.NewString}
 	w := newWorld(t, cfg)
 	other, err := feedback.New(ctx, cfg)
 	require.NoError(t, err)
@@ -97,7 +100,8 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 			rules := services[worker%2]
 			for i := range proposals / 8 { // eight goroutines for each proposal, in about the same order
 				id := fmt.Sprint("p", (i*8+worker/8)%proposals)
-				in := move{[]string{"approve", "approve", "approve", "approve", "reject", "edit"}[rng.IntN(6)], fmt.Sprint("reviewer", rng.IntN(4))}
+				in := move{[]string{"approve", "approve", "approve", "approve", "reject",
+					"edit"}[rng.IntN(6)], fmt.Sprint("reviewer", rng.IntN(4))}
 				call := time.Since(began).Nanoseconds()
 				out, err := in.make(rules, id)
 				if !assert.NoError(t, err) {
@@ -111,7 +115,8 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 
 	moves, refused := 0, 0
 	for id, operations := range history {
-		require.True(t, porcupine.CheckOperations(gateModel, operations), "proposal %s: %+v", id, operations)
+		require.True(t, porcupine.CheckOperations(gateModel, operations), "proposal %s: %+v", id,
+			operations)
 		for _, o := range operations {
 			if moves++; o.Output.(told).refused {
 				refused++
@@ -143,8 +148,10 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 func seed(w *world, n int) {
 	for i := range n {
 		p := feedback.Proposal{
-			ID: fmt.Sprint("p", i), Status: feedback.StatePending, Created: start, Expires: start.Add(day), Writers: []string{"paul"},
-			Draft: feedback.Draft{Action: feedback.CreateRule, Type: feedback.Guideline, Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}},
+			ID: fmt.Sprint("p", i), Status: feedback.StatePending, Created: start,
+			Expires: start.Add(day), Writers: []string{"paul"},
+			Draft: feedback.Draft{Action: feedback.CreateRule, Type: feedback.Guideline, Text: "Be brief",
+				Agents: []string{fmt.Sprint("agent", i)}},
 		}
 		w.put(p)
 	}
@@ -161,7 +168,8 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 		}
 		d := seen.Draft
 		d.Text = "Be terse"
-		if _, err = rules.Propose(ctx, feedback.Submission{Replaces: id, Draft: d, Actor: m.actor, Reason: "shorter"}); err == nil {
+		if _, err = rules.Propose(ctx, feedback.Submission{Replaces: id, Draft: d, Actor: m.actor,
+			Reason: "shorter"}); err == nil {
 			p.Status = feedback.StateSuperseded
 		}
 	default:
@@ -187,19 +195,23 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 func TestTheModelBites(t *testing.T) {
 	type op = porcupine.Operation
 	for name, history := range map[string][]op{
-		"approved by one": {{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false}, Return: 1}},
+		"approved by one": {{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false},
+			Return: 1}},
 		"approved by one, twice": {
 			{Input: move{"approve", "a"}, Output: told{feedback.StatePending, false}, Return: 1},
-			{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false}, Call: 2, Return: 3},
+			{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false}, Call: 2,
+				Return: 3},
 		},
 		"approved after it was rejected": {
 			{Input: move{"approve", "a"}, Output: told{feedback.StatePending, false}, Return: 1},
 			{Input: move{"reject", "b"}, Output: told{feedback.StateRejected, false}, Call: 2, Return: 3},
-			{Input: move{"approve", "b"}, Output: told{feedback.StateApproved, false}, Call: 4, Return: 5},
+			{Input: move{"approve", "b"}, Output: told{feedback.StateApproved, false}, Call: 4,
+				Return: 5},
 		},
 		"both rejected and edited": {
 			{Input: move{"reject", "a"}, Output: told{feedback.StateRejected, false}, Return: 5},
-			{ClientId: 1, Input: move{"edit", "b"}, Output: told{feedback.StateSuperseded, false}, Return: 5},
+			{ClientId: 1, Input: move{"edit", "b"}, Output: told{feedback.StateSuperseded, false},
+				Return: 5},
 		},
 	} {
 		assert.False(t, porcupine.CheckOperations(gateModel, history), name)

@@ -40,7 +40,8 @@ func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Recor
 	}
 }
 
-func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	c.reads++
 	err := c.Store.Read(ctx, into, cells, refs, finds...)
 	for _, found := range into.Found {
@@ -49,8 +50,8 @@ func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []eviden
 	return err
 }
 
-// crowded has ten thousand rules: ten of each of a thousand agents, five of them active, one for all agents, and one for
-// many.
+// crowded has ten thousand rules: ten of each of a thousand agents, five of them active, one for
+// all agents, and one for many.
 func crowded(t testing.TB) (*world, *counted) {
 	c := &counted{Store: newStore(t, nil)}
 	w := stocked(t, 10_000, feedback.Config{Store: c}, func(i int, r *feedback.Rule) {
@@ -60,8 +61,10 @@ func crowded(t testing.TB) (*world, *counted) {
 		}
 		r.Clusters = []string{fmt.Sprint("cluster", i)}
 	})
-	many := feedback.Rule{ID: "many", Draft: rule("For many", "agent1", "agent2", "agent3", "agent4", "agent5"), Status: feedback.StateActive, Activated: start}
-	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true}, Status: feedback.StateActive, Activated: start}
+	many := feedback.Rule{ID: "many", Draft: rule("For many", "agent1", "agent2", "agent3", "agent4",
+		"agent5"), Status: feedback.StateActive, Activated: start}
+	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true},
+		Status: feedback.StateActive, Activated: start}
 	for _, r := range []*feedback.Rule{&many, &all} {
 		r.Action, r.Type = feedback.CreateRule, feedback.Guideline
 		w.put(*r)
@@ -78,15 +81,18 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	c.reset()
 	in := w.inject("agent7", "")
 	assert.Len(t, in.Rules, 7)
-	assert.Equal(t, 8, c.found, "its own, the one for all, and the one for many, which is for five others")
+	assert.Equal(t, 8, c.found,
+		"its own, the one for all, and the one for many, which is for five others")
 	assert.Equal(t, []int{0, 1}, []int{c.finds, c.reads})
 
 	c.reset()
 	assert.Equal(t, in, w.inject("agent7", ""))
-	assert.Equal(t, []int{0, 1}, []int{c.finds, c.reads}, "nothing has changed, which one small read tells")
+	assert.Equal(t, []int{0, 1}, []int{c.finds, c.reads},
+		"nothing has changed, which one small read tells")
 
 	c.reset()
-	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "agent7", Status: feedback.StateActive, Ranked: true})
+	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "agent7", Status: feedback.StateActive,
+		Ranked: true})
 	require.NoError(t, err)
 	assert.Len(t, ranked, 7)
 	assert.Equal(t, 8, c.found)
@@ -95,7 +101,8 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	c.reset()
 	p := w.propose("paul", rule("Be brief", "agent7"))
 	w.approve(p, "cleo", "dan")
-	assert.Less(t, c.found, 40, "proposing and reviewing read the rules of the agent, and what is pending")
+	assert.Less(t, c.found, 40,
+		"proposing and reviewing read the rules of the agent, and what is pending")
 	assert.Contains(t, w.inject("agent7", "").Rules, p.ID)
 	assert.Contains(t, w.inject("agent3", "").Rules, "many")
 
@@ -126,11 +133,13 @@ func TestTwoRoundTrips(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, evaluated.Class)
 	}
-	first, second := say("ann", "name the owner of the table"), say("bob", "something else altogether")
+	first, second := say("ann", "name the owner of the table"),
+		say("bob", "something else altogether")
 	trips(2, "an evaluation", func() { evaluate(first, feedback.EdgeCase) })
 	trips(2, "an evaluation beside others", func() { evaluate(second, feedback.EdgeCase) })
 	third := say("cleo", "naming the owner of a table")
-	trips(3, "one that joins others: one more for each cluster that it is compared with", func() { evaluate(third, feedback.GeneralizableHigh) })
+	trips(3, "one that joins others: one more for each cluster that it is compared with",
+		func() { evaluate(third, feedback.GeneralizableHigh) })
 
 	var p feedback.Proposal
 	trips(1, "a correction", func() { say("dan", "unlike all of the others") })
@@ -142,7 +151,10 @@ func TestTwoRoundTrips(t *testing.T) {
 		}))
 	})
 	trips(2, "a proposal", func() { p = w.propose("paul", rule("Be brief", "agent7")) })
-	trips(2, "a proposal with evidence", func() { w.propose("paul", rule("Say why", "agent7"), first.ID, second.ID) })
+	trips(2, "a proposal with evidence", func() {
+		w.propose("paul", rule("Say why", "agent7"),
+			first.ID, second.ID)
+	})
 	trips(2, "the first approval", func() { p = w.approve(p, "dan") })
 	trips(2, "the last approval", func() { p = w.approve(p, "eve") })
 	require.Equal(t, feedback.StateApproved, p.Status)
@@ -205,8 +217,8 @@ func TestAgentsInAnyNumberAreRemembered(t *testing.T) {
 	}
 }
 
-// TestEveryReadThatADocumentNames calls each read that the Adaptive Feedback Learning design names: by id, agent, gate, date,
-// class, words, cluster and status.
+// TestEveryReadThatADocumentNames calls each read that the Adaptive Feedback Learning design names:
+// by id, agent, gate, date, class, words, cluster and status.
 func TestEveryReadThatADocumentNames(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", long)
@@ -221,7 +233,8 @@ func TestEveryReadThatADocumentNames(t *testing.T) {
 	similar, err := w.Similar(ctx, w.correction("cleo", long), 0) // find_similar
 	require.NoError(t, err)
 	assert.Len(t, similar, 2)
-	for name, l := range map[string]feedback.Listing{ // get_feedback_for_agent, edge cases by their words
+	// get_feedback_for_agent, edge cases by their words
+	for name, l := range map[string]feedback.Listing{
 		"agent":   {Agent: f.Agent, Class: feedback.EdgeCase},
 		"gate":    {Gate: f.Gate, Words: "alone"},
 		"date":    {Since: start.Add(-day), Until: w.clock.Now().Add(day), Words: "World"},
@@ -232,23 +245,29 @@ func TestEveryReadThatADocumentNames(t *testing.T) {
 		assert.Len(t, found, 1, name)
 		assert.Positive(t, total, name)
 	}
-	for name, q := range map[string]feedback.ProposalQuery{ // get_pending_rules, and the proposal of an evaluation
-		"status": {Status: feedback.StatePending}, "cluster": {Cluster: "d1"}, "confidence": {MinConfidence: 0.5},
-		"agent": {Agent: f.Agent, Status: feedback.StatePending}, "type": {Type: p.Type, Status: feedback.StatePending},
+	// get_pending_rules, and the proposal of an evaluation
+	for name, q := range map[string]feedback.ProposalQuery{
+		"status": {Status: feedback.StatePending}, "cluster": {Cluster: "d1"},
+		"confidence": {MinConfidence: 0.5},
+		"agent":      {Agent: f.Agent, Status: feedback.StatePending},
+		"type":       {Type: p.Type, Status: feedback.StatePending},
 	} {
 		found, _, err := w.rules.Proposals(ctx, q, 0)
 		require.NoError(t, err)
 		require.Len(t, found, 1, name)
 		assert.Equal(t, p.ID, found[0].ID, name)
 	}
-	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive}) // get_active_rules
+	// get_active_rules
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive})
 	require.NoError(t, err)
 	require.Len(t, rules, 1)
 	assert.Equal(t, active.ID, rules[0].ID)
 	conflicts, err := w.rules.Conflicts(ctx, rule("Do not name the owner")) // check_rule_conflicts
 	require.NoError(t, err)
 	assert.NotEmpty(t, conflicts)
-	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive, Ranked: true}) // with insertion_point
+	// with insertion_point
+	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive,
+		Ranked: true})
 	require.NoError(t, err)
 	assert.Len(t, ranked, 1)
 }

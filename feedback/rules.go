@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Rules carries proposals through their review to active rules, and back. Get it from [Service.Rules]. It is safe for
-// concurrent use by multiple goroutines.
+// Rules carries proposals through their review to active rules, and back. Get it from
+// [Service.Rules]. It is safe for concurrent use by multiple goroutines.
 type Rules struct{ s *Service }
 
 // Rules returns the proposals and rules of the service.
@@ -29,9 +29,10 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	return p, wrap("proposal", err)
 }
 
-// Proposals returns the proposals that a query selects, the newest first, at most limit of them (0 means all), and how many there
-// are in all.
-func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal, total int, err error) {
+// Proposals returns the proposals that a query selects, the newest first, at most limit of them (0
+// means all), and how many there are in all.
+func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal,
+	total int, err error) {
 	proposals, err = r.s.proposals(r.s.reading(ctx), q)
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
@@ -44,7 +45,10 @@ func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 	for i := range proposals {
 		s.drafts.put(proposals[i].ID, proposals[i].Draft.clone())
 	}
-	slices.SortFunc(proposals, func(a, b Proposal) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(proposals, func(a, b Proposal) int {
+		return cmp.Or(b.Created.Compare(a.Created),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return proposals, err
 }
 
@@ -54,10 +58,14 @@ func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
 	return rule, wrap("rule", err)
 }
 
-// List returns the rules that a query selects, the newest first. If it asks for unfit ones, the worst come first.
+// List returns the rules that a query selects, the newest first. If it asks for unfit ones, the
+// worst come first.
 func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 	rules, err := ruleKind.union(r.s.reading(ctx), q.keys(), q.selects)
-	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(rules, func(a, b Rule) int {
+		return cmp.Or(b.Activated.Compare(a.Activated),
+			cmp.Compare(a.ID, b.ID))
+	})
 	switch {
 	case q.Ranked:
 		slices.SortFunc(rules, compareRanks)
@@ -71,22 +79,26 @@ func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 type Submission struct {
 	Draft    Draft
 	Evidence []string // ids of feedback that speaks for it; may be empty
-	// Replaces is the id of a pending proposal that this is a new version of, or "". The evidence is then that of the proposal.
+	// Replaces is the id of a pending proposal that this is a new version of, or "". The evidence is
+	// then that of the proposal.
 	Replaces string
 	Actor    string // proposes it, and can't approve it
 	Reason   string // never empty
 }
 
-// Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is refused ([*RefusedError]) if too many
-// are pending. A draft whose action is [DocumentOnly] is recorded and needs no approval. If the same person proposes the same
-// draft with the same evidence again, Propose returns the pending proposal.
+// Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is
+// refused ([*RefusedError]) if too many are pending. A draft whose action is [DocumentOnly] is
+// recorded and needs no approval. If the same person proposes the same draft with the same evidence
+// again, Propose returns the pending proposal.
 //
-// A new version of a proposal closes the old one as superseded, with its approvals. Nobody who proposed or edited a version can
-// approve the new one. If its text is another, its evidence is what is alike to the new text, and its confidence and reviewers
-// follow from that. It expires when the old one would have.
+// A new version of a proposal closes the old one as superseded, with its approvals. Nobody who
+// proposed or edited a version can approve the new one. If its text is another, its evidence is
+// what is alike to the new text, and its confidence and reviewers follow from that. It expires when
+// the old one would have.
 //
-// A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in the state that the change needs, it
-// is refused as a [heed.ErrConflict]. Nobody who wrote the rule can approve its change.
+// A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in
+// the state that the change needs, it is refused as a [heed.ErrConflict]. Nobody who wrote the rule
+// can approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
@@ -177,8 +189,8 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	})
 }
 
-// reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it, unless its text is as
-// before. The time that it may wait stays.
+// reweigh gives an edited proposal the evidence that speaks for its new text, with what follows
+// from it, unless its text is as before. The time that it may wait stays.
 func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 	evidence, err := remaining(c.Tx, p.Evidence)
 	if err == nil {
@@ -201,8 +213,10 @@ func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 	return nil
 }
 
-// speakingFor returns the feedback that speaks for the text of a proposal. If it was edited, that is what is alike to the new text.
-func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedback) ([]Feedback, error) {
+// speakingFor returns the feedback that speaks for the text of a proposal. If it was edited, that
+// is what is alike to the new text.
+func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedback) ([]Feedback,
+	error) {
 	if p.Was == nil || p.Text == p.Was.Text {
 		return evidence, nil
 	}
@@ -227,8 +241,8 @@ func (s *Service) refill(p *Proposal, evidence []Feedback, key store.PseudonymKe
 	s.fill(p, evidence, key)
 }
 
-// Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side by side. Erased feedback is
-// missing.
+// Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side
+// by side. Erased feedback is missing.
 func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error) {
 	p, err := proposalKind.in(r.s.reading(ctx), proposal)
 	if err != nil {
@@ -239,9 +253,10 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 	return sources, wrap("sources", err)
 }
 
-// TakeOut takes a feedback out of the evidence of a pending proposal, as it says something else, and returns the proposal. Its
-// approvals are void. From then on the feedback stands alone, and never stands with the others again. The last one can't be
-// taken out: reject the proposal. A refusal is a [*RefusedError]: see [Rules.Review].
+// TakeOut takes a feedback out of the evidence of a pending proposal, as it says something else,
+// and returns the proposal. Its approvals are void. From then on the feedback stands alone, and
+// never stands with the others again. The last one can't be taken out: reject the proposal. A
+// refusal is a [*RefusedError]: see [Rules.Review].
 func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal, error) {
 	if err := checkName("feedback", feedback); err != nil {
 		return Proposal{}, wrap("take-out", err)
@@ -293,7 +308,8 @@ func (s *Service) waitsAt(c *change, p *Proposal) heed.Notice {
 	}
 }
 
-// withdraw notes that a feedback is no longer behind the proposal. Earlier approvals had counted on it, so they are void.
+// withdraw notes that a feedback is no longer behind the proposal. Earlier approvals had counted on
+// it, so they are void.
 func (p *Proposal) withdraw() {
 	p.Withdrawn++
 	p.Approvals = nil
@@ -306,10 +322,14 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 	}
 	f.Apart = text.Distinct(f.Apart)
 	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
-	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool { return slices.Contains(f.Apart, id) })
+	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool {
+		return slices.Contains(f.Apart,
+			id)
+	})
 	f.Cluster, f.Link, f.Worded = cluster, 1, false
 	if f.Class.generalizable() {
-		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly, min(f.Confidence, Support{1, 1, 1}.Confidence())
+		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly,
+			min(f.Confidence, Support{1, 1, 1}.Confidence())
 	}
 }
 
@@ -332,7 +352,10 @@ func evidenceOf(tx *store.Tx, ids []string) ([]Feedback, error) {
 
 // byTime sorts feedback, the oldest first.
 func byTime(records []Feedback) {
-	slices.SortFunc(records, func(a, b Feedback) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(records, func(a, b Feedback) int {
+		return cmp.Or(a.At.Compare(b.At),
+			cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a
@@ -421,7 +444,8 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	return nil
 }
 
-// checkRules reports a rule that can't be changed or superseded. It adds the people behind these rules to the proposal.
+// checkRules reports a rule that can't be changed or superseded. It adds the people behind these
+// rules to the proposal.
 func checkRules(tx *store.Tx, p *Proposal, key store.PseudonymKey) error {
 	if !p.makes() {
 		rule, err := toChange(tx, &p.Draft)
@@ -441,7 +465,8 @@ func checkRules(tx *store.Tx, p *Proposal, key store.PseudonymKey) error {
 	return nil
 }
 
-// toChange returns the rule that a draft changes, if it has the draft's words and the state that the change needs.
+// toChange returns the rule that a draft changes, if it has the draft's words and the state that
+// the change needs.
 func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 	rule, err := ruleKind.in(tx, d.Of)
 	if err != nil {
@@ -453,11 +478,13 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 	}
 	switch {
 	case d.words() != rule.words() || !slices.Equal(d.Supersedes, rule.Supersedes):
-		return Rule{}, &RefusedError{Reason: "the rule has other words than the draft", Err: heed.ErrConflict}
+		return Rule{}, &RefusedError{Reason: "the rule has other words than the draft",
+			Err: heed.ErrConflict}
 	case rule.Status != needed:
 		return Rule{}, notNow("rule", rule.Status)
 	case d.Change != Restore && rule.Pinned == (d.Change == Pin):
-		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)), Err: heed.ErrConflict}
+		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)),
+			Err: heed.ErrConflict}
 	}
 	return rule, nil
 }

@@ -107,7 +107,8 @@ func TestAnEditThatCantBeComparedIsAnError(t *testing.T) {
 		w.says("ann", long)
 		w.says("bob", long)
 		similarity.in = calls
-		_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
+		_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID,
+			Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
 		if similarity.in > 0 {
 			require.NoError(t, err)
 			break
@@ -119,7 +120,8 @@ func TestAnEditThatCantBeComparedIsAnError(t *testing.T) {
 
 func TestEvidenceHasNames(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Evidence: []string{""}, Actor: "eve", Reason: "x"})
+	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Evidence: []string{""},
+		Actor: "eve", Reason: "x"})
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Evidence[0]", fault.Field)
@@ -129,10 +131,12 @@ func TestAnEditedProposalStaysTheClusters(t *testing.T) {
 	now := start.Add(time.Hour) // a clock that stands still
 	for _, prefix := range []string{"a", "z"} {
 		n := 0
-		w := newWorld(t, feedback.Config{Now: func() time.Time { return now }, NewID: func() string { n++; return fmt.Sprint(prefix, 100-n) }})
+		w := newWorld(t, feedback.Config{Now: func() time.Time { return now },
+			NewID: func() string { n++; return fmt.Sprint(prefix, 100-n) }})
 		w.says("ann", long)
 		w.says("bob", long)
-		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
+		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID,
+			Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
 		require.NoError(t, err)
 		w.says("cleo", long)
 		w.flush()
@@ -153,9 +157,11 @@ func TestAnEditedProposalHasTheEvidenceOfItsText(t *testing.T) {
 	edit := func(text string) feedback.Proposal {
 		d := p.Draft
 		d.Text = text
-		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
+			Reason: "x"})
 		require.NoError(t, err)
-		assert.Equal(t, first, *edited.Was, "the reviewer sees the whole difference, however many edits it took")
+		assert.Equal(t, first, *edited.Was,
+			"the reviewer sees the whole difference, however many edits it took")
 		assert.Equal(t, p.Expires, edited.Expires, "an edit gains no time")
 		p = edited
 		return p
@@ -187,14 +193,16 @@ type words struct{}
 func (words) Similar(_ context.Context, text string, others []string) ([]float64, error) {
 	scores := make([]float64, len(others))
 	for i, other := range others {
-		if slices.ContainsFunc(strings.Fields(text), func(w string) bool { return slices.Contains(strings.Fields(other), w) }) {
+		if slices.ContainsFunc(strings.Fields(text),
+			func(w string) bool { return slices.Contains(strings.Fields(other), w) }) {
 			scores[i] = 1
 		}
 	}
 	return scores, nil
 }
 
-// TestASecondEditBringsNoEvidenceBack that does not speak for the text: new evidence counts as it does after the first edit.
+// TestASecondEditBringsNoEvidenceBack that does not speak for the text: new evidence counts as it
+// does after the first edit.
 func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 	w := newWorld(t, feedback.Config{Similarity: words{}})
 	w.says("ann", "alpha beta")
@@ -206,7 +214,8 @@ func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 		d := p.Draft
 		change(&d)
 		var err error
-		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
+			Reason: "x"})
 		require.NoError(t, err)
 		w.says("cleo", "beta gamma")
 		w.flush()
@@ -219,7 +228,8 @@ func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 	assert.Equal(t, []string{"d1"}, p.Evidence)
 	assert.Equal(t, []int{1, 1}, []int{p.Occurrences, p.Reviewers})
 	edit(func(d *feedback.Draft) { d.Text = first.Text })
-	assert.Equal(t, []string{"d1", "d2", "d3", "d4", "d5"}, p.Evidence, "with its old text it has what speaks for that")
+	assert.Equal(t, []string{"d1", "d2", "d3", "d4", "d5"}, p.Evidence,
+		"with its old text it has what speaks for that")
 }
 
 // TestAnApproverTakesOutWhatSaysSomethingElse, and the two never stand together again.
@@ -237,7 +247,8 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	require.Len(t, sources, 3)
 	assert.Equal(t, "tests in the report are missing", sources[1].Summary)
 	out := func(id string) (feedback.Proposal, error) {
-		return w.rules.TakeOut(ctx, feedback.Order{ID: p.ID, Actor: "dan", Reason: "it means another report"}, id)
+		return w.rules.TakeOut(ctx, feedback.Order{ID: p.ID, Actor: "dan",
+			Reason: "it means another report"}, id)
 	}
 	_, err = out("d9")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -277,7 +288,8 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	}
 }
 
-// assertStale approves a proposal by what it was like before a feedback was withdrawn, and then as it is.
+// assertStale approves a proposal by what it was like before a feedback was withdrawn, and then as
+// it is.
 func assertStale(t *testing.T, w *world, p feedback.Proposal, before string) {
 	t.Helper()
 	review := feedback.Review{Proposal: p.ID, Decision: feedback.Approved, Actor: "fay",
@@ -369,11 +381,16 @@ func TestRuleTypes(t *testing.T) {
 		severity feedback.Severity
 		want     feedback.RuleType
 	}{
-		"an obligation":         {"a PRD must name its owner", feedback.ApprovedWithChanges, "", feedback.Constraint},
-		"a critical correction": {"name the owner", feedback.ApprovedWithChanges, "critical", feedback.Constraint},
-		"rejections":            {"the owner is unclear", feedback.Rejected, "", feedback.NegativeExample},
-		"corrections":           {"name the owner", feedback.ApprovedWithChanges, "", feedback.Guideline},
-		"approvals":             {"a table of the risks", feedback.Approved, "", feedback.PositiveExample},
+		"an obligation": {"a PRD must name its owner", feedback.ApprovedWithChanges, "",
+			feedback.Constraint},
+		"a critical correction": {"name the owner", feedback.ApprovedWithChanges, "critical",
+			feedback.Constraint},
+		"rejections": {"the owner is unclear", feedback.Rejected, "",
+			feedback.NegativeExample},
+		"corrections": {"name the owner", feedback.ApprovedWithChanges, "",
+			feedback.Guideline},
+		"approvals": {"a table of the risks", feedback.Approved, "",
+			feedback.PositiveExample},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, feedback.Config{})
@@ -441,14 +458,32 @@ func TestEvidenceCantForgeARule(t *testing.T) {
 
 func TestADraftersNonsenseIsContained(t *testing.T) {
 	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
-		"a panic":        func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },
-		"an error":       func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{}, errFlaky },
-		"nothing":        func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{}, nil },
-		"two lines":      func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a\n# b"}, nil },
-		"unknown type":   func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a", Type: "LAW"}, nil },
-		"unknown action": func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a", Action: "X"}, nil },
+		"a panic": func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },
+		"an error": func([]feedback.Feedback) (feedback.Draft, error) {
+			return feedback.Draft{},
+				errFlaky
+		},
+		"nothing": func([]feedback.Feedback) (feedback.Draft, error) {
+			return feedback.Draft{},
+				nil
+		},
+		"two lines": func([]feedback.Feedback) (feedback.Draft,
+			error) {
+			return feedback.Draft{Text: "a\n# b"}, nil
+		},
+		"unknown type": func([]feedback.Feedback) (feedback.Draft,
+			error) {
+			return feedback.Draft{Text: "a", Type: "LAW"}, nil
+		},
+		"unknown action": func([]feedback.Feedback) (feedback.Draft,
+			error) {
+			return feedback.Draft{Text: "a", Action: "X"}, nil
+		},
 	} {
-		w := newWorld(t, feedback.Config{Drafter: func(_ context.Context, c []feedback.Feedback) (feedback.Draft, error) { return draft(c) }})
+		w := newWorld(t, feedback.Config{Drafter: func(_ context.Context,
+			c []feedback.Feedback) (feedback.Draft, error) {
+			return draft(c)
+		}})
 		w.says("ann", long)
 		f := w.correction("bob", long)
 		_, err := w.Record(ctx, f)
@@ -460,9 +495,11 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 		assert.Error(t, err, name)
 		assert.Empty(t, w.proposals(""), name)
 	}
-	w := newWorld(t, feedback.Config{Drafter: func(_ context.Context, c []feedback.Feedback) (feedback.Draft, error) {
+	w := newWorld(t, feedback.Config{Drafter: func(_ context.Context,
+		c []feedback.Feedback) (feedback.Draft, error) {
 		c[0].Tags, c[0].Summary = nil, "spoilt"
-		return feedback.Draft{Text: "Be brief", Type: feedback.Guideline, Action: feedback.RefinePrompt, Place: "style"}, nil
+		return feedback.Draft{Text: "Be brief", Type: feedback.Guideline, Action: feedback.RefinePrompt,
+			Place: "style"}, nil
 	}})
 	w.says("ann", long)
 	w.says("bob", long)
@@ -507,7 +544,8 @@ func TestPropose(t *testing.T) {
 		{"Type", feedback.Draft{Text: "a", Agents: []string{"prd"}, Type: "LAW"}},
 		{"Action", feedback.Draft{Text: "a", Agents: []string{"prd"}, Action: "DEPLOY"}},
 	} {
-		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: test.draft, Actor: "paul", Reason: "x"})
+		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: test.draft, Actor: "paul",
+			Reason: "x"})
 		var fault *heed.InputError
 		if assert.ErrorAs(t, err, &fault, "%+v", test.draft) {
 			assert.Equal(t, test.field, fault.Field)
@@ -515,11 +553,13 @@ func TestPropose(t *testing.T) {
 	}
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Actor: "paul"})
 	assert.ErrorAs(t, err, new(*heed.InputError), "a reason is needed")
-	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Replaces: "\x00", Actor: "paul", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Replaces: "\x00",
+		Actor: "paul", Reason: "x"})
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "ID", fault.Field)
-	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Actor: "paul", Reason: "x", Evidence: []string{"d9"}})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("a"), Actor: "paul", Reason: "x",
+		Evidence: []string{"d9"}})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	d := rule("a")
 	d.Supersedes = []string{"r9"}
@@ -545,7 +585,8 @@ func TestActions(t *testing.T) {
 		}
 		w.approve(p, "cleo", "dan")
 		assert.Equal(t, feedback.StateActive, w.rule(p.ID).Status, action)
-		assert.Equal(t, action == feedback.CreateRule, strings.Contains(w.inject("prd", "").Prompt, d.Text), action)
+		assert.Equal(t, action == feedback.CreateRule,
+			strings.Contains(w.inject("prd", "").Prompt, d.Text), action)
 	}
 	active, err := w.rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive, Agent: "prd"})
 	require.NoError(t, err)
@@ -571,7 +612,8 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 		tries = 10_000
 	}
 	for i := range tries {
-		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprintf("Rule number %d", i)), Actor: "paul", Reason: "more"})
+		_, err := w.rules.Propose(ctx, feedback.Submission{
+			Draft: rule(fmt.Sprintf("Rule number %d", i)), Actor: "paul", Reason: "more"})
 		if err != nil {
 			require.ErrorIs(t, err, feedback.ErrFull)
 			refused++
@@ -582,7 +624,8 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 	for i := range 10 {
 		w.propose("olga", rule(fmt.Sprintf("Line %d counts", i)))
 	}
-	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third", Reason: "more"})
+	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third",
+		Reason: "more"})
 	assert.ErrorIs(t, err, feedback.ErrFull, "20 for one agent")
 	w.propose("third", rule("x", "coder"))
 	w.clock.advance(7 * day)
@@ -592,13 +635,15 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 	for i := range 3 {
 		w.propose(fmt.Sprint("p", i), rule(fmt.Sprint("Part ", i), fmt.Sprint("agent", i)))
 	}
-	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third", Reason: "more"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third",
+		Reason: "more"})
 	assert.ErrorIs(t, err, feedback.ErrFull, "in all")
 }
 
 func TestTheEvaluatorIsCappedToo(t *testing.T) {
 	w := newWorld(t, feedback.Config{Gate: feedback.Gate{PerProposer: 2}})
-	for _, says := range []string{"tests are missing", "mention the licence", "which reader is meant"} {
+	for _, says := range []string{"tests are missing", "mention the licence",
+		"which reader is meant"} {
 		w.says("ann", says)
 		w.says("bob", says)
 	}
@@ -617,7 +662,8 @@ func TestConcurrentCapsHold(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			rules := []*feedback.Rules{w.rules, other.Rules()}[i%2]
-			_, err := rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Part ", i)), Actor: "paul", Reason: "x"})
+			_, err := rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Part ", i)),
+				Actor: "paul", Reason: "x"})
 			if err != nil {
 				assert.ErrorIs(t, err, feedback.ErrFull)
 			}
@@ -643,7 +689,8 @@ func TestConflicts(t *testing.T) {
 	assert.Equal(t, active.ID, found[0].ID)
 	assert.Contains(t, found[0].Explanation, "polarity")
 	assert.Greater(t, found[0].Score, 0.5)
-	for _, d := range []feedback.Draft{rule("Name the database in the PRD", "coder"), {Text: "name the database in the PRD!", AllAgents: true}} {
+	for _, d := range []feedback.Draft{rule("Name the database in the PRD", "coder"),
+		{Text: "name the database in the PRD!", AllAgents: true}} {
 		found = conflicts(d)
 		assert.Equal(t, feedback.Duplicate, found[0].Kind)
 	}
@@ -681,10 +728,12 @@ func TestConflicts(t *testing.T) {
 	}, kinds, "the worst come first")
 }
 
-// Opposed texts contradict each other if they share two fifths of what they are about, however unlike they are.
+// Opposed texts contradict each other if they share two fifths of what they are about, however
+// unlike they are.
 func TestOpposedTextsOfOneTopic(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	assert.True(t, feedback.SameTopic(w.Service, "Make the endpoint public", "Make the endpoint private", 0))
+	assert.True(t, feedback.SameTopic(w.Service, "Make the endpoint public",
+		"Make the endpoint private", 0))
 	assert.False(t, feedback.SameTopic(w.Service, "Fail on warnings", "Continue on warnings", 0))
 	assert.True(t, feedback.SameTopic(w.Service, "Fail on warnings", "Continue on warnings", 0.9))
 }

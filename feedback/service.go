@@ -20,9 +20,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Service records what reviewers decide and finds out what can be learned from it; [Service.Rules] has what follows. Make
-// one with [New]. It keeps everything in the store, starts no goroutine and needs no closing. It is safe for concurrent use by
-// multiple goroutines.
+// A Service records what reviewers decide and finds out what can be learned from it;
+// [Service.Rules] has what follows. Make one with [New]. It keeps everything in the store, starts
+// no goroutine and needs no closing. It is safe for concurrent use by multiple goroutines.
 type Service struct {
 	cfg        Config
 	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
@@ -40,16 +40,19 @@ type Service struct {
 	failures               *memo[failure] // of parts of Sweep
 }
 
-// New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each
-// is a [*heed.ConfigError].
+// New opens a service over its store, and keeps its settings there. It reports all faults of its
+// configuration, joined: each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Service, error) {
-	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error { return settings.Open(ctx, c.Store, c.Now(), own) })
+	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {
+		return settings.Open(ctx,
+			c.Store, c.Now(), own)
+	})
 	return s, wrap("new", err)
 }
 
-// Open returns the service with the settings that its application has left in the store, for a tool beside the application.
-// It writes nothing, and the numbers of cfg give way to the stored ones. Without settings in the store Open returns
-// [heed.ErrNotFound].
+// Open returns the service with the settings that its application has left in the store, for a tool
+// beside the application. It writes nothing, and the numbers of cfg give way to the stored ones.
+// Without settings in the store Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Service, error) {
 	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {
 		return cmp.Or(settings.Adopt(ctx, c.Store, own), c.validate())
@@ -57,8 +60,10 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 	return s, wrap("open", err)
 }
 
-// open makes a service of a configuration after agree has reconciled it with the settings in the store.
-func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
+// open makes a service of a configuration after agree has reconciled it with the settings in the
+// store.
+func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service,
+	error) {
 	s := &Service{
 		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
 		readings: newMemo[*reading](10_000), longReadings: newMemo[*reading](1000),
@@ -209,20 +214,23 @@ func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
 	return r, err
 }
 
-// A Listing selects feedback. A field that is not set selects all. Erased feedback is never selected.
+// A Listing selects feedback. A field that is not set selects all. Erased feedback is never
+// selected.
 type Listing struct {
 	Agent, Gate string
 	Class       Classification // or "unclassified", for what was not evaluated yet
 	Cluster     string
 	Since       time.Time // this moment and later
 	Until       time.Time // before this moment
-	Words       string    // words that must all be in the summary, the comment or the rationale; case does not matter
-	Limit       int       // how many [Service.List] returns at most. 0 means 100
+	// words that must all be in the summary, the comment or the rationale; case does not matter
+	Words string
+	Limit int // how many [Service.List] returns at most. 0 means 100
 }
 
 func (l *Listing) stored() store.Query {
 	q := store.Query{Kind: feedbackKind.Name, Since: l.Since, Until: l.Until}
-	for _, key := range [...]struct{ name, value string }{{"cluster", l.Cluster}, {"class", string(l.Class)}, {"agent", l.Agent}, {"gate", l.Gate}} {
+	for _, key := range [...]struct{ name, value string }{{"cluster", l.Cluster},
+		{"class", string(l.Class)}, {"agent", l.Agent}, {"gate", l.Gate}} {
 		if key.value != "" {
 			q.Keys = append(q.Keys, store.Key(key.name, key.value))
 		}
@@ -241,7 +249,8 @@ func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, er
 	}
 }
 
-// List returns the feedback that a listing selects, the newest first, and how many there are without the limit.
+// List returns the feedback that a listing selects, the newest first, and how many there are
+// without the limit.
 func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, total int, err error) {
 	words := strings.Fields(strings.ToLower(l.Words))
 	for r, err := range s.records(ctx, l) {
@@ -259,8 +268,9 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 	return records, total, nil
 }
 
-// Similar returns the corrections of the same agent whose text is alike from the threshold on, the most alike first, among the
-// latest [Config].Window decisions. A threshold of 0 is [Config].Threshold. Match.Opposed tells which contradict the feedback.
+// Similar returns the corrections of the same agent whose text is alike from the threshold on, the
+// most alike first, among the latest [Config].Window decisions. A threshold of 0 is
+// [Config].Threshold. Match.Opposed tells which contradict the feedback.
 func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([]Match, error) {
 	if !(threshold >= 0 && threshold <= 1) {
 		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
@@ -270,11 +280,14 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 	if err != nil {
 		return nil, wrap("similar", err)
 	}
-	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known, func(r Feedback) bool { return !r.corrects() }), true)
-	return slices.DeleteFunc(matches, func(m Match) bool { return m.Score < threshold }), wrap("similar", err)
+	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known,
+		func(r Feedback) bool { return !r.corrects() }), true)
+	return slices.DeleteFunc(matches, func(m Match) bool { return m.Score < threshold }),
+		wrap("similar", err)
 }
 
-// recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
+// recent returns the latest decisions about the feedback's agent, the newest first, without the
+// feedback itself.
 func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
 	records, err := feedbackKind.found(tx, func(o *Feedback) bool {
 		return o.ID != f.ID && o.Erased.IsZero()
@@ -356,9 +369,10 @@ type nearness struct {
 	same  bool // it is the same text
 }
 
-// Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is
-// delivered again. Proposals still name it and keep their counts, and approvals of those that are pending are void. A rule that was made of it stays:
-// revoke the rule if its text has to go. To erase a feedback again changes nothing.
+// Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not
+// come back when it is delivered again. Proposals still name it and keep their counts, and
+// approvals of those that are pending are void. A rule that was made of it stays: revoke the rule
+// if its text has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
 		func(c *change) (none Feedback, err error) {

@@ -22,7 +22,8 @@ func TestRecordKeepsEveryField(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	f := w.correction("Ann", " too long ")
 	f.Epic, f.Task, f.DiffPath, f.ApprovedSHA = "epic", "task", "corrections/1.diff", "sha-b"
-	f.Duration, f.Comment, f.Tags = 95*time.Second, "half would do", []string{"scope-creep", "quality", "quality"}
+	f.Duration, f.Comment, f.Tags = 95*time.Second, "half would do",
+		[]string{"scope-creep", "quality", "quality"}
 	f.At = f.At.In(time.FixedZone("", 3600))
 	duplicate, err := w.Record(ctx, f)
 	require.NoError(t, err)
@@ -30,7 +31,8 @@ func TestRecordKeepsEveryField(t *testing.T) {
 	got := w.get("d1")
 	assert.Empty(t, got.Class, "it is kept before it is evaluated")
 	assert.Equal(t, feedback.SeverityMedium, got.Severity)
-	f.Reviewer, f.Summary, f.Severity, f.Tags, f.At = "ann", "too long", "medium", []string{"quality", "scope-creep"}, f.At.UTC()
+	f.Reviewer, f.Summary, f.Severity, f.Tags, f.At = "ann", "too long", "medium",
+		[]string{"quality", "scope-creep"}, f.At.UTC()
 	assert.NotZero(t, got.Recorded)
 	got.Recorded, got.Revision = time.Time{}, 0
 	assert.Equal(t, f, got)
@@ -81,9 +83,18 @@ func TestRecordRefusesWhatIsNotValid(t *testing.T) {
 		{"Agent", func(f *feedback.Feedback) { f.Agent = "unknown" }},
 		{"Epic", func(f *feedback.Feedback) { f.Epic = "\xff" }},
 		{"Decision", func(f *feedback.Feedback) { f.Decision = "approved" }},
-		{"Decision", func(f *feedback.Feedback) { f.Decision, f.DiffPath = feedback.Approved, "x.diff" }},
-		{"Decision", func(f *feedback.Feedback) { f.Decision, f.ApprovedSHA = feedback.Approved, "other" }},
-		{"ApprovedSHA", func(f *feedback.Feedback) { f.Decision, f.ApprovedSHA = feedback.Rejected, "sha" }},
+		{"Decision", func(f *feedback.Feedback) {
+			f.Decision, f.DiffPath = feedback.Approved,
+				"x.diff"
+		}},
+		{"Decision", func(f *feedback.Feedback) {
+			f.Decision, f.ApprovedSHA = feedback.Approved,
+				"other"
+		}},
+		{"ApprovedSHA", func(f *feedback.Feedback) {
+			f.Decision, f.ApprovedSHA = feedback.Rejected,
+				"sha"
+		}},
 		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "" }},
 		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "ann " }},
 		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "аnn" }}, // the first letter is Cyrillic
@@ -122,7 +133,10 @@ func many(n int) (all []string) {
 }
 
 func TestRedactionComesFirst(t *testing.T) {
-	w := newWorld(t, feedback.Config{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[secret]") }})
+	w := newWorld(t, feedback.Config{Redact: func(
+		text string) string {
+		return strings.ReplaceAll(text, "hunter2", "[secret]")
+	}})
 	f := w.correction("ann", "do not print hunter2")
 	f.Comment = "hunter2 again"
 	w.add(f)
@@ -199,10 +213,13 @@ func TestList(t *testing.T) {
 		return fmt.Sprint(got, " of ", total)
 	}
 	assert.Equal(t, "d5d4d3d2d1 of 5", list(feedback.Listing{}))
-	assert.Equal(t, "d5d4 of 5", list(feedback.Listing{Limit: 2}), "the total is that without the limit")
+	assert.Equal(t, "d5d4 of 5", list(feedback.Listing{Limit: 2}),
+		"the total is that without the limit")
 	assert.Equal(t, "d4 of 1", list(feedback.Listing{Words: "MISSING ratelimit"}))
-	assert.Equal(t, "d4 of 1", list(feedback.Listing{Gate: "HITL-2", Class: feedback.EdgeCase}), "an edge case")
-	assert.Equal(t, "d2 of 1", list(feedback.Listing{Since: start.Add(day), Until: start.Add(2 * day)}))
+	assert.Equal(t, "d4 of 1", list(feedback.Listing{Gate: "HITL-2", Class: feedback.EdgeCase}),
+		"an edge case")
+	assert.Equal(t, "d2 of 1", list(feedback.Listing{Since: start.Add(day),
+		Until: start.Add(2 * day)}))
 	assert.Equal(t, " of 0", list(feedback.Listing{Agent: "other"}))
 }
 
@@ -233,10 +250,13 @@ func TestErase(t *testing.T) {
 	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	assert.Equal(t, []string{"evaluate:", "promote:", "erase:ann"}, w.audit("d1"))
 	require.NoError(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "again"}))
-	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "unknown", Actor: "ann", Reason: "why not"}), heed.ErrNotFound)
-	assert.ErrorAs(t, w.Erase(ctx, feedback.Order{ID: "d2", Actor: "ann", Reason: " "}), new(*heed.InputError))
+	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "unknown", Actor: "ann", Reason: "why not"}),
+		heed.ErrNotFound)
+	assert.ErrorAs(t, w.Erase(ctx, feedback.Order{ID: "d2", Actor: "ann", Reason: " "}),
+		new(*heed.InputError))
 	var kept store.Snapshot
-	require.NoError(t, w.store.Read(ctx, &kept, nil, []store.Ref{{Kind: "feedback.record", ID: "d1"}}))
+	require.NoError(t, w.store.Read(ctx, &kept, nil,
+		[]store.Ref{{Kind: "feedback.record", ID: "d1"}}))
 	text, err := kept.Records[0].Body.JSON()
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "summary is", "nothing of it is left")
@@ -287,12 +307,14 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 }
 
 func TestCanonicalID(t *testing.T) {
-	for id, want := range map[string]string{"Ann": "ann", "ANN@example.org": "ann@example.org", "a b": "a b", "ÄNN": "änn", "A\u0308nn": "änn"} {
+	for id, want := range map[string]string{"Ann": "ann", "ANN@example.org": "ann@example.org",
+		"a b": "a b", "ÄNN": "änn", "A\u0308nn": "änn"} {
 		got, err := feedback.CanonicalID(id)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	for _, id := range []string{"", " ", " ann", "ann\t", "ann\n", "a\u200bnn", "аnn", "ａｎｎ", "ann\x00", "\xff", strings.Repeat("a", 1025)} {
+	for _, id := range []string{"", " ", " ann", "ann\t", "ann\n", "a\u200bnn", "аnn", "ａｎｎ",
+		"ann\x00", "\xff", strings.Repeat("a", 1025)} {
 		_, err := feedback.CanonicalID(id)
 		assert.Error(t, err, "%q", id)
 	}

@@ -18,8 +18,9 @@ func wording(s heed.Similarity) bool {
 	return ok
 }
 
-// sameText reports whether two texts are the same but for case, spaces, quotation marks and what ends a sentence. Commas, question
-// marks, brackets and dashes can change what a text says, and count.
+// sameText reports whether two texts are the same but for case, spaces, quotation marks and what
+// ends a sentence. Commas, question marks, brackets and dashes can change what a text says, and
+// count.
 func (s *Service) sameText(a, b string) bool {
 	return a == b || s.read(a).plain == s.read(b).plain
 }
@@ -33,9 +34,11 @@ func plain(text string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
-// scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has a word that the other
-// lacks in all its forms, words do not tell synonyms from opposites. By words alone, the texts are then not alike.
-func (s *Service) scores(ctx context.Context, one string, others []string) (scores []float64, err error) {
+// scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has
+// a word that the other lacks in all its forms, words do not tell synonyms from opposites. By words
+// alone, the texts are then not alike.
+func (s *Service) scores(ctx context.Context, one string, others []string) (scores []float64,
+	err error) {
 	if len(others) == 0 {
 		return nil, nil
 	}
@@ -59,7 +62,8 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 		return nil, fmt.Errorf("similarity: %w", err)
 	}
 	if len(scores) != len(others) {
-		return nil, invalid("Similar", fmt.Sprintf("has %d elements for %d texts", len(scores), len(others)))
+		return nil, invalid("Similar", fmt.Sprintf("has %d elements for %d texts", len(scores),
+			len(others)))
 	}
 	for i, score := range scores {
 		if !(score >= 0 && score <= 1) {
@@ -152,8 +156,8 @@ func (s *Service) words(written string) oppose.Reading {
 	return known
 }
 
-// remembering lets an embedder embed each text once, as long as it is among the latest. Comparing with what is known then
-// embeds one text.
+// remembering lets an embedder embed each text once, as long as it is among the latest. Comparing
+// with what is known then embeds one text.
 func remembering(s heed.Similarity) heed.Similarity {
 	const most, batch = 10_000, 100
 	if e, ok := s.(heed.Embedder); ok {

@@ -36,9 +36,10 @@ func TestPairs(t *testing.T) {
 	assert.Equal(t, map[string]int{"same": 41}, merged)
 }
 
-// TestWordsNeverExpedite reads the pairs in testdata/pairs.tsv and in any other such file there: a language, "same", "opposite" or
-// "other", and two texts. Two reviewers say them, with nothing but words to compare. No pair is proposed at once unless it is the
-// same text, and what it has in common with the other is told to the approvers.
+// TestWordsNeverExpedite reads the pairs in testdata/pairs.tsv and in any other such file there: a
+// language, "same", "opposite" or "other", and two texts. Two reviewers say them, with nothing but
+// words to compare. No pair is proposed at once unless it is the same text, and what it has in
+// common with the other is told to the approvers.
 func TestWordsNeverExpedite(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.tsv")
 	require.NoError(t, err)
@@ -78,13 +79,15 @@ func TestWordsNeverExpedite(t *testing.T) {
 	}
 }
 
-// unseen has pairs in six languages whose author had not read the lists of words. The lists were not changed for them.
+// unseen has pairs in six languages whose author had not read the lists of words. The lists were
+// not changed for them.
 const unseen = "testdata/unseen.tsv"
 
-// TestTheGuardOnPairsThatItHasNotSeen states the scores: of 84 pairs of opposites the guard finds 66, a recall of 79 %. It also
-// flags 38 of 84 paraphrases, so that its precision is 66 of 104, or 63 %. A list with more than three times as many words found 65, and
-// flagged 37 paraphrases. Of the later pairs, which were written when the list was short already, it finds 52 of 63 opposites, and flags 44 of 63
-// paraphrases.
+// TestTheGuardOnPairsThatItHasNotSeen states the scores: of 84 pairs of opposites the guard finds
+// 66, a recall of 79 %. It also flags 38 of 84 paraphrases, so that its precision is 66 of 104, or
+// 63 %. A list with more than three times as many words found 65, and flagged 37 paraphrases. Of
+// the later pairs, which were written when the list was short already, it finds 52 of 63 opposites,
+// and flags 44 of 63 paraphrases.
 func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 	for file, want := range map[string]map[string]int{
 		unseen: {"opposite": 66, "same": 38}, "testdata/later.tsv": {"opposite": 52, "same": 44},
@@ -126,10 +129,12 @@ func TestConsolidateEmbedsEachTextOnce(t *testing.T) {
 	}
 }
 
-// TestALongTextIsNotCompared, so that nobody holds up the evaluation with long comments. It stands with the same text alone.
+// TestALongTextIsNotCompared, so that nobody holds up the evaluation with long comments. It stands
+// with the same text alone.
 func TestALongTextIsNotCompared(t *testing.T) {
 	var longest int
-	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(_ context.Context,
+		texts []string) ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
 		for i, text := range texts {
 			longest, vectors[i] = max(longest, len(text)), []float32{1}
@@ -154,26 +159,31 @@ func TestALongTextIsNotCompared(t *testing.T) {
 	assert.Less(t, longest, 4001)
 }
 
-// Two texts are the same if they differ only in case, spaces, quotation marks and the ends of sentences.
+// Two texts are the same if they differ only in case, spaces, quotation marks and the ends of
+// sentences.
 func TestTheSameText(t *testing.T) {
 	for _, pair := range [][2]string{
-		{"Add tests", "add  tests."}, {"Add “tests”!", "add tests"}, {"Add tests:\nmany.", "Add tests; many"}, {"ADD TESTS", "add tests…"},
+		{"Add tests", "add  tests."}, {"Add “tests”!", "add tests"},
+		{"Add tests:\nmany.", "Add tests; many"}, {"ADD TESTS", "add tests…"},
 	} {
 		assert.True(t, feedback.SameText(pair[0], pair[1]), "%q, %q", pair[0], pair[1])
 	}
 	for _, pair := range [][2]string{
-		{"No, tests are needed", "No tests are needed"}, {"Tests are needed?", "Tests are needed."}, {"wait 1.5 s", "wait 15 s"}, {"-5", "5"},
-		{"Use C#", "Use C"}, {"x >= 3", "x <= 3"}, {"(un)safe", "unsafe"}, {"5 %", "5"}, {"!ready", "ready"}, {"re-sign", "resign"},
+		{"No, tests are needed", "No tests are needed"}, {"Tests are needed?", "Tests are needed."},
+		{"wait 1.5 s", "wait 15 s"}, {"-5", "5"},
+		{"Use C#", "Use C"}, {"x >= 3", "x <= 3"}, {"(un)safe", "unsafe"}, {"5 %", "5"},
+		{"!ready", "ready"}, {"re-sign", "resign"},
 	} {
 		assert.False(t, feedback.SameText(pair[0], pair[1]), "%q, %q", pair[0], pair[1])
 	}
 }
 
-// TestWordsThatWereExchangedAreNoSynonyms holds that texts are not alike by their words alone where each has a word that the
-// other lacks.
+// TestWordsThatWereExchangedAreNoSynonyms holds that texts are not alike by their words alone where
+// each has a word that the other lacks.
 func TestWordsThatWereExchangedAreNoSynonyms(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	for other, alike := range map[string]bool{"round the prices to euros": true, "round the price to euro": true, "round the prices to cents": false} {
+	for other, alike := range map[string]bool{"round the prices to euros": true,
+		"round the price to euro": true, "round the prices to cents": false} {
 		scores, err := feedback.Scores(ctx, w.Service, "round the prices to euros", []string{other})
 		require.NoError(t, err)
 		assert.Equal(t, alike, scores[0] >= 0.4, "%q: %v", other, scores[0])
@@ -230,7 +240,8 @@ func meaning(_ context.Context, texts []string) ([][]float32, error) {
 func TestEmbedding(t *testing.T) {
 	// An embedding clusters texts that have no words in common.
 	calls := 0
-	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(ctx context.Context, texts []string) ([][]float32, error) {
+	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(ctx context.Context,
+		texts []string) ([][]float32, error) {
 		calls += len(texts)
 		return meaning(ctx, texts)
 	})})
@@ -244,7 +255,8 @@ func TestEmbedding(t *testing.T) {
 }
 
 func TestWhatHasNoWordsHoldsUpNoEmbedding(t *testing.T) {
-	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(_ context.Context,
+		texts []string) ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
 		for i, text := range texts {
 			vectors[i] = []float32{float32(strings.Count(text, "e"))}
@@ -252,7 +264,8 @@ func TestWhatHasNoWordsHoldsUpNoEmbedding(t *testing.T) {
 		return vectors, nil
 	})})
 	assert.Equal(t, feedback.Ambiguous, w.says("ann", "?!").Class)
-	assert.Equal(t, feedback.EdgeCase, w.says("ann", long).Class, "the other has no vector, and is none to compare with")
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", long).Class,
+		"the other has no vector, and is none to compare with")
 	f := w.approval("ann", "👍")
 	assert.Equal(t, feedback.Positive, w.add(f).Class)
 	assert.Equal(t, feedback.GeneralizableHigh, w.says("bob", long).Class)
@@ -264,13 +277,22 @@ func TestWhatHasNoWordsHoldsUpNoEmbedding(t *testing.T) {
 func TestEmbeddingContainsNonsense(t *testing.T) {
 	failure := errors.New("down")
 	for name, embed := range map[string]func(context.Context, []string) ([][]float32, error){
-		"error":   func(context.Context, []string) ([][]float32, error) { return nil, failure },
-		"too few": func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil },
-		"nought":  func(_ context.Context, t []string) ([][]float32, error) { return make([][]float32, len(t)), nil },
+		"error": func(context.Context, []string) ([][]float32, error) { return nil, failure },
+		"too few": func(context.Context, []string) ([][]float32, error) {
+			return [][]float32{{1}},
+				nil
+		},
+		"nought": func(_ context.Context, t []string) ([][]float32,
+			error) {
+			return make([][]float32, len(t)), nil
+		},
 		"not a one": func(context.Context, []string) ([][]float32, error) {
 			return [][]float32{{1}, {float32(math.NaN())}}, nil
 		},
-		"uneven":  func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}, {1, 2}}, nil },
+		"uneven": func(context.Context, []string) ([][]float32,
+			error) {
+			return [][]float32{{1}, {1, 2}}, nil
+		},
 		"a panic": func(context.Context, []string) ([][]float32, error) { panic("down") },
 	} {
 		w := newWorld(t, feedback.Config{Similarity: heed.Embedder(embed)})

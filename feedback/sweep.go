@@ -25,16 +25,21 @@ const (
 	improved = 0.1 // the relative drop of the rate from which on a rule is effective
 )
 
-// Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
+// Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is
+// earlier or now is zero.
 //
 //   - Each time it closes expired proposals.
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
-//   - Every day it measures the active rules and stores their [Effect]. Harmful rules get [Rule].RetireProposed first, then
-//     ineffective ones by their improvement, at most three; or they are retired, if
-//     [Measuring].Retire is set. [RuleQuery].Unfit finds them.
 //
-// It goes on where a part fails, and returns the errors, joined. The part is due again at the next call. If it
-// fails again, it pauses for a minute, and for twice as long after each further failure, up to its period.
+// - Every day it measures the active rules and stores their [Effect]. Harmful rules get
+// [Rule].RetireProposed first, then
+//
+//	ineffective ones by their improvement, at most three; or they are retired, if
+//	[Measuring].Retire is set. [RuleQuery].Unfit finds them.
+//
+// It goes on where a part fails, and returns the errors, joined. The part is due again at the next
+// call. If it fails again, it pauses for a minute, and for twice as long after each further
+// failure, up to its period.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := s.now()
 	if !now.IsZero() && now.Before(at) {
@@ -49,7 +54,8 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 			changed += len(done) + len(proposed)
 			return errors.Join(failed, flushed)
 		})),
-		part("measure", s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at, &changed) })),
+		part("measure", s.every(ctx, measureEvery, measuredMark, at,
+			func() error { return s.measureAll(ctx, at, &changed) })),
 	)
 	if changed > 0 && s.watch != nil {
 		s.watch.Tell(ctx, heed.Swept{Component: component, At: at, Count: changed})
@@ -164,7 +170,8 @@ func compareUnfit(a, b Rule) int {
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
-// keepEffect stores what was measured, and what follows from it, on a rule that is still as it was when it was measured.
+// keepEffect stores what was measured, and what follows from it, on a rule that is still as it was
+// when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
 	_, err := s.step(ctx, s.governing, func(c *change) error {
 		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(measured.ID))})
@@ -195,8 +202,8 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 	return err
 }
 
-// Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from Measuring.Before before the
-// rule came into effect, and from Measuring.Stabilise after.
+// Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from
+// Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
 	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
 	// Basis is the change that the rule is judged by. Improvement is the improvement of the basis.
@@ -205,11 +212,11 @@ type Effect struct {
 	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
-	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule came into effect. The hits broke
-	// the rule.
+	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule
+	// came into effect. The hits broke the rule.
 	Checks Rate `json:"checks,omitzero"`
-	// Violations counts the hits of Checks, and the corrections of the rule's clusters that came although the prompt had the rule:
-	// see Feedback.Rules.
+	// Violations counts the hits of Checks, and the corrections of the rule's clusters that came
+	// although the prompt had the rule: see Feedback.Rules.
 	Violations int       `json:"violations"`
 	Measured   time.Time `json:"measured,omitzero"`
 }
@@ -247,10 +254,11 @@ const (
 type Shift struct {
 	Before Rate `json:"before"`
 	After  Rate `json:"after"`
-	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there was nothing before, or
-	// fewer than eight decisions on either side.
+	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there
+	// was nothing before, or fewer than eight decisions on either side.
 	Improvement float64 `json:"improvement"`
-	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on both.
+	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on
+	// both.
 	Certainty float64 `json:"certainty"`
 }
 
@@ -264,7 +272,8 @@ type Rate struct {
 // unfit reports whether the effect speaks for retiring the rule.
 func (e *Effect) unfit() bool { return e.Status == EffectHarmful || e.Status == EffectIneffective }
 
-// wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson 1927), and 0 if n is 0.
+// wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson
+// 1927), and 0 if n is 0.
 func wilsonLower(hits, n int) float64 {
 	if n <= 0 {
 		return 0

@@ -55,10 +55,12 @@ func TestSweepBelievesTheEarlierClock(t *testing.T) {
 
 // Processes whose clock is right repeat the sweeps of one whose clock is far ahead.
 func TestAClockAheadStopsNoSweep(t *testing.T) {
-	for ahead, due := range map[time.Duration]bool{30 * day: true, time.Hour: true, time.Second: false} {
+	for ahead, due := range map[time.Duration]bool{30 * day: true, time.Hour: true,
+		time.Second: false} {
 		w := newWorld(t, feedback.Config{})
 		r := w.activate(rule("Be brief"))
-		other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: func() time.Time { return w.clock.Now().Add(ahead) }})
+		other, err := feedback.New(ctx, feedback.Config{Store: w.store,
+			Now: func() time.Time { return w.clock.Now().Add(ahead) }})
 		require.NoError(t, err)
 		require.NoError(t, other.Sweep(ctx, time.Time{}))
 		early := w.rule(r.ID).Effect.Measured
@@ -68,7 +70,8 @@ func TestAClockAheadStopsNoSweep(t *testing.T) {
 		w.clock.advance(time.Millisecond)
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 		assert.Equal(t, due, w.get(f.ID).Class != "", "the hourly work, %v ahead", ahead)
-		assert.Equal(t, due, w.rule(r.ID).Effect.Measured.Before(early), "the daily work, %v ahead", ahead)
+		assert.Equal(t, due, w.rule(r.ID).Effect.Measured.Before(early), "the daily work, %v ahead",
+			ahead)
 		_, err = w.Record(ctx, w.correction("eve", "nor this"))
 		require.NoError(t, err)
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
@@ -83,7 +86,8 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	assert.Equal(t, p, w.propose("Paul", rule("Be brief")))
 	assert.NotEqual(t, p.ID, w.propose("olga", rule("Be brief")).ID, "somebody else's is another")
 	w.says("ann", "be brief")
-	assert.NotEqual(t, p.ID, w.propose("paul", rule("Be brief"), "d1").ID, "and so is one from other evidence")
+	assert.NotEqual(t, p.ID, w.propose("paul", rule("Be brief"), "d1").ID,
+		"and so is one from other evidence")
 
 	done := w.approve(p, "cleo", "dan")
 	again, err := w.review(p, approve, "dan")
@@ -101,7 +105,8 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, no, again)
 
-	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "approve.refused:eve", "reject.refused:dan"}, w.audit(p.ID))
+	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan",
+		"approve.refused:eve", "reject.refused:dan"}, w.audit(p.ID))
 }
 
 // After a failure a sweep tries again at the next call, and then after 1, 2 and 4 minutes.

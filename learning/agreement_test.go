@@ -32,8 +32,8 @@ func (f *fixture) strong() *fixture {
 	return f
 }
 
-// TestAgreement says what an answer of the model counts for the heuristics that were compared with it, by what became of it. Steps are as in
-// TestEndsOfFires; the answer is "@e".
+// TestAgreement says what an answer of the model counts for the heuristics that were compared with
+// it, by what became of it. Steps are as in TestEndsOfFires; the answer is "@e".
 func TestAgreement(t *testing.T) {
 	for _, failure := range []bool{false, true} {
 		for _, test := range []struct {
@@ -45,26 +45,37 @@ func TestAgreement(t *testing.T) {
 			{name: "not yet", steps: "wait 5s"},
 			{name: "praise", steps: "+@e | 31s", yes: []float64{2}, no: []float64{-1}},
 			{name: "a success", steps: "x: it is off", yes: []float64{2}, no: []float64{-1}},
-			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1}, no: []float64{-1}},
+			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1},
+				no: []float64{-1}},
 			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.8}, no: []float64{-1}},
 			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-1}, no: []float64{-1}},
-			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1}, no: []float64{-1}},
-			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8}, no: []float64{-1}},
-			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1}, no: []float64{-1}},
-			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{2}, no: []float64{-1}},
+			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1},
+				no: []float64{-1}},
+			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8},
+				no: []float64{-1}},
+			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1},
+				no: []float64{-1}},
+			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{2},
+				no: []float64{-1}},
 			{name: "ignored", steps: "s: next | 31s", no: []float64{-1}},
-			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{2}, no: []float64{-1}},
-			{name: "a little praise", steps: "+@e by 0.1 | 31s", yes: []float64{0.2}, no: []float64{-0.1}},
-			{name: "a little praise, and ignored", steps: "+@e by 0.1 | s: next", yes: []float64{0.2}, no: []float64{-1}},
-			{name: "a little praise of a success", steps: "+@e by 0.1 | x: it is off", yes: []float64{2}, no: []float64{-1}},
+			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{2},
+				no: []float64{-1}},
+			{name: "a little praise", steps: "+@e by 0.1 | 31s", yes: []float64{0.2},
+				no: []float64{-0.1}},
+			{name: "a little praise, and ignored", steps: "+@e by 0.1 | s: next", yes: []float64{0.2},
+				no: []float64{-1}},
+			{name: "a little praise of a success", steps: "+@e by 0.1 | x: it is off", yes: []float64{2},
+				no: []float64{-1}},
 			{name: "praise and a complaint", steps: "+@e | bob: -@e | 31s", no: []float64{-1}},
-			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{2}, no: []float64{-1}},
+			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{2},
+				no: []float64{-1}},
 		} {
 			if test.failure != failure {
 				continue
 			}
 			t.Run(test.name, func(t *testing.T) {
-				expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: test.failure}}
+				expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off",
+					Failure: test.failure}}
 				f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no").strong()
 				f.answerOfModel("e")
 				for step := range strings.SplitSeq(test.steps, " | ") {
@@ -80,7 +91,8 @@ func TestAgreement(t *testing.T) {
 						j.Person = "bob"
 						f.say(j)
 					case step == "late: undo that":
-						f.hear(learning.Message{Session: "room", Text: "undo that", At: start.Add(29 * time.Second)})
+						f.hear(learning.Message{Session: "room", Text: "undo that",
+							At: start.Add(29 * time.Second)})
 					default:
 						f.clock.Advance(time.Second)
 						f.step(step)
@@ -109,7 +121,8 @@ func TestAJudgementBeforeTheAnswer(t *testing.T) {
 	f.answerOfModel("e")
 	f.clock.Advance(time.Second)
 	f.another(learning.Config{}).strong().say(thumb("", "e", true))
-	assert.Equal(t, map[string][]float64{"agreement": {2}}, f.counted("yes"), "another process replaces it")
+	assert.Equal(t, map[string][]float64{"agreement": {2}}, f.counted("yes"),
+		"another process replaces it")
 	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"))
 }
 
@@ -159,7 +172,8 @@ func TestAgreementIsToldOf(t *testing.T) {
 	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
 	f.clock.Advance(time.Second)
 	f.say(thumb("", "e", false))
-	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.2, 0.58 to 0.46"}, notices())
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.2, 0.58 to 0.46"},
+		notices())
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
 }
 
@@ -182,10 +196,12 @@ func TestNoAgreement(t *testing.T) {
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
-	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"), "the other one was deleted")
+	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"),
+		"the other one was deleted")
 }
 
-// TestARejectionCountsNoMoreThanDisagreement, so that one angry person does not take back what several answers earned.
+// TestARejectionCountsNoMoreThanDisagreement, so that one angry person does not take back what
+// several answers earned.
 func TestARejectionCountsNoMoreThanDisagreement(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "yes", "no")
 	f.answerOfModel("e")
@@ -210,7 +226,8 @@ func TestComparedRefuses(t *testing.T) {
 	} {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
-	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Compared: many[:1]}), "Compared")
+	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e",
+		Compared: many[:1]}), "Compared")
 	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e",
 		Compared: []answer.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
@@ -239,7 +256,8 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 				f.sweep()
 			case 2:
 				ignored = true
-				f.hear(learning.Message{Stream: "s", Text: "next", At: start.Add(5*time.Second + time.Duration(i))})
+				f.hear(learning.Message{Stream: "s", Text: "next",
+					At: start.Add(5*time.Second + time.Duration(i))})
 			default:
 				j := thumb("", "e", true)
 				j.Person = rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "person")
@@ -273,8 +291,8 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 	})
 }
 
-// A model that never says what the heuristic says may only use other words. Disagreement takes back at
-// most what agreement gave.
+// A model that never says what the heuristic says may only use other words. Disagreement takes back
+// at most what agreement gave.
 func TestDisagreementAloneCountsNothing(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{})
 	f.put(learning.Heuristic{ID: "h"})
@@ -369,7 +387,8 @@ func TestAgreementNamesNobody(t *testing.T) {
 			require.NoError(t, err)
 			text, err := r.Body.JSON()
 			require.NoError(t, err)
-			assert.NotContains(t, strings.ToLower(string(text)+fmt.Sprint(r.ID, r.Keys)), "zoe", kind.Name)
+			assert.NotContains(t, strings.ToLower(string(text)+fmt.Sprint(r.ID, r.Keys)), "zoe",
+				kind.Name)
 		}
 	}
 	assert.Equal(t, []string{"no disagreed -0.072 by ann"}, f.raw("learning.heuristic"), "she asked")
@@ -379,7 +398,8 @@ func TestAgreementNamesNobody(t *testing.T) {
 	assert.Equal(t, "ann", f.answer("e").Person)
 }
 
-// Somebody complains about each answer that a heuristic would not have given. It has one in four from the model.
+// Somebody complains about each answer that a heuristic would not have given. It has one in four
+// from the model.
 func TestAComplaintHelpsNobody(t *testing.T) {
 	for name, asker := range map[string]string{"one person": "ann", "a crowd": ""} {
 		f := newFixtureDefault(t, learning.Config{})

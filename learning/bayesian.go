@@ -23,23 +23,27 @@ type BayesianConfig struct {
 	SilenceWindow time.Duration
 	// IgnoreThreshold is the number of ignores in a row that is a negative signal. 0 means 3.
 	IgnoreThreshold int
-	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
-	// languages and tells them from questions, quotations and tasks about undoing. [Keywords] makes one of words.
-	// It may be asked several times about one message.
+	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's
+	// reader, which knows such commands in eight languages and tells them from questions, quotations
+	// and tasks about undoing. [Keywords] makes one of words. It may be asked several times about one
+	// message.
 	IsUndo func(text string) bool
-	// UndoAll makes a text take back all open answers of its session. By default it takes back those to the newest event.
+	// UndoAll makes a text take back all open answers of its session. By default it takes back those
+	// to the newest event.
 	UndoAll bool
-	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with such a word, in eight languages.
+	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with
+	// such a word, in eight languages.
 	IsThanks func(text string) bool
-	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is that of an undo and of an outcome; 0 means
-	// 1: by default, what a user does is worth more than what a user says. Silence is weak evidence, as the user may not have looked; 0
-	// means 0.4, half a click. So is an ignore; 0 means 0.4.
+	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is that of
+	// an undo and of an outcome; 0 means 1: by default, what a user does is worth more than what a
+	// user says. Silence is weak evidence, as the user may not have looked; 0 means 0.4, half a
+	// click. So is an ignore; 0 means 0.4.
 	Explicit, Implicit, Silence, Ignore float64
 	// Weights are magnitudes by channel, where one differs. 0 makes the channel count nothing: set
 	// [ChannelTimeout] to 0 if silence is no approval.
 	Weights map[string]float64
-	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which way, and 0 is neutral. The zero
-	// values mean -0.4, 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
+	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which
+	// way, and 0 is neutral. The zero values mean -0.4, 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
 	UserScores [3]float64
 	DevScores  [5]float64
 	// Domains are the windows of some domains.
@@ -50,7 +54,8 @@ type BayesianConfig struct {
 type Domain struct{ UndoWindow, SilenceWindow time.Duration }
 
 func (c BayesianConfig) withDefaults() BayesianConfig {
-	c.UndoWindow, c.SilenceWindow = cmp.Or(c.UndoWindow, 10*time.Minute), cmp.Or(c.SilenceWindow, specWindow)
+	c.UndoWindow, c.SilenceWindow = cmp.Or(c.UndoWindow, 10*time.Minute),
+		cmp.Or(c.SilenceWindow, specWindow)
 	c.IgnoreThreshold = cmp.Or(c.IgnoreThreshold, 3)
 	if c.IsUndo == nil {
 		c.IsUndo = undo.Command
@@ -101,17 +106,19 @@ const (
 func isMagnitude(x float64) bool { return x >= 0 && x <= evidence.MaxWeight }
 
 func areScores(scores []float64) bool {
-	return slices.IsSorted(scores) && !slices.ContainsFunc(scores, func(x float64) bool { return !isMagnitude(max(x, -x)) })
+	return slices.IsSorted(scores) && !slices.ContainsFunc(scores,
+		func(x float64) bool { return !isMagnitude(max(x, -x)) })
 }
 
 // bayesian is immutable.
 type bayesian struct{ cfg BayesianConfig }
 
-// NewBayesian returns the strategy of the Learning Strategy Interface design: silence is weak approval, an undo is rejection, and so
-// are, weakly, three ignores in a row. A configuration that is not valid is all its faults, joined, each a [*heed.ConfigError].
+// NewBayesian returns the strategy of the Learning Strategy Interface design: silence is weak
+// approval, an undo is rejection, and so are, weakly, three ignores in a row. A configuration that
+// is not valid is all its faults, joined, each a [*heed.ConfigError].
 //
-// The metadata of its signals have "original_source", the channel of the judgement; "scale" and "score"; "elapsed_seconds";
-// "undo_text", at most 100 characters; or "consecutive_count".
+// The metadata of its signals have "original_source", the channel of the judgement; "scale" and
+// "score"; "elapsed_seconds"; "undo_text", at most 100 characters; or "consecutive_count".
 func NewBayesian(cfg BayesianConfig) (Strategy, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -197,7 +204,8 @@ func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 
 func (b *bayesian) Windows(domain string) Windows {
 	d := b.cfg.Domains[domain]
-	undo, silence := cmp.Or(d.UndoWindow, b.cfg.UndoWindow), cmp.Or(d.SilenceWindow, b.cfg.SilenceWindow)
+	undo, silence := cmp.Or(d.UndoWindow, b.cfg.UndoWindow),
+		cmp.Or(d.SilenceWindow, b.cfg.SilenceWindow)
 	return Windows{Undo: undo, Ignore: min(undo, silence), Silence: silence}
 }
 

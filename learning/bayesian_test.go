@@ -54,9 +54,12 @@ func TestInterpretJudgement(t *testing.T) {
 		{said(1, "user"), learning.Positive, 0.8, learning.ChannelExplicit},
 		{said(1, "user_implicit"), learning.Positive, 0.8, learning.ChannelExplicit},
 		{said(-1, learning.ChannelDev), learning.Negative, 0.8, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
-		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},
-		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4,
+			learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05,
+			learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4,
+			learning.ChannelExplicit},
 		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative,
 			0.4, learning.ChannelDev},
 		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative,
@@ -78,15 +81,17 @@ func TestInterpretJudgement(t *testing.T) {
 				metadata["scale"], metadata["score"] = string(f.Scale), fmt.Sprint(f.Score)
 			}
 			assert.Equal(t, learning.Signal{
-				Type: test.want, HeuristicID: "h1", EventID: "e1", Channel: test.source, Magnitude: test.weight,
-				Target: target, Metadata: metadata,
+				Type: test.want, HeuristicID: "h1", EventID: "e1", Channel: test.source,
+				Magnitude: test.weight,
+				Target:    target, Metadata: metadata,
 			}, s)
 		}
 	}
 }
 
 func TestScoresAreConfigured(t *testing.T) {
-	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2}, DevScores: [5]float64{-3, -2, -1, 1, 2}})
+	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2},
+		DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
 		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
 			Scale: learning.UserScale, Score: score})
@@ -118,7 +123,8 @@ func TestInterpretTimeout(t *testing.T) {
 // TestUndoTexts says which texts are an undo by the document's letters, and by its words.
 func TestUndoTexts(t *testing.T) {
 	keywords := []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}
-	letters, words := learning.SpecConfig().Strategy, newBayesian(t, learning.BayesianConfig{IsUndo: learning.Keywords(keywords...)})
+	letters, words := learning.SpecConfig().Strategy,
+		newBayesian(t, learning.BayesianConfig{IsUndo: learning.Keywords(keywords...)})
 	for _, test := range []struct {
 		text           string
 		letters, words bool
@@ -139,8 +145,10 @@ func TestUndoTexts(t *testing.T) {
 		{"mind", false, false},
 		{"hello", false, false},
 	} {
-		for strategy, want := range map[learning.Strategy]bool{letters: test.letters, words: test.words} {
-			signals, err := strategy.InterpretUndo(test.text, []learning.Answer{{HeuristicID: "h", EventID: "e"}})
+		for strategy, want := range map[learning.Strategy]bool{letters: test.letters,
+			words: test.words} {
+			signals, err := strategy.InterpretUndo(test.text,
+				[]learning.Answer{{HeuristicID: "h", EventID: "e"}})
 			require.NoError(t, err)
 			assert.Equal(t, want, len(signals) == 1, test.text)
 			assert.Equal(t, want, strategy.IsUndo(test.text), test.text)
@@ -177,7 +185,8 @@ func TestUndoByDefault(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for text, want := range map[string]bool{
 		"undo that": true, "Can you undo that?": true, "never mind": true,
-		"How do I cancel my subscription?": false, "please explain git revert": false, "undoubtedly good": false, "don't undo it": false, "": false,
+		"How do I cancel my subscription?": false, "please explain git revert": false,
+		"undoubtedly good": false, "don't undo it": false, "": false,
 	} {
 		assert.Equal(t, want, b.IsUndo(text), text)
 	}
@@ -198,7 +207,8 @@ func TestKeywords(t *testing.T) {
 		{[]string{"取消"}, "取出消息", false},
 		{[]string{"やめて"}, "今のはやめて", true},
 	} {
-		assert.Equal(t, test.want, learning.Keywords(test.keywords...)(test.text), "%q in %q", test.keywords, test.text)
+		assert.Equal(t, test.want, learning.Keywords(test.keywords...)(test.text), "%q in %q",
+			test.keywords, test.text)
 	}
 }
 
@@ -206,9 +216,12 @@ func TestKeywords(t *testing.T) {
 func TestThanks(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for text, want := range map[string]bool{
-		"thanks, perfect!": true, "Great": true, "super, danke": true, "merci beaucoup": true, "ありがとう": true, "谢谢！": true, "Muchas gracias": true,
-		"no thanks": false, "thanks for nothing": false, "nicht perfekt": false, "is that perfect?": false, "": false, "and now the next one": false,
-		"thanks, now write me a poem about the sea and the stars above it, please": false, "不，谢谢": false,
+		"thanks, perfect!": true, "Great": true, "super, danke": true, "merci beaucoup": true,
+		"ありがとう": true, "谢谢！": true, "Muchas gracias": true,
+		"no thanks": false, "thanks for nothing": false, "nicht perfekt": false,
+		"is that perfect?": false, "": false, "and now the next one": false,
+		"thanks, now write me a poem about the sea and the stars above it, please": false,
+		"不，谢谢": false,
 	} {
 		assert.Equal(t, want, b.IsThanks(text), text)
 	}
@@ -217,7 +230,8 @@ func TestThanks(t *testing.T) {
 
 func TestInterpretIgnore(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0", 3: "negative 0.4", 4: "negative 0.4"} {
+	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0",
+		3: "negative 0.4", 4: "negative 0.4"} {
 		s, err := b.InterpretIgnore(learning.Answer{HeuristicID: "h1", EventID: "e1", Consecutive: n})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
@@ -229,7 +243,8 @@ func TestInterpretIgnore(t *testing.T) {
 
 func TestWeightsAndDomains(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{
-		Weights: map[string]float64{learning.ChannelUndo: 0.8, learning.ChannelIgnored: 0.3, learning.ChannelDev: 0.6},
+		Weights: map[string]float64{learning.ChannelUndo: 0.8, learning.ChannelIgnored: 0.3,
+			learning.ChannelDev: 0.6},
 		Domains: map[string]learning.Domain{
 			"home": {UndoWindow: time.Minute},
 			"chat": {SilenceWindow: 2 * time.Minute},
@@ -248,9 +263,12 @@ func TestWeightsAndDomains(t *testing.T) {
 	j.Channel = learning.ChannelDev
 	assert.Equal(t, 0.6, magnitude(b.InterpretJudgement(j)))
 	assert.EqualValues(t, 1, magnitude(b.InterpretOutcome(a)))
-	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
-	assert.Equal(t, learning.Windows{Undo: time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows("home"))
-	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 2 * time.Minute, Silence: 2 * time.Minute}, b.Windows("chat"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second,
+		Silence: 30 * time.Second}, b.Windows(""))
+	assert.Equal(t, learning.Windows{Undo: time.Minute, Ignore: 30 * time.Second,
+		Silence: 30 * time.Second}, b.Windows("home"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 2 * time.Minute,
+		Silence: 2 * time.Minute}, b.Windows("chat"))
 }
 
 func TestBayesianConfig(t *testing.T) {
@@ -258,27 +276,33 @@ func TestBayesianConfig(t *testing.T) {
 	settings := learning.SettingsOf(b)
 	assert.Equal(t, 10*time.Minute, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, []float64{1, 0.8, 0.4, 0.4}, []float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
+	assert.Equal(t, []float64{1, 0.8, 0.4, 0.4},
+		[]float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "600", config["undo_window_sec"])
 	assert.Equal(t, "0.4", config["silence_magnitude"])
-	assert.Equal(t, 30*time.Second, newBayesian(t, learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence, "an undo later takes its place")
+	assert.Equal(t, 30*time.Second, newBayesian(t,
+		learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence,
+		"an undo later takes its place")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
-		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1, Silence: -1, Ignore: 2e6,
+		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1,
+		Silence: -1, Ignore: 2e6,
 		Weights:    map[string]float64{"a": math.Inf(1)},
 		UserScores: [3]float64{1, 0, -1}, DevScores: [5]float64{math.NaN()},
 		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1}},
 	})
-	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]", "Implicit", "Explicit", "Silence", "Ignore", "UserScores", "DevScores",
+	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]",
+		"Implicit", "Explicit", "Silence", "Ignore", "UserScores", "DevScores",
 		"Domains[d].UndoWindow", "Domains[d].SilenceWindow"}, fields(err))
 }
 
-// FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are alike, and that what is kept of a text is
-// its beginning.
+// FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are
+// alike, and that what is kept of a text is its beginning.
 func FuzzUndo(f *testing.F) {
-	for _, seed := range [][2]string{{"undo", "please undo"}, {"never mind", "never\tmind!"}, {"İ", "i̇"}, {"", "x"}, {"\xff", "\xff"}, {",", ","}, {"取消", "请取消"}} {
+	for _, seed := range [][2]string{{"undo", "please undo"}, {"never mind", "never\tmind!"},
+		{"İ", "i̇"}, {"", "x"}, {"\xff", "\xff"}, {",", ","}, {"取消", "请取消"}} {
 		f.Add(seed[0], seed[1])
 	}
 	letters := func(s string) string {

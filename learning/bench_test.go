@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// BenchmarkSignal times one more signal for a heuristic that has had many: it costs the same whatever the history.
+// BenchmarkSignal times one more signal for a heuristic that has had many: it costs the same
+// whatever the history.
 func BenchmarkSignal(b *testing.B) {
 	for _, history := range []int{10, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("history=%d/apply", history), func(b *testing.B) {
@@ -70,17 +71,20 @@ func BenchmarkFireToSilence(b *testing.B) {
 			_, err = m.Put(ctx, learning.Heuristic{ID: "h"})
 			require.NoError(b, err)
 			for i := range waiting {
-				require.NoError(b, m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint("waiting", i), At: start.Add(9e5 * time.Hour)}))
+				require.NoError(b, m.Fire(ctx, learning.Fire{HeuristicID: "h",
+					EventID: fmt.Sprint("waiting", i), At: start.Add(9e5 * time.Hour)}))
 			}
 			now, n := start, 0
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
 				now = now.Add(time.Minute)
-				if err := m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), At: now}); err != nil {
+				if err := m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n),
+					At: now}); err != nil {
 					b.Fatal(err)
 				}
-				if changes, err := m.Timeouts(ctx, now.Add(31*time.Second)); err != nil || len(changes) != 1 {
+				if changes, err := m.Timeouts(ctx, now.Add(31*time.Second)); err != nil ||
+					len(changes) != 1 {
 					b.Fatal(changes, err)
 				}
 			}
@@ -88,7 +92,8 @@ func BenchmarkFireToSilence(b *testing.B) {
 	}
 }
 
-// fill fires many answers of many heuristics, and all of them wait. Each has a session of its own, unless one is given.
+// fill fires many answers of many heuristics, and all of them wait. Each has a session of its own,
+// unless one is given.
 func (f *fixture) fill(n int, session string) {
 	f.Helper()
 	for i := range n {
@@ -98,9 +103,11 @@ func (f *fixture) fill(n int, session string) {
 				f.put(learning.Heuristic{ID: id, Condition: "a filled bath"})
 			}
 		}
-		fire := learning.Fire{HeuristicID: id, EventID: fmt.Sprint(session, i), Session: session, Stream: session, Person: session}
+		fire := learning.Fire{HeuristicID: id, EventID: fmt.Sprint(session, i), Session: session,
+			Stream: session, Person: session}
 		if session == "" {
-			fire.Session, fire.Stream, fire.Person = fmt.Sprint("session ", i), fmt.Sprint("source ", i), fmt.Sprint("person ", i)
+			fire.Session, fire.Stream, fire.Person = fmt.Sprint("session ", i), fmt.Sprint("source ", i),
+				fmt.Sprint("person ", i)
 		}
 		require.NoError(f, f.Fire(ctx, fire))
 	}
@@ -109,15 +116,17 @@ func (f *fixture) fill(n int, session string) {
 
 // crowded makes a store that holds as many fires as a test likes.
 func crowded(t testing.TB, cfg learning.Config) *fixture {
-	cfg.Expectations = []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}, {Trigger: "filled", Outcome: "bath empty"}}
+	cfg.Expectations = []learning.Expectation{{Trigger: "rain", Outcome: "window closed"},
+		{Trigger: "filled", Outcome: "bath empty"}}
 	limits := map[string]store.Limits{"learning.answer": {Most: 1_000_000}}
 	f := newFixtureOver(t, memstore.Config{Limits: limits}, cfg, "h")
 	f.store.forgets = true
 	return f
 }
 
-// BenchmarkEvent times an event that takes an answer of its session back, beside fires that wait elsewhere; an event in a
-// session where a thousand answers are open; and one that ends a thousand answers at once.
+// BenchmarkEvent times an event that takes an answer of its session back, beside fires that wait
+// elsewhere; an event in a session where a thousand answers are open; and one that ends a thousand
+// answers at once.
 func BenchmarkEvent(b *testing.B) {
 	for _, waiting := range []int{10, 1_000, 100_000} {
 		f := crowded(b, learning.Config{})
@@ -158,7 +167,8 @@ func BenchmarkEvent(b *testing.B) {
 				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h",
 					EventID: fmt.Sprint("mine ", n), Session: "mine", Stream: "mine"}))
 				b.StartTimer()
-				_, err := f.Hear(ctx, learning.Message{Session: "mine", Stream: test.source, Text: test.text})
+				_, err := f.Hear(ctx, learning.Message{Session: "mine", Stream: test.source,
+					Text: test.text})
 				require.NoError(b, err)
 			}
 		})

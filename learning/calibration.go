@@ -14,7 +14,8 @@ import (
 // bins is how many bins of equal width a reliability table has.
 const bins = 10
 
-// A Calibration says how well predictions foretold how fires ended. Answers of the host's model have the heuristic "".
+// A Calibration says how well predictions foretold how fires ended. Answers of the host's model
+// have the heuristic "".
 type Calibration struct {
 	Overall           Reliability
 	Heuristics, Paths map[string]Reliability
@@ -23,12 +24,14 @@ type Calibration struct {
 // A Reliability compares predictions with outcomes.
 type Reliability struct {
 	N uint64 // fires with a prediction that ended
-	// Brier is the mean of (prediction - outcome)², with outcomes of 0 and 1. 0 is perfect, and a constant ½ gives ¼ (Brier 1950).
+	// Brier is the mean of (prediction - outcome)², with outcomes of 0 and 1. 0 is perfect, and a
+	// constant ½ gives ¼ (Brier 1950).
 	Brier float64
-	// Error is the expected calibration error: the mean distance between the predictions of a bin and its rate of success, weighted
-	// by N (Naeini, Cooper and Hauskrecht 2015).
+	// Error is the expected calibration error: the mean distance between the predictions of a bin and
+	// its rate of success, weighted by N (Naeini, Cooper and Hauskrecht 2015).
 	Error float64
-	// Table has ten bins, the lowest predictions first. Bin i holds those in [i/10, (i+1)/10), and the last one 1 too.
+	// Table has ten bins, the lowest predictions first. Bin i holds those in [i/10, (i+1)/10), and
+	// the last one 1 too.
 	Table [bins]struct {
 		N          uint64
 		Prediction float64 // the mean of the predictions; 0 if there are none
@@ -118,7 +121,8 @@ func (f *forecasts) reliability() (r Reliability) {
 		}
 		n += f.n[i]
 		row := &r.Table[i]
-		row.N, row.Prediction, row.Success = uint64(f.n[i]), f.predicted[i]/f.n[i], f.successes[i]/f.n[i]
+		row.N, row.Prediction, row.Success = uint64(f.n[i]), f.predicted[i]/f.n[i],
+			f.successes[i]/f.n[i]
 		r.Error += math.Abs(f.predicted[i] - f.successes[i])
 	}
 	if n > 0 {

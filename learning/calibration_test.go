@@ -38,7 +38,8 @@ func reliability(all []forecast, wanted func(forecast) bool) (r learning.Reliabi
 			r.Table[i].Prediction += f.prediction / float64(len(bin))
 			r.Table[i].Success += f.outcome / float64(len(bin))
 		}
-		r.Error += float64(len(bin)) / float64(max(r.N, 1)) * math.Abs(r.Table[i].Prediction-r.Table[i].Success)
+		r.Error += float64(len(bin)) / float64(max(r.N, 1)) * math.Abs(
+			r.Table[i].Prediction-r.Table[i].Success)
 	}
 	r.Brier /= float64(max(r.N, 1))
 	return r
@@ -56,14 +57,17 @@ func assertReliability(t *testing.T, want, got learning.Reliability) {
 	}
 }
 
-// TestCalibration compares with an oracle that keeps every fire: of two heuristics and of the model, on three paths.
+// TestCalibration compares with an oracle that keeps every fire: of two heuristics and of the
+// model, on three paths.
 func TestCalibration(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h1", "h2")
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all []forecast
 	for i := range 300 {
-		is := forecast{[]string{"h1", "h2", ""}[rng.IntN(3)], []string{"heuristic", "llm", ""}[rng.IntN(3)], math.Round(rng.Float64()*20) / 20, 1}
-		fire := learning.Fire{HeuristicID: is.heuristic, EventID: fmt.Sprint(i), Path: is.path, Prediction: &is.prediction, Session: "room"}
+		is := forecast{[]string{"h1", "h2", ""}[rng.IntN(3)],
+			[]string{"heuristic", "llm", ""}[rng.IntN(3)], math.Round(rng.Float64()*20) / 20, 1}
+		fire := learning.Fire{HeuristicID: is.heuristic, EventID: fmt.Sprint(i), Path: is.path,
+			Prediction: &is.prediction, Session: "room"}
 		if i%10 == 0 {
 			fire.Prediction = nil
 		}
@@ -86,7 +90,10 @@ func TestCalibration(t *testing.T) {
 	assertReliability(t, reliability(all, func(forecast) bool { return true }), got.Overall)
 	assert.Len(t, got.Heuristics, 3)
 	for heuristic, r := range got.Heuristics {
-		assertReliability(t, reliability(all, func(f forecast) bool { return f.heuristic == heuristic }), r)
+		assertReliability(t, reliability(all, func(
+			f forecast) bool {
+			return f.heuristic == heuristic
+		}), r)
 	}
 	assert.Len(t, got.Paths, 3)
 	for path, r := range got.Paths {
@@ -98,8 +105,10 @@ func TestCalibration(t *testing.T) {
 func TestPredictionsMoveNoConfidence(t *testing.T) {
 	with, without := 0., 0.
 	for _, prediction := range []*float64{nil, new(float64)} {
-		f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}}, "h")
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven", Prediction: prediction, Session: "room"}))
+		f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven",
+			Outcome: "off"}}}, "h")
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven",
+			Prediction: prediction, Session: "room"}))
 		f.event("", "off")
 		c, err := f.Calibration(ctx)
 		require.NoError(t, err)
@@ -120,7 +129,8 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, empty.Overall)
 	for i, p := range []float64{0, 1, 1} {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Prediction: &p, Session: "room"}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i),
+			Prediction: &p, Session: "room"}))
 		p = 0.5 // the caller's variable is the caller's
 	}
 	f.clock.Advance(time.Minute)
@@ -138,13 +148,15 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 func TestCalibrationFollowsAnUndo(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
 	p := 0.9
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Prediction: &p, Session: "room"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Prediction: &p,
+		Session: "room"}))
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
 	f.event("", "undo")
 	for _, name := range []string{"", "a/b", "x/11/true", "x/-1/true", "x/y/true"} {
 		_, err := f.store.Commit(ctx, store.Batch{Observations: []evidence.Observation{{
-			ID: "foreign" + name, Cell: evidence.Cell{Kind: "learning.calibration", Item: "h", Name: name}, Weight: 1, At: start,
+			ID: "foreign" + name, Cell: evidence.Cell{Kind: "learning.calibration", Item: "h",
+				Name: name}, Weight: 1, At: start,
 		}}})
 		require.NoError(t, err)
 	}

@@ -125,7 +125,8 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 		return s
 	}
 	f := max(mass, 0) / s.Mass
-	return evidence.Sums{Mass: s.Mass * f, Squares: s.Squares * f, Reward: s.Reward * f, RewardSquares: s.RewardSquares * f}
+	return evidence.Sums{Mass: s.Mass * f, Squares: s.Squares * f, Reward: s.Reward * f,
+		RewardSquares: s.RewardSquares * f}
 }
 
 // A Standing is where a heuristic stands.
@@ -135,8 +136,9 @@ type Standing struct {
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, and Considered how often it could have been.
 	Fires, Considered uint64
-	// Successes and Failures are fires that were received well or badly: by what was said of them, else by their implicit signal. People
-	// who disagree count as neither. Successes/(Successes+Failures) is the rate at which it works.
+	// Successes and Failures are fires that were received well or badly: by what was said of them,
+	// else by their implicit signal. People who disagree count as neither.
+	// Successes/(Successes+Failures) is the rate at which it works.
 	Successes, Failures uint64
 }
 
@@ -151,7 +153,8 @@ func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, er
 }
 
 // Standings returns where heuristics stand now, by id, in one read. Unknown ids are left out.
-func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing, err error) {
+func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing,
+	err error) {
 	defer doing("standings", &err)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -252,8 +255,9 @@ type Explanation struct {
 	Standing    Standing
 	Prior       evidence.Beta // made of the initial confidence and its strength
 	Constraints Constraints   // those in force, of all layers
-	// Rule and Response are the beliefs about each target alone. Judgements of the target count in full, judgements of both count
-	// half, and other evidence does not count. Bounds and limits on people do not apply to them.
+	// Rule and Response are the beliefs about each target alone. Judgements of the target count in
+	// full, judgements of both count half, and other evidence does not count. Bounds and limits on
+	// people do not apply to them.
 	Rule, Response float64
 	// Shares are the parts of the confidence, each with its source.
 	Shares  []Share
@@ -333,13 +337,17 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	e.Rule = both.Plus(targets[answer.TargetRule]).Posterior(b.prior).Mean()
 	e.Response = both.Plus(targets[answer.TargetResponse]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
-		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, a.heuristic.Value.Edition, name)) {
+		for o, err := range m.cfg.Store.History(ctx,
+			m.cell(heuristicID, a.heuristic.Value.Edition, name)) {
 			if err != nil {
 				return Explanation{}, err
 			}
 			e.History = append(e.History, o)
 		}
 	}
-	slices.SortStableFunc(e.History, func(a, b evidence.Observation) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(e.History, func(a, b evidence.Observation) int {
+		return b.At.Compare(
+			a.At)
+	})
 	return e, nil
 }

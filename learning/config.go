@@ -23,8 +23,8 @@ type Config struct {
 	Store store.Store
 	// Strategy interprets observations. nil means [NewBayesian] with its defaults.
 	Strategy Strategy
-	// Name tells modules that share a store apart. The kinds of their cells and records begin with it: "learning.heuristic" holds
-	// what confidences are made of. "" means "learning".
+	// Name tells modules that share a store apart. The kinds of their cells and records begin with
+	// it: "learning.heuristic" holds what confidences are made of. "" means "learning".
 	Name string
 	// Answers is the kind of the records that hold answers. Set it if another package keeps the
 	// same answers, so that both use one record of each. "" means Name followed by ".answer", or by
@@ -36,11 +36,13 @@ type Config struct {
 	// Packs are the constraints of the heuristics of a pack. A heuristic's own constraints override
 	// its pack's. Both override the constraints of the pack "", which apply to every heuristic.
 	Packs map[string]Constraints
-	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before, by thumbs of
-	// value and weight 1. Smaller judgements count in proportion, and so does what has faded. With 0, every judgement counts alike.
+	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged
+	// the same way n times before, by thumbs of value and weight 1. Smaller judgements count in
+	// proportion, and so does what has faded. With 0, every judgement counts alike.
 	Diminish float64
-	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
-	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
+	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new
+	// store nothing fades. A value that differs from the stored one is a [*heed.SettingsError] of
+	// [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust.Counted]. The people are those
 	// who have stated something about heuristics of the same domain. While there are at most two,
@@ -51,13 +53,15 @@ type Config struct {
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
-	// DryRun interprets signals and reports what they would change, and counts nothing. Its open answers are apart from those of
-	// a module that counts.
+	// DryRun interprets signals and reports what they would change, and counts nothing. Its open
+	// answers are apart from those of a module that counts.
 	DryRun bool
 
-	// Observer is told what is counted, of duplicates, sweeps and failures, and when a heuristic does harm. nil costs nothing.
+	// Observer is told what is counted, of duplicates, sweeps and failures, and when a heuristic does
+	// harm. nil costs nothing.
 	Observer heed.Observer
-	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the store's.
+	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the
+	// store's.
 	Now func() time.Time
 
 	tuning tuning
@@ -81,14 +85,15 @@ type tuning struct {
 	Unlimited bool
 }
 
-// SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
-// Silence counts as well as a complaint. All windows are 30 s. A keyword anywhere in a text is an
-// undo of all open answers. Agreement counts nothing, and there are no bounds and no limits on
-// people.
+// SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults
+// differ. An implicit signal of any kind counts 1. Silence counts as well as a complaint. All
+// windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts
+// nothing, and there are no bounds and no limits on people.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{
-		UndoWindow: specWindow, Silence: 1, Ignore: 1, UndoAll: true, IsThanks: func(string) bool { return false },
+		UndoWindow: specWindow, Silence: 1, Ignore: 1, UndoAll: true,
+		IsThanks: func(string) bool { return false },
 		IsUndo: func(text string) bool {
 			text = strings.ToLower(text)
 			return slices.ContainsFunc(keywords, func(k string) bool { return strings.Contains(text, k) })
@@ -155,14 +160,16 @@ func (c *Config) validate() error {
 	found.Check(isConfidence(c.Initial), "Initial", c.Initial, "must be above 0 and below 1")
 	found.Check(isMagnitude(c.Diminish), "Diminish", c.Diminish, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
-	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
+		fmt.Sprintf("must be text of at most %d bytes", maxName))
 	isName := evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName
 	found.Check(isName, "Answers", c.Answers,
 		fmt.Sprintf("must be text of at most %d bytes", maxName))
 	for _, pack := range slices.Sorted(maps.Keys(c.Packs)) {
 		found.Add("Packs["+pack+"]", c.Packs[pack].validate())
 	}
-	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
+	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife,
+		"must be 0 or whole microseconds between a minute and a hundred years")
 	found.Add("Trust", c.Trust.Validate())
 	checkExpectations(&found, c.Expectations)
 	return found.Err()

@@ -9,26 +9,29 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] goes before the heuristic's own, these
-// before its pack's, and these before [Config].System. A zero field says nothing, so that the next layer decides.
+// Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] goes before
+// the heuristic's own, these before its pack's, and these before [Config].System. A zero field says
+// nothing, so that the next layer decides.
 type Constraints struct {
 	Lock  Lock
 	Range Range // a floor and a ceiling for the confidence, within [Config].Bounds
-	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets it.
+	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets
+	// it.
 	FeedbackWeight float64
 }
 
 // A Lock says whether signals count. "" leaves it to the next layer.
 type Lock string
 
-// The states of a lock. No signal counts for a locked heuristic, and what came meanwhile does not count after it is unlocked.
-// With a half-life, its evidence still fades.
+// The states of a lock. No signal counts for a locked heuristic, and what came meanwhile does not
+// count after it is unlocked. With a half-life, its evidence still fades.
 const (
 	Locked   Lock = "locked"
 	Unlocked Lock = "unlocked"
 )
 
-// A Range is where a confidence stays: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing. Range{0, 1} means no limits.
+// A Range is where a confidence stays: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing.
+// Range{0, 1} means no limits.
 type Range struct{ Floor, Ceiling float64 }
 
 func (r Range) valid() bool { return r.Floor >= 0 && r.Floor <= r.Ceiling && r.Ceiling <= 1 }
@@ -37,9 +40,11 @@ func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling)
 
 func (c Constraints) validate() error {
 	var found valid.Faults
-	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock, "must be locked, unlocked or empty")
+	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock,
+		"must be locked, unlocked or empty")
 	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
-	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2, "FeedbackWeight", c.FeedbackWeight,
+	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2,
+		"FeedbackWeight", c.FeedbackWeight,
 		"must be in [0.25, 2], or 0 to inherit")
 	return found.Err()
 }

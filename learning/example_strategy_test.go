@@ -11,15 +11,16 @@ import (
 	"github.com/heedhq/heed/learning/learningtest"
 )
 
-// outspoken is a strategy that learns from words alone: silence and ignoring say nothing, and a "thanks" is worth as much
-// as an undo.
+// outspoken is a strategy that learns from words alone: silence and ignoring say nothing, and a
+// "thanks" is worth as much as an undo.
 type outspoken struct {
 	words map[string]learning.SignalType
 }
 
 func newOutspoken() outspoken {
 	return outspoken{map[string]learning.SignalType{
-		"thanks": learning.Positive, "perfect": learning.Positive, "undo": learning.Negative, "wrong": learning.Negative,
+		"thanks": learning.Positive, "perfect": learning.Positive, "undo": learning.Negative,
+		"wrong": learning.Negative,
 	}}
 }
 
@@ -41,29 +42,34 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	return s, nil
 }
 
-func (o outspoken) InterpretUndo(text string, answers []learning.Answer) ([]learning.Signal, error) {
+func (o outspoken) InterpretUndo(text string, answers []learning.Answer) ([]learning.Signal,
+	error) {
 	if text == "" {
 		text = "undo"
 	}
 	for _, word := range strings.Fields(strings.ToLower(text)) {
 		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(answers) > 0 {
 			last := answers[len(answers)-1] // words are about what was shown last
-			return []learning.Signal{learning.NewSignal(t, last.HeuristicID, last.EventID, "user_words")}, nil
+			return []learning.Signal{learning.NewSignal(t, last.HeuristicID, last.EventID, "user_words")},
+				nil
 		}
 	}
 	return nil, nil
 }
 
 func (o outspoken) InterpretTimeout(t learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.ChannelTimeout), nil
+	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.ChannelTimeout),
+		nil
 }
 
 func (o outspoken) InterpretIgnore(i learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.ChannelIgnored), nil
+	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.ChannelIgnored),
+		nil
 }
 
 func (o outspoken) InterpretOutcome(a learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, a.HeuristicID, a.EventID, learning.ChannelOutcome), nil
+	return learning.NewSignal(learning.Neutral, a.HeuristicID, a.EventID, learning.ChannelOutcome),
+		nil
 }
 
 // IsUndo can't say no cheaper than InterpretUndo can.
@@ -79,12 +85,14 @@ func (o outspoken) Config() map[string]string { return map[string]string{"strate
 
 func TestOutspoken(t *testing.T) { learningtest.RunStrategy(t, newOutspoken()) }
 
-// A second strategy: nine methods, no counting, and the suite of learningtest to say whether they keep the contract.
+// A second strategy: nine methods, no counting, and the suite of learningtest to say whether they
+// keep the contract.
 func Example_strategy() {
 	ctx := context.Background()
 	module := newModule(learning.Config{Strategy: newOutspoken()})
 	for _, text := range []string{"Thanks, perfect!", "hm", "that was wrong"} {
-		if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "before: " + text, Session: "s"}); err != nil {
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window",
+			EventID: "before: " + text, Session: "s"}); err != nil {
 			panic(err)
 		}
 		changes, err := module.Hear(ctx, learning.Message{Text: text, Session: "s"})

@@ -12,24 +12,28 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// A heuristic is shown three times: once it is undone, once it is praised, and twice nobody objects.
+// A heuristic is shown three times: once it is undone, once it is praised, and twice nobody
+// objects.
 func Example() {
 	ctx := context.Background()
 	module, err := learning.New(ctx, learning.Config{Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := module.Put(ctx, learning.Heuristic{ID: "dim the lights", Condition: "a film begins"}); err != nil {
+	if _, err := module.Put(ctx, learning.Heuristic{ID: "dim the lights",
+		Condition: "a film begins"}); err != nil {
 		panic(err)
 	}
 	began := time.Now().Add(-time.Hour)
 	for i, event := range []string{"friday", "saturday", "sunday"} {
 		shown := began.Add(time.Duration(i) * time.Minute)
-		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: event, Session: event, At: shown}); err != nil {
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: event,
+			Session: event, At: shown}); err != nil {
 			panic(err)
 		}
 		if event == "friday" {
-			changes, err := module.Hear(ctx, learning.Message{Session: "friday", Text: "No, undo that!", At: shown.Add(5 * time.Second)})
+			changes, err := module.Hear(ctx, learning.Message{Session: "friday", Text: "No, undo that!",
+				At: shown.Add(5 * time.Second)})
 			if err != nil {
 				panic(err)
 			}
@@ -41,7 +45,8 @@ func Example() {
 	if _, err := module.Judge(ctx, praise); err != nil {
 		panic(err)
 	}
-	changes, err := module.Timeouts(ctx, time.Time{}) // a host does this every half minute or so, or has heed.Run do it
+	// a host does this every half minute or so, or has heed.Run do it
+	changes, err := module.Timeouts(ctx, time.Time{})
 	if err != nil {
 		panic(err)
 	}
@@ -50,7 +55,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("confidence %.2f, %d fires, %d good, %d bad\n", standing.Confidence, standing.Fires, standing.Successes, standing.Failures)
+	fmt.Printf("confidence %.2f, %d fires, %d good, %d bad\n", standing.Confidence, standing.Fires,
+		standing.Successes, standing.Failures)
 	// Output:
 	// implicit_undo: 0.30 to 0.20
 	// 1 without objection
@@ -65,15 +71,16 @@ func newModule(cfg learning.Config) *learning.Module {
 	if err != nil {
 		panic(err)
 	}
-	_, err = module.Put(ctx, learning.Heuristic{ID: "close the window", Condition: "it begins to rain", Pack: "home"})
+	_, err = module.Put(ctx, learning.Heuristic{ID: "close the window",
+		Condition: "it begins to rain", Pack: "home"})
 	if err != nil {
 		panic(err)
 	}
 	return module
 }
 
-// Scores go through the scale that they are on, and may speak of the rule, of the response, or of both. The last word of a
-// person on an answer takes the place of the one before.
+// Scores go through the scale that they are on, and may speak of the rule, of the response, or of
+// both. The last word of a person on an answer takes the place of the one before.
 func ExampleModule_Judge() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})
@@ -90,7 +97,8 @@ func ExampleModule_Judge() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Channel, change.Signal.Type, change.Weight, change.Old, change.New)
+		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Channel, change.Signal.Type,
+			change.Weight, change.Old, change.New)
 	}
 	// Output:
 	// user_explicit: negative 0.4, 0.300 to 0.250
@@ -105,14 +113,17 @@ func ExampleExpectation() {
 	module := newModule(learning.Config{Expectations: []learning.Expectation{
 		{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute},
 	}})
-	if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "rain at noon"}); err != nil {
+	if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window",
+		EventID: "rain at noon"}); err != nil {
 		panic(err)
 	}
-	changes, err := module.Hear(ctx, learning.Message{Stream: "sensor", Text: "Kitchen: window closed"})
+	changes, err := module.Hear(ctx, learning.Message{Stream: "sensor",
+		Text: "Kitchen: window closed"})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Channel, changes[0].Old, changes[0].New)
+	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Channel,
+		changes[0].Old, changes[0].New)
 	// Output: positive implicit_outcome, 0.30 to 0.53
 }
 
@@ -154,9 +165,11 @@ func ExampleModule_Explain() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%.2f, from %.1f for and %.1f against to begin with\n", e.Standing.Confidence, e.Prior.Alpha, e.Prior.Beta)
+	fmt.Printf("%.2f, from %.1f for and %.1f against to begin with\n", e.Standing.Confidence,
+		e.Prior.Alpha, e.Prior.Beta)
 	for _, share := range e.Shares {
-		fmt.Printf("%s of %s: %.1f for, %.1f against\n", share.Channel, share.Source, share.For, share.Against)
+		fmt.Printf("%s of %s: %.1f for, %.1f against\n", share.Channel, share.Source, share.For,
+			share.Against)
 	}
 	// Output:
 	// 0.39, from 0.6 for and 1.4 against to begin with
@@ -171,12 +184,14 @@ func ExampleModule_Calibration() {
 	began := time.Now().Add(-time.Hour)
 	for i, prediction := range []float64{0.9, 0.9, 0.8, 0.3} {
 		shown := began.Add(time.Duration(i) * time.Minute)
-		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic", Prediction: &prediction, Person: "ann", At: shown}
+		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic",
+			Prediction: &prediction, Person: "ann", At: shown}
 		if err := module.Fire(ctx, f); err != nil {
 			panic(err)
 		}
 		if prediction < 0.5 {
-			if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "undo", At: shown}); err != nil {
+			if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "undo",
+				At: shown}); err != nil {
 				panic(err)
 			}
 		}
@@ -192,7 +207,8 @@ func ExampleModule_Calibration() {
 	fmt.Printf("%d predictions, Brier score %.4f, calibration error %.3f\n", r.N, r.Brier, r.Error)
 	for i, bin := range r.Table {
 		if bin.N > 0 {
-			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/10, bin.N, bin.Prediction, bin.Success)
+			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/10, bin.N, bin.Prediction,
+				bin.Success)
 		}
 	}
 	// Output:
@@ -229,7 +245,8 @@ func ExampleConfig_trust() {
 	// 0.25 [people]
 }
 
-// To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.
+// To change a heuristic, put it with the revision that was read. Somebody else may have been
+// quicker.
 func ExampleModule_Put() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})

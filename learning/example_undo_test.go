@@ -14,8 +14,9 @@ import (
 
 // A modelReader has a model say whether a text takes the last answer back.
 type modelReader struct {
-	ask   func(ctx context.Context, question string) (string, error) // the host's model
-	heeds learning.Strategy                                          // reads the text where the model can't
+	ask func(ctx context.Context, question string) (string, error) // the host's model
+	// reads the text where the model can't
+	heeds learning.Strategy
 
 	mu   sync.Mutex
 	text string // the last text that the model read, as heed asks about one text several times
@@ -30,7 +31,8 @@ func (m *modelReader) isUndo(text string) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	answer, err := m.ask(ctx, "Does this message command you to take your last answer back? Answer yes or no.\n\n"+text)
+	answer, err := m.ask(ctx,
+		"Does this message command you to take your last answer back? Answer yes or no.\n\n"+text)
 	if err != nil {
 		return m.heeds.IsUndo(text)
 	}
@@ -38,7 +40,8 @@ func (m *modelReader) isUndo(text string) bool {
 	return m.undo
 }
 
-// The host's model reads which texts take an answer back, and heed's own reader does while the model fails.
+// The host's model reads which texts take an answer back, and heed's own reader does while the
+// model fails.
 func ExampleBayesianConfig_isUndo() {
 	ctx := context.Background()
 	ask := func(_ context.Context, question string) (string, error) { // stands for a call of a model
@@ -67,7 +70,8 @@ func ExampleBayesianConfig_isUndo() {
 		panic(err)
 	}
 	for _, text := range []string{"The cat liked the old curtains.", "undo that", "Is it raining?"} {
-		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: text, Session: text}); err != nil {
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: text,
+			Session: text}); err != nil {
 			panic(err)
 		}
 		changes, err := module.Hear(ctx, learning.Message{Session: text, Text: text})

@@ -11,21 +11,25 @@ import (
 
 // An Expectation says which later message shows how an answer turned out.
 type Expectation struct {
-	// Trigger is looked for in the condition of the heuristic that fires. Outcome is looked for in the texts of later messages. Both
-	// match as a part of a text, in any case, and must not be blank. The first expectation whose trigger matches counts.
+	// Trigger is looked for in the condition of the heuristic that fires. Outcome is looked for in
+	// the texts of later messages. Both match as a part of a text, in any case, and must not be
+	// blank. The first expectation whose trigger matches counts.
 	Trigger string
 	Outcome string
 	// Failure makes the outcome speak against the heuristic.
 	Failure bool
-	// Timeout is how long heed waits for the outcome. After it, silence is interpreted. 0 means the silence window of the domain.
+	// Timeout is how long heed waits for the outcome. After it, silence is interpreted. 0 means the
+	// silence window of the domain.
 	Timeout time.Duration
 }
 
 func checkExpectations(found *valid.Faults, expectations []Expectation) {
 	for i, e := range expectations {
 		field := fmt.Sprintf("Expectations[%d]", i)
-		found.Check(strings.TrimSpace(e.Trigger) != "", field+".Trigger", e.Trigger, "must not be blank")
-		found.Check(strings.TrimSpace(e.Outcome) != "", field+".Outcome", e.Outcome, "must not be blank")
+		found.Check(strings.TrimSpace(e.Trigger) != "", field+".Trigger", e.Trigger,
+			"must not be blank")
+		found.Check(strings.TrimSpace(e.Outcome) != "", field+".Outcome", e.Outcome,
+			"must not be blank")
 		found.Check(e.Timeout >= 0, field+".Timeout", e.Timeout, "must not be negative")
 	}
 }

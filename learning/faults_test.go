@@ -43,7 +43,11 @@ var pinned = learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops", 
 
 // deeds are calls of every method, and of the functions that make modules.
 var deeds = []deed{
-	{method: "Put", call: func(f *fixture) error { _, err := f.Put(ctx, learning.Heuristic{ID: "new"}); return err }, done: heed.ErrConflict},
+	{method: "Put", call: func(f *fixture) error {
+		_,
+			err := f.Put(ctx, learning.Heuristic{ID: "new"})
+		return err
+	}, done: heed.ErrConflict},
 	{method: "Restart", call: func(f *fixture) error {
 		now, err := f.Standing(ctx, "h")
 		if err == nil && now.Heuristic.Action != "new" {
@@ -57,16 +61,24 @@ var deeds = []deed{
 		}
 		return err
 	}},
-	{method: "Delete", prepare: func(f *fixture) { ignoreTwice(f); require.NoError(f, f.Pin(ctx, pinned)) },
+	{method: "Delete", prepare: func(f *fixture) {
+		ignoreTwice(f)
+		require.NoError(f,
+			f.Pin(ctx, pinned))
+	},
 		call: func(f *fixture) error { return f.Delete(ctx, "h") }, done: heed.ErrNotFound},
 	{method: "Pin", call: func(f *fixture) error { return f.Pin(ctx, pinned) }},
 	{method: "Unpin", prepare: func(f *fixture) { require.NoError(f, f.Pin(ctx, pinned)) },
 		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
 	{method: "Fire", call: func(f *fixture) error {
 		p := 0.5
-		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann", Prediction: &p, Session: "room"})
+		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann",
+			Prediction: &p, Session: "room"})
 	}},
-	{method: "Fire", call: func(f *fixture) error { return f.Fire(ctx, learning.Fire{EventID: "of the model", Session: "room"}) }},
+	{method: "Fire", call: func(f *fixture) error {
+		return f.Fire(ctx,
+			learning.Fire{EventID: "of the model", Session: "room"})
+	}},
 	{method: "Consider", call: func(f *fixture) error { return f.Consider(ctx, "e", "h", "oven") }},
 	{method: "Hear", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
 		call: func(f *fixture) error {
@@ -83,7 +95,12 @@ var deeds = []deed{
 			_, err := f.Hear(ctx, learning.Message{ID: "m", Text: "undo", Session: "room"})
 			return err
 		}},
-	{method: "Hear", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },
+	{method: "Hear", prepare: func(f *fixture) {
+		ignoreTwice(f)
+		f.fire("h", "e", "s")
+		f.fire("oven",
+			"f", "s")
+	},
 		call: func(f *fixture) error {
 			_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "next", Session: "room"})
 			return err
@@ -108,13 +125,27 @@ var deeds = []deed{
 		return err
 	}},
 	{method: "Undo", prepare: func(f *fixture) { silence(f); f.fire("oven", "e", "s") },
-		call: func(f *fixture) error { _, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "bob"}); return err }},
-	{method: "Standings", call: func(f *fixture) error { _, err := f.Standings(ctx, "h", "oven", "none"); return err }},
-	{method: "Apply", call: func(f *fixture) error {
-		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
+		call: func(f *fixture) error {
+			_, err := f.Undo(ctx,
+				learning.Undo{EventID: "e", Person: "bob"})
+			return err
+		}},
+	{method: "Standings", call: func(f *fixture) error {
+		_,
+			err := f.Standings(ctx, "h", "oven", "none")
 		return err
 	}},
-	{method: "Timeouts", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "s"); f.clock.Advance(time.Minute) },
+	{method: "Apply", call: func(f *fixture) error {
+		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"),
+			learning.Origin{ID: "1"})
+		return err
+	}},
+	{method: "Timeouts", prepare: func(f *fixture) {
+		f.fire("h", "e", "s")
+		f.fire("oven", "f",
+			"s")
+		f.clock.Advance(time.Minute)
+	},
 		call: func(f *fixture) error { _, err := f.Timeouts(ctx, time.Time{}); return err }},
 	{method: "Sweep", prepare: func(f *fixture) { silence(f); f.clock.Advance(time.Hour) },
 		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
@@ -123,7 +154,11 @@ var deeds = []deed{
 	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
 	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
 	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
-	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
+	{method: "Calibration", call: func(f *fixture) error {
+		_,
+			err := f.Calibration(ctx)
+		return err
+	}},
 
 	{method: "FireIn", call: func(f *fixture) error {
 		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
@@ -187,8 +222,16 @@ var deeds = []deed{
 		_, err := learning.New(ctx, cfg)
 		return err
 	}},
-	{method: "Open", call: func(f *fixture) error { _, err := learning.Open(ctx, f.Config()); return err }},
-	{method: "Names", call: func(f *fixture) error { _, err := learning.Names(ctx, f.store); return err }},
+	{method: "Open", call: func(f *fixture) error {
+		_,
+			err := learning.Open(ctx, f.Config())
+		return err
+	}},
+	{method: "Names", call: func(f *fixture) error {
+		_,
+			err := learning.Names(ctx, f.store)
+		return err
+	}},
 	{method: "Rebuild", prepare: silence, call: func(f *fixture) error {
 		cfg := f.Config()
 		cfg.HalfLife = time.Hour
@@ -201,8 +244,9 @@ var deeds = []deed{
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
 	"Wants"}
 
-// TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
-// must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.
+// TestFaults makes each call to the store fail, before its effect and after it. The method must
+// then return an error. The store must hold the state before the call or the state after it.
+// Calling the method again must lose nothing and count nothing twice.
 func TestFaults(t *testing.T) {
 	var named []string
 	for i, d := range deeds {
@@ -248,14 +292,16 @@ func TestFaults(t *testing.T) {
 	module := reflect.TypeFor[*learning.Module]()
 	for i := range module.NumMethod() {
 		name := module.Method(i).Name
-		assert.NotEqual(t, slices.Contains(noDeeds, name), slices.Contains(named, name), "%s is among the deeds, or asks nothing of the store", name)
+		assert.NotEqual(t, slices.Contains(noDeeds, name), slices.Contains(named, name),
+			"%s is among the deeds, or asks nothing of the store", name)
 	}
 }
 
 // stage makes a module, with what a deed needs.
 func (d *deed) stage(t *testing.T) *fixture {
 	f := newFixture(t, learning.Config{
-		Strategy: windows(60, 30).Strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
+		Strategy: windows(60, 30).Strategy, Expectations: []learning.Expectation{{Trigger: "oven",
+			Outcome: "off"}},
 	}, "h")
 	f.put(learning.Heuristic{ID: "oven", Condition: "the oven is on"})
 	if d.prepare != nil {
@@ -274,7 +320,8 @@ func (f *fixture) meaning() string {
 		require.NoError(f, err)
 		s := e.Standing
 		fmt.Fprintf(&b, "%s: %.6f, %d fires, %d considered, %d right, %d wrong, pin %v by %s\n",
-			h.ID, s.Confidence, s.Fires, s.Considered, s.Successes, s.Failures, s.Pin.Constraints, s.Pin.Actor)
+			h.ID, s.Confidence, s.Fires, s.Considered, s.Successes, s.Failures, s.Pin.Constraints,
+			s.Pin.Actor)
 		for _, o := range e.History {
 			fmt.Fprintf(&b, "  %s %s %v %v\n", o.Channel, o.Source, o.Reward, o.Weight)
 		}

@@ -52,7 +52,8 @@ func (f *Fire) validate() error {
 	case f.EventID == "":
 		return errEmpty("EventID")
 	case p != nil && !(*p >= 0 && *p <= 1):
-		return &heed.InputError{Field: "Prediction", Reason: fmt.Sprintf("is %v, must be in [0, 1]", *p)}
+		return &heed.InputError{Field: "Prediction",
+			Reason: fmt.Sprintf("is %v, must be in [0, 1]", *p)}
 	case len(f.Path) > maxPath || strings.Contains(f.Path, "/"):
 		reason := fmt.Sprintf("must have no slash and at most %d bytes", maxPath)
 		return &heed.InputError{Field: "Path", Reason: reason}
@@ -60,7 +61,8 @@ func (f *Fire) validate() error {
 	if err := f.validateCompared(); err != nil {
 		return err
 	}
-	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Stream", f.Stream},
+	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID},
+		text{"Stream", f.Stream},
 		text{"Person", f.Person}, text{"Session", f.Session}, text{"Path", f.Path})
 }
 

@@ -90,7 +90,8 @@ func asJSON(batches []store.Batch) {
 	}
 }
 
-func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	f.mu.Lock()
 	f.reads++
 	f.mu.Unlock()
@@ -107,9 +108,13 @@ func (f *faulty) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record
 	return f.Store.Find(ctx, q)
 }
 
-func (f *faulty) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (f *faulty) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	if f.blind != nil {
-		return func(yield func(evidence.Observation, error) bool) { yield(evidence.Observation{}, f.blind) }
+		return func(yield func(evidence.Observation, error) bool) {
+			yield(evidence.Observation{},
+				f.blind)
+		}
 	}
 	return f.Store.History(ctx, c)
 }
@@ -131,13 +136,15 @@ type fixture struct {
 	store *faulty
 }
 
-// newFixture makes a module over a fresh store, with these heuristics, whose initial confidence is ½.
+// newFixture makes a module over a fresh store, with these heuristics, whose initial confidence is
+// ½.
 func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
 	t.Helper()
 	return newFixtureOver(t, memstore.Config{}, cfg, ids...)
 }
 
-// loud has implicit signals of 1, so that sums are easy to see. SpecConfig and the defaults have tests of their own.
+// loud has implicit signals of 1, so that sums are easy to see. SpecConfig and the defaults have
+// tests of their own.
 var loud = must(learning.NewBayesian(learning.BayesianConfig{Silence: 1, Ignore: 1}))
 
 // plain is a configuration for tests: with implicit signals of 1 unless it says otherwise.
@@ -148,7 +155,8 @@ func plain(cfg learning.Config) learning.Config {
 	return cfg
 }
 
-func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
+func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config,
+	ids ...string) *fixture {
 	t.Helper()
 	return newFixtureAsIs(t, over, plain(cfg), ids...)
 }
@@ -160,7 +168,8 @@ func newFixtureDefault(t testing.TB, cfg learning.Config, ids ...string) *fixtur
 }
 
 // newFixtureAsIs leaves the configuration as it is.
-func newFixtureAsIs(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
+func newFixtureAsIs(t testing.TB, over memstore.Config, cfg learning.Config,
+	ids ...string) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, clock: &clock{now: start}}
 	over.Now = f.clock.Now
@@ -196,7 +205,8 @@ func (f *fixture) put(h learning.Heuristic) learning.Heuristic {
 
 func (f *fixture) fire(heuristic, event, source string) {
 	f.Helper()
-	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Stream: source, Session: "room"}))
+	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event,
+		Stream: source, Session: "room"}))
 }
 
 func (f *fixture) event(source, text string) []learning.Change {
@@ -276,11 +286,15 @@ func (f *fixture) standing(heuristic string) learning.Standing {
 }
 
 // rate returns how often a heuristic works.
-func rate(s learning.Standing) float64 { return float64(s.Successes) / float64(s.Successes+s.Failures) }
+func rate(s learning.Standing) float64 {
+	return float64(s.Successes) / float64(
+		s.Successes+s.Failures)
+}
 
 func (f *fixture) confidence(heuristic string) float64 { return f.standing(heuristic).Confidence }
 
-// counted returns what is in the evidence of a heuristic: its observations with their signed weights, by channel.
+// counted returns what is in the evidence of a heuristic: its observations with their signed
+// weights, by channel.
 func (f *fixture) counted(heuristic string) map[string][]float64 {
 	f.Helper()
 	e, err := f.Explain(ctx, heuristic)

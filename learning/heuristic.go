@@ -15,7 +15,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Heuristic is what a heuristic says and when, where its confidence begins and what limits it. Its evidence is kept apart.
+// A Heuristic is what a heuristic says and when, where its confidence begins and what limits it.
+// Its evidence is kept apart.
 type Heuristic struct {
 	ID        string // never empty; unique in a module
 	Domain    string // whose windows apply
@@ -27,8 +28,9 @@ type Heuristic struct {
 	Initial     float64
 	Constraints Constraints
 	CreatedAt   time.Time // the zero time means when it is first put
-	// Since is when it last came to say something else, the zero time if never: see [Module.Restart]. Edition says which of its wordings
-	// this is, as each has evidence of its own. Put keeps what it is given.
+	// Since is when it last came to say something else, the zero time if never: see [Module.Restart].
+	// Edition says which of its wordings this is, as each has evidence of its own. Put keeps what it
+	// is given.
 	Since   time.Time `json:",omitzero"`
 	Edition uint64    `json:",omitempty"`
 	// Revision is that of the record. [Module.Put] sets it.
@@ -43,20 +45,24 @@ func (h *Heuristic) validate() error {
 		return &heed.InputError{Field: "Initial", Reason: "must be above 0 and below 1"}
 	case !h.CreatedAt.IsZero() && (h.CreatedAt.Unix() < 0 || h.CreatedAt.Year() > 9999):
 		return &heed.InputError{Field: "CreatedAt", Reason: "must be in the years 1970 to 9999"}
-	case len(h.Action) > maxAction || !utf8.ValidString(h.Action) || strings.ContainsRune(h.Action, 0):
-		return &heed.InputError{Field: "Action", Reason: fmt.Sprintf("must be valid UTF-8 without NUL, of at most %d bytes", maxAction)}
+	case len(h.Action) > maxAction || !utf8.ValidString(h.Action) ||
+		strings.ContainsRune(h.Action, 0):
+		return &heed.InputError{Field: "Action", Reason: fmt.Sprintf(
+			"must be valid UTF-8 without NUL, of at most %d bytes", maxAction)}
 	}
 	if err := h.Constraints.validateInput(); err != nil {
 		return err
 	}
-	return checkTexts(text{"ID", h.ID}, text{"Domain", h.Domain}, text{"Pack", h.Pack}, text{"Condition", h.Condition})
+	return checkTexts(text{"ID", h.ID}, text{"Domain", h.Domain}, text{"Pack", h.Pack},
+		text{"Condition", h.Condition})
 }
 
 // maxAction is the size of the longest action, in bytes.
 const maxAction = 16 << 10
 
-// Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new; else it must be the stored one. If it
-// is not, Put returns [heed.ErrConflict] and changes nothing. Invalid input is a [*heed.InputError].
+// Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new;
+// else it must be the stored one. If it is not, Put returns [heed.ErrConflict] and changes nothing.
+// Invalid input is a [*heed.InputError].
 func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) {
 	defer doing("put", &err)
 	if err := h.validate(); err != nil {
@@ -64,7 +70,8 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	}
 	read := h.Revision
 	h.CreatedAt, h.Revision = m.orNow(h.CreatedAt), 0
-	receipts, err := m.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{m.kinds.heuristics.Record(h, read)}})
+	receipts, err := m.cfg.Store.Commit(ctx, store.Batch{
+		Records: []store.Record{m.kinds.heuristics.Record(h, read)}})
 	if errors.Is(err, heed.ErrConflict) {
 		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
 	}
@@ -75,13 +82,17 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	return h, nil
 }
 
-// Restart stores a heuristic that says something else than before, as [Module.Put] does, in one commit with an audit entry. Its evidence
-// begins anew, and so do the counts of its answers and its streak of ignores. A pin stays. The evidence of its last 8 wordings is kept
-// apart: one that comes back, with the same condition and action, goes on with its own. With the wording that is in force, all that was learned of
-// it is forgotten. Answers that were shown with another wording count nothing. Actor and reason are for the audit, and may be empty.
-func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic, err error) {
+// Restart stores a heuristic that says something else than before, as [Module.Put] does, in one
+// commit with an audit entry. Its evidence begins anew, and so do the counts of its answers and its
+// streak of ignores. A pin stays. The evidence of its last 8 wordings is kept apart: one that comes
+// back, with the same condition and action, goes on with its own. With the wording that is in
+// force, all that was learned of it is forgotten. Answers that were shown with another wording
+// count nothing. Actor and reason are for the audit, and may be empty.
+func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic,
+	err error) {
 	defer doing("restart", &err)
-	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor}, text{"Reason", reason})); err != nil {
+	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor},
+		text{"Reason", reason})); err != nil {
 		return Heuristic{}, err
 	}
 	tx := store.Reading(ctx, m.cfg.Store)
@@ -95,7 +106,8 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 		return Heuristic{}, err
 	}
 	read := h.Revision
-	h.CreatedAt, h.Since, h.Revision, h.Edition = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0, a.heuristic.Value.Edition
+	h.CreatedAt, h.Since, h.Revision, h.Edition = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0,
+		a.heuristic.Value.Edition
 	b := store.Batch{Policies: m.policies}
 	if !m.cfg.DryRun {
 		gone := past.Value.turn(&a.heuristic.Value, &h, a.heuristic.Revision)
@@ -125,8 +137,8 @@ func heuristicOf(kept store.Row[Heuristic]) Heuristic {
 	return kept.Value
 }
 
-// Heuristics yields all heuristics by id. Before the loop begins, one small read tells whether any of them has changed since the last
-// time. If so, it reads all of them. After an error it ends.
+// Heuristics yields all heuristics by id. Before the loop begins, one small read tells whether any
+// of them has changed since the last time. If so, it reads all of them. After an error it ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
 		all, err := m.HeuristicsIn(store.Reading(ctx, m.cfg.Store))
@@ -183,8 +195,9 @@ func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuris
 	return all, nil
 }
 
-// Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again if a heuristic of that id
-// and Edition is put later. Its open answers end with an error when they are next looked at.
+// Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and
+// counts again if a heuristic of that id and Edition is put later. Its open answers end with an
+// error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) (err error) {
 	defer doing("delete", &err)
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {

@@ -87,4 +87,7 @@ func (j Judgement) Validate() error {
 	return checkTexts(text{"EventID", j.EventID}, text{"Domain", j.Domain})
 }
 
-func errEmpty(field string) error { return &heed.InputError{Field: field, Reason: "must not be empty"} }
+func errEmpty(field string) error {
+	return &heed.InputError{Field: field,
+		Reason: "must not be empty"}
+}

@@ -31,14 +31,16 @@ func TestLastClickCounts(t *testing.T) {
 		}
 		assert.Equal(t, map[string][]float64{"user_explicit": {weight}}, f.counted("h"), i)
 		fresh := newFixture(t, learning.Config{}, "h")
-		assert.InDelta(t, fresh.say(thumb("h", "e", positive)).New, c.New, 1e-12, "as if it had been the first")
+		assert.InDelta(t, fresh.say(thumb("h", "e", positive)).New, c.New, 1e-12,
+			"as if it had been the first")
 		f.clock.Advance(9 * 24 * time.Hour)
 	}
 	bob := thumb("h", "e", true)
 	bob.Person = "bob"
 	f.say(bob)
 	f.say(thumb("h", "another", false))
-	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8, 0.8, -0.8}}, f.counted("h"), "others, and on others, count beside")
+	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8, 0.8, -0.8}}, f.counted("h"),
+		"others, and on others, count beside")
 }
 
 // The number of a click is found in the evidence, so that another module replaces it too.
@@ -59,7 +61,8 @@ type restless struct {
 	before func()
 }
 
-func (r *restless) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (r *restless) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	r.before()
 	return r.Store.Read(ctx, into, cells, refs, finds...)
 }
@@ -82,7 +85,8 @@ func TestAWordingThatKeepsChanging(t *testing.T) {
 
 // An answer that people praised does not count as ignored, and the change says why.
 func TestOutweighed(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: newBayesian(t, learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
+	f := newFixture(t, learning.Config{Strategy: newBayesian(t,
+		learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
 	f.fire("h", "e", "s")
 	f.say(thumb("h", "e", true))
 	changes := f.event("s", "next")
@@ -92,7 +96,8 @@ func TestOutweighed(t *testing.T) {
 
 // TestPraiseOfTwoThatIsTakenBack outweighs nothing.
 func TestPraiseOfTwoThatIsTakenBack(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: newBayesian(t, learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
+	f := newFixture(t, learning.Config{Strategy: newBayesian(t,
+		learning.BayesianConfig{IgnoreThreshold: 1})}, "h")
 	f.fire("h", "e", "s")
 	for _, value := range []float64{1, 0} {
 		for _, person := range []string{"ann", "bob"} {
@@ -164,28 +169,33 @@ func TestTargets(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	say(f, answer.TargetRule, 5)
 	say(f, answer.TargetResponse, 1)
-	assert.Equal(t, map[string][]float64{"dev": {0.4, -0.4}}, f.counted("h"), "two judgements of two things")
+	assert.Equal(t, map[string][]float64{"dev": {0.4, -0.4}}, f.counted("h"),
+		"two judgements of two things")
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.4/2.4, e.Rule, 1e-12)
 	assert.InDelta(t, 1./2.4, e.Response, 1e-12)
 	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
 	say(f, answer.TargetRule, 2)
-	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"), "the rule is judged anew")
+	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"),
+		"the rule is judged anew")
 	say(f, "", 4)
-	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"), "a judgement of both takes the place of all")
+	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"),
+		"a judgement of both takes the place of all")
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.1/2.1, e.Rule, 1e-12)
 	assert.InDelta(t, 1.1/2.1, e.Response, 1e-12)
 	say(f, answer.TargetResponse, 1)
-	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
+	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"),
+		"and one of a part that of both")
 }
 
 // A person who withdraws a click without another one is not counted.
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
-	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
+	f := newFixture(t, learning.Config{Strategy: must(
+		learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
 	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann",
 		Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
@@ -240,8 +250,10 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	for i := range 150 {
 		for _, person := range []string{"ann", "bob"} {
 			event := fmt.Sprint(person, i)
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half, Session: "room"}))
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event + " unsaid", Person: person, Prediction: &half}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person,
+				Prediction: &half, Session: "room"}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event + " unsaid",
+				Person: person, Prediction: &half}))
 			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person,
 				Value: value(person == "ann")})
 		}
@@ -322,7 +334,8 @@ func TestFeedbackRefuses(t *testing.T) {
 	assertInputError(t, err, "Score")
 	_, err = f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	assert.EqualError(t, err, "learning: judge: HeuristicID: no such heuristic, call Put first: not found")
+	assert.EqualError(t, err,
+		"learning: judge: HeuristicID: no such heuristic, call Put first: not found")
 	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e",
 		At: start.Add(time.Hour), Value: -1})
 	assertInputError(t, err, "At")
@@ -367,7 +380,8 @@ func TestHalfForgottenClicks(t *testing.T) {
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
 }
 
-// TestAJudgementCountsOnce, however often it is delivered, and whatever the store has forgotten by then.
+// TestAJudgementCountsOnce, however often it is delivered, and whatever the store has forgotten by
+// then.
 func TestAJudgementCountsOnce(t *testing.T) {
 	f, notices := observed(t, learning.Config{Diminish: 0.5}, "h")
 	j := thumb("h", "e", true)
@@ -380,7 +394,8 @@ func TestAJudgementCountsOnce(t *testing.T) {
 		f.clock.Advance(2 * 24 * time.Hour) // the store keeps history for 30 days
 		c := f.say(j)
 		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, c.Limits)
-		assert.Equal(t, [4]float64{confidence, confidence, 0, 0}, [4]float64{c.Old, c.New, c.Delta, c.Weight})
+		assert.Equal(t, [4]float64{confidence, confidence, 0, 0},
+			[4]float64{c.Old, c.New, c.Delta, c.Weight})
 		assert.Equal(t, []string{"duplicate user_explicit"}, notices())
 	}
 	assert.Empty(t, f.store.commits)
@@ -393,7 +408,8 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits)
 	half := f.another(learning.Config{Packs: map[string]learning.Constraints{
 		"": {FeedbackWeight: 0.5}}})
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits, "it would count for less now")
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits,
+		"it would count for less now")
 }
 
 // TestAnotherJudgementAtTheSameTime is none that is delivered again.
@@ -423,7 +439,8 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		start, start
 	f.say(rule)
 	f.say(response)
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits,
+		"of two that count")
 }
 
 // A click is kept for 30 days, or as the store is configured, and can be replaced till then.
@@ -444,7 +461,8 @@ func TestOldClicksAreDropped(t *testing.T) {
 	assert.Len(t, f.counted("h")["user_explicit"], 11, "and now it counts beside")
 	again := thumb("h", "1", true)
 	again.At = start
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(again).Limits, "but what is delivered again does not")
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(again).Limits,
+		"but what is delivered again does not")
 }
 
 func TestDiminishingReturns(t *testing.T) {
@@ -462,7 +480,8 @@ func TestDiminishingReturns(t *testing.T) {
 	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12)
 	f.clock.Advance(time.Microsecond)
 	c = f.say(thumb("h", "x", true))
-	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12, "a click does not count against the one that replaces it")
+	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12,
+		"a click does not count against the one that replaces it")
 	c = f.apply("1", "h", 1)
 	assert.EqualValues(t, 1, c.Weight, "what is seen does not diminish")
 }
@@ -511,20 +530,36 @@ func TestConstraints(t *testing.T) {
 		want    []float64
 		limits  []learning.Limit // of the last one
 	}{
-		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3}, nil},
-		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3}, []float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
-		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor}, []float64{-10}, []float64{0.6}, []learning.Limit{"floor"}},
-		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}}, []float64{10}, []float64{0.7}, []learning.Limit{"ceiling"}},
-		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000}, []float64{0.95, 0.05}, []learning.Limit{"floor"}},
-		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98}, []float64{0.99}, nil},
-		{"a range beyond the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95}, []learning.Limit{"ceiling"}},
+		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3},
+			nil},
+		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5,
+			Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3},
+			[]float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
+		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor},
+			[]float64{-10}, []float64{0.6}, []learning.Limit{"floor"}},
+		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5,
+			Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}},
+			[]float64{10}, []float64{0.7}, []learning.Limit{"ceiling"}},
+		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000},
+			[]float64{0.95, 0.05}, []learning.Limit{"floor"}},
+		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98},
+			[]float64{0.99}, nil},
+		{"a range beyond the bounds", learning.Config{},
+			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{
+				Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95},
+			[]learning.Limit{"ceiling"}},
 		{"a range above the bounds", learning.Tuned(learning.Config{},
 			learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}),
 			learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5},
 			[]learning.Limit{"floor"}},
-		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5}, []learning.Limit{"weight"}},
-		{"a greater feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}}, []float64{1}, []float64{0.75}, nil},
-		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
+		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5,
+			Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5},
+			[]learning.Limit{"weight"}},
+		{"a greater feedback weight", learning.Config{},
+			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}},
+			[]float64{1}, []float64{0.75}, nil},
+		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the system's", learning.Config{Packs: map[string]learning.Constraints{"": floor}},
 			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
@@ -533,7 +568,9 @@ func TestConstraints(t *testing.T) {
 					FeedbackWeight: 2},
 				"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}},
 			},
-		}, learning.Heuristic{Pack: "p", Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6}, []learning.Limit{"ceiling"}},
+		}, learning.Heuristic{Pack: "p", Initial: 0.5,
+			Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6},
+			[]learning.Limit{"ceiling"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.cfg)
@@ -550,7 +587,9 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// A locked heuristic takes no signal from developers, from clicks that replace others, from undos or from silence. Signals of that time are lost for good. Fires are counted, as they are facts and no trust.
+// A locked heuristic takes no signal from developers, from clicks that replace others, from undos
+// or from silence. Signals of that time are lost for good. Fires are counted, as they are facts and
+// no trust.
 func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
@@ -591,9 +630,11 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	f := newFixture(t, learning.Config{})
-	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
+	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{
+		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
 	for i := range 5 {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: "ann", Session: "room"}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i),
+			Person: "ann", Session: "room"}))
 	}
 	f.clock.Advance(time.Minute)
 	f.sweep()
@@ -605,7 +646,8 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)
 	assert.Equal(t, 0.4, e.Standing.Confidence)
 	assert.Equal(t, []learning.Limit{"ceiling"}, e.Limits)
-	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
+	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked,
+		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{
 			Channel: learning.ChannelTimeout, Source: "ann", Kind: answer.Person, For: 3,
@@ -620,7 +662,8 @@ func TestExplain(t *testing.T) {
 	for _, o := range e.History {
 		history = append(history, fmt.Sprint(o.Channel, " ", o.Reward))
 	}
-	assert.Equal(t, "user_explicit 0, user_explicit 1, implicit_timeout 1, implicit_timeout 1, implicit_timeout 1", strings.Join(history, ", "))
+	assert.Equal(t, "user_explicit 0, user_explicit 1, implicit_timeout 1, implicit_timeout 1, "+
+		"implicit_timeout 1", strings.Join(history, ", "))
 	var sum evidence.Beta = e.Prior
 	for _, share := range e.Shares {
 		sum.Alpha += share.For
@@ -630,5 +673,6 @@ func TestExplain(t *testing.T) {
 
 	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
 	require.NoError(t, err)
-	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12, "without ann, it is as if she had never been there")
+	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12,
+		"without ann, it is as if she had never been there")
 }

@@ -11,9 +11,10 @@ import (
 // specKeywords are those of the Learning Strategy Interface design.
 const specKeywords = "undo,revert,cancel,rollback,nevermind,never mind"
 
-// Keywords returns a function that reports whether one of these words, or rows of words, is in a text. Case, blanks and punctuation do not
-// matter. A word is found as a whole: "undo" is in "Undo that!" but not in "undoubtedly". In a script without blanks between words it may be
-// anywhere. Blank keywords are left out.
+// Keywords returns a function that reports whether one of these words, or rows of words, is in a
+// text. Case, blanks and punctuation do not matter. A word is found as a whole: "undo" is in "Undo
+// that!" but not in "undoubtedly". In a script without blanks between words it may be anywhere.
+// Blank keywords are left out.
 func Keywords(keywords ...string) func(text string) bool {
 	var wanted []string
 	for _, k := range keywords {
@@ -27,8 +28,8 @@ func Keywords(keywords ...string) func(text string) bool {
 	}
 }
 
-// words returns the words of a text in lower case with one blank before, between and after them. In a script without blanks between words,
-// each character is a word.
+// words returns the words of a text in lower case with one blank before, between and after them. In
+// a script without blanks between words, each character is a word.
 func words(s string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -52,18 +53,22 @@ func words(s string) string {
 	return b.String()
 }
 
-// thanked and but are words of thanks and praise, and words that take them back, in English, German, French, Spanish, Italian, Portuguese,
-// Japanese and Chinese.
+// thanked and but are words of thanks and praise, and words that take them back, in English,
+// German, French, Spanish, Italian, Portuguese, Japanese and Chinese.
 var (
-	thanked = Keywords("thanks", "thank you", "thx", "perfect", "great", "awesome", "brilliant", "excellent", "well done", "nice", "cheers",
-		"danke", "dankeschön", "super", "perfekt", "toll", "prima", "merci", "parfait", "génial", "gracias", "perfecto", "genial", "grazie",
-		"perfetto", "ottimo", "obrigado", "obrigada", "perfeito", "ótimo", "valeu", "ありがとう", "完璧", "助かりました", "谢谢", "感谢", "太好了", "完美")
-	but = Keywords("not", "no", "but", "nothing", "never", "isn't", "wasn't", "kein", "keine", "nicht", "nichts", "aber", "pas", "mais", "rien", "pero",
+	thanked = Keywords("thanks", "thank you", "thx", "perfect", "great", "awesome", "brilliant",
+		"excellent", "well done", "nice", "cheers",
+		"danke", "dankeschön", "super", "perfekt", "toll", "prima", "merci", "parfait", "génial",
+		"gracias", "perfecto", "genial", "grazie",
+		"perfetto", "ottimo", "obrigado", "obrigada", "perfeito", "ótimo", "valeu", "ありがとう", "完璧",
+		"助かりました", "谢谢", "感谢", "太好了", "完美")
+	but = Keywords("not", "no", "but", "nothing", "never", "isn't", "wasn't", "kein", "keine",
+		"nicht", "nichts", "aber", "pas", "mais", "rien", "pero",
 		"nada", "ma", "non", "niente", "não", "mas", "でも", "ない", "不", "但", "没")
 )
 
-// isThanks reports whether a text is short, has a word of thanks or praise, and takes nothing of it back. A longer text may thank and ask
-// for something else.
+// isThanks reports whether a text is short, has a word of thanks or praise, and takes nothing of it
+// back. A longer text may thank and ask for something else.
 func isThanks(s string) bool {
 	const most = 60 // bytes: about ten words, or twenty characters of Chinese
 	return len(s) <= most && thanked(s) && !but(s) && !strings.ContainsAny(s, "?？")

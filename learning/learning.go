@@ -2,37 +2,45 @@ package learning
 
 import "time"
 
-// A Strategy interprets observations as signals: it decides what an observation means, and how much. It does not count and sets
-// no limits, as the [Module] does that. To change one rule of the default, embed what [NewBayesian] returns.
+// A Strategy interprets observations as signals: it decides what an observation means, and how
+// much. It does not count and sets no limits, as the [Module] does that. To change one rule of the
+// default, embed what [NewBayesian] returns.
 //
-// A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer to the same request, and must
-// not change a request. The magnitudes of its signals are finite and not negative. A signal names the heuristic that was asked
-// about. When it returns an error, the module counts nothing. Package learningtest tests all of this.
+// A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer
+// to the same request, and must not change a request. The magnitudes of its signals are finite and
+// not negative. A signal names the heuristic that was asked about. When it returns an error, the
+// module counts nothing. Package learningtest tests all of this.
 type Strategy interface {
-	// InterpretJudgement interprets what a person said about an answer. It returns an error for a judgement that is not valid
-	// ([Judgement.Validate]), and handles every [Scale]. The module multiplies the magnitude by the verdict's weight.
+	// InterpretJudgement interprets what a person said about an answer. It returns an error for a
+	// judgement that is not valid ([Judgement.Validate]), and handles every [Scale]. The module
+	// multiplies the magnitude by the verdict's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.
 	InterpretTimeout(Answer) (Signal, error)
-	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the answers, which has the oldest first.
-	// It returns none if the text is no undo. An empty text is [Module.Undo], a command without words.
+	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the
+	// answers, which has the oldest first. It returns none if the text is no undo. An empty text is
+	// [Module.Undo], a command without words.
 	InterpretUndo(text string, answers []Answer) ([]Signal, error)
-	// IsUndo reports whether InterpretUndo can return signals for a message. If it can't, no open answers are read.
+	// IsUndo reports whether InterpretUndo can return signals for a message. If it can't, no open
+	// answers are read.
 	IsUndo(text string) bool
-	// IsThanks reports whether a message thanks for an answer, or praises it. Such a message does not ignore the answer.
+	// IsThanks reports whether a message thanks for an answer, or praises it. Such a message does not
+	// ignore the answer.
 	IsThanks(text string) bool
 	// InterpretIgnore interprets that the user went on without a word. Answer.Consecutive is set.
 	InterpretIgnore(Answer) (Signal, error)
 	// InterpretOutcome interprets that the outcome of an [Expectation] came. Answer.Success is set.
 	InterpretOutcome(Answer) (Signal, error)
-	// Windows returns how long an answer of a domain can be taken back or ignored, and when its silence counts.
+	// Windows returns how long an answer of a domain can be taken back or ignored, and when its
+	// silence counts.
 	Windows(domain string) Windows
-	// Config returns the strategy's name, as "strategy", and its settings, for logs. The caller owns the map.
+	// Config returns the strategy's name, as "strategy", and its settings, for logs. The caller owns
+	// the map.
 	Config() map[string]string
 }
 
-// Windows are the clocks of an answer, all from the moment at which it was shown. The end of a window belongs to it. 0 or
-// less means that there is no such window.
+// Windows are the clocks of an answer, all from the moment at which it was shown. The end of a
+// window belongs to it. 0 or less means that there is no such window.
 type Windows struct {
 	Undo    time.Duration // for an undo by a message
 	Ignore  time.Duration // for being ignored, which ends with the silence window, too
@@ -43,8 +51,8 @@ type Windows struct {
 type Answer struct {
 	HeuristicID, EventID, Domain string        // HeuristicID is empty if the model answered
 	Age                          time.Duration // since it was shown
-	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts anew after an ignore that
-	// counted, praise, a success, or silence that counted.
+	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts
+	// anew after an ignore that counted, praise, a success, or silence that counted.
 	Consecutive int
 	Success     bool // what the outcome says
 }

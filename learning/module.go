@@ -129,14 +129,17 @@ func (m *Module) tell(ctx context.Context, e *entry) {
 		m.watch.Tell(ctx, heed.Duplicate{Component: name, At: now, What: c.Signal.Channel, ID: e.id})
 	case e.counted != nil && !m.cfg.DryRun:
 		m.watch.Tell(ctx, heed.Counted{
-			Component: name, At: now, Subject: subject, Channel: c.Signal.Channel, Reward: e.counted.Reward, Weight: c.Weight,
+			Component: name, At: now, Subject: subject, Channel: c.Signal.Channel,
+			Reward: e.counted.Reward, Weight: c.Weight,
 			Before: c.Old, After: c.New,
 		})
 		switch {
 		case c.New < c.Old && slices.Contains(c.Limits, limitFloor):
-			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject, Reason: "its confidence fell to the floor"})
+			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject,
+				Reason: "its confidence fell to the floor"})
 		case c.Signal.Channel == ChannelOutcome && c.Signal.Type == Negative:
-			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject, Reason: "an expected outcome speaks against it"})
+			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject,
+				Reason: "an expected outcome speaks against it"})
 		}
 	}
 }

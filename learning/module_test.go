@@ -65,7 +65,8 @@ func TestNeutralSignalsAskNothingOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, s := range []learning.Signal{
 		learning.NewSignal(learning.Neutral, "h", "e", learning.ChannelIgnored),
-		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Channel: learning.ChannelExplicit, Magnitude: 0},
+		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Channel: learning.ChannelExplicit,
+			Magnitude: 0},
 	} {
 		c, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 		require.NoError(t, err)
@@ -97,7 +98,10 @@ func TestApplyRefuses(t *testing.T) {
 		"HeuristicID": func(s *learning.Signal, _ *learning.Origin) { s.HeuristicID = "\x00" },
 		"Channel":     func(s *learning.Signal, _ *learning.Origin) { s.Channel = "\xff" },
 		"ID":          func(_ *learning.Signal, o *learning.Origin) { o.ID = "" },
-		"Person":      func(_ *learning.Signal, o *learning.Origin) { o.Person = strings.Repeat("x", 1025) },
+		"Person": func(_ *learning.Signal, o *learning.Origin) {
+			o.Person = strings.Repeat("x",
+				1025)
+		},
 	} {
 		s, o := good, learning.Origin{ID: "1"}
 		spoil(&s, &o)
@@ -110,14 +114,16 @@ func TestApplyRefuses(t *testing.T) {
 		_, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 		assertInputError(t, err, "Magnitude")
 	}
-	_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "no such", "e", "host"), learning.Origin{ID: "1"})
+	_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "no such", "e", "host"),
+		learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = f.Apply(ctx, good, learning.Origin{ID: "1", At: start.Add(time.Hour)})
 	assert.Error(t, err, "the future is refused")
 	assert.InDelta(t, 0.5, f.confidence("h"), 1e-12)
 }
 
-// TestEndsOfFires drives fires to each of their ends and says what is then in the evidence. Steps are a second apart:
+// TestEndsOfFires drives fires to each of their ends and says what is then in the evidence. Steps
+// are a second apart:
 //
 //	h@e:s      h fires for the event e from the source s
 //	s: text    an event from the source s
@@ -131,55 +137,111 @@ func TestEndsOfFires(t *testing.T) {
 		want  map[string][]float64 // of h1
 		rate  string               // successes, failures of h1
 	}{
-		{name: "silence", steps: "h1@e:s | 30s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "silence", steps: "h1@e:s | 30s", want: map[string][]float64{"implicit_timeout": {1}},
+			rate: "1, 0"},
 		{name: "no silence yet", steps: "h1@e:s | 28s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "ignored twice", steps: "h1@e:s | s: a | h1@f:s | s: b | 31s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "ignored three times", steps: "h1@e:s | s: a | h1@f:s | s: b | h1@g:s | s: c | 31s", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
-		{name: "ignored six times", steps: "h1@1:s | h1@2:s | h1@3:s | h1@4:s | h1@5:s | h1@6:s | s: a", want: map[string][]float64{"implicit_ignored": {-1, -1}}, rate: "0, 2"},
-		{name: "one answer is ignored once", steps: "h1@e:s | s: a | h1@e:s | s: b | h1@e:s | s: c", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "praise breaks a row of ignores", steps: "h1@1:s | h1@2:s | s: a | +h1@0 | h1@3:s | h1@4:s | s: b", want: map[string][]float64{"user_explicit": {0.8}}, rate: "0, 0"},
-		{name: "a complaint does not", steps: "h1@1:s | h1@2:s | s: a | -h1@0 | h1@3:s | s: b", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_ignored": {-1}}, rate: "0, 1"},
-		{name: "silence breaks it", steps: "h1@1:s | h1@2:s | s: a | h1@3: | 31s | h1@4:s | s: b", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "thanks ignore nothing", steps: "h1@1:s | s: thanks, perfect! | h1@2:s | s: thanks, perfect! | h1@3:s | s: thanks, perfect! | 31s", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
-		{name: "an event from elsewhere ignores nothing", steps: "h1@e:s | x: a | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "without a source nothing is ignored", steps: "h1@1: | h1@2: | h1@3: | : a", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "what was praised is not part of a row", steps: "h1@1:s | h1@2:s | +h1@2 | h1@3:s | s: a", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
-		{name: "feedback on one heuristic does not answer for the other", steps: "h1@1:s | h2@1:s | +h2@1 | s: a | h1@2:s | s: b | h1@3:s | s: c", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
-		{name: "undo", steps: "h1@e:s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "undo from the same source is no ignore as well", steps: "h1@1:s | s: undo | h1@2:s | s: a", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undone answer stays in the row", steps: "h1@1:s | s: undo | h1@2:s | s: a | h1@3:s | s: b", want: map[string][]float64{"implicit_undo": {-1}, "implicit_ignored": {-1}}, rate: "0, 2"},
-		{name: "an undone answer does not end the row", steps: "h1@1:s | h1@2:s | h1@3:s | s: undo | s: a | h1@4:s | s: b", want: map[string][]float64{"implicit_undo": {-1}, "implicit_ignored": {-1}}, rate: "0, 2"},
-		{name: "a complaint about the second of three ignored answers", steps: "h1@1:s | s: a | h1@2:s | -h1@2 | s: b | h1@3:s | s: c", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_ignored": {-1}}, rate: "0, 2"},
-		{name: "a complaint that is withdrawn stays in the row", steps: "h1@1:s | s: a | h1@2:s | -h1@2 | s: b | 0h1@2 | h1@3:s | s: c", want: map[string][]float64{"user_explicit": {0}, "implicit_ignored": {-1}}, rate: "0, 1"},
-		{name: "silence that a withdrawn complaint lets count does not end the row", steps: "h1@1:s | -h1@1 | 31s | h1@2:s | h1@3:s | s: a | 0h1@1 | h1@4:s | s: b", want: map[string][]float64{"user_explicit": {0}, "implicit_timeout": {1}, "implicit_ignored": {-1}}, rate: "1, 1"},
-		{name: "an undo consumes its fires", steps: "h1@e:s | x: undo | x: undo | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo cancels the silence", steps: "h1@e:s | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo at the end of the window", steps: "h1@e:s | wait 599s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo too late", steps: "h1@e:s | wait 600s | x: undo", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "an ignored answer can be taken back", steps: "h1@e:s | s: a | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
-		{name: "silence and then a complaint", steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
-		{name: "a complaint that is withdrawn", steps: "h1@e:s | -h1@e | 31s | 0h1@e", want: map[string][]float64{"user_explicit": {0}, "implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "a complaint before the answer is fired", steps: "-h1@e | h1@e:s | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
-		{name: "praise and then silence", steps: "h1@e:s | +h1@e | 31s", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
-		{name: "silence and then praise", steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
-		{name: "praise and then undo", steps: "h1@e:s | +h1@e | x: undo", want: map[string][]float64{"user_explicit": {0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "a complaint leaves an undo", steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "ignored twice", steps: "h1@e:s | s: a | h1@f:s | s: b | 31s",
+			want: map[string][]float64{}, rate: "0, 0"},
+		{name: "ignored three times", steps: "h1@e:s | s: a | h1@f:s | s: b | h1@g:s | s: c | 31s",
+			want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "ignored six times", steps: "h1@1:s | h1@2:s | h1@3:s | h1@4:s | h1@5:s | h1@6:s | s: a",
+			want: map[string][]float64{"implicit_ignored": {-1, -1}}, rate: "0, 2"},
+		{name: "one answer is ignored once", steps: "h1@e:s | s: a | h1@e:s | s: b | h1@e:s | s: c",
+			want: map[string][]float64{}, rate: "0, 0"},
+		{name: "praise breaks a row of ignores",
+			steps: "h1@1:s | h1@2:s | s: a | +h1@0 | h1@3:s | h1@4:s | s: b",
+			want:  map[string][]float64{"user_explicit": {0.8}}, rate: "0, 0"},
+		{name: "a complaint does not", steps: "h1@1:s | h1@2:s | s: a | -h1@0 | h1@3:s | s: b",
+			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "silence breaks it", steps: "h1@1:s | h1@2:s | s: a | h1@3: | 31s | h1@4:s | s: b",
+			want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "thanks ignore nothing",
+			steps: "h1@1:s | s: thanks, perfect! | h1@2:s | s: thanks, perfect! | h1@3:s | s: thanks, " +
+				"perfect! | 31s", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
+		{name: "an event from elsewhere ignores nothing", steps: "h1@e:s | x: a | 31s",
+			want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "without a source nothing is ignored", steps: "h1@1: | h1@2: | h1@3: | : a",
+			want: map[string][]float64{}, rate: "0, 0"},
+		{name: "what was praised is not part of a row",
+			steps: "h1@1:s | h1@2:s | +h1@2 | h1@3:s | s: a",
+			want:  map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
+		{name: "feedback on one heuristic does not answer for the other",
+			steps: "h1@1:s | h2@1:s | +h2@1 | s: a | h1@2:s | s: b | h1@3:s | s: c",
+			want:  map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "undo", steps: "h1@e:s | x: undo", want: map[string][]float64{"implicit_undo": {-1}},
+			rate: "0, 1"},
+		{name: "undo from the same source is no ignore as well",
+			steps: "h1@1:s | s: undo | h1@2:s | s: a", want: map[string][]float64{"implicit_undo": {-1}},
+			rate: "0, 1"},
+		{name: "an undone answer stays in the row",
+			steps: "h1@1:s | s: undo | h1@2:s | s: a | h1@3:s | s: b",
+			want:  map[string][]float64{"implicit_undo": {-1}, "implicit_ignored": {-1}}, rate: "0, 2"},
+		{name: "an undone answer does not end the row",
+			steps: "h1@1:s | h1@2:s | h1@3:s | s: undo | s: a | h1@4:s | s: b",
+			want:  map[string][]float64{"implicit_undo": {-1}, "implicit_ignored": {-1}}, rate: "0, 2"},
+		{name: "a complaint about the second of three ignored answers",
+			steps: "h1@1:s | s: a | h1@2:s | -h1@2 | s: b | h1@3:s | s: c",
+			want:  map[string][]float64{"user_explicit": {-0.8}, "implicit_ignored": {-1}}, rate: "0, 2"},
+		{name: "a complaint that is withdrawn stays in the row",
+			steps: "h1@1:s | s: a | h1@2:s | -h1@2 | s: b | 0h1@2 | h1@3:s | s: c",
+			want:  map[string][]float64{"user_explicit": {0}, "implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "silence that a withdrawn complaint lets count does not end the row",
+			steps: "h1@1:s | -h1@1 | 31s | h1@2:s | h1@3:s | s: a | 0h1@1 | h1@4:s | s: b",
+			want: map[string][]float64{"user_explicit": {0}, "implicit_timeout": {1},
+				"implicit_ignored": {-1}}, rate: "1, 1"},
+		{name: "an undo consumes its fires", steps: "h1@e:s | x: undo | x: undo | x: undo",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo cancels the silence", steps: "h1@e:s | x: undo | 31s",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo at the end of the window", steps: "h1@e:s | wait 599s | x: undo",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo too late", steps: "h1@e:s | wait 600s | x: undo", want: map[string][]float64{},
+			rate: "0, 0"},
+		{name: "an ignored answer can be taken back", steps: "h1@e:s | s: a | x: undo | 31s",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s",
+			want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "silence and then a complaint", steps: "h1@e:s | 31s | -h1@e",
+			want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "a complaint that is withdrawn", steps: "h1@e:s | -h1@e | 31s | 0h1@e",
+			want: map[string][]float64{"user_explicit": {0}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "a complaint before the answer is fired", steps: "-h1@e | h1@e:s | 31s",
+			want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "praise and then silence", steps: "h1@e:s | +h1@e | 31s",
+			want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
+		{name: "silence and then praise", steps: "h1@e:s | 31s | +h1@e",
+			want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
+		{name: "praise and then undo", steps: "h1@e:s | +h1@e | x: undo",
+			want: map[string][]float64{"user_explicit": {0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "a complaint leaves an undo", steps: "h1@e:s | x: undo | -h1@e",
+			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "independent channels", cfg: learning.Tuned(learning.Config{},
 			learning.Tuning{Independent: true}), steps: "h1@e:s | -h1@e | 31s",
 			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "fired again after its end", cfg: windows(30, 30), steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo minutes after the silence", steps: "h1@e:s | 31s | wait 300s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "after the silence nothing is ignored", cfg: impatient, steps: "h1@1:s | h1@2:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1}}, rate: "2, 0"},
-		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s",
+			want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "fired again after its end", cfg: windows(30, 30),
+			steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo",
+			want:  map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "an undo after the silence takes its place", cfg: windows(60, 30),
+			steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}},
+			rate: "0, 1"},
+		{name: "an undo minutes after the silence", steps: "h1@e:s | 31s | wait 300s | x: undo",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "after the silence nothing is ignored", cfg: impatient,
+			steps: "h1@1:s | h1@2:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1}},
+			rate: "2, 0"},
+		{name: "silence takes longer than undo", cfg: windows(30, 120),
+			steps: "h1@e:s | 60s | x: undo | 31s | 31s",
+			want:  map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral},
 			steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless},
+			steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "an undo after a silence that said nothing",
 			cfg:   learning.Config{Strategy: neutralSilence{windows(60, 30).Strategy}},
-			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}},
+			rate: "0, 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.cfg, "h1", "h2")
@@ -209,10 +271,12 @@ func windows(undo, silence time.Duration) learning.Config {
 
 // impatient takes the first ignore for a rejection, and has long windows.
 var impatient = learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
-	Silence: 1, Ignore: 1, IgnoreThreshold: 1, UndoWindow: time.Minute, SilenceWindow: 30 * time.Second,
+	Silence: 1, Ignore: 1, IgnoreThreshold: 1, UndoWindow: time.Minute,
+	SilenceWindow: 30 * time.Second,
 }))}
 
-var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}))
+var silenceIsWorthless = must(learning.NewBayesian(
+	learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}))
 
 var silenceIsNeutral = neutralSilence{must(learning.NewBayesian(learning.BayesianConfig{}))}
 
@@ -260,8 +324,10 @@ func TestUndoListsWhatItTookBack(t *testing.T) {
 	f.clock.Advance(time.Second)
 	f.fire("h1", "e2", "s")
 	f.fire("h3", "e2", "s")
-	assert.ElementsMatch(t, []string{"negative h1", "negative h3"}, types(f.event("elsewhere", "no, undo that")), "all answers to the newest event")
-	assert.Equal(t, []string{"negative h2"}, types(f.event("elsewhere", "undo")), "and then those to the one before")
+	assert.ElementsMatch(t, []string{"negative h1", "negative h3"},
+		types(f.event("elsewhere", "no, undo that")), "all answers to the newest event")
+	assert.Equal(t, []string{"negative h2"}, types(f.event("elsewhere", "undo")),
+		"and then those to the one before")
 	assert.Empty(t, f.event("elsewhere", "undo"))
 }
 
@@ -288,8 +354,10 @@ func TestAnUndoThatIsHeardAgain(t *testing.T) {
 }
 
 func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {
-	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "any", Outcome: "undo"}}}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Session: "s", Condition: "anything"}))
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "any",
+		Outcome: "undo"}}}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s",
+		Session: "s", Condition: "anything"}))
 	changes, err := f.Hear(ctx, learning.Message{ID: "e", Stream: "s", Session: "s", Text: "undo"})
 	require.NoError(t, err)
 	assert.Empty(t, changes)
@@ -343,15 +411,19 @@ func TestFireRefuses(t *testing.T) {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
 	for _, at := range []time.Time{start.Add(time.Hour), time.Unix(-1, 0)} {
-		assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", At: at, Session: "room"}), "At")
+		assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", At: at,
+			Session: "room"}), "At")
 	}
-	assert.NoError(t, f.Sweep(ctx, start.Add(24*time.Hour)), "it is not waited for, and fails no sweep")
+	assert.NoError(t, f.Sweep(ctx, start.Add(24*time.Hour)),
+		"it is not waited for, and fails no sweep")
 	err := f.Fire(ctx, learning.Fire{HeuristicID: "no such", EventID: "e"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	assert.EqualError(t, err, "learning: fire: HeuristicID: no such heuristic, call Put first: not found")
+	assert.EqualError(t, err,
+		"learning: fire: HeuristicID: no such heuristic, call Put first: not found")
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}), context.Canceled)
+	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}),
+		context.Canceled)
 	_, err = f.Hear(done, learning.Message{})
 	assert.ErrorIs(t, err, context.Canceled)
 	_, err = f.Judge(done, thumb("h", "e", true))
@@ -362,8 +434,8 @@ func TestFireRefuses(t *testing.T) {
 	assert.Empty(t, f.event("", "undo"))
 }
 
-// A fire that can't be stored is an error, and can be told again. A signal that can't be counted comes up
-// again.
+// A fire that can't be stored is an error, and can be told again. A signal that can't be counted
+// comes up again.
 func TestStoreFailures(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	fire := learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Session: "room"}
@@ -397,7 +469,8 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	assert.ErrorIs(t, err, errDown)
 	_, err = f.Judge(ctx, thumb("h", "e", true))
 	assert.ErrorIs(t, err, errDown)
-	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
+	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"),
+		learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, f.store.commits)
 	f.store.fail(errDown)
@@ -427,7 +500,8 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 // Where the outcome or the undo that an event shows can't be counted, the event does not count as
 // an ignore instead.
 func TestOneEventJudgesOnce(t *testing.T) {
-	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven",
+		Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	for i, text := range []string{"off", "undo", "off", "undo"} {
 		f.clock.Advance(time.Minute)
@@ -439,7 +513,8 @@ func TestOneEventJudgesOnce(t *testing.T) {
 		assert.Equal(t, 1, f.waiting())
 		assert.Len(t, f.event("s", text), 1, "it comes again")
 	}
-	assert.Equal(t, map[string][]float64{"implicit_outcome": {1, 1}, "implicit_undo": {-1, -1}}, f.counted("h"))
+	assert.Equal(t, map[string][]float64{"implicit_outcome": {1, 1}, "implicit_undo": {-1, -1}},
+		f.counted("h"))
 }
 
 // An undo may still come.
@@ -489,8 +564,8 @@ func TestALostReplyCountsOnce(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }
 
-// TestNothingIsLeft fires a lot, without any pattern, and ignores some of it: some time after their windows no event finds
-// them, and no sweep has anything to do.
+// TestNothingIsLeft fires a lot, without any pattern, and ignores some of it: some time after their
+// windows no event finds them, and no sweep has anything to do.
 func TestNothingIsLeft(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range 1000 {
@@ -569,12 +644,14 @@ func TestDryRun(t *testing.T) {
 
 // The answer is waited for as before.
 func TestANeutralUndoIsNone(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) (all []learning.Signal, err error) {
-		for _, r := range answers {
-			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.ChannelUndo))
-		}
-		return all, nil
-	}}}, "h")
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
+		undo: func(answers []learning.Answer) (all []learning.Signal, err error) {
+			for _, r := range answers {
+				all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID,
+					learning.ChannelUndo))
+			}
+			return all, nil
+		}}}, "h")
 	f.fire("h", "e", "s")
 	assert.Empty(t, f.event("x", "undo"))
 	assert.Equal(t, 1, f.waiting())
@@ -618,9 +695,11 @@ func (m moody) Windows(domain string) learning.Windows {
 }
 
 func TestStrategyDecides(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, feedback: func(f learning.Judgement) (learning.Signal, error) {
-		return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: "user", Magnitude: 0.8}, nil
-	}}}, "h")
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
+		feedback: func(f learning.Judgement) (learning.Signal, error) {
+			return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID,
+				Channel: "user", Magnitude: 0.8}, nil
+		}}}, "h")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
 }
@@ -632,7 +711,10 @@ func TestStrategyMisbehaves(t *testing.T) {
 		"panics": {feedback: func(learning.Judgement) (learning.Signal, error) { panic("feedback") },
 			timeout: func(learning.Answer) (learning.Signal, error) { panic("timeout") },
 			undo:    func([]learning.Answer) ([]learning.Signal, error) { panic("undo") }},
-		"fails": {feedback: func(learning.Judgement) (learning.Signal, error) { return learning.Signal{}, errMood },
+		"fails": {feedback: func(learning.Judgement) (learning.Signal,
+			error) {
+			return learning.Signal{}, errMood
+		},
 			timeout: func(learning.Answer) (learning.Signal, error) { return learning.Signal{}, errMood },
 			undo:    func([]learning.Answer) ([]learning.Signal, error) { return nil, errMood }},
 		"answers for others": {feedback: func(learning.Judgement) (learning.Signal, error) {
@@ -645,10 +727,12 @@ func TestStrategyMisbehaves(t *testing.T) {
 				return []learning.Signal{learning.NewSignal(learning.Positive, "h2", "e", "x")}, nil
 			}},
 		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
-			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.Inf(1)}, nil
+			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e",
+				Magnitude: math.Inf(1)}, nil
 		},
 			timeout: func(learning.Answer) (learning.Signal, error) {
-				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.NaN()}, nil
+				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e",
+					Magnitude: math.NaN()}, nil
 			},
 			undo: func([]learning.Answer) ([]learning.Signal, error) {
 				return []learning.Signal{{Type: "bad", HeuristicID: "h", EventID: "e"}}, nil
@@ -670,11 +754,14 @@ func TestStrategyMisbehaves(t *testing.T) {
 			assert.Equal(t, 1, f.waiting(), "it is waited for as before")
 		})
 	}
-	f := newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { panic("windows") }}}, "h")
+	f := newFixture(t, learning.Config{Strategy: moody{
+		windows: func() learning.Windows { panic("windows") }}}, "h")
 	var panicked *heed.PanicError
-	require.ErrorAs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}), &panicked)
+	require.ErrorAs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}),
+		&panicked)
 	assert.Equal(t, []any{"the strategy", "windows"}, []any{panicked.Who, panicked.Value})
-	f = newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { return learning.Windows{} }}}, "h")
+	f = newFixture(t, learning.Config{Strategy: moody{
+		windows: func() learning.Windows { return learning.Windows{} }}}, "h")
 	f.fire("h", "e", "s")
 	f.clock.Advance(time.Second)
 	assert.Empty(t, f.sweep(), "without windows there is nothing to wait for")
@@ -683,11 +770,16 @@ func TestStrategyMisbehaves(t *testing.T) {
 
 // TestOutcomes counts outcomes for and against, at the strategy's magnitude.
 func TestOutcomes(t *testing.T) {
-	b := must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelOutcome: 0.5}}))
-	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: must(learning.NewBayesian(learning.BayesianConfig{}))} {
+	b := must(learning.NewBayesian(learning.BayesianConfig{
+		Weights: map[string]float64{learning.ChannelOutcome: 0.5}}))
+	for want, strategy := range map[float64]learning.Strategy{0.5: b,
+		1: must(learning.NewBayesian(learning.BayesianConfig{}))} {
 		for _, failure := range []bool{false, true} {
-			f := newFixture(t, learning.Config{Strategy: strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on", Session: "room"}))
+			f := newFixture(t, learning.Config{Strategy: strategy,
+				Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off", Failure: failure}}},
+				"h")
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e",
+				Condition: "the oven is on", Session: "room"}))
 			f.event("s", "it is off")
 			sign := 1.
 			if failure {
@@ -713,7 +805,8 @@ func TestExpectations(t *testing.T) {
 		{"the oven on", "OVEN OFF", 0, map[string][]float64{"implicit_outcome": {1}}},
 		{"the oven on", "stove/oven offline", 0, map[string][]float64{"implicit_outcome": {1}}},
 		{"the oven on", "oven was turned off", 0, map[string][]float64{}},
-		{"the oven on", "second", 0, map[string][]float64{}}, // only the first pattern that fits is watched
+		// only the first pattern that fits is watched
+		{"the oven on", "second", 0, map[string][]float64{}},
 		{"the fridge", "oven off", 0, map[string][]float64{}},
 		{"the fridge", "", time.Minute, map[string][]float64{"implicit_timeout": {1}}},
 		{"the oven on", "", time.Minute, map[string][]float64{"implicit_timeout": {1}}},
@@ -737,7 +830,8 @@ func TestExpectations(t *testing.T) {
 
 // Upstream of the store the fire stays, so that the outcome can come again.
 func TestOutcomeThatCannotBeCounted(t *testing.T) {
-	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven",
+		Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	f.fire("h", "e", "")
 	f.store.fail(errDown)
@@ -755,7 +849,8 @@ func TestConfig(t *testing.T) {
 	assert.EqualValues(t, 2, learning.TuningOf(cfg).Strength)
 	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, learning.TuningOf(cfg).Bounds)
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
-	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second,
+		Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
 	assert.Zero(t, cfg.Trust)
 
 	_, err := learning.New(ctx, learning.Config{
@@ -782,7 +877,8 @@ func TestModulesShareAStoreByName(t *testing.T) {
 	assert.Len(t, other.event("x", "undo"), 1)
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 	same := f.another(learning.Config{})
-	assert.InDelta(t, f.confidence("h"), same.confidence("h"), 1e-12, "one of the same name goes on where the first was")
+	assert.InDelta(t, f.confidence("h"), same.confidence("h"), 1e-12,
+		"one of the same name goes on where the first was")
 	_, err = same.Explain(ctx, "no such")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
@@ -798,5 +894,6 @@ func TestHalfLife(t *testing.T) {
 	assert.InDelta(t, 0.5, c.New, 1e-12)
 	assert.InDelta(t, c.New, f.confidence("h"), 1e-12)
 	f.clock.Advance(365 * 24 * time.Hour)
-	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9, "without evidence it is the initial confidence again")
+	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9,
+		"without evidence it is the initial confidence again")
 }

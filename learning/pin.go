@@ -9,7 +9,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Pin is what a person has decided about a heuristic. Its constraints go before all others until [Module.Unpin] removes it.
+// A Pin is what a person has decided about a heuristic. Its constraints go before all others until
+// [Module.Unpin] removes it.
 type Pin struct {
 	HeuristicID string      `json:"heuristic"` // never empty
 	Constraints Constraints `json:"constraints"`
@@ -18,8 +19,9 @@ type Pin struct {
 	At          time.Time   `json:"at"` // the zero time means now
 }
 
-// Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose ends are the same holds the
-// confidence. The same pin again changes nothing. An unknown heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
+// Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
+// ends are the same holds the confidence. The same pin again changes nothing. An unknown heuristic
+// is [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
 	if p.Constraints == (Constraints{}) {
@@ -31,14 +33,15 @@ func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	return m.decide(ctx, "pin", p)
 }
 
-// Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is [heed.ErrNotFound].
+// Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is
+// [heed.ErrNotFound].
 func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (err error) {
 	defer doing("unpin", &err)
 	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
 }
 
-// decide stores a pin. A pin that was removed stays as a record that says nothing, so that its revisions go on: the ids of the audit
-// are made of them.
+// decide stores a pin. A pin that was removed stays as a record that says nothing, so that its
+// revisions go on: the ids of the audit are made of them.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	if p.Actor == "" {
 		return errEmpty("Actor")
@@ -65,7 +68,8 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 			ID: store.IDOf(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At,
 			Actor:  p.Actor,
 			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
-			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
+			Details: map[string]string{"before": before.Constraints.text(),
+				"after": p.Constraints.text()},
 		}
 		tx.Expect(m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision))
 		m.kinds.pins.Put(tx, p, a.pin.Revision)

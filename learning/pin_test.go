@@ -26,14 +26,15 @@ func (f *fixture) audit() (all []store.AuditEntry) {
 	return all
 }
 
-// It holds the confidence whatever is heard, in one commit with its audit entry, and what the host had set is there
-// again afterwards.
+// It holds the confidence whatever is heard, in one commit with its audit entry, and what the host
+// had set is there again afterwards.
 func TestPin(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	host := learning.Constraints{Range: learning.Range{Floor: 0.4, Ceiling: 0.6}, FeedbackWeight: 0.5}
 	f.put(learning.Heuristic{ID: "h", Initial: 0.5, Constraints: host})
 	commits := len(f.store.commits)
-	pin := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "Ops", Reason: "it upsets visitors", At: start}
+	pin := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "Ops",
+		Reason: "it upsets visitors", At: start}
 	require.NoError(t, f.Pin(ctx, pin))
 	assert.Len(t, f.store.commits, commits+1)
 	f.apply("1", "h", 5)
@@ -41,7 +42,8 @@ func TestPin(t *testing.T) {
 	assert.Equal(t, pin, f.standing("h").Pin)
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
-	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: at(0.2).Range, FeedbackWeight: 0.5}, e.Constraints)
+	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: at(0.2).Range,
+		FeedbackWeight: 0.5}, e.Constraints)
 
 	f.clock.Advance(time.Minute)
 	pin.At = time.Time{}
@@ -51,7 +53,8 @@ func TestPin(t *testing.T) {
 	pin.Constraints = at(0.3)
 	require.NoError(t, f.Pin(ctx, pin))
 	require.NoError(t, f.Unpin(ctx, "h", "Ops", "its text was rewritten"))
-	assert.Equal(t, 0.6, f.confidence("h"), "the host's range holds again, and what was heard meanwhile counts")
+	assert.Equal(t, 0.6, f.confidence("h"),
+		"the host's range holds again, and what was heard meanwhile counts")
 	assert.Equal(t, learning.Pin{}, f.standing("h").Pin)
 	assert.Equal(t, host, f.standing("h").Heuristic.Constraints)
 	assert.ErrorIs(t, f.Unpin(ctx, "h", "Ops", ""), heed.ErrNotFound)
@@ -64,8 +67,10 @@ func TestPin(t *testing.T) {
 		got = append(got, []string{e.Action, e.Reason, e.Details["before"], e.Details["after"]})
 	}
 	assert.ElementsMatch(t, [][]string{
-		{"learning.pin", "it upsets visitors", "nothing", "0.2 to 0.2"}, {"learning.pin", "it upsets visitors", "0.2 to 0.2", "0.3 to 0.3"},
-		{"learning.unpin", "its text was rewritten", "0.3 to 0.3", "nothing"}, {"learning.pin", "it upsets visitors", "nothing", "0.3 to 0.3"},
+		{"learning.pin", "it upsets visitors", "nothing", "0.2 to 0.2"},
+		{"learning.pin", "it upsets visitors", "0.2 to 0.2", "0.3 to 0.3"},
+		{"learning.unpin", "its text was rewritten", "0.3 to 0.3", "nothing"},
+		{"learning.pin", "it upsets visitors", "nothing", "0.3 to 0.3"},
 	}, got)
 }
 
@@ -93,12 +98,15 @@ func TestPinRefuses(t *testing.T) {
 func TestHeuristics(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	full := learning.Heuristic{
-		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Action: "switch it off", Condition: "the oven is on\nand nobody is in", Initial: 0.45,
-		Constraints: learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
-		CreatedAt:   time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
+		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Action: "switch it off",
+		Condition: "the oven is on\nand nobody is in", Initial: 0.45,
+		Constraints: learning.Constraints{Lock: learning.Unlocked,
+			Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
+		CreatedAt: time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
 	}
 	stored := f.put(full)
-	full.CreatedAt, full.Revision = time.Date(2026, 3, 14, 14, 9, 26, 535897000, time.UTC), stored.Revision
+	full.CreatedAt, full.Revision = time.Date(2026, 3, 14, 14, 9, 26, 535897000, time.UTC),
+		stored.Revision
 	assert.Equal(t, full, stored)
 	assert.Equal(t, full, f.standing(full.ID).Heuristic)
 	for _, id := range []string{"b", "a", "é", "Z"} {
@@ -116,7 +124,8 @@ func TestHeuristics(t *testing.T) {
 
 	_, err := f.Put(ctx, learning.Heuristic{ID: "a"})
 	assert.ErrorIs(t, err, heed.ErrConflict, "it is there")
-	assert.EqualError(t, err, "learning: put: a heuristic of this id is stored with another revision: conflict")
+	assert.EqualError(t, err,
+		"learning: put: a heuristic of this id is stored with another revision: conflict")
 	changed := full
 	changed.Domain = "garden"
 	changed = f.put(changed)
@@ -124,7 +133,8 @@ func TestHeuristics(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrConflict, "somebody was quicker")
 	f.apply("1", full.ID, 1)
 	confidence := f.confidence(full.ID)
-	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: full.ID, Constraints: at(0.2), Actor: "ops"}))
+	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: full.ID, Constraints: at(0.2),
+		Actor: "ops"}))
 	require.NoError(t, f.Delete(ctx, full.ID))
 	assert.ErrorIs(t, f.Delete(ctx, full.ID), heed.ErrNotFound)
 	_, err = f.Standing(ctx, full.ID)
@@ -133,13 +143,16 @@ func TestHeuristics(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrConflict, "it is gone")
 	full.Revision = 0
 	f.put(full)
-	assert.Equal(t, confidence, f.confidence(full.ID), "the evidence stays, whatever the domain, and the pin does not")
+	assert.Equal(t, confidence, f.confidence(full.ID),
+		"the evidence stays, whatever the domain, and the pin does not")
 
 	for field, h := range map[string]learning.Heuristic{
-		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"}, "Initial": {ID: "x", Initial: 1},
-		"Action":    {ID: "x", Action: strings.Repeat("x", 16<<10+1)},
-		"CreatedAt": {ID: "x", CreatedAt: time.Unix(-1, 0)}, "Constraints.Range": {ID: "x", Constraints: at(2)},
-		"Constraints.Lock": {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
+		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"},
+		"Initial":           {ID: "x", Initial: 1},
+		"Action":            {ID: "x", Action: strings.Repeat("x", 16<<10+1)},
+		"CreatedAt":         {ID: "x", CreatedAt: time.Unix(-1, 0)},
+		"Constraints.Range": {ID: "x", Constraints: at(2)},
+		"Constraints.Lock":  {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
 	} {
 		_, err := f.Put(ctx, h)
 		assertInputError(t, err, field)

@@ -20,10 +20,11 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// TestAnotherModuleFindsWhatWaits lets one module show answers, and another on the same store hear the reactions. That is a second process, or
-// the same one after a restart.
+// TestAnotherModuleFindsWhatWaits lets one module show answers, and another on the same store hear
+// the reactions. That is a second process, or the same one after a restart.
 func TestAnotherModuleFindsWhatWaits(t *testing.T) {
-	cfg := learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}}}
+	cfg := learning.Config{Expectations: []learning.Expectation{{Trigger: "rain",
+		Outcome: "window closed"}}}
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "rain", Condition: "it rains", Initial: 0.5})
 	for i := range 3 {
@@ -38,15 +39,19 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 	f.fire("h", "silent", "")
 	f.clock.Advance(31 * time.Second)
 	assert.Equal(t, []string{"positive h"}, types(f.another(cfg).sweep()))
-	assert.Equal(t, map[string][]float64{"implicit_ignored": {-1}, "implicit_undo": {-1}, "implicit_timeout": {1}}, f.counted("h"))
+	assert.Equal(t, map[string][]float64{"implicit_ignored": {-1}, "implicit_undo": {-1},
+		"implicit_timeout": {1}}, f.counted("h"))
 	assert.Zero(t, f.waiting())
 }
 
-// An undo takes back what was shown in its session, or to whom it comes from, but in no other session.
+// An undo takes back what was shown in its session, or to whom it comes from, but in no other
+// session.
 func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"}, {"", ""}, {"", "ann"}} {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Session: in[0], Person: in[1]}))
+	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"},
+		{"", ""}, {"", "ann"}} {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i),
+			Session: in[0], Person: in[1]}))
 		f.clock.Advance(time.Second)
 	}
 	undo := func(session, person string) (events string) {
@@ -70,12 +75,14 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 // An answer that was shown both in the session of an undo and to its person is asked about once.
 func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
 	var asked int
-	strategy := moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) ([]learning.Signal, error) {
-		asked = len(answers)
-		return nil, nil
-	}}
+	strategy := moody{Strategy: silenceIsNeutral,
+		undo: func(answers []learning.Answer) ([]learning.Signal, error) {
+			asked = len(answers)
+			return nil, nil
+		}}
 	f := newFixture(t, learning.Config{Strategy: strategy}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "s", Person: "ann"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "s",
+		Person: "ann"}))
 	_, err := f.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo"})
 	require.NoError(t, err)
 	assert.Equal(t, 1, asked)
@@ -89,7 +96,8 @@ func TestALateUndoIsHeard(t *testing.T) {
 	f.sweep()
 	f.clock.Advance(12 * time.Minute)
 	f.sweep()
-	changes, err := f.Hear(ctx, learning.Message{Text: "undo", At: start.Add(9 * time.Minute), Session: "room"})
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", At: start.Add(9 * time.Minute),
+		Session: "room"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"negative h"}, types(changes))
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
@@ -98,7 +106,8 @@ func TestALateUndoIsHeard(t *testing.T) {
 	f.sweep()
 	f.clock.Advance(15 * time.Minute)
 	f.sweep()
-	changes, err = f.Hear(ctx, learning.Message{Text: "undo", At: f.clock.Now().Add(-16*time.Minute + time.Second), Session: "room"})
+	changes, err = f.Hear(ctx, learning.Message{Text: "undo",
+		At: f.clock.Now().Add(-16*time.Minute + time.Second), Session: "room"})
 	require.NoError(t, err)
 	assert.Empty(t, changes, "but not for ever")
 }
@@ -121,7 +130,8 @@ func (m *meddling) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return m.Store.Commit(ctx, batches...)
 }
 
-// A sweep, an undo and a complaint come at the same moment. Each sees the effects of those before it, in any order.
+// A sweep, an undo and a complaint come at the same moment. Each sees the effects of those before
+// it, in any order.
 func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	cfg := windows(60, 30)
 	sweep := func(f *fixture) { f.sweep() }
@@ -133,15 +143,24 @@ func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 		want          map[string][]float64
 		after         time.Duration
 	}{
-		"a sweep while an undo commits":      {first: sweep, second: undo, want: map[string][]float64{"implicit_undo": {-1}}},
-		"an undo while a sweep commits":      {first: undo, second: sweep, want: map[string][]float64{"implicit_undo": {-1}}},
-		"a sweep while a complaint commits":  {first: sweep, second: complain, want: map[string][]float64{"user_explicit": {-0.8}}},
-		"a complaint while a sweep commits":  {first: complain, second: sweep, want: map[string][]float64{"user_explicit": {-0.8}}},
-		"a complaint while an undo commits":  {first: complain, second: undo, want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
-		"an undo while a complaint commits":  {first: undo, second: complain, want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
-		"another undo while an undo commits": {first: undo, second: undo, want: map[string][]float64{"implicit_undo": {-1}}},
-		"another sweep while a sweep does":   {first: sweep, second: sweep, want: map[string][]float64{"implicit_timeout": {1}}},
-		"a complaint while it is ignored":    {first: complain, second: hear, want: map[string][]float64{"user_explicit": {-0.8}}, after: time.Second},
+		"a sweep while an undo commits": {first: sweep, second: undo,
+			want: map[string][]float64{"implicit_undo": {-1}}},
+		"an undo while a sweep commits": {first: undo, second: sweep,
+			want: map[string][]float64{"implicit_undo": {-1}}},
+		"a sweep while a complaint commits": {first: sweep, second: complain,
+			want: map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while a sweep commits": {first: complain, second: sweep,
+			want: map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while an undo commits": {first: complain, second: undo,
+			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
+		"an undo while a complaint commits": {first: undo, second: complain,
+			want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
+		"another undo while an undo commits": {first: undo, second: undo,
+			want: map[string][]float64{"implicit_undo": {-1}}},
+		"another sweep while a sweep does": {first: sweep, second: sweep,
+			want: map[string][]float64{"implicit_timeout": {1}}},
+		"a complaint while it is ignored": {first: complain, second: hear,
+			want: map[string][]float64{"user_explicit": {-0.8}}, after: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg, "h")
@@ -166,7 +185,8 @@ func TestALockHoldsAtOnce(t *testing.T) {
 	between := &meddling{Store: f.store.Store}
 	f.store.Store = between
 	between.before = func() {
-		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops", Constraints: learning.Constraints{Lock: learning.Locked}}))
+		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops",
+			Constraints: learning.Constraints{Lock: learning.Locked}}))
 	}
 	assert.Equal(t, []learning.Limit{learning.LimitLocked}, f.apply("1", "h", 1).Limits)
 	assert.Empty(t, f.counted("h"))
@@ -175,12 +195,14 @@ func TestALockHoldsAtOnce(t *testing.T) {
 // The store has forgotten the silence. The undo counts beside it, and says so.
 func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	for _, twoWeeks := range []bool{false, true} {
-		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
+		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1},
+			learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
 		f.fire("h", "e", "s")
 		f.clock.Advance(31 * time.Second)
 		f.sweep()
 		if twoWeeks {
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f"})) // its silence pushes the other one out of the history
+			// its silence pushes the other one out of the history
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f"}))
 			f.clock.Advance(31 * time.Second)
 			f.sweep()
 		}
@@ -195,7 +217,8 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// An event takes as many calls of the store with many waiting fires as with few, and with many that it ends as with few.
+// An event takes as many calls of the store with many waiting fires as with few, and with many that
+// it ends as with few.
 func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 	for _, waiting := range []int{10, 1000} {
 		f := crowded(t, learning.Config{})
@@ -215,7 +238,8 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 					Text: "undo"})
 			}, 0, 2, 1},
 			{func() {
-				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed. Undo that!"})
+				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown",
+					Text: "the bath empty, the window closed. Undo that!"})
 			}, 0, 2, 1},
 			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
@@ -225,8 +249,10 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 		} {
 			counting.Fail(0, false)
 			test.do()
-			assert.Equal(t, []int{test.finds, test.reads, test.commits, test.finds + test.reads + test.commits},
-				[]int{counting.Calls("Find"), counting.Calls("Read"), counting.Calls("Commit"), counting.Calls()})
+			assert.Equal(t, []int{test.finds, test.reads, test.commits,
+				test.finds + test.reads + test.commits},
+				[]int{counting.Calls("Find"), counting.Calls("Read"), counting.Calls("Commit"),
+					counting.Calls()})
 		}
 	}
 }
@@ -241,7 +267,8 @@ func TestForget(t *testing.T) {
 		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name,
 			Value: -1})
 		require.NoError(t, err)
-		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
+		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name,
+			Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
 	require.NoError(t, f.Unpin(ctx, "h", "Ann", ""))
 	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
@@ -270,10 +297,12 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, []float64{-1, -1}, f.counted("h")["implicit_undo"])
 }
 
-// A person whose name differs in case is somebody else. Their last click still replaces the one before, and their undo is still heard.
+// A person whose name differs in case is somebody else. Their last click still replaces the one
+// before, and their undo is still heard.
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann",
+		Stream: "s", Session: "room"}))
 	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
 		Value: -1})
 	require.NoError(t, err)
@@ -283,7 +312,8 @@ func TestForgetInAnotherCase(t *testing.T) {
 		Value: 1})
 	require.NoError(t, err)
 	assert.Len(t, f.counted("h")["user_explicit"], 1)
-	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann", Session: "room"})
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann",
+		Session: "room"})
 	require.NoError(t, err)
 	assert.Len(t, changes, 1)
 }
@@ -300,7 +330,8 @@ func TestSweepNow(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }
 
-// TestASweepAheadOfTheClock counts no silence that has not ended by the module's clock, and so loses no undo.
+// TestASweepAheadOfTheClock counts no silence that has not ended by the module's clock, and so
+// loses no undo.
 func TestASweepAheadOfTheClock(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
@@ -356,7 +387,8 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	assert.InDelta(t, (1+149+149*0.8)/(2+150+150*0.8), f.confidence("h"), 1e-9)
 	s := f.standing("h")
 	assert.Equal(t, []uint64{149, 1}, []uint64{s.Successes, s.Failures})
-	_, err = learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: time.Hour}, "ops", "")
+	_, err = learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now,
+		HalfLife: time.Hour}, "ops", "")
 	require.NoError(t, err)
 }
 
@@ -378,7 +410,8 @@ func (s *interrupted) Find(ctx context.Context, q store.Query) iter.Seq2[store.R
 	return s.Store.Find(ctx, q)
 }
 
-func (s *interrupted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *interrupted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	s.call()
 	return s.Store.Read(ctx, into, cells, refs, finds...)
 }
@@ -388,11 +421,13 @@ func (s *interrupted) Commit(ctx context.Context, batches ...store.Batch) ([]sto
 	return s.Store.Commit(ctx, batches...)
 }
 
-// Whenever the other process hears the message, it takes back one answer, and does not ignore that one as well.
+// Whenever the other process hears the message, it takes back one answer, and does not ignore that
+// one as well.
 func TestOneMessageInTwoProcesses(t *testing.T) {
 	for name, message := range map[string]learning.Message{
-		"with an ID":  {ID: "m1", Session: "room", Stream: "s", Text: "undo that"},
-		"with a time": {Session: "room", Stream: "s", Text: "undo that", At: start.Add(3 * time.Second)},
+		"with an ID": {ID: "m1", Session: "room", Stream: "s", Text: "undo that"},
+		"with a time": {Session: "room", Stream: "s", Text: "undo that",
+			At: start.Add(3 * time.Second)},
 	} {
 		for at := 0; ; at++ {
 			f := newFixture(t, learning.Config{}, "h")
@@ -400,7 +435,8 @@ func TestOneMessageInTwoProcesses(t *testing.T) {
 				f.clock.Advance(time.Second)
 				f.fire("h", fmt.Sprint(i), "")
 			}
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "newest", Stream: "s", Session: "room", At: start.Add(3 * time.Second)}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "newest", Stream: "s",
+				Session: "room", At: start.Add(3 * time.Second)}))
 			first := f.another(learning.Config{})
 			between := &interrupted{Store: f.store, at: at, do: func() { first.hear(message) }}
 			cfg := plain(learning.Config{Store: between, Now: f.clock.Now})
@@ -414,7 +450,8 @@ func TestOneMessageInTwoProcesses(t *testing.T) {
 				require.Greater(t, at, 2, "the calls of one message")
 				break
 			}
-			assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"), "%s, before the call %d", name, at)
+			assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"),
+				"%s, before the call %d", name, at)
 			newest := f.answer("newest")
 			known := newest.Reception("h")
 			assert.Nil(t, known.Ignored, name)
@@ -422,7 +459,8 @@ func TestOneMessageInTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestTheSameWordsAgain are another undo, where no ID and no time says that they are the same message.
+// TestTheSameWordsAgain are another undo, where no ID and no time says that they are the same
+// message.
 func TestTheSameWordsAgain(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range 2 {
@@ -430,23 +468,27 @@ func TestTheSameWordsAgain(t *testing.T) {
 		f.fire("h", fmt.Sprint(i), "")
 	}
 	f.hear(learning.Message{Session: "room", Text: "undo that", At: f.clock.Now()})
-	f.hear(learning.Message{Session: "room", Text: "undo that", At: f.clock.Now().Add(time.Microsecond)})
+	f.hear(learning.Message{Session: "room", Text: "undo that",
+		At: f.clock.Now().Add(time.Microsecond)})
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1, -1}}, f.counted("h"))
 }
 
-// The first person to take an answer back does not stand for the others. Each person's undo counts for itself, once.
+// The first person to take an answer back does not stand for the others. Each person's undo counts
+// for itself, once.
 func TestEachPersonsUndoCounts(t *testing.T) {
 	after := func(texts bool) float64 {
 		f := newFixtureDefault(t, learning.Config{})
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range 20 {
 			event, person := fmt.Sprint(i), fmt.Sprint("person ", i)
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Session: "room"}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person,
+				Session: "room"}))
 			for range 2 {
 				for _, who := range []string{"spammer", person} {
 					f.clock.Advance(time.Second)
 					if texts {
-						f.hear(learning.Message{ID: event + who, Person: who, Session: "room", Text: "undo that"})
+						f.hear(learning.Message{ID: event + who, Person: who, Session: "room",
+							Text: "undo that"})
 						continue
 					}
 					_, err := f.Undo(ctx, learning.Undo{EventID: event, Person: who})

@@ -28,7 +28,8 @@ func steps(few, many int) int {
 	return few
 }
 
-// An oracle does what a module does. It keeps what happened to each answer, and judges it anew at each question.
+// An oracle does what a module does. It keeps what happened to each answer, and judges it anew at
+// each question.
 type oracle struct {
 	answers map[string]*oracleAnswer
 	ignores map[string]int
@@ -45,7 +46,8 @@ type oracleAnswer struct {
 
 func (o *oracle) clicks(heuristic, event string) (sum float64, praise, blame bool) {
 	for _, key := range slices.Sorted(maps.Keys(o.spoken)) {
-		if strings.HasPrefix(key, heuristic+"/"+event+"/") || event == "" && strings.HasPrefix(key, heuristic+"/") {
+		if strings.HasPrefix(key, heuristic+"/"+event+"/") || event == "" &&
+			strings.HasPrefix(key, heuristic+"/") {
 			w := o.spoken[key]
 			sum, praise, blame = sum+w, praise || w > 0, blame || w < 0
 		}
@@ -89,7 +91,8 @@ const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
 
 func (o *oracle) fire(heuristic, event, source string, at time.Time) {
 	if key := heuristic + "/" + event; o.answers[key] == nil {
-		o.answers[key] = &oracleAnswer{heuristic: heuristic, event: event, source: source, at: at, number: len(o.answers)}
+		o.answers[key] = &oracleAnswer{heuristic: heuristic, event: event, source: source, at: at,
+			number: len(o.answers)}
 		o.settle(event)
 	}
 }
@@ -171,7 +174,8 @@ func TestModuleIsTheOracle(t *testing.T) {
 	heuristics := []string{"h1", "h2", "h3"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t, undoAll, heuristics...)
-		o := oracle{answers: map[string]*oracleAnswer{}, ignores: map[string]int{}, spoken: map[string]float64{}}
+		o := oracle{answers: map[string]*oracleAnswer{}, ignores: map[string]int{},
+			spoken: map[string]float64{}}
 		heuristic := rapid.SampledFrom(heuristics)
 		event := rapid.SampledFrom([]string{"e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"})
 		source := rapid.SampledFrom([]string{"", "s", "t"})
@@ -180,7 +184,8 @@ func TestModuleIsTheOracle(t *testing.T) {
 			now := f.clock.Now()
 			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0, 1, 2:
-				h, e, s := heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"), source.Draw(rt, "source")
+				h, e, s := heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"),
+					source.Draw(rt, "source")
 				f.fire(h, e, s)
 				o.fire(h, e, s, now)
 			case 3, 4:
@@ -206,9 +211,9 @@ func TestModuleIsTheOracle(t *testing.T) {
 	})
 }
 
-// TestAMillionSteps takes random steps (40,000 in all, a million with HEED_LONG) against heuristics with all sorts of
-// constraints: locks, floors and ceilings hold, a positive signal never lowers and a negative never raises, and a signal of
-// weight 0 changes nothing.
+// TestAMillionSteps takes random steps (40,000 in all, a million with HEED_LONG) against heuristics
+// with all sorts of constraints: locks, floors and ceilings hold, a positive signal never lowers
+// and a negative never raises, and a signal of weight 0 changes nothing.
 func TestAMillionSteps(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
 		"plain":                  {},
@@ -227,16 +232,20 @@ func TestAMillionSteps(t *testing.T) {
 				people = 4
 			}
 			constraints := []learning.Constraints{
-				{}, {Lock: learning.Locked}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}, {Range: learning.Range{Floor: 0, Ceiling: 0.4}},
-				{FeedbackWeight: 0.25}, {FeedbackWeight: 2, Range: learning.Range{Floor: 0.3, Ceiling: 0.7}},
+				{}, {Lock: learning.Locked}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}},
+				{Range: learning.Range{Floor: 0, Ceiling: 0.4}},
+				{FeedbackWeight: 0.25}, {FeedbackWeight: 2,
+					Range: learning.Range{Floor: 0.3, Ceiling: 0.7}},
 			}
 			for i, c := range constraints {
-				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(), Constraints: c})
+				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(),
+					Constraints: c})
 			}
 			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, "user_implicit"}
 			for i := range steps(2_000, 200_000) {
 				at := rng.IntN(len(constraints))
-				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative, learning.Neutral}[rng.IntN(3)],
+				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative,
+					learning.Neutral}[rng.IntN(3)],
 					fmt.Sprint(at), fmt.Sprint(i), sources[rng.IntN(3)])
 				if s.Channel == learning.ChannelTimeout {
 					s.Type = learning.Positive // which silence is
@@ -265,7 +274,8 @@ func TestAMillionSteps(t *testing.T) {
 func checkChange(t *testing.T, c learning.Change, constraints learning.Constraints) {
 	const rounding = 1e-12
 	switch {
-	case c.Signal.Type == learning.Neutral || c.Signal.Magnitude == 0 || constraints.Lock == learning.Locked:
+	case c.Signal.Type == learning.Neutral || c.Signal.Magnitude == 0 ||
+		constraints.Lock == learning.Locked:
 		assert.Zero(t, c.Delta)
 		assert.Zero(t, c.Weight)
 		return
@@ -279,7 +289,8 @@ func checkChange(t *testing.T, c learning.Change, constraints learning.Constrain
 		r = learning.Range{Floor: 0.05, Ceiling: 0.95}
 	}
 	for _, confidence := range []float64{c.Old, c.New} {
-		assert.True(t, confidence >= max(r.Floor, 0.05) && confidence <= min(r.Ceiling, 0.95), confidence)
+		assert.True(t, confidence >= max(r.Floor, 0.05) && confidence <= min(r.Ceiling, 0.95),
+			confidence)
 	}
 }
 
@@ -300,8 +311,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestConcurrentUse fires, undoes, judges and sweeps from many goroutines: each answer earns one implicit signal at most,
-// all are counted, and none is held in the end.
+// TestConcurrentUse fires, undoes, judges and sweeps from many goroutines: each answer earns one
+// implicit signal at most, all are counted, and none is held in the end.
 func TestConcurrentUse(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	const workers, fires = 8, 60
@@ -314,7 +325,8 @@ func TestConcurrentUse(t *testing.T) {
 		wait.Go(func() {
 			for i := range fires {
 				event := fmt.Sprint(w, "-", i)
-				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id, Session: "room"}))
+				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id,
+					Session: "room"}))
 				switch i % 4 {
 				case 0:
 					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo", Session: "room"})

@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// A heuristic that says something else has none of the trust that its old text earned, and none of what is said of it later.
+// A heuristic that says something else has none of the trust that its old text earned, and none of
+// what is said of it later.
 func TestARestartForgetsWhatTheOldTextEarned(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h", "other")
 	for _, event := range []string{"a", "b", "c"} {
@@ -63,7 +64,8 @@ func TestARestartForgetsWhatTheOldTextEarned(t *testing.T) {
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// Each wording has evidence of its own, and goes on with it when it comes back. With the ninth wording after it, it is forgotten.
+// Each wording has evidence of its own, and goes on with it when it comes back. With the ninth
+// wording after it, it is forgotten.
 func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	turn := func(action string) learning.Standing {
@@ -103,11 +105,13 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, e.History, 1)
 	f.clock.Advance(time.Second)
-	assert.Less(t, f.say(thumb("h", "a", false)).New, first.Confidence, "the click from before is replaced")
+	assert.Less(t, f.say(thumb("h", "a", false)).New, first.Confidence,
+		"the click from before is replaced")
 	f.clock.Advance(time.Second)
 	f.say(thumb("h", "a", true))
 
-	assert.InDelta(t, first.Confidence, turn("one").Confidence, 1e-12, "a restart with the same words forgets")
+	assert.InDelta(t, first.Confidence, turn("one").Confidence, 1e-12,
+		"a restart with the same words forgets")
 	f.fire("h", "c", "s")
 	f.say(thumb("h", "c", true))
 	for i := range 8 {
@@ -124,7 +128,8 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	for i := range 7 {
 		turn(fmt.Sprint("last ", i))
 	}
-	assert.InDelta(t, praised, turn("ten").Confidence, 1e-12, "no other wording has taken its evidence along")
+	assert.InDelta(t, praised, turn("ten").Confidence, 1e-12,
+		"no other wording has taken its evidence along")
 	assert.NotZero(t, now.Heuristic.Edition)
 	damaged, err := f.Damaged(ctx)
 	require.NoError(t, err)

@@ -41,7 +41,8 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("new", &err)
 	m, err := open(ctx, cfg)
 	if err == nil {
-		err = settings.Open(ctx, m.cfg.Store, m.cfg.Now(), settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)})
+		err = settings.Open(ctx, m.cfg.Store, m.cfg.Now(),
+			settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)})
 	}
 	if err != nil {
 		return nil, err
@@ -50,13 +51,15 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	return m, nil
 }
 
-// Open returns the module of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
-// writes nothing. Of cfg, only Store, Name, Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
+// Open returns the module of cfg.Name with the settings that its host has left in the store, for a
+// tool beside the host. It writes nothing. Of cfg, only Store, Name, Strategy and Now count.
+// Without such a module Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("open", &err)
 	m, err := build(Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
 	if err == nil {
-		err = settings.Adopt(ctx, m.cfg.Store, settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, Config{})})
+		err = settings.Adopt(ctx, m.cfg.Store, settings.Component{Name: component(m.cfg.Name),
+			Fields: kept(&m.cfg, Config{})})
 	}
 	if err == nil {
 		m.kinds = kindsOf(m.cfg.Name, m.cfg.Answers, m.cfg.DryRun)
@@ -81,7 +84,8 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 // has forgotten some of the history, Rebuild returns [evidence.ErrForgotten] and changes nothing.
 // Actor and reason are for the audit, and may be empty.
 //
-// Modules of this name that are open elsewhere keep the old settings. Their signals are a [*heed.SettingsError] until they are opened anew.
+// Modules of this name that are open elsewhere keep the old settings. Their signals are a
+// [*heed.SettingsError] until they are opened anew.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, err error) {
 	defer doing("rebuild", &err)
 	m, err := open(ctx, cfg)
@@ -130,14 +134,16 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 	return nil
 }
 
-// rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another half-life than the batch wants.
+// rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another
+// half-life than the batch wants.
 func (m *Module) rebuilt(ctx context.Context, b *store.Batch, kind string, all bool) error {
 	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
 		if err != nil {
 			return err
 		}
 		other := all || part.Tally.HalfLife != b.Policies[kind].HalfLife
-		if n := len(b.Rebuild); other && (n == 0 || b.Rebuild[n-1] != part.Cell) { // parts of a cell come together
+		// parts of a cell come together
+		if n := len(b.Rebuild); other && (n == 0 || b.Rebuild[n-1] != part.Cell) {
 			b.Rebuild = append(b.Rebuild, part.Cell)
 		}
 	}

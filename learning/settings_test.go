@@ -24,7 +24,8 @@ const aDay = 24 * time.Hour
 func TestSettingsOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f", Person: "bob", Session: "room"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f", Person: "bob",
+		Session: "room"}))
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	f.say(thumb("h", "e", true))
@@ -48,9 +49,11 @@ func TestSettingsOfTheStore(t *testing.T) {
 	s, err := rebuilt.Standing(ctx, "h")
 	require.NoError(t, err)
 	decayed := 0.5 * 0.8
-	assert.InDelta(t, (1+decayed+0.5)/(2+decayed+0.5), s.Confidence, 1e-3, "what was heard a day ago counts half")
+	assert.InDelta(t, (1+decayed+0.5)/(2+decayed+0.5), s.Confidence, 1e-3,
+		"what was heard a day ago counts half")
 	assert.EqualValues(t, 2, s.Fires)
-	assert.Equal(t, []string{"learning.rebuild", "ops", "too old"}, []string{f.audit()[0].Action, f.audit()[0].Actor, f.audit()[0].Reason})
+	assert.Equal(t, []string{"learning.rebuild", "ops", "too old"},
+		[]string{f.audit()[0].Action, f.audit()[0].Actor, f.audit()[0].Reason})
 
 	same := f.another(learning.Config{})
 	assert.Equal(t, aDay, same.Config().HalfLife, "a field that is not set is the stored one")
@@ -59,7 +62,8 @@ func TestSettingsOfTheStore(t *testing.T) {
 	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann", "bob"}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, same.standing("h").Fires, "sources are apart")
-	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"), learning.Origin{ID: "2"})
+	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"),
+		learning.Origin{ID: "2"})
 	var policy *heed.SettingsError
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
 }
@@ -164,19 +168,24 @@ func TestSpecConfig(t *testing.T) {
 		require.NoError(t, err)
 		return fmt.Sprint(s.Type, " ", s.Magnitude)
 	}
-	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Ignore: 30 * time.Second, Silence: 30 * time.Second}, strategy.Windows("any"))
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Ignore: 30 * time.Second,
+		Silence: 30 * time.Second}, strategy.Windows("any"))
 	assert.Equal(t, "positive 1", worth(strategy.InterpretTimeout(answer)))
 	assert.Equal(t, "negative 1", worth(strategy.InterpretIgnore(answer)))
-	assert.Equal(t, "neutral 0", worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h", Consecutive: 2})))
+	assert.Equal(t, "neutral 0", worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h",
+		Consecutive: 2})))
 	assert.Equal(t, "positive 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", true))))
 	assert.Equal(t, "negative 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", false))))
-	for _, keyword := range []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"} {
-		signals, err := strategy.InterpretUndo("x"+strings.ToUpper(keyword)+"x", []learning.Answer{answer})
+	for _, keyword := range []string{"undo", "revert", "cancel", "rollback", "nevermind",
+		"never mind"} {
+		signals, err := strategy.InterpretUndo("x"+strings.ToUpper(keyword)+"x",
+			[]learning.Answer{answer})
 		require.NoError(t, err)
 		assert.Equal(t, "negative 1", worth(signals[0], nil))
 	}
 	assert.False(t, strategy.IsUndo("stop"))
-	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2", "positive 0.4"} {
+	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2",
+		"positive 0.4"} {
 		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale,
 			Score: i + 1}
 		assert.Equal(t, want, worth(strategy.InterpretJudgement(j)))

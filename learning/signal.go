@@ -18,8 +18,8 @@ const (
 	Neutral  SignalType = "neutral" // says nothing, whatever its magnitude
 )
 
-// The channels of signals: how something is known. A host or a strategy may use others, such as "user_implicit" for what the host
-// concludes from what a user did.
+// The channels of signals: how something is known. A host or a strategy may use others, such as
+// "user_implicit" for what the host concludes from what a user did.
 const (
 	ChannelExplicit = "user_explicit"    // a user said it
 	ChannelDev      = "dev"              // a developer said it
@@ -28,7 +28,8 @@ const (
 	ChannelUndo     = "implicit_undo"    // the user took the answer back
 	ChannelIgnored  = "implicit_ignored" // the user went on without a word
 	ChannelOutcome  = "implicit_outcome" // the outcome of an [Expectation] came
-	// ChannelAgreement: the model, which had not seen the heuristic, agreed with it or did not, and people took the answer well or badly.
+	// ChannelAgreement: the model, which had not seen the heuristic, agreed with it or did not, and
+	// people took the answer well or badly.
 	ChannelAgreement = "agreement"
 )
 
@@ -38,7 +39,8 @@ type Signal struct {
 	HeuristicID string
 	EventID     string // "" if several events together make the signal
 	Channel     string // how it is known; the channel of the evidence
-	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0 is nothing.
+	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0
+	// is nothing.
 	Magnitude float64
 	Target    answer.Target     // what of the answer it is about
 	Metadata  map[string]string // for logs; nothing is learned from it
@@ -55,16 +57,19 @@ func (s Signal) Validate() error {
 	case s.Type != Positive && s.Type != Negative && s.Type != Neutral:
 		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}
 	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
-		return &heed.InputError{Field: "Magnitude", Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
+		return &heed.InputError{Field: "Magnitude",
+			Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
 	case !s.Target.Valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
 	}
-	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Channel", s.Channel})
+	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID},
+		text{"Channel", s.Channel})
 }
 
 // implicit reports whether a channel is one of those that [Module] makes signals for.
 func implicit(channel string) bool {
-	return channel == ChannelTimeout || channel == ChannelUndo || channel == ChannelIgnored || channel == ChannelOutcome || channel == ChannelAgreement
+	return channel == ChannelTimeout || channel == ChannelUndo || channel == ChannelIgnored ||
+		channel == ChannelOutcome || channel == ChannelAgreement
 }
 
 // worth is the signal's magnitude with its sign.

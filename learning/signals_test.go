@@ -28,8 +28,9 @@ type happening struct {
 	at    time.Duration
 }
 
-// A life is what the world of an answer is like: what implicit signals weigh, whether the expected outcome is a failure, whether the
-// heuristic gave the answer or was compared with it, and what was known of it before.
+// A life is what the world of an answer is like: what implicit signals weigh, whether the expected
+// outcome is a failure, whether the heuristic gave the answer or was compared with it, and what was
+// known of it before.
 type life struct {
 	weights map[string]float64
 	failure bool
@@ -54,7 +55,8 @@ func (l *life) config() learning.Config {
 			UndoWindow: lifeUndo, SilenceWindow: lifeSilence, IgnoreThreshold: 1, Weights: l.weights,
 		})),
 
-		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
+		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off",
+			Failure: l.failure}},
 	}, learning.Tuning{Bounds: learning.Range{Floor: 0, Ceiling: 1}, Unlimited: true})
 }
 
@@ -68,7 +70,8 @@ func (l *life) begin(t testing.TB, m *learning.Module) {
 	for i, e := range l.earlier {
 		id := fmt.Sprint("earlier ", i)
 		compared := []answer.Comparison{{HeuristicID: "h", Agrees: e.agrees}}
-		require.NoError(t, m.Fire(ctx, learning.Fire{EventID: id, Session: id, Stream: id, Compared: compared, At: start}))
+		require.NoError(t, m.Fire(ctx, learning.Fire{EventID: id, Session: id, Stream: id,
+			Compared: compared, At: start}))
 		var err error
 		switch e.fate {
 		case "praise", "complaint":
@@ -87,7 +90,8 @@ func (l *life) begin(t testing.TB, m *learning.Module) {
 func (h *happening) do(m *learning.Module, l *life) error {
 	at := start.Add(h.at)
 	var err error
-	fire := learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s", Condition: "oven", At: at}
+	fire := learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s",
+		Condition: "oven", At: at}
 	if l.compared {
 		fire.HeuristicID, fire.Compared = "", []answer.Comparison{{HeuristicID: "h",
 			Agrees: l.agrees}}
@@ -109,14 +113,17 @@ func (h *happening) do(m *learning.Module, l *life) error {
 	default:
 		err = m.Sweep(ctx, time.Time{})
 	}
-	if fault := (*heed.InputError)(nil); errors.As(err, &fault) && fault.Field == "At" && h.at < -evidence.MaxSkew {
+	if fault := (*heed.InputError)(nil); errors.As(err, &fault) && fault.Field == "At" &&
+		h.at < -evidence.MaxSkew {
 		return nil
 	}
 	return err
 }
 
-// live plays a life and returns the confidence at its end. Each happening is of one of two modules on a store, which may fail.
-func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, late bool) (*fixture, float64) {
+// live plays a life and returns the confidence at its end. Each happening is of one of two modules
+// on a store, which may fail.
+func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, late bool) (*fixture,
+	float64) {
 	f := newFixture(t, l.config(), "h")
 	f.store.forgets = true
 	f.clock.Advance(100 * time.Second)
@@ -155,7 +162,8 @@ func knownOf(all []happening) known {
 			k.praise, k.blame = k.praise+max(h.value, 0), k.blame-min(h.value, 0)
 		case h.what == "undo" && inSkew && h.at <= lifeUndo, h.what == "command" && inSkew:
 			k.seen["undo"] = true
-		case h.what == "outcome" && inSkew && h.at <= lifeSilence, h.what == "ignore" && h.at >= 0 && h.at <= lifeSilence:
+		case h.what == "outcome" && inSkew && h.at <= lifeSilence, h.what == "ignore" && h.at >= 0 &&
+			h.at <= lifeSilence:
 			k.seen[h.what] = true
 		}
 	}
@@ -223,7 +231,9 @@ func (l *life) expected(all []happening) float64 {
 	}
 	alpha, beta = alpha+0.8*max(float64(l.thumbs), 0), beta-0.8*min(float64(l.thumbs), 0)
 	for _, e := range l.earlier {
-		before := map[string]known{"silence": {}, "praise": {praise: 1}, "complaint": {blame: 1, loss: 0.8}, "ignored": {seen: map[string]bool{"ignore": true}}, "undone": {seen: map[string]bool{"undo": true}}}[e.fate]
+		before := map[string]known{"silence": {}, "praise": {praise: 1},
+			"complaint": {blame: 1, loss: 0.8}, "ignored": {seen: map[string]bool{"ignore": true}},
+			"undone": {seen: map[string]bool{"undo": true}}}[e.fate]
 		of := *l
 		of.compared = true
 		add(e.agrees, of.agreed(e.agrees, before))
@@ -243,20 +253,28 @@ func (l *life) expected(all []happening) float64 {
 func drawLife(t *rapid.T) (l life, all []happening) {
 	weight := rapid.SampledFrom([]float64{0.2, 0.4, 1, 1.5})
 	l = life{
-		weights: map[string]float64{}, failure: rapid.Bool().Draw(t, "failure"), compared: rapid.Bool().Draw(t, "compared"), agrees: rapid.Bool().Draw(t, "agrees"),
-		agreement: rapid.SampledFrom([]float64{0.25, 2}).Draw(t, "agreement"), disagreement: rapid.SampledFrom([]float64{0.085, 1}).Draw(t, "disagreement"),
-		mass: rapid.SampledFrom([]float64{1, 7}).Draw(t, "mass"), thumbs: rapid.IntRange(-2, 4).Draw(t, "thumbs"),
+		weights: map[string]float64{}, failure: rapid.Bool().Draw(t, "failure"),
+		compared: rapid.Bool().Draw(t, "compared"), agrees: rapid.Bool().Draw(t, "agrees"),
+		agreement:    rapid.SampledFrom([]float64{0.25, 2}).Draw(t, "agreement"),
+		disagreement: rapid.SampledFrom([]float64{0.085, 1}).Draw(t, "disagreement"),
+		mass:         rapid.SampledFrom([]float64{1, 7}).Draw(t, "mass"),
+		thumbs:       rapid.IntRange(-2, 4).Draw(t, "thumbs"),
 	}
-	fate := rapid.SampledFrom([]string{"silence", "silence", "praise", "complaint", "ignored", "undone"})
+	fate := rapid.SampledFrom([]string{"silence", "silence", "praise", "complaint", "ignored",
+		"undone"})
 	for range rapid.IntRange(0, 5).Draw(t, "earlier") {
 		l.earlier = append(l.earlier, earlier{rapid.Bool().Draw(t, "agreed"), fate.Draw(t, "fate")})
 	}
-	for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored, learning.ChannelOutcome} {
+	for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo,
+		learning.ChannelIgnored, learning.ChannelOutcome} {
 		l.weights[channel] = weight.Draw(t, channel)
 	}
-	at := rapid.SampledFrom([]time.Duration{-301 * time.Second, -300 * time.Second, -time.Second, 0, time.Second,
-		lifeSilence, lifeSilence + time.Microsecond, lifeUndo, lifeUndo + time.Microsecond, 99 * time.Second})
-	what := rapid.SampledFrom([]string{"click", "click", "undo", "command", "outcome", "ignore", "sweep"})
+	at := rapid.SampledFrom([]time.Duration{-301 * time.Second, -300 * time.Second, -time.Second, 0,
+		time.Second,
+		lifeSilence, lifeSilence + time.Microsecond, lifeUndo, lifeUndo + time.Microsecond,
+		99 * time.Second})
+	what := rapid.SampledFrom([]string{"click", "click", "undo", "command", "outcome", "ignore",
+		"sweep"})
 	for i := range rapid.IntRange(0, 6).Draw(t, "happenings") {
 		h := happening{what: what.Draw(t, "what"), who: fmt.Sprint("person ", i), at: at.Draw(t, "at")}
 		h.value = rapid.SampledFrom([]float64{-1, -0.5, 0, 0.5, 1}).Draw(t, "value")
@@ -265,16 +283,18 @@ func drawLife(t *rapid.T) (l life, all []happening) {
 	return l, all
 }
 
-// TestSignals lives random lives, in random orders of arrival, by one or two processes, with a call to the store that fails. The answer
-// is a heuristic's, or one of the model's that was compared with it. At most one implicit signal counts, and it is the one of the table.
-// No negative leaves the confidence higher than without it, neither of this answer nor of an earlier one.
+// TestSignals lives random lives, in random orders of arrival, by one or two processes, with a call
+// to the store that fails. The answer is a heuristic's, or one of the model's that was compared
+// with it. At most one implicit signal counts, and it is the one of the table. No negative leaves
+// the confidence higher than without it, neither of this answer nor of an earlier one.
 func TestSignals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, all := drawLife(rt)
 		order := rapid.Permutation(all).Draw(rt, "order")
 		order = slices.Insert(order, fireAt(rt, order), happening{what: "fire"})
 		modules := rapid.SliceOfN(rapid.IntRange(0, 1), len(order), len(order)).Draw(rt, "modules")
-		failAt, late := rapid.IntRange(0, 3*len(order)).Draw(rt, "fail at"), rapid.Bool().Draw(rt, "late")
+		failAt, late := rapid.IntRange(0, 3*len(order)).Draw(rt, "fail at"),
+			rapid.Bool().Draw(rt, "late")
 		f, got := l.live(t, order, modules, failAt, late)
 		if want := l.expected(all); math.Abs(got-want) > 1e-9 {
 			rt.Fatalf("the confidence is %v, and should be %v: %v", got, want, f.counted("h"))
@@ -289,8 +309,10 @@ func TestSignals(t *testing.T) {
 			rt.Fatalf("%d implicit signals: %v", implicit, f.counted("h"))
 		}
 		for i, h := range all {
-			negative := h.what == "undo" || h.what == "command" || h.what == "ignore" || h.what == "click" && h.value < 0 || h.what == "outcome" && l.failure
-			if without := l.expected(slices.Delete(slices.Clone(all), i, i+1)); negative && got > without+1e-9 {
+			negative := h.what == "undo" || h.what == "command" || h.what == "ignore" ||
+				h.what == "click" && h.value < 0 || h.what == "outcome" && l.failure
+			if without := l.expected(slices.Delete(slices.Clone(all), i, i+1)); negative &&
+				got > without+1e-9 {
 				rt.Fatalf("%+v raises the confidence from %v to %v", h, without, got)
 			}
 		}
@@ -308,7 +330,8 @@ func TestSignals(t *testing.T) {
 // fireAt returns where in an order of arrival the answer is fired: clicks may come before it.
 func fireAt(t *rapid.T, order []happening) int {
 	clicks := 0
-	for clicks < len(order) && order[clicks].what == "click" && order[clicks].at >= -evidence.MaxSkew {
+	for clicks < len(order) && order[clicks].what == "click" &&
+		order[clicks].at >= -evidence.MaxSkew {
 		clicks++
 	}
 	return rapid.IntRange(0, clicks).Draw(t, "fire at")
@@ -341,7 +364,8 @@ type move struct {
 	value float64 // of a complaint. Complaints of one value are one person's
 }
 
-// play plays a row of answers of one heuristic in a conversation, without the move skip, and returns the confidence at the end.
+// play plays a row of answers of one heuristic in a conversation, without the move skip, and
+// returns the confidence at the end.
 func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 	cfg := learning.Tuned(learning.Config{Strategy: must(
 		learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))},
@@ -349,11 +373,13 @@ func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 	f := newFixture(t, cfg, "h")
 	f.store.forgets = true
 	answers, ignored := 0, 0
-	judged := make(map[string]string) // the sort of move that judged an answer first, also if that move is left out
+	// the sort of move that judged an answer first, also if that move is left out
+	judged := make(map[string]string)
 	for i, m := range moves {
 		f.clock.Advance(time.Second)
 		id := fmt.Sprint(answers - 1 - m.nth)
-		if sort, ok := judged[id]; ok && m.what != sort && (m.what == "praise" || m.what == "complain") {
+		if sort, ok := judged[id]; ok && m.what != sort &&
+			(m.what == "praise" || m.what == "complain") {
 			continue
 		}
 		if m.nth < answers && (m.what == "praise" || m.what == "complain") {
@@ -394,14 +420,17 @@ func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 	return f.confidence("h")
 }
 
-// No complaint about one answer, and no undo of it, leaves the confidence higher than without it, whatever becomes of the answers around it.
-// A withdrawal is of a complaint. Praise comes before the next message, and is not of an answer that somebody else complains about.
+// No complaint about one answer, and no undo of it, leaves the confidence higher than without it,
+// whatever becomes of the answers around it. A withdrawal is of a complaint. Praise comes before
+// the next message, and is not of an answer that somebody else complains about.
 func TestRowsOfIgnores(t *testing.T) {
-	what := rapid.SampledFrom([]string{"fire", "fire", "fire", "praise", "complain", "complain", "withdraw", "command", "undo", "next", "next", "silence"})
+	what := rapid.SampledFrom([]string{"fire", "fire", "fire", "praise", "complain", "complain",
+		"withdraw", "command", "undo", "next", "next", "silence"})
 	negative := map[string]bool{"complain": true, "command": true}
 	rapid.Check(t, func(rt *rapid.T) {
 		l := life{weights: map[string]float64{}}
-		for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored} {
+		for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo,
+			learning.ChannelIgnored} {
 			l.weights[channel] = rapid.SampledFrom([]float64{0.2, 0.4, 1}).Draw(rt, channel)
 		}
 		moves := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move {
@@ -422,20 +451,27 @@ func TestRowsOfIgnores(t *testing.T) {
 func TestUndoOfOthers(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "a", "b")
 	fire := func(heuristic, person string) {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: "for " + person, Person: person, Session: "of " + person}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: "for " + person,
+			Person: person, Session: "of " + person}))
 	}
 	fire("a", "ann")
 	fire("b", "bob")
-	for _, text := range []string{"undo that", "How do I cancel my subscription?", "please explain git revert", "undoubtedly good"} {
-		assert.Empty(t, f.hear(learning.Message{Person: "carol", Session: "of carol", Text: text}), text)
+	for _, text := range []string{"undo that", "How do I cancel my subscription?",
+		"please explain git revert", "undoubtedly good"} {
+		assert.Empty(t, f.hear(learning.Message{Person: "carol", Session: "of carol", Text: text}),
+			text)
 	}
 	assert.Empty(t, f.hear(learning.Message{Text: "undo that"}), "from nobody and nowhere")
-	assert.Empty(t, f.hear(learning.Message{Person: "ann", Session: "new", Text: "undo that"}), "what was said elsewhere")
-	assert.Equal(t, []string{"negative a"}, types(f.hear(learning.Message{Person: "ann", Text: "undo that"})))
-	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
+	assert.Empty(t, f.hear(learning.Message{Person: "ann", Session: "new", Text: "undo that"}),
+		"what was said elsewhere")
+	assert.Equal(t, []string{"negative a"}, types(
+		f.hear(learning.Message{Person: "ann", Text: "undo that"})))
+	assert.Equal(t, []string{"negative b"}, types(
+		f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
 }
 
-// Silence alone earns no trust in a handful of answers, and with a cap none in a thousand. One person can teach.
+// Silence alone earns no trust in a handful of answers, and with a cap none in a thousand. One
+// person can teach.
 func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "h")
 	f.put(learning.Heuristic{ID: "new"})
@@ -460,14 +496,16 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	silent(f, 500)
 	assert.InDelta(t, 1.6/3, f.confidence("new"), 1e-9)
 	f.say(thumb("new", "other", true))
-	assert.InDelta(t, (1.6+1.6)/(3+1.6), f.confidence("new"), 1e-9, "silence may weigh one full observation more than praise")
+	assert.InDelta(t, (1.6+1.6)/(3+1.6), f.confidence("new"), 1e-9,
+		"silence may weigh one full observation more than praise")
 }
 
 // TestModuleUndo takes back the answers to an event.
 func TestModuleUndo(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h", "other")
 	fire := func(heuristic, event string) {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Person: "ann"}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event,
+			Person: "ann"}))
 	}
 	undo := func(u learning.Undo) []learning.Change {
 		changes, err := f.Undo(ctx, u)
@@ -478,7 +516,8 @@ func TestModuleUndo(t *testing.T) {
 	fire("other", "e")
 	f.clock.Advance(20 * 24 * time.Hour)
 	f.sweep()
-	assert.Equal(t, []string{"negative h"}, types(undo(learning.Undo{EventID: "e", HeuristicID: "h", Person: "bob"})))
+	assert.Equal(t, []string{"negative h"}, types(
+		undo(learning.Undo{EventID: "e", HeuristicID: "h", Person: "bob"})))
 	both := undo(learning.Undo{EventID: "e"})
 	assert.Equal(t, []string{"negative h", "negative other"}, types(both))
 	assert.Empty(t, both[0].Limits, "bob has done it, and this is ann's")
@@ -497,19 +536,23 @@ func TestModuleUndo(t *testing.T) {
 	}
 
 	fire("h", "next")
-	_, err := f.Undo(ctx, learning.Undo{EventID: "next", At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
+	_, err := f.Undo(ctx, learning.Undo{EventID: "next",
+		At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
 	assertInputError(t, err, "At")
 	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "next", Value: -1,
 		At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
 	assertInputError(t, err, "At")
-	assert.Len(t, undo(learning.Undo{EventID: "next", At: f.clock.Now().Add(-2 * time.Second)}), 1, "by another clock")
+	assert.Len(t, undo(learning.Undo{EventID: "next", At: f.clock.Now().Add(-2 * time.Second)}), 1,
+		"by another clock")
 	_, err = f.Undo(ctx, learning.Undo{EventID: "none"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = f.Undo(ctx, learning.Undo{EventID: "next", HeuristicID: "other"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	for field, u := range map[string]learning.Undo{
-		"EventID": {}, "HeuristicID": {EventID: "e", HeuristicID: "\xff"}, "Person": {EventID: "e", Person: "\x00"},
-		"Session": {EventID: "e", Session: "\xff"}, "At": {EventID: "e", At: f.clock.Now().Add(time.Hour)},
+		"EventID": {}, "HeuristicID": {EventID: "e", HeuristicID: "\xff"},
+		"Person":  {EventID: "e", Person: "\x00"},
+		"Session": {EventID: "e", Session: "\xff"},
+		"At":      {EventID: "e", At: f.clock.Now().Add(time.Hour)},
 	} {
 		_, err := f.Undo(ctx, u)
 		assertInputError(t, err, field)
@@ -518,7 +561,8 @@ func TestModuleUndo(t *testing.T) {
 
 // A sensor's next reading ends nothing, so that the outcome still counts.
 func TestAnIgnoredAnswerWaitsOn(t *testing.T) {
-	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute}}})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "rain",
+		Outcome: "window closed", Timeout: 10 * time.Minute}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "rain", Initial: 0.5})
 	f.fire("h", "e", "sensor")
 	f.clock.Advance(time.Second)
@@ -537,9 +581,11 @@ func TestApplyCountsAsSaid(t *testing.T) {
 	}{{"host", "e", 0}, {"host", "", 1}, {learning.ChannelUndo, "e", 1}} {
 		f := newFixture(t, learning.Config{}, "h")
 		f.fire("h", "e", "")
-		_, err := f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel), learning.Origin{ID: "1"})
+		_, err := f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel),
+			learning.Origin{ID: "1"})
 		require.NoError(t, err)
-		_, err = f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel), learning.Origin{ID: "1"})
+		_, err = f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel),
+			learning.Origin{ID: "1"})
 		require.NoError(t, err)
 		f.clock.Advance(time.Minute)
 		f.sweep()
@@ -551,7 +597,8 @@ func TestApplyCountsAsSaid(t *testing.T) {
 // A message of another person does not ignore an answer.
 func TestIgnoredBySomebodyElse(t *testing.T) {
 	f := newFixture(t, impatient, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s",
+		Person: "ann"}))
 	assert.Empty(t, f.hear(learning.Message{Stream: "s", Person: "bob", Text: "hello"}))
 	assert.Len(t, f.hear(learning.Message{Stream: "s", Person: "ann", Text: "hello"}), 1)
 }

@@ -20,8 +20,8 @@ type day struct {
 	about     string
 }
 
-// month is thirty days with a reminder to stretch: it begins well, is in the way while a deadline nears, is nearly given
-// up, and finds its place again.
+// month is thirty days with a reminder to stretch: it begins well, is in the way while a deadline
+// nears, is nearly given up, and finds its place again.
 func month() []day {
 	var days []day
 	add := func(n int, about string, reactions ...string) {
@@ -39,13 +39,14 @@ func month() []day {
 	return days
 }
 
-// TestThirtyDays plays a month and compares the confidence at the end of each day with testdata/story.txt. Run it with
-// HEED_UPDATE=1 to write that file anew.
+// TestThirtyDays plays a month and compares the confidence at the end of each day with
+// testdata/story.txt. Run it with HEED_UPDATE=1 to write that file anew.
 func TestThirtyDays(t *testing.T) {
 	f := newFixture(t, learning.Config{HalfLife: 4 * 24 * time.Hour, Diminish: 0.1})
 	f.put(learning.Heuristic{ID: "stretch", Condition: "two hours at the desk"})
 	var story strings.Builder
-	fmt.Fprintf(&story, "day  confidence                                            fires  rate  what happens\n")
+	fmt.Fprintf(&story, "day  confidence                                            fires  rate  "+
+		"what happens\n")
 	var curve []float64
 	for d, today := range month() {
 		for i, reaction := range today.reactions {
@@ -59,7 +60,8 @@ func TestThirtyDays(t *testing.T) {
 		f.clock.Advance(12*time.Hour - 15*time.Second)
 		s := f.standing("stretch")
 		curve = append(curve, s.Confidence)
-		fmt.Fprintf(&story, "%3d  %.3f %-46s  %5d  %.2f  %s\n", d+1, s.Confidence, strings.Repeat("▇", int(math.Round(s.Confidence*46))), s.Fires, rate(s), today.about)
+		fmt.Fprintf(&story, "%3d  %.3f %-46s  %5d  %.2f  %s\n", d+1, s.Confidence,
+			strings.Repeat("▇", int(math.Round(s.Confidence*46))), s.Fires, rate(s), today.about)
 	}
 	if os.Getenv("HEED_UPDATE") != "" {
 		require.NoError(t, os.WriteFile("testdata/story.txt", []byte(story.String()), 0o600))

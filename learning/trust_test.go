@@ -67,7 +67,8 @@ func TestComplaintsAreNoSilence(t *testing.T) {
 	f := newFixture(t, learning.Tuned(learning.Config{Trust: quiet}, learning.Tuning{Strength: 10}))
 	f.put(learning.Heuristic{ID: "h", Initial: 0.1})
 	for i := range 100 {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint("user ", i), Session: "room"}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i),
+			Person: fmt.Sprint("user ", i), Session: "room"}))
 	}
 	f.clock.Advance(time.Minute)
 	f.sweep()
@@ -79,9 +80,10 @@ func TestComplaintsAreNoSilence(t *testing.T) {
 	}
 }
 
-// TestSilenceBias lets heuristics that fail in 30 to 80 % of all cases go unanswered but for 5 to 30 % of the failures, which
-// are undone or complained about, and never praised. Silence alone must not make any of them trusted: none reaches 0.7, the
-// usual gate. Without a limit on silence they do.
+// TestSilenceBias lets heuristics that fail in 30 to 80 % of all cases go unanswered but for 5 to
+// 30 % of the failures, which are undone or complained about, and never praised. Silence alone must
+// not make any of them trusted: none reaches 0.7, the usual gate. Without a limit on silence they
+// do.
 func TestSilenceBias(t *testing.T) {
 	const heuristics = 50
 	fires := steps(1_500, 1_000_000)

@@ -26,8 +26,10 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 	return min(weight, evidence.MaxWeight)
 }
 
-// alike returns how many judgements of one sign there are, and their mass. Judgements that are being replaced do not count.
-func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool, now evidence.Instant) (count, mass float64) {
+// alike returns how many judgements of one sign there are, and their mass. Judgements that are
+// being replaced do not count.
+func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool,
+	now evidence.Instant) (count, mass float64) {
 	of := func(all, reward float64) float64 {
 		if positive {
 			return reward
@@ -51,8 +53,9 @@ func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool
 	return max(count, 0), max(mass, 0)
 }
 
-// judgements returns how many full judgements of mass 1 have a mass in all, if the judgement after n others counts 1/(1 + k·n). Parts of one
-// count in proportion. From the hundredth on the sum is approximated by its integral, to less than a millionth of the result.
+// judgements returns how many full judgements of mass 1 have a mass in all, if the judgement after
+// n others counts 1/(1 + k·n). Parts of one count in proportion. From the hundredth on the sum is
+// approximated by its integral, to less than a millionth of the result.
 func judgements(mass, k float64) (n float64) {
 	const exact = 100
 	for ; n < exact; n++ {

@@ -16,11 +16,13 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An account of a task's answer tells of the ways of working that the prompt recommended and warned of.
+// An account of a task's answer tells of the ways of working that the prompt recommended and warned
+// of.
 func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	for i := range 30 {
-		w.model.says = []string{"Split by feature: the shop first.", "Split by layer: first the interface, then the data."}[i%2]
+		w.model.says = []string{"Split by feature: the shop first.",
+			"Split by layer: first the interface, then the data."}[i%2]
 		id := fmt.Sprint(i)
 		w.answer(loop.Event{ID: id, Text: "Build a shop.", Task: "task" + id})
 		worked := i%2 == 0
@@ -36,12 +38,15 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, answer.Plan.Ways, account.Ways)
 	assert.Equal(t, answer.Plan.Warnings, account.Warnings)
-	assert.Equal(t, []patterns.PatternID{"pattern-split-by-layer-ui-logic-data", "pattern-handle-shared-types-first"}, account.Followed)
-	assert.Contains(t, account.String(), "the answer followed the way of working pattern-split-by-layer-ui-logic-data: ")
+	assert.Equal(t, []patterns.PatternID{"pattern-split-by-layer-ui-logic-data",
+		"pattern-handle-shared-types-first"}, account.Followed)
+	assert.Contains(t, account.String(),
+		"the answer followed the way of working pattern-split-by-layer-ui-logic-data: ")
 	assert.Contains(t, account.String(), "the prompt recommended the way of working "+account.Ways[0])
 	warning := account.Warnings[0]
 	assert.Contains(t, account.Contents[warning], "AVOID: ")
-	assert.Contains(t, account.String(), "the prompt warned of the way of working "+warning+": "+account.Contents[warning])
+	assert.Contains(t, account.String(),
+		"the prompt warned of the way of working "+warning+": "+account.Contents[warning])
 }
 
 // An account says that a session kept an arm of before: the draws are older than the answer.
@@ -69,7 +74,8 @@ func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
 	bad := w.Outcome(ctx, "e", loop.Outcome{Success: &worked, Ways: []patterns.PatternID{""}})
 	var input *heed.InputError
 	require.ErrorAs(t, bad, &input)
-	require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &worked, Ways: []patterns.PatternID{own}}))
+	require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &worked,
+		Ways: []patterns.PatternID{own}}))
 	account, err := w.Explain(ctx, "e")
 	require.NoError(t, err)
 	assert.Equal(t, []patterns.PatternID{own}, account.Followed)

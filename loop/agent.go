@@ -27,9 +27,10 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
-// An Agent answers events and learns from what becomes of the answers. Make one with [New]. It starts no goroutine of its own but
-// in [Agent.Run], and needs no closing. It is safe for concurrent use by multiple goroutines. Any number of agents of one
-// name may use a store, in any number of processes.
+// An Agent answers events and learns from what becomes of the answers. Make one with [New]. It
+// starts no goroutine of its own but in [Agent.Run], and needs no closing. It is safe for
+// concurrent use by multiple goroutines. Any number of agents of one name may use a store, in any
+// number of processes.
 type Agent struct {
 	cfg       Config
 	learning  *learning.Module
@@ -64,8 +65,8 @@ type Agent struct {
 	}
 }
 
-// New returns an agent, which goes on from what its store holds; or all faults of its configuration, joined, each a
-// [*heed.ConfigError].
+// New returns an agent, which goes on from what its store holds; or all faults of its
+// configuration, joined, each a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()
@@ -112,7 +113,8 @@ func (a *Agent) Name() string { return a.cfg.Name }
 func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	switch {
 	case c.DB != nil:
-		st, err := sqlstore.Open(ctx, c.DB, 0, sqlstore.Config{Now: clock, HistoryFor: c.Keep, Limits: c.kept()})
+		st, err := sqlstore.Open(ctx, c.DB, 0, sqlstore.Config{Now: clock, HistoryFor: c.Keep,
+			Limits: c.kept()})
 		if err != nil {
 			return err
 		}
@@ -150,7 +152,8 @@ func (c *Config) lessons() (Lessons, error) {
 	if info, err := os.Stat(c.LessonsFile); err != nil {
 		return Lessons{}, err
 	} else if !info.Mode().IsRegular() { // to open a pipe could wait for ever
-		return Lessons{}, &heed.ConfigError{Field: "LessonsFile", Value: c.LessonsFile, Reason: "must be a regular file: ReadLessons reads others"}
+		return Lessons{}, &heed.ConfigError{Field: "LessonsFile", Value: c.LessonsFile,
+			Reason: "must be a regular file: ReadLessons reads others"}
 	}
 	f, err := os.Open(c.LessonsFile)
 	if err != nil {
@@ -163,7 +166,8 @@ func (c *Config) lessons() (Lessons, error) {
 	}
 	own := &c.Lessons
 	return Lessons{
-		Heuristics: slices.Concat(own.Heuristics, l.Heuristics), Notes: slices.Concat(own.Notes, l.Notes), Arms: slices.Concat(own.Arms, l.Arms),
+		Heuristics: slices.Concat(own.Heuristics, l.Heuristics),
+		Notes:      slices.Concat(own.Notes, l.Notes), Arms: slices.Concat(own.Arms, l.Arms),
 		Only: own.Only || l.Only,
 	}, nil
 }
@@ -210,7 +214,11 @@ func (a *Agent) open(ctx context.Context) error {
 		p.Name = cfg.part(p.Name, "patterns")
 		if similar := p.Similar; similar != nil {
 			p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
-				return pass(ctx, a, "Patterns.Similar", func(ctx context.Context) ([]patterns.Precedent, error) { return similar(ctx, task, limit) })
+				return pass(ctx, a, "Patterns.Similar",
+					func(ctx context.Context) ([]patterns.Precedent,
+						error) {
+						return similar(ctx, task, limit)
+					})
 			}
 		}
 		share(cfg, &p.Store, &p.Now, &p.Observer)
@@ -311,18 +319,20 @@ func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 // Feedback returns the part that makes rules of corrections, or nil without it.
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 
-// Store returns the store that everything is kept in: the one of [Config], or the one that [New] has opened.
+// Store returns the store that everything is kept in: the one of [Config], or the one that [New]
+// has opened.
 func (a *Agent) Store() store.Store { return a.own }
 
 // Taught says what became of the lessons that [New] taught.
 func (a *Agent) Taught() Taught {
 	t := a.taught
-	t.Restarted, t.Missing, t.Removed = slices.Clone(t.Restarted), slices.Clone(t.Missing), slices.Clone(t.Removed)
+	t.Restarted, t.Missing, t.Removed = slices.Clone(t.Restarted), slices.Clone(t.Missing),
+		slices.Clone(t.Removed)
 	return t
 }
 
-// Freeze stops learning, or begins it again. A frozen agent answers by what was learned before; reactions and outcomes come to
-// nothing. It holds for this agent, in this process.
+// Freeze stops learning, or begins it again. A frozen agent answers by what was learned before;
+// reactions and outcomes come to nothing. It holds for this agent, in this process.
 func (a *Agent) Freeze(frozen bool) { a.frozen.Store(frozen) }
 
 func wrap(doing string, err error) error {

@@ -19,7 +19,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// An event that waited in a queue for an hour is answered, its silence settles, and no later answer waits behind it.
+// An event that waited in a queue for an hour is answered, its silence settles, and no later answer
+// waits behind it.
 func TestAnOldEventHoldsNothingUp(t *testing.T) {
 	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	agent, err := loop.New(ctx, loop.Config{
@@ -27,7 +28,8 @@ func TestAnOldEventHoldsNothingUp(t *testing.T) {
 		Testing: loop.Testing{Now: func() time.Time { return now }},
 	})
 	require.NoError(t, err)
-	_, err = agent.Answer(ctx, loop.Event{ID: "old", Text: "The disk is full.", Person: "ann", At: now.Add(-time.Hour)})
+	_, err = agent.Answer(ctx, loop.Event{ID: "old", Text: "The disk is full.", Person: "ann",
+		At: now.Add(-time.Hour)})
 	require.NoError(t, err)
 	_, err = agent.Answer(ctx, loop.Event{ID: "new", Text: "The light is on.", Person: "ann"})
 	require.NoError(t, err)
@@ -45,13 +47,17 @@ func TestAnOldEventHoldsNothingUp(t *testing.T) {
 // A fallback is asked where the model panics, or says nothing but thoughts.
 func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 	for name, broken := range map[string]decision.LLMFunc{
-		"a panic": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic("oops") },
+		"a panic": func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
+			panic("oops")
+		},
 		"thoughts": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 			return decision.LLMResponse{Text: "<think>Which disk?</think>"}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent, err := loop.New(ctx, loop.Config{Model: broken, Fallbacks: []decision.LLM{&mouth{says: "Rotate its logs."}}})
+			agent, err := loop.New(ctx, loop.Config{Model: broken,
+				Fallbacks: []decision.LLM{&mouth{says: "Rotate its logs."}}})
 			require.NoError(t, err)
 			answer, err := agent.Answer(ctx, loop.Event{ID: "e", Text: "The disk is full."})
 			require.NoError(t, err)
@@ -60,7 +66,8 @@ func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 	}
 }
 
-// A person who takes back the answers of others is the source of that evidence. Limits on sources hold for it, and it is forgotten with the person.
+// A person who takes back the answers of others is the source of that evidence. Limits on sources
+// hold for it, and it is forgotten with the person.
 func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	st := &memstore.Store{}
 	agent, err := loop.New(ctx, loop.Config{
@@ -76,10 +83,12 @@ func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	}
 	for i := range 40 {
 		id := fmt.Sprint("e", i)
-		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Person: fmt.Sprint("person ", i)})
+		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.",
+			Person: fmt.Sprint("person ", i)})
 		require.NoError(t, err)
 		if i < 20 {
-			require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: fmt.Sprint("person ", i), Value: 1}))
+			require.NoError(t, agent.React(ctx, id,
+				loop.Reaction{Person: fmt.Sprint("person ", i), Value: 1}))
 		}
 	}
 	before := mean()
@@ -88,7 +97,8 @@ func TestTheUndoOfAnothersAnswer(t *testing.T) {
 			require.NoError(t, agent.Undo(ctx, fmt.Sprint("e", i), "mallory"))
 			continue
 		}
-		_, err := agent.Hear(ctx, learning.Message{ID: fmt.Sprint("m", i), Text: "undo that", Person: "mallory"})
+		_, err := agent.Hear(ctx, learning.Message{ID: fmt.Sprint("m", i), Text: "undo that",
+			Person: "mallory"})
 		require.NoError(t, err)
 	}
 	assert.Greater(t, mean(), before-0.1)
@@ -102,7 +112,8 @@ func TestRedactBeforeATextIsCut(t *testing.T) {
 	st := &memstore.Store{}
 	secret := "sk-" + strings.Repeat("7", 32)
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Model: &mouth{says: "Rotate its logs."}, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[key]") },
+		Store: st, Model: &mouth{says: "Rotate its logs."},
+		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[key]") },
 	})
 	require.NoError(t, err)
 	yes := true

@@ -17,8 +17,10 @@ import (
 )
 
 var words = []string{
-	"disk", "server", "full", "logs", "memory", "leak", "queue", "stuck", "mail", "late", "build", "red", "cache", "cold", "certificate",
-	"expired", "backup", "missing", "replica", "behind", "network", "slow", "login", "refused", "invoice", "wrong", "page", "empty",
+	"disk", "server", "full", "logs", "memory", "leak", "queue", "stuck", "mail", "late", "build",
+	"red", "cache", "cold", "certificate",
+	"expired", "backup", "missing", "replica", "behind", "network", "slow", "login", "refused",
+	"invoice", "wrong", "page", "empty",
 }
 
 func phrase(n int) string {
@@ -29,7 +31,8 @@ func phrase(n int) string {
 	return fmt.Sprintf("%sof host-%d", text, n)
 }
 
-// A library is an agent that knows much: 1,000 heuristics, patterns and notes of one domain, and 20 rules for each of 50 agents.
+// A library is an agent that knows much: 1,000 heuristics, patterns and notes of one domain, and 20
+// rules for each of 50 agents.
 func library(tb testing.TB, cfg loop.Config) *loop.Agent {
 	cfg.Name = "agent-07"
 	cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b"}, {ID: "c", System: "Be brief."}}
@@ -38,15 +41,20 @@ func library(tb testing.TB, cfg loop.Config) *loop.Agent {
 	require.NoError(tb, err)
 	var lessons loop.Lessons
 	for i := range 1000 {
-		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: phrase(i), Action: "Do number " + fmt.Sprint(i)})
-		lessons.Notes = append(lessons.Notes, loop.Note{ID: fmt.Sprint("n", i), Domain: "d", Topic: phrase(i + 5000), Text: "Note number " + fmt.Sprint(i)})
-		_, err := a.Patterns().Define(ctx, patterns.Pattern{ID: patterns.PatternID(fmt.Sprint("p", i)), Content: "Way number " + fmt.Sprint(i)})
+		lessons.Heuristics = append(lessons.Heuristics,
+			learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: phrase(i),
+				Action: "Do number " + fmt.Sprint(i)})
+		lessons.Notes = append(lessons.Notes, loop.Note{ID: fmt.Sprint("n", i), Domain: "d",
+			Topic: phrase(i + 5000), Text: "Note number " + fmt.Sprint(i)})
+		_, err := a.Patterns().Define(ctx, patterns.Pattern{ID: patterns.PatternID(fmt.Sprint("p", i)),
+			Content: "Way number " + fmt.Sprint(i)})
 		require.NoError(tb, err)
 	}
 	_, err = a.Teach(ctx, lessons)
 	require.NoError(tb, err)
 	for n := range 40 {
-		o := patterns.Outcome{ID: fmt.Sprint("o", n), Task: fmt.Sprint("t", n), Description: phrase(n), Success: n%3 > 0, Duration: time.Minute}
+		o := patterns.Outcome{ID: fmt.Sprint("o", n), Task: fmt.Sprint("t", n), Description: phrase(n),
+			Success: n%3 > 0, Duration: time.Minute}
 		for i := range 100 {
 			o.Patterns = append(o.Patterns, patterns.PatternID(fmt.Sprint("p", n%10*100+i)))
 		}
@@ -57,7 +65,8 @@ func library(tb testing.TB, cfg loop.Config) *loop.Agent {
 	for agent := range 50 {
 		for n := range 20 {
 			p, err := rules.Propose(ctx, feedback.Submission{
-				Draft: feedback.Draft{Text: fmt.Sprintf("Rule %d of agent %d: %s", n, agent, phrase(100*agent+n)), Agents: []string{fmt.Sprintf("agent-%02d", agent)}},
+				Draft: feedback.Draft{Text: fmt.Sprintf("Rule %d of agent %d: %s", n, agent,
+					phrase(100*agent+n)), Agents: []string{fmt.Sprintf("agent-%02d", agent)}},
 				Actor: "ann", Reason: "r",
 			})
 			require.NoError(tb, err)
@@ -88,7 +97,8 @@ func BenchmarkPrepare(b *testing.B) {
 			var took []time.Duration
 			for i := range b.N {
 				began := time.Now()
-				p, err := a.Prepare(ctx, loop.Event{ID: fmt.Sprint("e", task, i, b.N), Text: phrase(i % 3000), Domain: "d", Task: task, Session: fmt.Sprint(i)})
+				p, err := a.Prepare(ctx, loop.Event{ID: fmt.Sprint("e", task, i, b.N),
+					Text: phrase(i % 3000), Domain: "d", Task: task, Session: fmt.Sprint(i)})
 				took = append(took, time.Since(began))
 				require.NoError(b, err)
 				require.Len(b, p.Rules, 20)

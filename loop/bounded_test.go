@@ -30,7 +30,8 @@ func (s *sleeper) Select(ctx context.Context, _ strategy.Query) (strategy.Choice
 	return strategy.Choice{}, errors.New("code 4: deadline exceeded") // in words of its own
 }
 
-// Without a choice in time, the default arm answers, or else the model, and nothing is learned of it. All else of the plan is there.
+// Without a choice in time, the default arm answers, or else the model, and nothing is learned of
+// it. All else of the plan is there.
 func TestAChooserThatHangs(t *testing.T) {
 	own := &mouth{says: "I am the first."}
 	for name, c := range map[string]struct {
@@ -40,9 +41,10 @@ func TestAChooserThatHangs(t *testing.T) {
 	}{
 		"the default": {loop.Config{Tuning: loop.Tuning{
 			Strategy: strategy.Config{Default: "b"}}}, "b", "Look at the logs."},
-		"the model":          {loop.Config{}, "", "Look at the logs."},
-		"there is no other":  {loop.Config{Model: decision.LLMFunc(nil)}, "a", "I am the first."},
-		"a notes arm is not": {loop.Config{Arms: []loop.Arm{{ID: "n", ForNotes: true}, {ID: "b"}}}, "", "Look at the logs."},
+		"the model":         {loop.Config{}, "", "Look at the logs."},
+		"there is no other": {loop.Config{Model: decision.LLMFunc(nil)}, "a", "I am the first."},
+		"a notes arm is not": {loop.Config{Arms: []loop.Arm{{ID: "n", ForNotes: true}, {ID: "b"}}}, "",
+			"Look at the logs."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -83,7 +85,8 @@ func TestAChooserThatHangs(t *testing.T) {
 	}
 }
 
-// An embedder that hangs takes half of the budget of time, so that the rules are in the prompt all the same.
+// An embedder that hangs takes half of the budget of time, so that the rules are in the prompt all
+// the same.
 func TestAnEmbedderThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := heed.Embedder(func(ctx context.Context, _ []string) ([][]float32, error) {
@@ -102,7 +105,8 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 	})
 }
 
-// A function of the host's that does not heed its context is given up. While too many calls of it have not returned, it is not called.
+// A function of the host's that does not heed its context is given up. While too many calls of it
+// have not returned, it is not called.
 func TestAFunctionThatNeverReturns(t *testing.T) {
 	for name, c := range map[string]struct {
 		config func(hang func()) loop.Config
@@ -144,7 +148,11 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				}}}}
 		}, time.Second, "patterns"},
 		"a brief": {func(hang func()) loop.Config {
-			brief := func(context.Context, loop.Event, []loop.Note) (string, error) { hang(); return "", nil }
+			brief := func(context.Context, loop.Event, []loop.Note) (string, error) {
+				hang()
+				return "",
+					nil
+			}
 			return loop.Config{Arms: []loop.Arm{{ID: "a", Brief: brief}}}
 		}, time.Second, "notes"},
 	} {
@@ -155,7 +163,8 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				if cfg.Arms == nil {
 					cfg.Arms = twoArms
 				}
-				cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: full, Text: "Room 3 has the disk of db-1."}}
+				cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: full,
+					Text: "Room 3 has the disk of db-1."}}
 				w := newWorld(t, cfg)
 				w.answer(loop.Event{Text: full, Task: "t"}) // reads the notes
 				for calls.Load() < 64 {
@@ -203,7 +212,8 @@ func TestAReceiverThatWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, cfg)
 				began := time.Now()
-				_, err := w.Answer(ctx, loop.Event{Text: full, OnChunk: func(ctx context.Context, _ string, _ bool) { <-ctx.Done() }})
+				_, err := w.Answer(ctx, loop.Event{Text: full,
+					OnChunk: func(ctx context.Context, _ string, _ bool) { <-ctx.Done() }})
 				require.NoError(t, err)
 				assert.Equal(t, 30*time.Second, time.Since(began))
 			})
@@ -215,13 +225,15 @@ func TestAReceiverThatWaits(t *testing.T) {
 func TestShortenedSuggestionsAreLeftOut(t *testing.T) {
 	long := rotating
 	long.Action = strings.Repeat("ü", 1001)
-	short := learning.Heuristic{ID: "short", Condition: rotating.Condition, Action: strings.Repeat("ü", 1000)}
+	short := learning.Heuristic{ID: "short", Condition: rotating.Condition,
+		Action: strings.Repeat("ü", 1000)}
 	note := loop.Note{ID: "n", Topic: full, Text: strings.Repeat("n", 1001)}
 	w := newWorld(t, loop.Config{
 		Tuning:  loop.Tuning{Decision: decision.Config{Withhold: new(float64)}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{long, short}, Notes: []loop.Note{note}},
 	})
-	want := []loop.LeftOut{{What: "note", ID: "n", Why: "characters"}, {What: "heuristic", ID: "rotate", Why: "characters"}}
+	want := []loop.LeftOut{{What: "note", ID: "n", Why: "characters"},
+		{What: "heuristic", ID: "rotate", Why: "characters"}}
 	plan, err := w.Prepare(ctx, loop.Event{Text: full})
 	require.NoError(t, err)
 	assert.Equal(t, want, plan.LeftOut)
@@ -230,14 +242,16 @@ func TestShortenedSuggestionsAreLeftOut(t *testing.T) {
 	assert.Equal(t, want, answer.Plan.LeftOut, "it is told once")
 	assert.Equal(t, want, w.answer(loop.Event{Text: full}).Plan.LeftOut)
 
-	withheld := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{long}}})
+	withheld := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{long}}})
 	assert.Empty(t, withheld.answer(loop.Event{Text: full}).Plan.LeftOut, "it was not to be shown")
 }
 
 // The host is asked once whether a text is an undo.
 func TestAnUndoIsAskedForOnce(t *testing.T) {
 	asked := 0
-	reads, err := learning.NewBayesian(learning.BayesianConfig{IsUndo: func(string) bool { asked++; return false }})
+	reads, err := learning.NewBayesian(learning.BayesianConfig{
+		IsUndo: func(string) bool { asked++; return false }})
 	require.NoError(t, err)
 	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Learning: learning.Config{Strategy: reads}}})
 	for i := range 2 {
@@ -273,5 +287,6 @@ func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	w.answer(loop.Event{ID: "locked", Text: full})
 	require.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: 1}))
 	require.NoError(t, w.Learning().Unpin(ctx, "rotate", "kim", ""))
-	assert.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: -1}), "the first thumb is known, and counts nothing")
+	assert.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: -1}),
+		"the first thumb is known, and counts nothing")
 }

@@ -16,18 +16,21 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A hanger streams pieces and then hangs, until its context ends or, if it is deaf, until it is let go.
+// A hanger streams pieces and then hangs, until its context ends or, if it is deaf, until it is let
+// go.
 type hanger struct {
 	pieces []string
 	deaf   bool
 	let    chan struct{}
 }
 
-func (h *hanger) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+func (h *hanger) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	return h.Stream(ctx, r, func(string) {})
 }
 
-func (h *hanger) Stream(ctx context.Context, _ decision.LLMRequest, piece func(string)) (decision.LLMResponse, error) {
+func (h *hanger) Stream(ctx context.Context, _ decision.LLMRequest,
+	piece func(string)) (decision.LLMResponse, error) {
 	for _, text := range h.pieces {
 		piece(text)
 	}
@@ -46,12 +49,14 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 		stream bool
 		want   time.Duration // 0: the fallback has no part in it
 	}{
-		"half of 30 seconds":             {hangs: &hanger{}, want: 16 * time.Second},
-		"it is deaf to its context":      {hangs: &hanger{deaf: true}, want: 16 * time.Second},
-		"it streams nothing":             {hangs: &hanger{}, stream: true, want: 16 * time.Second},
-		"it streams thoughts alone":      {hangs: &hanger{pieces: []string{"<think>hm"}}, stream: true, want: 16 * time.Second},
-		"it streams nothing and is deaf": {hangs: &hanger{deaf: true}, stream: true, want: 16 * time.Second},
-		"its answer has begun":           {hangs: &hanger{pieces: []string{"Look"}}, stream: true},
+		"half of 30 seconds":        {hangs: &hanger{}, want: 16 * time.Second},
+		"it is deaf to its context": {hangs: &hanger{deaf: true}, want: 16 * time.Second},
+		"it streams nothing":        {hangs: &hanger{}, stream: true, want: 16 * time.Second},
+		"it streams thoughts alone": {hangs: &hanger{pieces: []string{"<think>hm"}}, stream: true,
+			want: 16 * time.Second},
+		"it streams nothing and is deaf": {hangs: &hanger{deaf: true}, stream: true,
+			want: 16 * time.Second},
+		"its answer has begun": {hangs: &hanger{pieces: []string{"Look"}}, stream: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +97,8 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 func TestAModelThatHangsForGoodIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &hanger{deaf: true, let: make(chan struct{})}
-		agent, err := loop.New(ctx, loop.Config{Model: hangs, Fallbacks: []decision.LLM{&mouth{says: "I am here."}}})
+		agent, err := loop.New(ctx, loop.Config{Model: hangs,
+			Fallbacks: []decision.LLM{&mouth{says: "I am here."}}})
 		require.NoError(t, err)
 		for i := range 6 {
 			begin := time.Now()
@@ -111,7 +117,8 @@ func TestAModelThatHangsForGoodIsPassedOver(t *testing.T) {
 func TestAllModelsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, err := loop.New(ctx, loop.Config{
-			Model: &hanger{}, Fallbacks: []decision.LLM{&hanger{}, &hanger{}}, Arms: []loop.Arm{{ID: "only"}},
+			Model: &hanger{}, Fallbacks: []decision.LLM{&hanger{}, &hanger{}},
+			Arms: []loop.Arm{{ID: "only"}},
 		})
 		require.NoError(t, err)
 		begin := time.Now()
@@ -130,12 +137,14 @@ func TestAModelFailsInItsThoughts(t *testing.T) {
 		Fallbacks: []decision.LLM{&mouth{says: "I am here."}},
 	})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
+	answer := w.answer(loop.Event{Text: "Why?",
+		OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
 	assert.Equal(t, "I am here.", heard)
 	assert.Equal(t, "I am here.", answer.Text)
 }
 
-// A receiver of pieces that panics is the host's fault. It says nothing about the arm, and no answer is kept.
+// A receiver of pieces that panics is the host's fault. It says nothing about the arm, and no
+// answer is kept.
 func TestAReceiverThatPanicsIsNoOutcomeOfTheArm(t *testing.T) {
 	for name, model := range map[string]decision.LLM{
 		"whole":                  &mouth{says: "Look at the logs."},
@@ -145,9 +154,11 @@ func TestAReceiverThatPanicsIsNoOutcomeOfTheArm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spare := &mouth{says: "I am here."}
-			w := newWorld(t, loop.Config{Model: model, Fallbacks: []decision.LLM{spare}, Arms: []loop.Arm{{ID: "only"}}})
+			w := newWorld(t, loop.Config{Model: model, Fallbacks: []decision.LLM{spare},
+				Arms: []loop.Arm{{ID: "only"}}})
 			begin := time.Now()
-			_, err := w.Answer(ctx, loop.Event{ID: "e", Text: "Why?", OnChunk: func(context.Context, string, bool) { panic("no more paper") }})
+			_, err := w.Answer(ctx, loop.Event{ID: "e", Text: "Why?",
+				OnChunk: func(context.Context, string, bool) { panic("no more paper") }})
 			require.ErrorAs(t, err, new(*heed.PanicError))
 			assert.Less(t, time.Since(begin), 5*time.Second, "the model was stopped")
 			assert.Zero(t, spare.calls())
@@ -163,7 +174,8 @@ func TestAReceiverThatPanicsIsNoOutcomeOfTheArm(t *testing.T) {
 // A time that can't be is refused before anybody is asked.
 func TestABadTimeIsRefusedBeforeAModelIsAsked(t *testing.T) {
 	for name, at := range map[string]time.Time{
-		"tomorrow": start.Add(24 * time.Hour), "before 1970": time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC), "far away": time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC),
+		"tomorrow": start.Add(24 * time.Hour), "before 1970": time.Date(1969, 1, 1, 0, 0, 0, 0,
+			time.UTC), "far away": time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, loop.Config{})

@@ -17,7 +17,8 @@ func (w *world) enforce(text string, c feedback.Check) {
 	w.t.Helper()
 	rules := w.Feedback().Rules()
 	p, err := rules.Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: text, Agents: []string{"loop"}, Check: c}, Actor: "paul", Reason: "seen often",
+		Draft: feedback.Draft{Text: text, Agents: []string{"loop"}, Check: c}, Actor: "paul",
+		Reason: "seen often",
 	})
 	require.NoError(w.t, err)
 	for _, who := range []string{"cleo", "dan"} {
@@ -36,9 +37,11 @@ func broken(violations []feedback.Violation) (texts []string) {
 	return texts
 }
 
-// The caller hears of each rule that an answer or a call breaks, whether a heuristic or a model answered. Each counts once.
+// The caller hears of each rule that an answer or a call breaks, whether a heuristic or a model
+// answered. Each counts once.
 func TestRulesAreEnforced(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	w.model.says = "Use sudo."
 	answer, err := w.Answer(ctx, loop.Event{ID: "before", Text: "What now?"})
 	require.NoError(t, err)
@@ -54,7 +57,8 @@ func TestRulesAreEnforced(t *testing.T) {
 	}
 	answer, err = w.Answer(ctx, loop.Event{ID: "h", Text: full})
 	require.NoError(t, err)
-	assert.Equal(t, "Use sudo.", answer.Text, "a heuristic does not answer where it would break a rule")
+	assert.Equal(t, "Use sudo.", answer.Text,
+		"a heuristic does not answer where it would break a rule")
 	require.Len(t, answer.Plan.LeftOut, 1)
 	assert.Equal(t, "rotate", answer.Plan.LeftOut[0].ID)
 	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "What now?"})
@@ -69,7 +73,8 @@ func TestRulesAreEnforced(t *testing.T) {
 	for range 2 { // the second time it is the answer that it has
 		answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
 		require.NoError(t, err)
-		assert.ElementsMatch(t, []string{"Never use sudo", "Ask the team first"}, broken(answer.Violations))
+		assert.ElementsMatch(t, []string{"Never use sudo", "Ask the team first"},
+			broken(answer.Violations))
 	}
 
 	call := loop.ToolResult{ID: "c", Name: "shell", Before: true, Input: "rm -rf /"}
@@ -85,7 +90,8 @@ func TestRulesAreEnforced(t *testing.T) {
 	assertField(t, "Name", second(w.Tool(ctx, "e", loop.ToolResult{Before: true})))
 
 	w.Freeze(true)
-	assert.Len(t, w.call(loop.ToolResult{ID: "frozen", Name: "shell", Before: true, Input: "rm -r"}), 1)
+	assert.Len(t, w.call(loop.ToolResult{ID: "frozen", Name: "shell", Before: true, Input: "rm -r"}),
+		1)
 	w.Freeze(false)
 	w.clock.Advance(8 * 24 * time.Hour)
 	require.NoError(t, w.Feedback().Sweep(ctx, time.Time{}))
@@ -95,7 +101,8 @@ func TestRulesAreEnforced(t *testing.T) {
 	for _, r := range rules {
 		counted[r.Text] = [2]int{r.Effect.Checks.Hits, r.Effect.Checks.Of}
 	}
-	assert.Equal(t, map[string][2]int{"Never use sudo": {3, 3}, "Ask the team first": {1, 3}, "Delete nothing": {1, 1}}, counted)
+	assert.Equal(t, map[string][2]int{"Never use sudo": {3, 3}, "Ask the team first": {1, 3},
+		"Delete nothing": {1, 1}}, counted)
 }
 
 func (w *world) call(r loop.ToolResult) []feedback.Violation {

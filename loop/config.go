@@ -26,20 +26,22 @@ import (
 
 // Config configures an [Agent]. Every field has a default.
 type Config struct {
-	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, as [sqlstore.Open] does. The handle stays the caller's, who
-	// closes it after the last use of the agent.
+	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, as [sqlstore.Open]
+	// does. The handle stays the caller's, who closes it after the last use of the agent.
 	DB *sql.DB
-	// Keep is how long an answer can be spoken of. 0 means 30 days. A Store of yours needs a HistoryFor that is as long, or else what an arm was
-	// told can't be replaced after that: see [Agent.React]. Limits that it was opened with win over Keep.
+	// Keep is how long an answer can be spoken of. 0 means 30 days. A Store of yours needs a
+	// HistoryFor that is as long, or else what an arm was told can't be replaced after that: see
+	// [Agent.React]. Limits that it was opened with win over Keep.
 	Keep time.Duration
-	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content ends with the process.
+	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content
+	// ends with the process.
 	Store store.Store
 	// RequireStore has Answer, Prepare and Answered return an error if the store can't be reached.
 	// By default they answer by what this process has read last: see [Degraded]. Set it if an answer
 	// that is not recorded is worse than none.
 	RequireStore bool
-	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one name share all that they
-	// learn. "" means "loop".
+	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one
+	// name share all that they learn. "" means "loop".
 	Name string
 	// Instruments names the sources that are no people: CI, a test suite, payments. Each is believed
 	// as it is. All other sources are people, of whom none decides alone where there are several, and
@@ -48,8 +50,8 @@ type Config struct {
 	// undos and corrections come from people, so one in the name of an instrument is an error.
 	Instruments []string
 
-	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks answer, or the framework
-	// through [Agent.Prepare].
+	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks
+	// answer, or the framework through [Agent.Prepare].
 	Model decision.LLM
 	// Fallbacks are asked in their order if a model fails. A model with fallbacks after it has half
 	// of what is left of Decision.Timeout: until its answer, or until the first piece of a streamed
@@ -57,11 +59,12 @@ type Config struct {
 	Fallbacks []decision.LLM
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
-	// System is what the model is told in every case: who it is, and how it answers. heed adds what it has learned, and nothing else.
-	// "" means decision's default where neither the arm nor Decision has a text of its own.
+	// System is what the model is told in every case: who it is, and how it answers. heed adds what
+	// it has learned, and nothing else. "" means decision's default where neither the arm nor
+	// Decision has a text of its own.
 	System string
-	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
-	// is chosen.
+	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using
+	// notes. Without arms, nothing is chosen.
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
@@ -100,19 +103,22 @@ type Config struct {
 
 // Choosing sets how an [Agent] chooses among its arms.
 type Choosing struct {
-	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for the best arm:
+	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for
+	// the best arm:
 	//
 	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
 	//
-	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The context of a Chooser ends
-	// with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and Plan.LeftOut has the arm.
-	// A Chooser that returns later is ignored. While 64 such calls have not returned, it is not
-	// called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
+	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The
+	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
+	// Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such calls have not
+	// returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
-	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
-	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
-	// Embed is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of Budget.Time: then the arm is chosen
-	// without a cell, and Plan.LeftOut has the item. Any other error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
+	// Partition has the arm of an event without an Item chosen by what its text is like: the item is
+	// the text's cell. &partition.Config{} is enough. [Agent.Sweep] makes the cells of the events
+	// that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and Embed
+	// is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of
+	// Budget.Time: then the arm is chosen without a cell, and Plan.LeftOut has the item. Any other
+	// error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
 	Partition *partition.Config
 	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
 	// days later, because by then silence would have counted. By default an answer without any
@@ -128,9 +134,9 @@ type Choosing struct {
 type Trial struct {
 	// Without are parts that are left out.
 	Without Parts
-	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
-	// says which one would have. If Tuning.Strategy.Default names an arm, that one answers, and its
-	// worth is learned.
+	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no
+	// heuristic answers, and Plan.Would says which one would have. If Tuning.Strategy.Default names
+	// an arm, that one answers, and its worth is learned.
 	Shadow bool
 }
 
@@ -142,17 +148,19 @@ type Matching struct {
 	// the cosines of related texts differ from one embedder to the next.
 	Similarity heed.Similarity
 	Fit        float64
-	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model is shown a trusted one that is less similar. 0
-	// means Fit.
+	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model
+	// is shown a trusted one that is less similar. 0 means Fit.
 	AnswerFit float64
 }
 
 // Tuning configures the parts of an [Agent].
 type Tuning struct {
-	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its History: 0 means 32,000. The model gets
-	// an event's text as it is, unless Decision.Prompts has an Event or a Question: only under an Event it sees the person's name.
+	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its
+	// History: 0 means 32,000. The model gets an event's text as it is, unless Decision.Prompts has
+	// an Event or a Question: only under an Event it sees the person's name.
 	//
-	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in free text. nil means Similarity.
+	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
+	// free text. nil means Similarity.
 	//
 	// Learning, Decision, Strategy, Patterns and Feedback are the configurations of the parts.
 	// Store, Now, Observer and Name are set here where they are not set there. So are the model,
@@ -170,7 +178,8 @@ type Testing struct {
 	Now func() time.Time
 	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys.
 	Seed rand.Source
-	// NewID makes the ids of events that have none, and must be safe for concurrent use. nil means random UUIDs.
+	// NewID makes the ids of events that have none, and must be safe for concurrent use. nil means
+	// random UUIDs.
 	NewID func() string
 }
 
@@ -190,29 +199,36 @@ func (c *Config) has(part Parts) bool { return c.Trial.Without&part == 0 }
 
 // A Budget bounds what [Agent.Prepare] does. The zero value of each field means its default.
 type Budget struct {
-	Time  time.Duration // until the plan is there. A part that is not ready is left out. 0 means a second
-	Runes int           // of the text that is added to the system prompt. 0 means 12,000
-	Notes int           // in a prompt. 0 means 3
+	// until the plan is there. A part that is not ready is left out. 0 means a second
+	Time  time.Duration
+	Runes int // of the text that is added to the system prompt. 0 means 12,000
+	Notes int // in a prompt. 0 means 3
 }
 
 // An Arm is one way of answering. [Config].Strategy learns which one works.
 type Arm struct {
 	ID string
-	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal shares.
+	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal
+	// shares.
 	Weight float64
-	// Model answers. nil means the model of ModelName in [Config].Models, or [Config].Model where that is empty.
+	// Model answers. nil means the model of ModelName in [Config].Models, or [Config].Model where
+	// that is empty.
 	Model     decision.LLM `json:"-"`
 	ModelName string       `json:"model"`
 	// System is added to the system prompt.
 	System string
-	// Tools are the names of the tools that may be used, for the framework. nil says nothing about tools.
+	// Tools are the names of the tools that may be used, for the framework. nil says nothing about
+	// tools.
 	Tools []string
-	// Brief writes what the prompt says of the notes that fit. nil lists them. An arm that wants none returns "".
+	// Brief writes what the prompt says of the notes that fit. nil lists them. An arm that wants none
+	// returns "".
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
-	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an event that a note fits.
+	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an
+	// event that a note fits.
 	ForNotes bool
-	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. The arm's
-	// outcomes keep an answer's cost, time and tokens: see package strategy/money.
+	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of
+	// [Outcome].Cost. The arm's outcomes keep an answer's cost, time and tokens: see package
+	// strategy/money.
 	InputPrice, OutputPrice float64
 
 	asks string // the name of its model: see Agent.nameModels
@@ -260,7 +276,8 @@ func (c Config) withDefaults() Config {
 	c.Matching.Fit = cmp.Or(c.Matching.Fit, fit)
 	c.Matching.AnswerFit = cmp.Or(c.Matching.AnswerFit, c.Matching.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
-	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
+	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes),
+		cmp.Or(c.Budget.Notes, defaultNotes)
 	if c.Redact == nil {
 		c.Redact = c.Tuning.Decision.Redact
 	}
@@ -299,7 +316,8 @@ func (c *Config) kindOf(source string) answer.SourceKind {
 
 func (c *Config) validate() error {
 	var found valid.Faults
-	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
+	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,
+		"must be valid UTF-8 without NUL, of at most 1024 bytes")
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
@@ -311,13 +329,16 @@ func (c *Config) validate() error {
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
-	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract, "needs Model, which writes the heuristics")
+	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract,
+		"needs Model, which writes the heuristics")
 	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
 		c.Trial.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {
 		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
-		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 && arm.OutputPrice <= evidence.MaxWeight
-		found.Check(priced, fmt.Sprintf("Arms[%d].InputPrice", i), arm.InputPrice, "must be in [0, 1e6], and so must OutputPrice")
+		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 &&
+			arm.OutputPrice <= evidence.MaxWeight
+		found.Check(priced, fmt.Sprintf("Arms[%d].InputPrice", i), arm.InputPrice,
+			"must be in [0, 1e6], and so must OutputPrice")
 		found.Check(known, fmt.Sprintf("Arms[%d].ModelName", i), arm.ModelName, "must be in Models")
 	}
 	for i, m := range c.Fallbacks {

@@ -16,13 +16,14 @@ import (
 )
 
 var tidying = learning.Heuristic{
-	ID: "tidy", Condition: "an import is missing in a module of the workspace", Action: "Run go mod tidy in the module.", Initial: 0.81,
+	ID: "tidy", Condition: "an import is missing in a module of the workspace",
+	Action: "Run go mod tidy in the module.", Initial: 0.81,
 }
 
 const missing = "An import is missing in a module of the workspace"
 
-// A correction of what a heuristic said is the reviewer's complaint about it, once. Approvals are none, nor are corrections of the
-// model.
+// A correction of what a heuristic said is the reviewer's complaint about it, once. Approvals are
+// none, nor are corrections of the model.
 func TestACorrectionIsAComplaintAboutTheHeuristic(t *testing.T) {
 	never := loop.Correction{Reviewer: "kim", Text: "Never run go mod tidy."}
 	for name, test := range map[string]struct {
@@ -30,16 +31,20 @@ func TestACorrectionIsAComplaintAboutTheHeuristic(t *testing.T) {
 		then        float64 // a reaction of the same person
 		failures    uint64  // answers that ended badly
 	}{
-		"a text":                {[]loop.Correction{never}, 0, 1},
-		"told again":            {[]loop.Correction{never, never}, 0, 1},
-		"a rejection":           {[]loop.Correction{{Reviewer: "kim", Decision: feedback.Rejected}}, 0, 1},
-		"two reviewers":         {[]loop.Correction{never, {Reviewer: "lee", Text: "Do not tidy modules by hand."}}, 0, 1},
-		"an approval":           {[]loop.Correction{{Reviewer: "kim"}}, 0, 0},
-		"an approval with text": {[]loop.Correction{{Reviewer: "kim", Decision: feedback.Approved, Text: "Keep naming the module."}}, 0, 0},
-		"praised afterwards":    {[]loop.Correction{never}, 1, 0},
+		"a text":     {[]loop.Correction{never}, 0, 1},
+		"told again": {[]loop.Correction{never, never}, 0, 1},
+		"a rejection": {[]loop.Correction{{Reviewer: "kim", Decision: feedback.Rejected}}, 0,
+			1},
+		"two reviewers": {[]loop.Correction{never,
+			{Reviewer: "lee", Text: "Do not tidy modules by hand."}}, 0, 1},
+		"an approval": {[]loop.Correction{{Reviewer: "kim"}}, 0, 0},
+		"an approval with text": {[]loop.Correction{{Reviewer: "kim", Decision: feedback.Approved,
+			Text: "Keep naming the module."}}, 0, 0},
+		"praised afterwards": {[]loop.Correction{never}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying}}})
+			w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+				Heuristics: []learning.Heuristic{tidying}}})
 			answer := w.answer(loop.Event{Text: missing})
 			require.Equal(t, decision.Heuristic, answer.Result.Path)
 			before := w.confidence("tidy")
@@ -50,7 +55,8 @@ func TestACorrectionIsAComplaintAboutTheHeuristic(t *testing.T) {
 			if test.then != 0 {
 				w.clock.Advance(1e9)
 				require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "kim", Value: test.then}))
-				require.NoError(t, second(w.Correct(ctx, answer.ID, never)), "told again, it does not replace what came later")
+				require.NoError(t, second(w.Correct(ctx, answer.ID, never)),
+					"told again, it does not replace what came later")
 			}
 			standing, err := w.Learning().Standing(ctx, "tidy")
 			require.NoError(t, err)
@@ -71,13 +77,16 @@ func TestACorrectionOfTheModelIsNoComplaintAboutAHeuristic(t *testing.T) {
 	answer := w.answer(loop.Event{Text: missing})
 	require.Equal(t, decision.Model, answer.Result.Path)
 	before := w.confidence("tidy")
-	require.NoError(t, second(w.Correct(ctx, answer.ID, loop.Correction{Reviewer: "kim", Text: "Never run go mod tidy."})))
+	require.NoError(t, second(w.Correct(ctx, answer.ID,
+		loop.Correction{Reviewer: "kim", Text: "Never run go mod tidy."})))
 	assert.InDelta(t, before, w.confidence("tidy"), 1e-9)
 }
 
-// A rule that people approved goes before a heuristic that says the opposite, however far that is trusted, until the rule is revoked.
+// A rule that people approved goes before a heuristic that says the opposite, however far that is
+// trusted, until the rule is revoked.
 func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
-	other := learning.Heuristic{ID: "vet", Condition: rotating.Condition, Action: rotate, Initial: 0.81}
+	other := learning.Heuristic{ID: "vet", Condition: rotating.Condition, Action: rotate,
+		Initial: 0.81}
 	for _, shadow := range []bool{false, true} {
 		w := newWorld(t, loop.Config{Trial: loop.Trial{Shadow: shadow},
 			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying, other}}})
@@ -93,23 +102,29 @@ func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 		assert.Equal(t, "Look at the logs.", answer.Text)
 		_, asked := w.model.last()
 		assert.NotContains(t, asked, tidying.Action, "the prompt does not suggest it")
-		assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "heuristic", ID: "tidy", Why: "rule " + rule})
+		assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "heuristic", ID: "tidy",
+			Why: "rule " + rule})
 		account, err := w.Explain(ctx, "e")
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"tidy": rule}, account.Overruled)
-		assert.Contains(t, account.String(), "the heuristic tidy was withheld, as the rule "+rule+" is against it")
+		assert.Contains(t, account.String(),
+			"the heuristic tidy was withheld, as the rule "+rule+" is against it")
 
-		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: full}).Result.Path, "the rule says nothing of this one")
-		_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "dan", Reason: "r"}, feedback.StateRevoked)
+		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: full}).Result.Path,
+			"the rule says nothing of this one")
+		_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "dan", Reason: "r"},
+			feedback.StateRevoked)
 		require.NoError(t, err)
-		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: missing}).Result.Path, "the rule is gone")
+		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: missing}).Result.Path,
+			"the rule is gone")
 	}
 }
 
 // A confidence that does not reach the bar is never shown as if it did.
 func TestAConfidenceIsShownRoundedDown(t *testing.T) {
 	assert.Empty(t, loop.Account{}.String())
-	a := loop.Account{ID: "e", Heuristic: "tidy", Needed: 0.7, Believed: 0.7, Trust: &learning.Explanation{Standing: learning.Standing{Confidence: 0.6999}}}
+	a := loop.Account{ID: "e", Heuristic: "tidy", Needed: 0.7, Believed: 0.7,
+		Trust: &learning.Explanation{Standing: learning.Standing{Confidence: 0.6999}}}
 	assert.Contains(t, a.String(), "a confidence of 0.70 where 0.70 was needed")
 	assert.Contains(t, a.String(), "its confidence is 0.69 now")
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// An answer that was cut off is kept, so that a thumb finds it. It is no evidence of what a heuristic says, and no heuristic is made of it.
+// An answer that was cut off is kept, so that a thumb finds it. It is no evidence of what a
+// heuristic says, and no heuristic is made of it.
 func TestAnAnswerThatWasCutOff(t *testing.T) {
 	for name, cut := range map[string]bool{"cut off": true, "whole": false} {
 		t.Run(name, func(t *testing.T) {
@@ -30,13 +31,15 @@ func TestAnAnswerThatWasCutOff(t *testing.T) {
 			assert.Equal(t, rotate, answer.Text)
 			assert.Equal(t, cut, answer.Result.Cut)
 			assert.Equal(t, cut, len(answer.Result.Compared) == 0)
-			assert.Equal(t, cut, w.answer(loop.Event{ID: "e", Text: full}).Result.Cut, "the event comes again")
+			assert.Equal(t, cut, w.answer(loop.Event{ID: "e", Text: full}).Result.Cut,
+				"the event comes again")
 			require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
 			account, err := w.Explain(ctx, "e")
 			require.NoError(t, err)
 			assert.Equal(t, cut, account.Cut)
 			assert.Positive(t, account.Worth)
-			assert.Len(t, model.Requests(), map[bool]int{true: 1, false: 2}[cut], "a whole answer is asked for the heuristic behind it")
+			assert.Len(t, model.Requests(), map[bool]int{true: 1, false: 2}[cut],
+				"a whole answer is asked for the heuristic behind it")
 
 			plan, err := w.Prepare(ctx, loop.Event{ID: "f", Text: "Why?"})
 			require.NoError(t, err)

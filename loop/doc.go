@@ -5,9 +5,9 @@
 //	err = agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1})
 //	go agent.Run(ctx)
 //
-// An event is answered by a heuristic that is trusted, or else by the model. The model is told the rules that people approved, the
-// ways of working that went well or badly, and the notes that fit. Where there are several [Arm]s, the loop learns which of
-// them works.
+// An event is answered by a heuristic that is trusted, or else by the model. The model is told the
+// rules that people approved, the ways of working that went well or badly, and the notes that fit.
+// Where there are several [Arm]s, the loop learns which of them works.
 //
 //	what becomes of an answer           what it changes
 //	[Agent.React]: a thumb, a score     trust in the heuristic, the arm, and new heuristics from praise

@@ -25,7 +25,8 @@ func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	var longest atomic.Int64
 	letters := measuring(func(one string) { longest.Store(max(longest.Load(), int64(len(one)))) })
 	w := newWorld(t, loop.Config{Matching: loop.Matching{Similarity: letters}, Lessons: loop.Lessons{
-		Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Text: "A note."}},
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+		Notes:      []loop.Note{{ID: "n", Text: "A note."}},
 	}})
 	text := strings.Repeat("The disk ist voll. É", 300_000) // 6 MB
 	answer := w.answer(loop.Event{Text: text, Task: "t"})
@@ -69,7 +70,8 @@ func (s slow) Commit(ctx context.Context, batches ...store.Batch) ([]store.Recei
 
 func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Store: slow{new(memstore.Store)}, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Store: slow{new(memstore.Store)}, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	yes := true
 	for name, say := range map[string]func(id string, i int) error{
@@ -77,7 +79,10 @@ func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 		"outcome": func(id string, i int) error {
 			return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: fmt.Sprint(i)})
 		},
-		"react": func(id string, i int) error { return w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(i), Value: 1}) },
+		"react": func(id string, i int) error {
+			return w.React(ctx, id,
+				loop.Reaction{Person: fmt.Sprint(i), Value: 1})
+		},
 	} {
 		for _, text := range []string{full, "Why?"} {
 			id := w.answer(loop.Event{Text: text}).ID
@@ -102,13 +107,15 @@ func TestRedactHoldsForAllThatIsStored(t *testing.T) {
 			cfg.Extract = []string{"*"}
 			w := newWorld(t, cfg)
 			w.model.says = "I split the work by feature, with hunter2."
-			answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t", Person: "ann"})
+			answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t",
+				Person: "ann"})
 			assert.Contains(t, answer.Text, secret, "the person sees it")
 			no := false
 			_, err := w.Tool(ctx, "e", loop.ToolResult{Name: "shell", Err: errors.New(failure)})
 			require.NoError(t, err)
 			require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &no, Failure: "no hunter2"}))
-			_, err = w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Never say hunter2 to anybody.", Comment: "hunter2!"})
+			_, err = w.Correct(ctx, "e", loop.Correction{Reviewer: "kim",
+				Text: "Never say hunter2 to anybody.", Comment: "hunter2!"})
 			require.NoError(t, err)
 			require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
 			account, err := w.Explain(ctx, "e")
@@ -148,7 +155,8 @@ func (d *dying) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return d.Store.Commit(ctx, batches...)
 }
 
-// Somebody praised the answer, or said nothing for a while, and then takes it back in words. Wherever the process ends, the arm learns both or none.
+// Somebody praised the answer, or said nothing for a while, and then takes it back in words.
+// Wherever the process ends, the arm learns both or none.
 func TestAnUndoInWordsIsNotLostForTheArm(t *testing.T) {
 	for n := range int64(8) {
 		commits, praised := n/2, n%2 == 0
@@ -183,7 +191,8 @@ func TestAnUndoInWordsIsNotLostForTheArm(t *testing.T) {
 	}
 }
 
-// A second plan for a message that took an answer back knows it: Prepare failed, or another process prepares it.
+// A second plan for a message that took an answer back knows it: Prepare failed, or another process
+// prepares it.
 func TestASecondPlanKnowsWhatWasTakenBack(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 	first := w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"}).ID
@@ -205,10 +214,12 @@ func TestASecondPlanKnowsWhatWasTakenBack(t *testing.T) {
 	assert.False(t, account.Known, "it earns nothing")
 }
 
-// An id or a task that reactions, an undo or an outcome would refuse later is refused at once. The longest ones go all the way.
+// An id or a task that reactions, an undo or an outcome would refuse later is refused at once. The
+// longest ones go all the way.
 func TestNamesAreRefusedAtOnce(t *testing.T) {
 	yes := true
-	longest := loop.Event{ID: strings.Repeat("i", 900), Text: "Why?", Task: strings.Repeat("t", 512), Domain: "d", Item: "i", Person: "ann"}
+	longest := loop.Event{ID: strings.Repeat("i", 900), Text: "Why?", Task: strings.Repeat("t", 512),
+		Domain: "d", Item: "i", Person: "ann"}
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 	id := w.answer(longest).ID
 	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))

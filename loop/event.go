@@ -16,37 +16,43 @@ import (
 
 // An Event wants an answer.
 type Event struct {
-	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one. Deliveries
-	// of one event that run at the same time each ask the model, and all get the answer that is stored first. It has at most 900 bytes, and
-	// fewer where the agent's name is longer than 60.
+	// ID names the event, and its answer. An event that was answered before gets the same answer. ""
+	// means a new one. Deliveries of one event that run at the same time each ask the model, and all
+	// get the answer that is stored first. It has at most 900 bytes, and fewer where the agent's name
+	// is longer than 60.
 	ID string
-	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText, which is 32,000 characters by
-	// default. Plan.LeftOut says so if it was longer. Its first 8 KiB say which heuristics, notes and tasks are like it.
+	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText,
+	// which is 32,000 characters by default. Plan.LeftOut says so if it was longer. Its first 8 KiB
+	// say which heuristics, notes and tasks are like it.
 	Text string
 	// Tenant separates organisations that share a store. It may be empty.
 	Tenant string
-	// Session is the conversation, Person who is answered, and Stream the place where the next message shows whether the
-	// answer was passed over. All may be empty.
+	// Session is the conversation, Person who is answered, and Stream the place where the next
+	// message shows whether the answer was passed over. All may be empty.
 	Session, Person, Stream string
 	// Domain is what the event is about. Heuristics and notes of other domains are not looked at.
 	Domain string
-	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then told what went well and
-	// badly in tasks like it, and which errors tools gave in this one. "" means that there is none. It has at most 512 bytes.
+	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then
+	// told what went well and badly in tasks like it, and which errors tools gave in this one. ""
+	// means that there is none. It has at most 512 bytes.
 	Task string
-	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's cell
-	// where [Config].Partition has cells, and else the note that fits best. Context is the kind of situation, such as "interactive".
+	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's
+	// cell where [Config].Partition has cells, and else the note that fits best. Context is the kind
+	// of situation, such as "interactive".
 	Item, Context string
-	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's text. Decision.MaxText bounds each
-	// turn.
+	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's
+	// text. Decision.MaxText bounds each turn.
 	History []Turn
-	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is a [Streamer], and else with the
-	// whole. Thoughts are not in the pieces. anew says that the pieces before are no part of the answer, which begins with this one:
-	// they were thoughts, or their model broke off and a fallback answers. If every model broke off, the pieces were no answer: then Answer.Text
-	// is empty. OnChunk is called before Answer returns, and by one goroutine at a time. Answer waits for it, so it must return when its
-	// context ends, at the latest after Decision.Timeout. One that does not holds Answer.
+	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is
+	// a [Streamer], and else with the whole. Thoughts are not in the pieces. anew says that the
+	// pieces before are no part of the answer, which begins with this one: they were thoughts, or
+	// their model broke off and a fallback answers. If every model broke off, the pieces were no
+	// answer: then Answer.Text is empty. OnChunk is called before Answer returns, and by one
+	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
+	// latest after Decision.Timeout. One that does not holds Answer.
 	OnChunk func(ctx context.Context, text string, anew bool)
-	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt shows the heuristics that fit, and none is
-	// compared with the answer.
+	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt
+	// shows the heuristics that fit, and none is compared with the answer.
 	AskModel bool
 	// At is when it happened. The zero time means now.
 	At time.Time
@@ -60,11 +66,12 @@ type Turn struct {
 
 // An Answer is what the agent answered.
 type Answer struct {
-	ID   string // of the event; what becomes of an answer with a text is told under it. Else it is [ErrNoAnswer]
+	// of the event; what becomes of an answer with a text is told under it. Else it is [ErrNoAnswer]
+	ID   string
 	Text string // empty if there is none: see Result.Reason
 	Plan Plan
-	// Violations are the rules that the answer breaks, or that could not be checked: see [feedback.Check]. The answer is kept all the
-	// same. The caller decides whether to show it.
+	// Violations are the rules that the answer breaks, or that could not be checked: see
+	// [feedback.Check]. The answer is kept all the same. The caller decides whether to show it.
 	Violations []feedback.Violation
 	// Result says how the decision came about.
 	Result decision.Result
@@ -72,7 +79,8 @@ type Answer struct {
 	Degraded *Degraded
 }
 
-// A Reaction is what a person makes of an answer. Of the reactions of one person, channel and target the latest holds.
+// A Reaction is what a person makes of an answer. Of the reactions of one person, channel and
+// target the latest holds.
 type Reaction struct {
 	Person  string        // all without a name are one person
 	Channel string        // how it is known. "" means "user_explicit"
@@ -84,34 +92,40 @@ type Reaction struct {
 
 // A ToolResult is a tool's call, or its result, while an event was answered.
 type ToolResult struct {
-	ID   string // of the call. A result that is told again under one id counts once. "" means that its content names it
+	// of the call. A result that is told again under one id counts once. "" means that its content
+	// names it
+	ID   string
 	Name string // of the tool
-	// Before says that the tool was not called yet: rules are asked about Name and Input, and nothing else counts.
+	// Before says that the tool was not called yet: rules are asked about Name and Input, and nothing
+	// else counts.
 	Before bool
 	Input  string // the arguments, for rules that check them
 	Text   string // what it gave
 	Err    error  // why it failed; nil if it did not
-	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means that of the answer, and else the event.
+	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means that
+	// of the answer, and else the event.
 	Task string
 	At   time.Time
 }
 
-// An Outcome is what came of an answer, as far as it can be counted. For arms the latest one of an answer holds, and for trust the latest one
-// of each source.
+// An Outcome is what came of an answer, as far as it can be counted. For arms the latest one of an
+// answer holds, and for trust the latest one of each source.
 type Outcome struct {
-	// Success says whether it worked, and Reward how good it was, in [-1, 1]. One of them must be set, or Withdraw. A Reward of nil means 1 for a
-	// success and -1 for a failure.
+	// Success says whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
+	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure.
 	Success *bool
 	Reward  *float64
-	// Withdraw takes back the outcome that this Source told before, as where a ticket is opened again. Success, Reward and Cost must not be set then.
-	// Ways of working keep it. An outcome that is older by At does not come back.
+	// Withdraw takes back the outcome that this Source told before, as where a ticket is opened
+	// again. Success, Reward and Cost must not be set then. Ways of working keep it. An outcome that
+	// is older by At does not come back.
 	Withdraw bool
-	// Errors and Retries are how many there were, and Duration how long it took. Failure says in a word how it failed.
+	// Errors and Retries are how many there were, and Duration how long it took. Failure says in a
+	// word how it failed.
 	Errors, Retries int
 	Duration        time.Duration
 	Failure         string
-	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the answer's text speaks of, and those
-	// of an outcome before. They count if the event has a Task.
+	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the
+	// answer's text speaks of, and those of an outcome before. They count if the event has a Task.
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
 	// weigh it.
@@ -141,7 +155,8 @@ func (o *Outcome) value() (float64, bool) {
 func (o *Outcome) validate() error {
 	switch {
 	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
-		return &heed.InputError{Field: "Withdraw", Reason: "must not be set beside Success, Reward or Cost"}
+		return &heed.InputError{Field: "Withdraw",
+			Reason: "must not be set beside Success, Reward or Cost"}
 	case !o.Withdraw && o.Success == nil && o.Reward == nil:
 		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward, or Withdraw"}
 	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):
@@ -173,7 +188,8 @@ func beginning(text string) string {
 
 func (e *Event) validate() error {
 	for _, t := range [...]struct{ field, value string }{
-		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream}, {"Domain", e.Domain}, {"Task", e.Task},
+		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream},
+		{"Domain", e.Domain}, {"Task", e.Task},
 		{"Item", e.Item}, {"Context", e.Context}, {"Tenant", e.Tenant},
 	} {
 		if err := evidence.CheckText(t.field, t.value); err != nil {
@@ -181,7 +197,8 @@ func (e *Event) validate() error {
 		}
 	}
 	if len(e.Task) > maxTask {
-		return &heed.InputError{Field: "Task", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(e.Task), maxTask)}
+		return &heed.InputError{Field: "Task", Reason: fmt.Sprintf("is %d bytes long, may be %d",
+			len(e.Task), maxTask)}
 	}
 	return nil
 }
@@ -191,14 +208,16 @@ const (
 	maxEventID = 900 // bytes of an event's id
 )
 
-// checkLength reports an id that is too long for what the arm is told under it, beside the learner's name and the choice's id.
+// checkLength reports an id that is too long for what the arm is told under it, beside the
+// learner's name and the choice's id.
 func (a *Agent) checkLength(id string) error {
 	most := maxEventID
 	if learner := a.Strategy(); learner != nil {
 		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
 	}
 	if len(id) > most {
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(id), most)}
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(id),
+			most)}
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ type Account struct {
 	Told []string
 	// trusted heuristics that did not answer, each with the active rule that contradicts it
 	Overruled map[string]string
-	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
-	// worth are joined by commas.
+	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether
+	// anything is. Channels with equal parts in the worth are joined by commas.
 	Worth   float64
 	Channel string
 	Known   bool
@@ -298,7 +298,8 @@ func (a Account) String() string {
 	return a.Tree().String()
 }
 
-// bar returns how a confidence is shown beside the one that was needed: it is rounded down, so that it never seems to reach it.
+// bar returns how a confidence is shown beside the one that was needed: it is rounded down, so that
+// it never seems to reach it.
 func bar(confidence float64) float64 { return math.Floor(confidence*100+1e-9) / 100 }
 
 const (
@@ -309,7 +310,8 @@ const (
 
 // Tree says what the answer rests on, down to the latest observations.
 func (a Account) Tree() Branch {
-	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day), prompt.Line(a.Text, shown))}
+	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day),
+		prompt.Line(a.Text, shown))}
 	if a.Cut {
 		root.add("the model's text was cut off, so it was compared with no heuristic")
 	}
@@ -343,17 +345,21 @@ func (a Account) Tree() Branch {
 		root.add("the prompt showed the heuristic " + id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.Overruled)) {
-		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s is against it", id, a.Overruled[id]))
+		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s is against it", id,
+			a.Overruled[id]))
 	}
 	for _, c := range a.Compared {
 		does := "says something else"
 		if c.Agrees {
 			does = "says the same"
 		}
-		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, which %s: similarity %.2f", c.HeuristicID, does, c.Similarity))
+		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, which %s: similarity %.2f",
+			c.HeuristicID, does, c.Similarity))
 	}
 	for _, id := range a.Told {
-		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, but the prompt or the conversation so far says the same: so the answer says nothing about it", id))
+		root.add(fmt.Sprintf(
+			"the prompt withheld the heuristic %s, but the prompt or the conversation so far says the "+
+				"same: so the answer says nothing about it", id))
 	}
 	root.On = append(root.On, a.became())
 	return root
@@ -395,16 +401,21 @@ func fromWhom(channel string, kind answer.SourceKind, source string) string {
 
 // trust says why the heuristic was trusted.
 func (a *Account) trust() Branch {
-	b := Branch{Text: fmt.Sprintf("the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic, bar(a.Believed), bar(a.Needed))}
+	b := Branch{Text: fmt.Sprintf(
+		"the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic,
+		bar(a.Believed), bar(a.Needed))}
 	t := a.Trust
 	if t == nil {
 		b.add("it was deleted since")
 		return b
 	}
-	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %s: %d ended well and %d badly",
-		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes, t.Standing.Failures)}
+	now := Branch{Text: fmt.Sprintf(
+		"its confidence is %.2f now, after %s: %d ended well and %d badly",
+		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes,
+		t.Standing.Failures)}
 	if t.Standing.Heuristic.Since.After(a.At) {
-		now.add("it says something else since, or has done so: the confidence is that of its wording now")
+		now.add("it says something else since, or has done so: the confidence is that of its " +
+			"wording now")
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
@@ -440,14 +451,16 @@ func (a *Account) arm() Branch {
 		b.add("a fallback answered in place of its model, so the arm earns nothing by the answer")
 	}
 	if a.At.Sub(c.At) >= time.Second {
-		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew", prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
+		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew",
+			prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
 	}
 	for d := range c.Draws() {
 		b.add(fmt.Sprintf("%s drew %.2f from a mean of %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {
-			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %s", arm.Arm, arm.Mean, arm.Low, arm.High, counted(arm.Outcomes, "report")))
+			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %s", arm.Arm, arm.Mean,
+				arm.Low, arm.High, counted(arm.Outcomes, "report")))
 		}
 	}
 	if len(a.Outcomes) > 0 {
@@ -473,7 +486,8 @@ func counted(n uint64, what string) string {
 func ruled(r *feedback.Rule) Branch {
 	b := Branch{Text: fmt.Sprintf("the prompt had the rule %q", r.Text)}
 	for _, approval := range r.Approvals {
-		b.add(fmt.Sprintf("approved by %s on %s: %s", approval.Actor, approval.At.UTC().Format(day), prompt.Line(approval.Reason, shown)))
+		b.add(fmt.Sprintf("approved by %s on %s: %s", approval.Actor, approval.At.UTC().Format(day),
+			prompt.Line(approval.Reason, shown)))
 	}
 	return b
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A workshop is an agent over a store that fails when it is told to, with two answers: "h" is a heuristic's, "m" the model's.
+// A workshop is an agent over a store that fails when it is told to, with two answers: "h" is a
+// heuristic's, "m" the model's.
 type workshop struct {
 	*world
 	kept  *memstore.Store
@@ -37,14 +38,17 @@ func newWorkshop(t *testing.T) *workshop {
 	w := &workshop{kept: kept, fails: &storetest.Failing{Store: kept}}
 	w.world = newWorld(t, loop.Config{
 		Store: w.fails, RequireStore: true, Arms: []loop.Arm{{ID: "only"}},
-		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)},
+			Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
 	})
 	w.clock = c
 	w.cfg.Testing.Now = c.Now
 	w.Agent = w.again()
 	w.answer(loop.Event{ID: "h", Text: full, Session: "s", Person: "ann", Domain: "d", Stream: "x"})
-	w.answer(loop.Event{ID: "m", Text: "The mail is late", Session: "t", Person: "bob", Domain: "d", Task: "mail"})
-	w.plan, err = w.Prepare(ctx, loop.Event{ID: "p", Text: "The mail is late", Session: "u", Person: "cid", Domain: "d"})
+	w.answer(loop.Event{ID: "m", Text: "The mail is late", Session: "t", Person: "bob", Domain: "d",
+		Task: "mail"})
+	w.plan, err = w.Prepare(ctx, loop.Event{ID: "p", Text: "The mail is late", Session: "u",
+		Person: "cid", Domain: "d"})
 	require.NoError(t, err)
 	w.clock.Advance(time.Second)
 	return w
@@ -53,17 +57,20 @@ func newWorkshop(t *testing.T) *workshop {
 // state returns what was learned, as text without what differs from run to run.
 func (w *workshop) state() string {
 	var all []string
-	for _, kind := range []string{"learning.heuristic", "learning.fire", "strategy.arm", "patterns.pattern"} {
+	for _, kind := range []string{"learning.heuristic", "learning.fire", "strategy.arm",
+		"patterns.pattern"} {
 		for scope, err := range w.kept.Scopes(ctx, kind) {
 			require.NoError(w.t, err)
 			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 				require.NoError(w.t, err)
-				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
+				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source,
+					p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
 			}
 		}
 	}
 	count := make(map[string]int)
-	for _, kind := range []string{"loop.answer", "loop.note", "feedback.record", "patterns.outcome", "patterns.error", "learning.heuristic"} {
+	for _, kind := range []string{"loop.answer", "loop.note", "feedback.record", "patterns.outcome",
+		"patterns.error", "learning.heuristic"} {
 		for r, err := range w.kept.Find(ctx, store.Query{Kind: kind, Oldest: true}) {
 			require.NoError(w.t, err)
 			count[kind]++
@@ -96,13 +103,21 @@ func fallibles() []fallible {
 	yes, broken := true, errors.New("broken")
 	return []fallible{
 		{"Answer", "heuristic", func(w *workshop) error {
-			return second(w.Answer(ctx, loop.Event{ID: "e", Text: full, Session: "s", Person: "ann", Stream: "x"}))
+			return second(w.Answer(ctx, loop.Event{ID: "e", Text: full, Session: "s", Person: "ann",
+				Stream: "x"}))
 		}},
 		{"Answer", "model", func(w *workshop) error {
-			return second(w.Answer(ctx, loop.Event{ID: "e", Text: "The mail is late", Session: "t", Person: "bob", Task: "mail"}))
+			return second(w.Answer(ctx, loop.Event{ID: "e", Text: "The mail is late", Session: "t",
+				Person: "bob", Task: "mail"}))
 		}},
-		{"Prepare", "", func(w *workshop) error { return second(w.Prepare(ctx, loop.Event{ID: "e", Text: full, Session: "s"})) }},
-		{"Answered", "", func(w *workshop) error { return second(w.Answered(ctx, w.plan, loop.Reply{Text: "Wait."})) }},
+		{"Prepare", "", func(w *workshop) error {
+			return second(w.Prepare(ctx,
+				loop.Event{ID: "e", Text: full, Session: "s"}))
+		}},
+		{"Answered", "", func(w *workshop) error {
+			return second(w.Answered(ctx, w.plan,
+				loop.Reply{Text: "Wait."}))
+		}},
 		{"React", "heuristic", func(w *workshop) error {
 			return w.React(ctx, "h", loop.Reaction{Person: "ann", Value: -1, At: w.clock.Now()})
 		}},
@@ -125,9 +140,18 @@ func fallibles() []fallible {
 		}},
 		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},
 		{"Undo", "model", func(w *workshop) error { return w.Undo(ctx, "m", "ann") }},
-		{"Tool", "", func(w *workshop) error { return second(w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Err: broken})) }},
-		{"Outcome", "heuristic", func(w *workshop) error { return w.Outcome(ctx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
-		{"Outcome", "task", func(w *workshop) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
+		{"Tool", "", func(w *workshop) error {
+			return second(w.Tool(ctx, "m",
+				loop.ToolResult{Name: "mail", Err: broken}))
+		}},
+		{"Outcome", "heuristic", func(w *workshop) error {
+			return w.Outcome(ctx, "h",
+				loop.Outcome{Success: &yes, At: w.clock.Now()})
+		}},
+		{"Outcome", "task", func(w *workshop) error {
+			return w.Outcome(ctx, "m",
+				loop.Outcome{Success: &yes, At: w.clock.Now()})
+		}},
 		{"Attribute", "", func(w *workshop) error {
 			return second(w.Attribute(ctx, "m", "", strategy.Outcome{
 				Value: 0.5, Confidence: 0.8, At: w.clock.Now(),
@@ -136,7 +160,8 @@ func fallibles() []fallible {
 		{"Undelivered", "", func(w *workshop) error { return w.Undelivered(ctx, "m") }},
 		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {
-			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."}))
+			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann",
+				Text: "Name the ticket always."}))
 		}},
 		{"Find", "", func(w *workshop) error {
 			if _, err := w.Find(ctx, "none"); !errors.Is(err, loop.ErrNoAnswer) {
@@ -148,7 +173,8 @@ func fallibles() []fallible {
 		{"Explain", "model", func(w *workshop) error { return second(w.Explain(ctx, "m")) }},
 		{"Teach", "", func(w *workshop) error {
 			return second(w.Teach(ctx, loop.Lessons{
-				Heuristics: []learning.Heuristic{{ID: "new", Condition: "c", Action: "a"}}, Notes: []loop.Note{{ID: "new", Text: "t"}}, Arms: []loop.Arm{{ID: "only"}},
+				Heuristics: []learning.Heuristic{{ID: "new", Condition: "c", Action: "a"}},
+				Notes:      []loop.Note{{ID: "new", Text: "t"}}, Arms: []loop.Arm{{ID: "only"}},
 			}))
 		}},
 		{"Sweep", "", func(w *workshop) error {
@@ -159,10 +185,11 @@ func fallibles() []fallible {
 }
 
 // untried are the methods that touch no store, or do so through others.
-var untried = []string{"Decision", "Feedback", "Freeze", "Hear", "Learning", "Name", "Partition", "Patterns", "Run", "Store", "Strategy", "Taught"}
+var untried = []string{"Decision", "Feedback", "Freeze", "Hear", "Learning", "Name", "Partition",
+	"Patterns", "Run", "Store", "Strategy", "Taught"}
 
-// Every store call of every method fails, before its effect or after it. The method then says so, and once it is called again,
-// all is as if nothing had failed.
+// Every store call of every method fails, before its effect or after it. The method then says so,
+// and once it is called again, all is as if nothing had failed.
 func TestTheNthStoreCallFails(t *testing.T) {
 	tried := make(map[string]bool)
 	for _, f := range fallibles() {
@@ -194,7 +221,8 @@ func TestTheNthStoreCallFails(t *testing.T) {
 	methods := reflect.TypeFor[*loop.Agent]()
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
-		assert.NotEqual(t, tried[name], slices.Contains(untried, name), "%s is to be tried, or to be among the untried", name)
+		assert.NotEqual(t, tried[name], slices.Contains(untried, name),
+			"%s is to be tried, or to be among the untried", name)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 
 // A trusted heuristic that is less similar than AnswerFit does not answer: the model is shown it.
 func TestAnswerFit(t *testing.T) {
-	zone := trusted(learning.Heuristic{ID: "zone", Condition: "how to set the time zone of an account", Action: "Open Settings, then Time."})
+	zone := trusted(learning.Heuristic{ID: "zone",
+		Condition: "how to set the time zone of an account", Action: "Open Settings, then Time."})
 	w := newWorld(t, loop.Config{Matching: loop.Matching{AnswerFit: 0.5},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{zone}}})
 	near := w.answer(loop.Event{Text: "How do I set the password of my account?"})
@@ -39,7 +40,8 @@ func TestAnswerFit(t *testing.T) {
 	assert.Equal(t, "Matching.AnswerFit", fault.Field)
 }
 
-// The table of docs/loop.md: how many of 32 events that a condition is for, and of 32 that are only near it, trigrams let through.
+// The table of docs/loop.md: how many of 32 events that a condition is for, and of 32 that are only
+// near it, trigrams let through.
 func TestNearEvents(t *testing.T) {
 	text, err := os.ReadFile("testdata/near.tsv")
 	require.NoError(t, err)
@@ -61,7 +63,8 @@ func TestNearEvents(t *testing.T) {
 		return n
 	}
 	require.Len(t, near, 32)
-	for fit, want := range map[float64][2]int{0.22: {21, 30}, 0.3: {19, 24}, 0.4: {15, 17}, 0.5: {14, 3}} {
+	for fit, want := range map[float64][2]int{0.22: {21, 30}, 0.3: {19, 24}, 0.4: {15, 17},
+		0.5: {14, 3}} {
 		assert.Equal(t, want, [2]int{through(meant, fit), through(near, fit)}, fit)
 	}
 }

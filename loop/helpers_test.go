@@ -98,7 +98,8 @@ const (
 	rotate = "Rotate the logs of the server."
 )
 
-var rotating = learning.Heuristic{ID: "rotate", Condition: "the disk of a server is full and its logs have grown", Action: rotate}
+var rotating = learning.Heuristic{ID: "rotate",
+	Condition: "the disk of a server is full and its logs have grown", Action: rotate}
 
 // trusted has the confidence that it takes to answer.
 func trusted(h learning.Heuristic) learning.Heuristic {

@@ -11,8 +11,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// An answer that the conversation has already says nothing about a heuristic, and the account says so. The result has the conversation, and
-// the trace its length.
+// An answer that the conversation has already says nothing about a heuristic, and the account says
+// so. The result has the conversation, and the trace its length.
 func TestTheConversationTellsTheHeuristic(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
 	w.model.says = rotate
@@ -31,7 +31,8 @@ func TestTheConversationTellsTheHeuristic(t *testing.T) {
 	account, err := w.Explain(ctx, "e")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"rotate"}, account.Told)
-	assert.Contains(t, account.String(), "withheld the heuristic rotate, but the prompt or the conversation so far says the same")
+	assert.Contains(t, account.String(),
+		"withheld the heuristic rotate, but the prompt or the conversation so far says the same")
 
 	account, err = w.Explain(ctx, w.answer(loop.Event{Text: full}).ID)
 	require.NoError(t, err)
@@ -40,7 +41,8 @@ func TestTheConversationTellsTheHeuristic(t *testing.T) {
 
 // An agent without arms has silence in its account, too.
 func TestTheAccountHasSilence(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	for name, text := range map[string]string{"the model": "Why?", "a heuristic": full} {
 		id := w.answer(loop.Event{Text: text, Session: name, Person: "ann"}).ID
 		account, err := w.Explain(ctx, id)

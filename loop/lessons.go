@@ -26,24 +26,26 @@ type Note struct {
 	Text     string `json:"text"`
 }
 
-// Lessons are what an agent is taught: heuristics, notes and arms. A host may keep them in Git: see [ReadLessons].
+// Lessons are what an agent is taught: heuristics, notes and arms. A host may keep them in Git: see
+// [ReadLessons].
 type Lessons struct {
 	Heuristics []learning.Heuristic
 	Notes      []Note
 	Arms       []Arm
-	// Only says that these are all lessons: heuristics and notes that were taught before and are not among them are taken out.
-	// Heuristics that were learned from praise, or that the host put into [Agent.Learning], stay.
+	// Only says that these are all lessons: heuristics and notes that were taught before and are not
+	// among them are taken out. Heuristics that were learned from praise, or that the host put into
+	// [Agent.Learning], stay.
 	Only bool
 }
 
 // Taught says what became of lessons.
 type Taught struct {
 	New, Changed int
-	// Restarted are the ids of the changed heuristics that begin without evidence, as their condition and action are new. A former wording that
-	// comes back has its own evidence again.
+	// Restarted are the ids of the changed heuristics that begin without evidence, as their condition
+	// and action are new. A former wording that comes back has its own evidence again.
 	Restarted []string
-	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or "note db-1". It still counts. Removed
-	// names what [Lessons].Only took out.
+	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or
+	// "note db-1". It still counts. Removed names what [Lessons].Only took out.
 	Missing, Removed []string
 }
 
@@ -72,7 +74,8 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 		}
 	}
 	if a.learning == nil && len(l.Heuristics) > 0 {
-		return taught, &heed.InputError{Field: "Heuristics", Reason: "must be none, as the agent is without Learning"}
+		return taught, &heed.InputError{Field: "Heuristics",
+			Reason: "must be none, as the agent is without Learning"}
 	}
 	known, missing, err := a.known(ctx, &l)
 	if err == nil {
@@ -138,7 +141,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 			case need[1] == "":
 				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must not be empty"}
 			case !utf8.ValidString(need[1]) || strings.Contains(need[1], "\x00"):
-				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must be valid UTF-8 without NUL"}
+				err = &heed.InputError{Field: lesson + "." + need[0],
+					Reason: "must be valid UTF-8 without NUL"}
 			}
 		}
 		if err != nil {
@@ -148,7 +152,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	for i, h := range l.Heuristics {
 		check("Heuristics", i, h.ID, [2]string{"Action", h.Action}, [2]string{"Condition", h.Condition})
 		if h.Initial != 0 && !(h.Initial > 0 && h.Initial < 1) {
-			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Heuristics[%d].Initial", i), Reason: "must be above 0 and below 1"})
+			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Heuristics[%d].Initial", i),
+				Reason: "must be above 0 and below 1"})
 		}
 	}
 	for i, n := range l.Notes {
@@ -157,7 +162,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	for i, arm := range l.Arms {
 		check("Arms", i, arm.ID)
 		if !(arm.Weight >= 0 && arm.Weight <= evidence.MaxWeight) {
-			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Arms[%d].Weight", i), Reason: "must be in [0, 1e6]"})
+			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Arms[%d].Weight", i),
+				Reason: "must be in [0, 1e6]"})
 		}
 		if arm.ModelName != "" && arm.Model == nil && knows != nil && !knows(arm.ModelName) {
 			field := fmt.Sprintf("Arms[%d].ModelName", i)
@@ -167,8 +173,10 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	return faults
 }
 
-// put stores a heuristic, if it is new or changed. If another process is quicker, it looks again at what is stored.
-func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
+// put stores a heuristic, if it is new or changed. If another process is quicker, it looks again at
+// what is stored.
+func (a *Agent) put(ctx context.Context, h learning.Heuristic,
+	known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	before, is := known[h.ID]
 	first := true
 	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
@@ -187,10 +195,13 @@ func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]
 	return isNew, changed, restarted, err
 }
 
-// putOver stores a heuristic in the place of the one before, if there is one. Restarted says that it has none of its evidence.
-func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed, restarted bool, err error) {
+// putOver stores a heuristic in the place of the one before, if there is one. Restarted says that
+// it has none of its evidence.
+func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed,
+	restarted bool, err error) {
 	if is {
-		h.CreatedAt, h.Since, h.Edition, h.Revision = before.CreatedAt, before.Since, before.Edition, before.Revision
+		h.CreatedAt, h.Since, h.Edition, h.Revision = before.CreatedAt, before.Since, before.Edition,
+			before.Revision
 		if h == before {
 			return false, false, false, nil
 		}
@@ -217,8 +228,10 @@ func (m *missing) name() string {
 	return "heuristic " + m.heuristic.ID
 }
 
-// known returns all heuristics, and what was taught and is not among the lessons. Arms alone say nothing of the rest.
-func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic, gone []missing, err error) {
+// known returns all heuristics, and what was taught and is not among the lessons. Arms alone say
+// nothing of the rest.
+func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic,
+	gone []missing, err error) {
 	known = make(map[string]learning.Heuristic)
 	if len(l.Heuristics)+len(l.Notes) == 0 && !l.Only {
 		return known, nil, nil
@@ -241,7 +254,8 @@ func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learnin
 			if err != nil {
 				return nil, nil, err
 			}
-			if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" && !has[m.name()] {
+			if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" &&
+				!has[m.name()] {
 				gone = append(gone, m)
 			}
 		}
@@ -286,8 +300,8 @@ func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, onl
 	return nil
 }
 
-// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told later of its answers. If another process is
-// quicker, it looks again at what is stored.
+// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told
+// later of its answers. If another process is quicker, it looks again at what is stored.
 func (a *Agent) takeOut(ctx context.Context, m missing) error {
 	first := true
 	return store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
@@ -352,7 +366,8 @@ func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) e
 	return err
 }
 
-// mergedArms returns the agent's arms with those of lessons, which take the place of others of their ids.
+// mergedArms returns the agent's arms with those of lessons, which take the place of others of
+// their ids.
 func (a *Agent) mergedArms(taught []Arm) []Arm {
 	a.strategy.RLock()
 	defer a.strategy.RUnlock()

@@ -34,9 +34,13 @@ func TestTheModelAnswersWhatNoHeuristicDoes(t *testing.T) {
 }
 
 func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	var chunks []string
-	answer := w.answer(loop.Event{Text: full, OnChunk: func(_ context.Context, text string, _ bool) { chunks = append(chunks, text) }})
+	answer := w.answer(loop.Event{Text: full, OnChunk: func(_ context.Context, text string,
+		_ bool) {
+		chunks = append(chunks, text)
+	}})
 	assert.Equal(t, rotate, answer.Text)
 	assert.Equal(t, []string{rotate}, chunks)
 	assert.Zero(t, w.model.calls())
@@ -46,7 +50,8 @@ func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
 	assert.Equal(t, rotate, plan.Text)
 }
 
-// Each way in which an answer turns out well or badly moves the trust in the heuristic, also when it is told in another process.
+// Each way in which an answer turns out well or badly moves the trust in the heuristic, also when
+// it is told in another process.
 func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 	yes, no := true, false
 	for name, test := range map[string]struct {
@@ -59,9 +64,16 @@ func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 		"complaint": {func(_ *world, a *loop.Agent, id string) error {
 			return a.React(ctx, id, loop.Reaction{Person: "ann", Value: -1})
 		}, false},
-		"undo":    {func(_ *world, a *loop.Agent, id string) error { return a.Undo(ctx, id, "ann") }, false},
-		"success": {func(_ *world, a *loop.Agent, id string) error { return a.Outcome(ctx, id, loop.Outcome{Success: &yes}) }, true},
-		"failure": {func(_ *world, a *loop.Agent, id string) error { return a.Outcome(ctx, id, loop.Outcome{Success: &no}) }, false},
+		"undo": {func(_ *world, a *loop.Agent, id string) error { return a.Undo(ctx, id, "ann") },
+			false},
+		"success": {func(_ *world, a *loop.Agent,
+			id string) error {
+			return a.Outcome(ctx, id, loop.Outcome{Success: &yes})
+		}, true},
+		"failure": {func(_ *world, a *loop.Agent,
+			id string) error {
+			return a.Outcome(ctx, id, loop.Outcome{Success: &no})
+		}, false},
 		"text": {func(w *world, a *loop.Agent, _ string) error {
 			w.clock.Advance(time.Second)
 			_, err := a.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "Undo that!"})
@@ -78,7 +90,8 @@ func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+				Heuristics: []learning.Heuristic{trusted(rotating)}}})
 			answer := w.answer(loop.Event{Text: full, Session: "s", Person: "ann"})
 			before := w.confidence("rotate")
 			require.NoError(t, test.tell(w, w.again(), answer.ID))
@@ -92,7 +105,8 @@ func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 }
 
 func TestAWithdrawnReactionWithdraws(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	answer := w.answer(loop.Event{Text: full})
 	before := w.confidence("rotate")
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: -1}))
@@ -104,7 +118,8 @@ func TestAWithdrawnReactionWithdraws(t *testing.T) {
 
 // Prepare and Answered around a framework's own call do what Answer does.
 func TestAFrameworkCallsTheModel(t *testing.T) {
-	direct := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
+	direct := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{rotating}}})
 	want := direct.answer(loop.Event{ID: "e", Text: full, Session: "s", Person: "ann"})
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
 	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: full, Session: "s", Person: "ann"})
@@ -130,11 +145,13 @@ func TestAFrameworkCallsTheModel(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, none.Text)
 	assert.Equal(t, decision.LLMError, none.Result.Reason)
-	assert.ErrorIs(t, w.React(ctx, "f", loop.Reaction{Value: 1}), loop.ErrNoAnswer, "there is no answer")
+	assert.ErrorIs(t, w.React(ctx, "f", loop.Reaction{Value: 1}), loop.ErrNoAnswer,
+		"there is no answer")
 }
 
 func TestAnEventIsAnsweredOnce(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	first := w.answer(loop.Event{ID: "e", Text: full})
 	w.model.says = "Something else."
 	second, err := w.again().Answer(ctx, loop.Event{ID: "e", Text: full})
@@ -163,7 +180,8 @@ func TestARepeatedAnswerHasItsArm(t *testing.T) {
 
 func TestArmsLearnFromWhatBecomesOfAnswers(t *testing.T) {
 	short, long := &mouth{says: "Short."}, &mouth{says: "Long."}
-	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "short", Model: short}, {ID: "long", Model: long, System: "Take your time."}}})
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "short", Model: short},
+		{ID: "long", Model: long, System: "Take your time."}}})
 	for range 60 {
 		answer := w.answer(loop.Event{Text: "Why?", Domain: "tickets"})
 		value := -1.
@@ -218,11 +236,13 @@ func TestACorrectionBecomesARuleThatThePromptHas(t *testing.T) {
 		require.NoError(t, err, "told again, it counts once")
 	}
 	assert.Equal(t, feedback.GeneralizableHigh, made.Class)
-	pending, n, err := w.Feedback().Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	pending, n, err := w.Feedback().Rules().Proposals(ctx,
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	assert.Equal(t, pending[0].ID, made.Proposal)
-	told, err := w.Correct(ctx, w.answer(loop.Event{Text: "Why?"}).ID, loop.Correction{Reviewer: "dee", Text: text})
+	told, err := w.Correct(ctx, w.answer(loop.Event{Text: "Why?"}).ID,
+		loop.Correction{Reviewer: "dee", Text: text})
 	require.NoError(t, err)
 	assert.Equal(t, pending[0].ID, told.Proposal, "who comes later supports it")
 	plan, err := w.Prepare(ctx, loop.Event{Text: "Why?"})
@@ -251,12 +271,15 @@ func TestATaskIsToldWhatWentBadly(t *testing.T) {
 	w.model.says = "Split by layer: first the interface, then the data."
 	for i := range 4 {
 		answer := w.answer(loop.Event{Text: "Rename the column", Task: string(rune('a' + i))})
-		require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
-		require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
+		require.NoError(t, second(w.Tool(ctx, answer.ID,
+			loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
+		require.NoError(t, second(w.Tool(ctx, answer.ID,
+			loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
 		report, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{About: string(rune('a' + i))})
 		require.NoError(t, err)
 		require.Len(t, report.Errors, 1, "an error counts once")
-		require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &no, Errors: 5, Retries: 3, Duration: time.Hour}))
+		require.NoError(t, w.Outcome(ctx, answer.ID,
+			loop.Outcome{Success: &no, Errors: 5, Retries: 3, Duration: time.Hour}))
 		w.clock.Advance(time.Hour)
 	}
 	plan, err := w.Prepare(ctx, loop.Event{Text: "Rename the column", Task: "next"})
@@ -319,7 +342,11 @@ func TestUnknownAnswers(t *testing.T) {
 		"React":   func(id string) error { return w.React(ctx, id, loop.Reaction{Value: 1}) },
 		"Undo":    func(id string) error { return w.Undo(ctx, id, "") },
 		"Outcome": func(id string) error { return w.Outcome(ctx, id, loop.Outcome{Success: &yes}) },
-		"Correct": func(id string) error { _, err := w.Correct(ctx, id, loop.Correction{Reviewer: "ann"}); return err },
+		"Correct": func(id string) error {
+			_, err := w.Correct(ctx, id,
+				loop.Correction{Reviewer: "ann"})
+			return err
+		},
 		"Explain": func(id string) error { _, err := w.Explain(ctx, id); return err },
 	}
 	for name, call := range calls {
@@ -333,7 +360,8 @@ func TestUnknownAnswers(t *testing.T) {
 }
 
 func TestBadInputChangesNothing(t *testing.T) {
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	answer := w.answer(loop.Event{Text: full})
 	before := w.confidence("rotate")
 	two, yes := 2., true
@@ -353,7 +381,8 @@ func TestBadInputChangesNothing(t *testing.T) {
 		"Session":  second(w.Answer(ctx, loop.Event{Session: "\xff"})),
 		"Domain":   second(w.Prepare(ctx, loop.Event{Domain: "a\x00"})),
 		"Plan":     second(w.Answered(ctx, loop.Plan{}, loop.Reply{})),
-		"Reply":    second(w.Answered(ctx, loop.Plan{Event: loop.Event{ID: "x"}}, loop.Reply{InputTokens: -1})),
+		"Reply": second(w.Answered(ctx, loop.Plan{Event: loop.Event{ID: "x"}},
+			loop.Reply{InputTokens: -1})),
 	} {
 		t.Run(field, func(t *testing.T) { assertField(t, field, err) })
 	}
@@ -385,8 +414,9 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 func TestEveryPartCanBeLeftOut(t *testing.T) {
 	yes := true
 	for name, parts := range map[string]loop.Parts{
-		"learning": loop.Learning, "strategy": loop.Strategy, "patterns": loop.Patterns, "feedback": loop.Feedback,
-		"all": loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback,
+		"learning": loop.Learning, "strategy": loop.Strategy, "patterns": loop.Patterns,
+		"feedback": loop.Feedback,
+		"all":      loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, loop.Config{Trial: loop.Trial{Without: parts}, Arms: []loop.Arm{{ID: "a"}}})
@@ -466,7 +496,8 @@ func TestTwoAgentsOnOneStore(t *testing.T) {
 
 func TestTeachingIsIdempotent(t *testing.T) {
 	w := newWorld(t, loop.Config{})
-	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}}}
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)},
+		Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}}}
 	taught, err := w.Teach(ctx, lessons)
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{New: 2}, taught)
@@ -493,27 +524,32 @@ func TestTeachingIsIdempotent(t *testing.T) {
 		"Heuristics[1].ID":        {Heuristics: []learning.Heuristic{rotating, rotating}},
 		"Heuristics[0].Action":    {Heuristics: []learning.Heuristic{{ID: "x", Condition: "c"}}},
 		"Heuristics[0].Condition": {Heuristics: []learning.Heuristic{{ID: "x", Action: "c"}}},
-		"Heuristics[0].Initial":   {Heuristics: []learning.Heuristic{{ID: "x", Action: "c", Condition: "c", Initial: 2}}},
-		"Notes[0].ID":             {Notes: []loop.Note{{Text: "t"}}},
-		"Notes[0].Text":           {Notes: []loop.Note{{ID: "x"}}},
-		"Arms[0].ID":              {Arms: []loop.Arm{{}}},
+		"Heuristics[0].Initial": {Heuristics: []learning.Heuristic{{ID: "x", Action: "c",
+			Condition: "c", Initial: 2}}},
+		"Notes[0].ID":   {Notes: []loop.Note{{Text: "t"}}},
+		"Notes[0].Text": {Notes: []loop.Note{{ID: "x"}}},
+		"Arms[0].ID":    {Arms: []loop.Arm{{}}},
 	} {
 		_, err := w.Teach(ctx, bad)
 		assertField(t, field, err)
 	}
 }
 
-// A changed file is what the agent says: the trust in a text is not that in another one, and what left the file is silent.
+// A changed file is what the agent says: the trust in a text is not that in another one, and what
+// left the file is silent.
 func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
-		Heuristics: []learning.Heuristic{rotating}, Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}},
+		Heuristics: []learning.Heuristic{rotating},
+		Notes:      []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}},
 	}})
-	require.NoError(t, second(w.Learning().Put(ctx, learning.Heuristic{ID: "own", Condition: "the mail is late", Action: "Wait."})))
+	require.NoError(t, second(w.Learning().Put(ctx,
+		learning.Heuristic{ID: "own", Condition: "the mail is late", Action: "Wait."})))
 	other := w.again()
 	for i := range 30 {
 		s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit)
 		s.Magnitude = 1
-		_, err := w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: fmt.Sprint("p", i)})
+		_, err := w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i),
+			Person: fmt.Sprint("p", i)})
 		require.NoError(t, err)
 	}
 	answer := w.answer(loop.Event{Text: full})
@@ -534,7 +570,8 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	lessons.Heuristics[0].Domain, lessons.Heuristics[0].Action = "", "Run rm -rf on the whole tree."
 	taught, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
-	assert.Equal(t, loop.Taught{Changed: 1, Restarted: []string{"rotate"}, Missing: []string{"note n"}}, taught)
+	assert.Equal(t, loop.Taught{Changed: 1, Restarted: []string{"rotate"},
+		Missing: []string{"note n"}}, taught)
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
 	account, err = w.Explain(ctx, answer.ID)
 	require.NoError(t, err)
@@ -583,7 +620,8 @@ func TestTwoCheckoutsOfTheLessons(t *testing.T) {
 		assert.InDelta(t, cmp.Or(before, 0.3), w.confidence("rotate"), 1e-9)
 		if s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit); !known {
 			s.Magnitude = float64(i + 1)
-			require.NoError(t, second(w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: "ann"})))
+			require.NoError(t, second(w.Learning().Apply(ctx, s,
+				learning.Origin{ID: fmt.Sprint(i), Person: "ann"})))
 		}
 		earned[h.Action] = w.confidence("rotate")
 	}
@@ -605,7 +643,8 @@ func TestProcessesTeachTheSameAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
-	require.NoError(t, second(w.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 3."}}})))
+	require.NoError(t, second(w.Teach(ctx, loop.Lessons{
+		Notes: []loop.Note{{ID: "n", Text: "Room 3."}}})))
 	for _, agent := range []*loop.Agent{w.Agent, other} {
 		all.Go(func() { assert.NoError(t, second(agent.Teach(ctx, loop.Lessons{Only: true}))) })
 	}
@@ -618,8 +657,10 @@ func TestNotesAreUsedAsTheArmSays(t *testing.T) {
 		asked = notes
 		return "A colleague says: room 3. It is about " + e.Domain, nil
 	}
-	note := loop.Note{ID: "n", Category: "places", Topic: "the disk is full", Text: "Disks are in room 3."}
-	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{note}, Arms: []loop.Arm{{ID: "ask", Brief: brief, ForNotes: true}}}})
+	note := loop.Note{ID: "n", Category: "places", Topic: "the disk is full",
+		Text: "Disks are in room 3."}
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{note},
+		Arms: []loop.Arm{{ID: "ask", Brief: brief, ForNotes: true}}}})
 	answer := w.answer(loop.Event{Text: full, Domain: "alerts"})
 	system, _ := w.model.last()
 	assert.Contains(t, system, "A colleague says: room 3. It is about alerts")
@@ -637,8 +678,9 @@ func TestNotesAreUsedAsTheArmSays(t *testing.T) {
 
 func TestABudgetLeavesOutWhatHasNoRoom(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Budget:  loop.Budget{Runes: 20},
-		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}}},
+		Budget: loop.Budget{Runes: 20},
+		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: "the disk is full",
+			Text: "Disks are in room 3."}}},
 	})
 	plan, err := w.Prepare(ctx, loop.Event{Text: full})
 	require.NoError(t, err)
@@ -649,7 +691,8 @@ func TestABudgetLeavesOutWhatHasNoRoom(t *testing.T) {
 
 func TestTheConversationIsInThePrompt(t *testing.T) {
 	w := newWorld(t, loop.Config{})
-	w.answer(loop.Event{Text: "And now?", History: []loop.Turn{{Role: "user", Text: "It is down."}, {Role: "assistant", Text: "Restart it."}}})
+	w.answer(loop.Event{Text: "And now?", History: []loop.Turn{{Role: "user", Text: "It is down."},
+		{Role: "assistant", Text: "Restart it."}}})
 	_, prompt := w.model.last()
 	assert.Contains(t, prompt, "user: It is down.\nassistant: Restart it.\n")
 }
@@ -670,11 +713,17 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 		return 0.5
 	}
 	react := func(value float64) func(w *world, id string) error {
-		return func(w *world, id string) error { return w.React(ctx, id, loop.Reaction{Person: "ann", Value: value}) }
+		return func(w *world, id string) error {
+			return w.React(ctx, id,
+				loop.Reaction{Person: "ann", Value: value})
+		}
 	}
 	silence := func(w *world, _ string) error { return w.Sweep(ctx, time.Time{}) }
 	undo := func(w *world, id string) error { return w.Undo(ctx, id, "ann") }
-	outcome := func(w *world, id string) error { return w.Outcome(ctx, id, loop.Outcome{Reward: reward(-0.5)}) }
+	outcome := func(w *world, id string) error {
+		return w.Outcome(ctx, id,
+			loop.Outcome{Reward: reward(-0.5)})
+	}
 
 	assert.InDelta(t, 0.5, mean(react(1), react(0)), 1e-9, "withdrawn")
 	assert.InDelta(t, mean(react(-1)), mean(silence, react(-1)), 1e-9)
@@ -689,16 +738,21 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 
 const written = `{"condition": "the mail queue of a server is stuck and nobody knows why it is", "action": {"type": "suggest", "message": "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}}`
 
-// Praise of the model's answer makes a heuristic of it; or goes to the one that says the same, unless the prompt had shown that.
+// Praise of the model's answer makes a heuristic of it; or goes to the one that says the same,
+// unless the prompt had shown that.
 func TestPraiseTeaches(t *testing.T) {
 	never, always := 1., 0.
-	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		if r.JSON {
 			return decision.LLMResponse{Text: written}, nil
 		}
-		return decision.LLMResponse{Text: "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}, nil
+		return decision.LLMResponse{
+			Text: "Look at the logs of the mail server first, and then restart the queue by hand, one " +
+				"after the other."}, nil
 	})
-	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail", Person: "ann"}
+	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail",
+		Person: "ann"}
 	w := newWorld(t, loop.Config{Model: writer, Extract: []string{"mail"},
 		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &never}}})
 	count := func(w *world) (ids []string) {
@@ -718,8 +772,10 @@ func TestPraiseTeaches(t *testing.T) {
 		require.Len(t, count(w), 1)
 	}
 	learned := count(w)[0]
-	late := w.answer(loop.Event{Text: "The printer on the third floor is out of paper.", Domain: "mail", Person: "ann"}).ID
-	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: -1, At: start.Add(time.Second)}))
+	late := w.answer(loop.Event{Text: "The printer on the third floor is out of paper.",
+		Domain: "mail", Person: "ann"}).ID
+	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: -1,
+		At: start.Add(time.Second)}))
 	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: 1, At: start}))
 	require.Len(t, count(w), 1, "praise that comes after a later complaint teaches nothing")
 	before := w.confidence(learned)
@@ -729,7 +785,8 @@ func TestPraiseTeaches(t *testing.T) {
 	assert.Greater(t, w.confidence(learned), before+0.1)
 	w.clock.Advance(time.Second)
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 0}))
-	assert.InDelta(t, before, w.confidence(learned), 1e-9, "praise that is withdrawn is withdrawn there too")
+	assert.InDelta(t, before, w.confidence(learned), 1e-9,
+		"praise that is withdrawn is withdrawn there too")
 
 	w = newWorld(t, loop.Config{Model: writer, Extract: []string{"*"},
 		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
@@ -738,41 +795,54 @@ func TestPraiseTeaches(t *testing.T) {
 	second = w.answer(event)
 	require.Equal(t, []string{learned}, second.Result.ShownIDs)
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))
-	assert.InDelta(t, before, w.confidence(learned), 1e-9, "a text that heed put into the prompt is no evidence")
+	assert.InDelta(t, before, w.confidence(learned), 1e-9,
+		"a text that heed put into the prompt is no evidence")
 }
 
-// A heuristic that the model was told in any other way gains nothing either, neither by agreement nor by praise.
+// A heuristic that the model was told in any other way gains nothing either, neither by agreement
+// nor by praise.
 func TestEchoesTeachNothing(t *testing.T) {
 	const said = "First look at the logs of the mail server, then restart the queue by hand."
-	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		if r.JSON {
 			return decision.LLMResponse{Text: fmt.Sprintf(`{"condition": "The mail queue of the server is stuck once again today.", "action": {"type": "suggest", "message": %q}}`, said)}, nil
 		}
 		return decision.LLMResponse{Text: said}, nil
 	})
-	known := learning.Heuristic{ID: "known", Domain: "mail", Condition: "The mail queue of the server is stuck once again today.", Action: said}
+	known := learning.Heuristic{ID: "known", Domain: "mail",
+		Condition: "The mail queue of the server is stuck once again today.", Action: said}
 	event := loop.Event{Text: known.Condition, Domain: "mail", Person: "ann"}
 	for name, change := range map[string]func(*loop.Config, *loop.Event){
 		"nothing": func(*loop.Config, *loop.Event) {},
-		"an arm":  func(c *loop.Config, _ *loop.Event) { c.Arms = []loop.Arm{{ID: "only", System: "Be brief. " + said}} },
+		"an arm": func(c *loop.Config, _ *loop.Event) {
+			c.Arms = []loop.Arm{{ID: "only",
+				System: "Be brief. " + said}}
+		},
 		"an arm in other words": func(c *loop.Config, _ *loop.Event) {
-			c.Arms = []loop.Arm{{ID: "only", System: "Be brief. Look at the logs of the mail server first, then restart the queue by hand."}}
+			c.Arms = []loop.Arm{{ID: "only",
+				System: "Be brief. Look at the logs of the mail server first, then restart the queue " +
+					"by hand."}}
 		},
 		"the event": func(_ *loop.Config, e *loop.Event) { e.Text += " " + said },
 		"the conversation": func(_ *loop.Config, e *loop.Event) {
 			e.History = []loop.Turn{{Role: "user", Text: "Last time I was told: " + said}}
 		},
 		"the same in more words": func(_ *loop.Config, e *loop.Event) {
-			e.History = []loop.Turn{{Role: "user", Text: "Yes. First look at all the logs of the mail server, then restart the queue by hand!"}}
+			e.History = []loop.Turn{{Role: "user",
+				Text: "Yes. First look at all the logs of the mail server, then restart the queue " +
+					"by hand!"}}
 		},
 	} {
-		cfg, e := loop.Config{Model: writer, Extract: []string{"mail"}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{known}}}, event
+		cfg, e := loop.Config{Model: writer, Extract: []string{"mail"},
+			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{known}}}, event
 		change(&cfg, &e)
 		w := newWorld(t, cfg)
 		before := w.confidence("known")
 		require.NoError(t, w.React(ctx, w.answer(e).ID, loop.Reaction{Person: "ann", Value: 1}))
 		if name == "nothing" {
-			assert.Greater(t, w.confidence("known"), before+0.1, "agreement, and praise that the extraction gives to it")
+			assert.Greater(t, w.confidence("known"), before+0.1,
+				"agreement, and praise that the extraction gives to it")
 		} else {
 			assert.Equal(t, before, w.confidence("known"), name)
 		}
@@ -792,7 +862,8 @@ func TestAgreementEarnsTrust(t *testing.T) {
 	assert.Greater(t, w.confidence("rotate"), before)
 	account, err := w.Explain(ctx, answer.ID)
 	require.NoError(t, err)
-	assert.Contains(t, account.String(), "the prompt withheld the heuristic rotate, which says the same")
+	assert.Contains(t, account.String(),
+		"the prompt withheld the heuristic rotate, which says the same")
 }
 
 // A signal in a message reaches the arm, though the process ended before it could tell the arm.
@@ -800,7 +871,9 @@ func TestACrashBetweenHearingAndTheArm(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 	answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Session: "s", Person: "ann"})
 	w.clock.Advance(time.Second)
-	changes, err := w.Learning().Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo that"}) // and here it ended
+	// and here it ended
+	changes, err := w.Learning().Hear(ctx, learning.Message{Session: "s", Person: "ann",
+		Text: "undo that"})
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	w.clock.Advance(time.Minute)
@@ -811,7 +884,8 @@ func TestACrashBetweenHearingAndTheArm(t *testing.T) {
 	assert.Equal(t, "undo", account.Channel)
 }
 
-// TestAnUndoAfterSilence takes the place of the silence that was counted, for the heuristic and for the arm.
+// TestAnUndoAfterSilence takes the place of the silence that was counted, for the heuristic and for
+// the arm.
 func TestAnUndoAfterSilence(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}}})
 	answer := w.answer(loop.Event{Session: "s", Person: "ann", Text: "one"})

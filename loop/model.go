@@ -41,7 +41,8 @@ var errNotAsked = errors.New("the model is asked elsewhere")
 
 const historyHeading = "The conversation so far:"
 
-// withHistory puts the conversation so far before a prompt. A turn of several lines stands in a fence.
+// withHistory puts the conversation so far before a prompt. A turn of several lines stands in a
+// fence.
 func withHistory(history []Turn, text string, most int) string {
 	if len(history) == 0 {
 		return text
@@ -141,7 +142,8 @@ func (c chain) names() (names []string) {
 	return names
 }
 
-// Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.
+// Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of
+// thoughts alone, counts as none.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	reply, _, err := c.ask(ctx, r, nil, nil)
 	return reply, err
@@ -243,8 +245,10 @@ func (t *tries) close(ctx context.Context, err error) (blamed bool) {
 // errSlow says that a model took the time that it had.
 var errSlow = fmt.Errorf("the model gave no answer in its time: %w", context.DeadlineExceeded)
 
-// try asks the i-th model. If there is one after it, it has a limited time to answer, or to begin to.
-func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
+// try asks the i-th model. If there is one after it, it has a limited time to answer, or to begin
+// to.
+func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
+	p *pipe) (reply decision.LLMResponse, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m, write := c.models[i], p.begin(ctx, cancel)
@@ -273,7 +277,8 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 		}
 	})
 	defer timer.Stop()
-	if reply, err = host.Pass(ctx, m.gate, "the model", ask); slow.Load() && (err != nil || p != nil) {
+	if reply, err = host.Pass(ctx, m.gate, "the model", ask); slow.Load() &&
+		(err != nil || p != nil) {
 		err = errSlow
 	}
 	return reply, cmp.Or(p.fault(), err)
@@ -288,7 +293,8 @@ func (g given) Generate(_ context.Context, r decision.LLMRequest) (decision.LLMR
 		return decision.LLMResponse{}, errNotAsked
 	}
 	return decision.LLMResponse{
-		Text: g.reply.Text, Model: g.reply.Model, InputTokens: g.reply.InputTokens, OutputTokens: g.reply.OutputTokens,
-		Cut: g.reply.Cut,
+		Text: g.reply.Text, Model: g.reply.Model, InputTokens: g.reply.InputTokens,
+		OutputTokens: g.reply.OutputTokens,
+		Cut:          g.reply.Cut,
 	}, g.reply.Err
 }

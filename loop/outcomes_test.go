@@ -57,7 +57,8 @@ func (w *world) number(arm string) uint64 {
 	return 0
 }
 
-// An outcome that is corrected is replaced, however many the item has, and however the store is configured.
+// An outcome that is corrected is replaced, however many the item has, and however the store is
+// configured.
 func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 	yes, no := true, false
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
@@ -78,18 +79,20 @@ func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 	}
 }
 
-// Where the store keeps too little history to replace an outcome, the old one stays, and the caller and the observer are told.
+// Where the store keeps too little history to replace an outcome, the old one stays, and the caller
+// and the observer are told.
 func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	yes, no := true, false
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
 	require.NoError(t, err)
 	var told []heed.Notice
-	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {
-		if _, ok := n.(heed.Failed); ok {
-			told = append(told, n)
-		}
-	}})
+	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if _, ok := n.(heed.Failed); ok {
+				told = append(told, n)
+			}
+		}})
 	w.clock = clock
 	for range 10 {
 		id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
@@ -162,8 +165,8 @@ func (w *world) inStep(do func(tx *store.Tx) (*error, error)) error {
 	return *stands
 }
 
-// An answer that is kept longer than the history is corrected on day 40. That replaces what was said on the first day, or is an
-// error. Nothing counts twice.
+// An answer that is kept longer than the history is corrected on day 40. That replaces what was
+// said on the first day, or is an error. Nothing counts twice.
 func TestAnAnswerOutlivesTheHistory(t *testing.T) {
 	yes, no := true, false
 	const day = 24 * time.Hour
@@ -292,7 +295,8 @@ func (mute) InterpretTimeout(learning.Answer) (learning.Signal, error) {
 	return learning.Signal{}, errMute
 }
 
-// Reactions and the outcome are worth the same to the arm, in any order. Explain lists also those that do not count.
+// Reactions and the outcome are worth the same to the arm, in any order. Explain lists also those
+// that do not count.
 func TestAnOutcomeBesideThumbs(t *testing.T) {
 	yes, no := true, false
 	thumb := func(person string, value float64) func(w *world, id string) error {
@@ -301,7 +305,10 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 		}
 	}
 	outcome := func(success *bool) func(w *world, id string) error {
-		return func(w *world, id string) error { return w.Outcome(ctx, id, loop.Outcome{Success: success}) }
+		return func(w *world, id string) error {
+			return w.Outcome(ctx, id,
+				loop.Outcome{Success: success})
+		}
 	}
 	undo := func(w *world, id string) error { return w.Undo(ctx, id, "ann") }
 	ann, bob, kim := thumb("ann", 1), thumb("bob", 1), thumb("kim", -0.5)
@@ -310,13 +317,19 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 		worth  float64
 		counts []float64 // of all that is known
 	}{
-		"thumb up, then it failed":    {[]func(*world, string) error{ann, outcome(&no)}, 0, []float64{0.5, 0.5}},
-		"it failed, then thumb up":    {[]func(*world, string) error{outcome(&no), ann}, 0, []float64{0.5, 0.5}},
-		"a corrected outcome":         {[]func(*world, string) error{outcome(&no), ann, outcome(&yes)}, 1, []float64{0.5, 0.5}},
-		"three people and an outcome": {[]func(*world, string) error{ann, outcome(&no), bob, kim}, -0.25, []float64{1. / 6, 1. / 6, 1. / 6, 0.5}},
-		"withdrawn":                   {[]func(*world, string) error{ann, outcome(&no), thumb("ann", 0)}, -1, []float64{1}},
-		"undone":                      {[]func(*world, string) error{ann, undo, outcome(&yes)}, -1, []float64{1, 0, 0}},
-		"thumb alone":                 {[]func(*world, string) error{ann}, 1, []float64{1}},
+		"thumb up, then it failed": {[]func(*world, string) error{ann, outcome(&no)}, 0,
+			[]float64{0.5, 0.5}},
+		"it failed, then thumb up": {[]func(*world, string) error{outcome(&no), ann}, 0,
+			[]float64{0.5, 0.5}},
+		"a corrected outcome": {[]func(*world, string) error{outcome(&no), ann, outcome(&yes)},
+			1, []float64{0.5, 0.5}},
+		"three people and an outcome": {[]func(*world, string) error{ann, outcome(&no), bob, kim},
+			-0.25, []float64{1. / 6, 1. / 6, 1. / 6, 0.5}},
+		"withdrawn": {[]func(*world, string) error{ann, outcome(&no),
+			thumb("ann", 0)}, -1, []float64{1}},
+		"undone": {[]func(*world, string) error{ann, undo, outcome(&yes)}, -1,
+			[]float64{1, 0, 0}},
+		"thumb alone": {[]func(*world, string) error{ann}, 1, []float64{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
@@ -360,7 +373,8 @@ func TestAPersonIsForgotten(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
 	require.NoError(t, err)
-	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	w.clock = clock
 	yes := true
 	for i := range 40 {
@@ -370,7 +384,8 @@ func TestAPersonIsForgotten(t *testing.T) {
 				e.Domain = ""
 			}
 			id := w.answer(e).ID
-			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: []string{"ann", "bob"}[i%2], Value: 1}))
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: []string{"ann", "bob"}[i%2],
+				Value: 1}))
 			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "ann"}))
 		}
 	}
@@ -385,7 +400,8 @@ func TestAPersonIsForgottenByPatterns(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 150 {
 		_, err := w.Patterns().Record(ctx, patterns.Outcome{
-			ID: fmt.Sprint(i), Task: fmt.Sprint(i), Patterns: []patterns.PatternID{p.ID}, Success: true, Source: []string{"ann", "bob"}[i%2],
+			ID: fmt.Sprint(i), Task: fmt.Sprint(i), Patterns: []patterns.PatternID{p.ID}, Success: true,
+			Source: []string{"ann", "bob"}[i%2],
 		})
 		require.NoError(t, err)
 	}
@@ -393,7 +409,8 @@ func TestAPersonIsForgottenByPatterns(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An answer of an arm that was taken out keeps what was said of it. Only the arm is not told, and the observer hears of that, once.
+// An answer of an arm that was taken out keeps what was said of it. Only the arm is not told, and
+// the observer hears of that, once.
 func TestAnArmThatIsGone(t *testing.T) {
 	var dropped []string
 	w := newWorld(t, loop.Config{
@@ -450,11 +467,12 @@ func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
 // One that the agent had under another name is told nothing, and holds up no silence.
 func TestAnswersOfAnotherLearner(t *testing.T) {
 	var dropped []string
-	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {
-		if f, ok := n.(heed.Failed); ok {
-			dropped = append(dropped, f.Err.Error())
-		}
-	}})
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if f, ok := n.(heed.Failed); ok {
+				dropped = append(dropped, f.Err.Error())
+			}
+		}})
 	w.answer(loop.Event{ID: "praised", Text: "x", Person: "ann"})
 	require.NoError(t, w.React(ctx, "praised", loop.Reaction{Person: "ann", Value: 1}))
 	w.answer(loop.Event{ID: "old", Text: "x", Domain: "d", Item: "i"})
@@ -481,9 +499,11 @@ func (f chooses) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 
 // TestAForeignChoiceIsRefused at once, and not when its outcome comes.
 func TestAForeignChoiceIsRefused(t *testing.T) {
-	other, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store), Name: "other", Arms: []strategy.Arm{{ID: "brief"}}})
+	other, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store), Name: "other",
+		Arms: []strategy.Arm{{ID: "brief"}}})
 	require.NoError(t, err)
-	third, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store), Arms: []strategy.Arm{{ID: "third"}}})
+	third, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store),
+		Arms: []strategy.Arm{{ID: "third"}}})
 	require.NoError(t, err)
 	for name, choose := range map[string]chooses{
 		"none": func(context.Context, strategy.Query) (c strategy.Choice, err error) { return c, nil },
@@ -521,12 +541,14 @@ func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 		"there is none":     {nil, 1}, // the fallback is all there is
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{&mouth{says: "I am here."}}, Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
+			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{&mouth{says: "I am here."}},
+				Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
 			if test.arm == nil {
 				w.cfg.Model = nil
 				w.Agent = w.again()
 			}
-			id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Session: "s", Person: "ann"}).ID
+			id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Session: "s",
+				Person: "ann"}).ID
 			if test.want < 0 {
 				assert.Len(t, w.outcomes(), 1, "at once")
 			}
@@ -564,7 +586,8 @@ func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
 	assert.NotContains(t, account.String(), "worth -1")
 }
 
-// An outcome that is withdrawn counts no more, for the arm and for trust. An older one does not come back.
+// An outcome that is withdrawn counts no more, for the arm and for trust. An older one does not
+// come back.
 func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	yes := true
 	w := newWorld(t, loop.Config{
@@ -601,7 +624,8 @@ func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	assertField(t, "Withdraw", w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Cost: 1}))
 }
 
-// Find returns the newest answer of a session. An answer that took another one back is none that a later outcome means.
+// Find returns the newest answer of a session. An answer that took another one back is none that a
+// later outcome means.
 func TestTheNewestAnswerOfASession(t *testing.T) {
 	w := newWorld(t, loop.Config{Name: "triage", Arms: []loop.Arm{{ID: "only"}}})
 	ask := func(session, text string) string {

@@ -22,7 +22,8 @@ func TestTheLessonsOfThePageFit(t *testing.T) {
 	lessons, err := loop.ReadLessons(strings.NewReader(text))
 	require.NoError(t, err)
 	w := newWorld(t, loop.Config{Lessons: lessons})
-	plan, err := w.Prepare(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1", Person: "ann"})
+	plan, err := w.Prepare(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1",
+		Person: "ann"})
 	require.NoError(t, err)
 	require.Len(t, plan.Candidates, 1)
 	assert.Equal(t, "rotate", plan.Candidates[0].HeuristicID)
@@ -44,7 +45,10 @@ func TestACommandWithNothingToTakeBack(t *testing.T) {
 		plan := w.answer(e).Plan
 		return told{plan.Command, len(plan.Undone)}
 	}
-	in := func(text, id string) loop.Event { return loop.Event{ID: id, Text: text, Session: "s", Person: "ann"} }
+	in := func(text, id string) loop.Event {
+		return loop.Event{ID: id, Text: text, Session: "s",
+			Person: "ann"}
+	}
 	assert.Equal(t, told{}, say(in("Please explain git revert.", "")))
 	assert.Equal(t, told{true, 1}, say(in("undo that", "first")))
 	assert.Equal(t, told{true, 1}, say(in("undo that", "first")), "the same event again")

@@ -29,7 +29,8 @@ func TestAnArmIsChosenByTheText(t *testing.T) {
 		for i := range 300 {
 			text, wanted := fmt.Sprintf("What is the phone number of customer %d?", i%7), "brief"
 			if i%2 == 1 {
-				text, wanted = fmt.Sprintf("func f%d(x []int) {\n\tfor i := range x {\n\t\tx[i] = y[i];\n\t}\n}\n", i%7), "thorough"
+				text, wanted = fmt.Sprintf(
+					"func f%d(x []int) {\n\tfor i := range x {\n\t\tx[i] = y[i];\n\t}\n}\n", i%7), "thorough"
 			}
 			answer := w.answer(loop.Event{Text: text})
 			value := -1.
@@ -58,20 +59,23 @@ func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	assert.Empty(t, item(loop.Event{Text: "first"}), "there are no cells yet")
 	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
 	assert.True(t, strings.HasPrefix(item(loop.Event{Text: kinds(1)[0]}), "partition:"))
-	assert.Equal(t, "customer 7", item(loop.Event{Text: "second", Item: "customer 7"}), "an item of the host's goes first")
+	assert.Equal(t, "customer 7", item(loop.Event{Text: "second", Item: "customer 7"}),
+		"an item of the host's goes first")
 	assert.Equal(t, uint64(1), w.again().Partition().Version(), "it is kept in the store")
 
 	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms,
 		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	require.NoError(t, named.Partition().Fit(ctx, kinds(30)))
-	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "desk.partition:"))
+	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item,
+		"desk.partition:"))
 
 	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}},
 		Choosing: loop.Choosing{Partition: &partition.Config{}}})
 	require.NoError(t, notes.Partition().Fit(ctx, kinds(30)))
 	_, err := notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
 	require.NoError(t, err)
-	assert.Equal(t, "logs", notes.answer(loop.Event{Text: full}).Plan.Choice.Item, "arms about notes go by the note")
+	assert.Equal(t, "logs", notes.answer(loop.Event{Text: full}).Plan.Choice.Item,
+		"arms about notes go by the note")
 }
 
 // kinds are texts of three kinds.
@@ -80,7 +84,8 @@ func kinds(n int) (texts []string) {
 		texts = append(texts, []string{
 			fmt.Sprintf("What is the phone number of customer %d?", i),
 			fmt.Sprintf("func f%d() { return x[%d]; }", i, i),
-			fmt.Sprintf("Bitte schreiben Sie dem Kunden eine freundliche Antwort auf seine Beschwerde Nummer %d, in der wir uns entschuldigen.", i),
+			fmt.Sprintf("Bitte schreiben Sie dem Kunden eine freundliche Antwort auf seine Beschwerde "+
+				"Nummer %d, in der wir uns entschuldigen.", i),
 		}[i%3])
 	}
 	return texts

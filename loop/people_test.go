@@ -37,7 +37,8 @@ func newCrowd(t require.TestingT, cfg loop.Config) *crowd {
 }
 
 func (c *crowd) ask(id, person string) {
-	_, err := c.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Domain: "d", Item: "i", Person: person})
+	_, err := c.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Domain: "d", Item: "i",
+		Person: person})
 	require.NoError(c.t, err)
 }
 
@@ -69,7 +70,8 @@ func (c *crowd) belief() float64 {
 	return beliefs[0].Mean()
 }
 
-// One account that adds a tiny thumb to each of 80 answers takes half of each answer's weight at most, and its own half is limited.
+// One account that adds a tiny thumb to each of 80 answers takes half of each answer's weight at
+// most, and its own half is limited.
 func TestTinyThumbsDoNotTakeTheWeightOfOthers(t *testing.T) {
 	c := newCrowd(t, loop.Config{})
 	for i := range 80 {
@@ -104,7 +106,8 @@ func TestTinyThumbsDoNotTakeTheWeightOfOthers(t *testing.T) {
 	assert.EqualValues(t, -1, account.Worth)
 }
 
-// A hundred people count for one answer, and a person counts as one however many parts of the answer they judge.
+// A hundred people count for one answer, and a person counts as one however many parts of the
+// answer they judge.
 func TestManyPeopleOnOneAnswer(t *testing.T) {
 	c := newCrowd(t, loop.Config{})
 	c.ask("e", "ann")
@@ -113,7 +116,8 @@ func TestManyPeopleOnOneAnswer(t *testing.T) {
 	}
 	for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 		c.now = c.now.Add(time.Second)
-		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "mallory", Target: target, Value: -1}))
+		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "mallory", Target: target,
+			Value: -1}))
 	}
 	mass, all, _ := c.bySource()
 	assert.InDelta(t, 1, all, 1e-9)
@@ -136,8 +140,9 @@ func TestManyPeopleOnOneAnswer(t *testing.T) {
 	assert.Zero(t, mass["person 1"])
 }
 
-// An answer is one outcome of its arm in all, whatever people say, take back and have forgotten. Each person has an equal part in it, and its
-// value is the mean of what they say. To forget a person takes their part alone, until somebody says something else.
+// An answer is one outcome of its arm in all, whatever people say, take back and have forgotten.
+// Each person has an equal part in it, and its value is the mean of what they say. To forget a
+// person takes their part alone, until somebody says something else.
 func TestEachPersonHasTheirPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(t, loop.Config{})
@@ -147,7 +152,8 @@ func TestEachPersonHasTheirPart(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			person := rapid.SampledFrom([]string{"ann", "bob", "cy", ""}).Draw(t, "person")
 			value := rapid.SampledFrom([]float64{-1, -0.5, 0, 0.5, 1}).Draw(t, "value")
-			switch rapid.SampledFrom([]string{"react", "react", "react", "tell", "forget"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{"react", "react", "react", "tell", "forget"}).Draw(t,
+				"what") {
 			case "react":
 				c.react("e", person, value)
 				if says[person] = value; value == 0 {
@@ -197,7 +203,8 @@ func TestEachPersonHasTheirPart(t *testing.T) {
 	})
 }
 
-// The audit says who changed what an arm was told, also where somebody withdraws a thumb and others' thumbs stay.
+// The audit says who changed what an arm was told, also where somebody withdraws a thumb and
+// others' thumbs stay.
 func TestTheAuditNamesWhoReacted(t *testing.T) {
 	c := newCrowd(t, loop.Config{})
 	c.ask("e", "ann")
@@ -221,7 +228,8 @@ func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
 	c.ask("e", "ann")
 	for i := range 105 {
 		c.now = c.now.Add(time.Second)
-		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "loud", Channel: fmt.Sprint("c", i), Value: -1}))
+		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "loud", Channel: fmt.Sprint("c", i),
+			Value: -1}))
 	}
 	for i := range 10 {
 		c.react("e", fmt.Sprint("p", i), 1)

@@ -5,8 +5,10 @@ import "sync"
 // mostPlans is how many plans wait for their answers. The oldest go first.
 const mostPlans = 1000
 
-// Plans keep plans by their ids until [Agent.Answered] is told of them, for servers whose clients ask the model: a plan stays in the process that
-// made it. They keep the latest 1,000, each for the person who asked for it. The zero Plans are ready. They are safe for concurrent use by multiple goroutines.
+// Plans keep plans by their ids until [Agent.Answered] is told of them, for servers whose clients
+// ask the model: a plan stays in the process that made it. They keep the latest 1,000, each for the
+// person who asked for it. The zero Plans are ready. They are safe for concurrent use by multiple
+// goroutines.
 type Plans struct {
 	mu    sync.Mutex
 	known map[planKey]Plan
@@ -15,7 +17,8 @@ type Plans struct {
 
 type planKey struct{ person, id string }
 
-// Put keeps a plan for a person, without its OnChunk, which belongs to a call that is over. It replaces the person's plan of the same id.
+// Put keeps a plan for a person, without its OnChunk, which belongs to a call that is over. It
+// replaces the person's plan of the same id.
 func (p *Plans) Put(person string, plan Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 func TestPlans(t *testing.T) {
 	var p Plans
 	for i := range mostPlans + 5 {
-		p.Put("ann", Plan{Event: Event{ID: fmt.Sprint(i), OnChunk: func(context.Context, string, bool) {}}})
+		p.Put("ann", Plan{Event: Event{ID: fmt.Sprint(i),
+			OnChunk: func(context.Context, string, bool) {}}})
 	}
 	p.Put("ann", Plan{Event: Event{ID: "7"}, Prompt: "again"})
 	_, oldest := p.Get("ann", "4")

@@ -42,11 +42,13 @@ func TestManyAtOnce(t *testing.T) {
 					if answer.Plan.Choice != nil {
 						chosen.Add(1)
 					}
-					assert.NoError(t, other.React(ctx, answer.ID, loop.Reaction{Person: fmt.Sprint(g), Value: -1}))
+					assert.NoError(t, other.React(ctx, answer.ID,
+						loop.Reaction{Person: fmt.Sprint(g), Value: -1}))
 					_, err = other.Hear(ctx, learning.Message{Session: id, Text: "thanks"})
 					assert.NoError(t, err)
 				}
-				_, err := a.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: fmt.Sprint(n), Text: "Note"}}, Arms: []loop.Arm{{ID: "only"}}})
+				_, err := a.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: fmt.Sprint(n), Text: "Note"}},
+					Arms: []loop.Arm{{ID: "only"}}})
 				assert.NoError(t, err)
 				a.Freeze(false)
 				assert.NoError(t, a.Sweep(ctx, time.Time{}))

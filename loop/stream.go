@@ -9,15 +9,17 @@ import (
 	"github.com/heedhq/heed/internal/thoughts"
 )
 
-// A Streamer is a [decision.LLM] that gives its answer in pieces as it comes. Stream calls piece on one goroutine at a time, and returns
-// the whole answer. The rules of Generate hold. The pieces may have thoughts in tags, which the loop takes out.
+// A Streamer is a [decision.LLM] that gives its answer in pieces as it comes. Stream calls piece on
+// one goroutine at a time, and returns the whole answer. The rules of Generate hold. The pieces may
+// have thoughts in tags, which the loop takes out.
 type Streamer interface {
 	decision.LLM
-	Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse, error)
+	Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse,
+		error)
 }
 
-// A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was given up can't write any more. A nil
-// pipe brings nothing.
+// A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was
+// given up can't write any more. A nil pipe brings nothing.
 type pipe struct {
 	to func(ctx context.Context, text string, anew bool)
 
@@ -31,7 +33,8 @@ type pipe struct {
 	failed  error // the host's panic
 }
 
-// begin returns what the next model writes with. stop ends its call, where the host has panicked. The host is given the call's context.
+// begin returns what the next model writes with. stop ends its call, where the host has panicked.
+// The host is given the call's context.
 func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	if p == nil {
 		return func(string) {}
@@ -54,7 +57,8 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	}
 }
 
-// giveUp stops the model that writes, and says so in slow, unless it has given the host something already.
+// giveUp stops the model that writes, and says so in slow, unless it has given the host something
+// already.
 func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	if p == nil {
 		slow.Store(true)

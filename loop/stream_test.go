@@ -24,7 +24,8 @@ type stutterer struct {
 	wrote  chan struct{}
 }
 
-func (s *stutterer) Stream(_ context.Context, _ decision.LLMRequest, piece func(string)) (decision.LLMResponse, error) {
+func (s *stutterer) Stream(_ context.Context, _ decision.LLMRequest,
+	piece func(string)) (decision.LLMResponse, error) {
 	var whole string
 	for i, text := range s.pieces {
 		if s.late != nil && i == len(s.pieces)-1 {
@@ -44,14 +45,23 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 		want     string
 		path     decision.Path
 	}{
-		"pieces":                {&stutterer{pieces: []string{"Look ", "at ", "the logs."}}, nil, "Look at the logs.", decision.Model},
-		"thoughts are left out": {&stutterer{pieces: []string{"<thi", "nk>hm</think>", "Look."}}, nil, "Look.", decision.Model},
-		"a dropped opening tag": {&stutterer{pieces: []string{"hm", "</think>", "Look."}}, nil, "Look.", decision.Model},
-		"it fails at once":      {&stutterer{fails: errors.New("x")}, &mouth{says: "I am here."}, "I am here.", decision.Model},
-		"it fails half-way":     {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &mouth{says: "I am here."}, "I am here.", decision.Model},
-		"so does the fallback":  {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &stutterer{pieces: []string{"I ", "am"}, fails: errors.New("y")}, "I am", decision.Fallback},
-		"the fallback thinks":   {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &stutterer{pieces: []string{"hm", "</think>", "I am ", "here."}}, "I am here.", decision.Model},
-		"no fallback":           {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, nil, "Lo", decision.Fallback},
+		"pieces": {&stutterer{pieces: []string{"Look ", "at ", "the logs."}}, nil,
+			"Look at the logs.", decision.Model},
+		"thoughts are left out": {&stutterer{pieces: []string{"<thi", "nk>hm</think>", "Look."}}, nil,
+			"Look.", decision.Model},
+		"a dropped opening tag": {&stutterer{pieces: []string{"hm", "</think>", "Look."}}, nil, "Look.",
+			decision.Model},
+		"it fails at once": {&stutterer{fails: errors.New("x")}, &mouth{says: "I am here."},
+			"I am here.", decision.Model},
+		"it fails half-way": {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
+			&mouth{says: "I am here."}, "I am here.", decision.Model},
+		"so does the fallback": {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
+			&stutterer{pieces: []string{"I ", "am"}, fails: errors.New("y")}, "I am", decision.Fallback},
+		"the fallback thinks": {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
+			&stutterer{pieces: []string{"hm", "</think>", "I am ", "here."}}, "I am here.",
+			decision.Model},
+		"no fallback": {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, nil, "Lo",
+			decision.Fallback},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := loop.Config{Model: test.model}
@@ -60,12 +70,13 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 			}
 			w := newWorld(t, cfg)
 			var heard string
-			answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, anew bool) {
-				if anew {
-					heard = ""
-				}
-				heard += text
-			}})
+			answer := w.answer(loop.Event{Text: "Why?",
+				OnChunk: func(_ context.Context, text string, anew bool) {
+					if anew {
+						heard = ""
+					}
+					heard += text
+				}})
 			assert.Equal(t, test.want, heard)
 			assert.Equal(t, test.path, answer.Result.Path)
 			if test.path == decision.Model {
@@ -80,11 +91,13 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 
 // A model that was given up says nothing any more.
 func TestNoPieceComesAfterTheAnswer(t *testing.T) {
-	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}), wrote: make(chan struct{})}
+	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}),
+		wrote: make(chan struct{})}
 	w := newWorld(t, loop.Config{Model: model, Tuning: loop.Tuning{
 		Decision: decision.Config{Timeout: 20 * time.Millisecond}}})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
+	answer := w.answer(loop.Event{Text: "Why?",
+		OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
 	assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
 	close(model.late)
 	<-model.wrote
@@ -92,13 +105,15 @@ func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 }
 
 func TestTheTreeOfAnAnswer(t *testing.T) {
-	b := loop.Branch{Text: "a", On: []loop.Branch{{Text: "b", On: []loop.Branch{{Text: "c"}}}, {Text: "d", On: []loop.Branch{{Text: "e"}}}}}
+	b := loop.Branch{Text: "a", On: []loop.Branch{{Text: "b", On: []loop.Branch{{Text: "c"}}},
+		{Text: "d", On: []loop.Branch{{Text: "e"}}}}}
 	assert.Equal(t, "a\n├─ b\n│  └─ c\n└─ d\n   └─ e\n", b.String())
 }
 
 // A receiver that panics is an error, whoever answers and whenever the piece comes.
 func TestAReceiverPanics(t *testing.T) {
-	for name, says := range map[string]string{"a piece": "Look.", "what was held back": "<", "a heuristic": ""} {
+	for name, says := range map[string]string{"a piece": "Look.", "what was held back": "<",
+		"a heuristic": ""} {
 		t.Run(name, func(t *testing.T) {
 			var told []heed.Notice
 			w := newWorld(t, loop.Config{
@@ -106,7 +121,10 @@ func TestAReceiverPanics(t *testing.T) {
 				Observer: func(_ context.Context, n heed.Notice) { told = append(told, n) },
 			})
 			w.model.says = says
-			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(context.Context, string, bool) { panic("no more paper") }}
+			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(context.Context, string,
+				bool) {
+				panic("no more paper")
+			}}
 			if says == "" {
 				e.Text = full
 			}
@@ -131,21 +149,24 @@ func TestAReceiverPanics(t *testing.T) {
 
 // A fallback that does not begin in its time is given up, also where the model before it had begun.
 func TestASlowFallbackAfterABrokenStream(t *testing.T) {
-	stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+	stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		<-ctx.Done()
 		return decision.LLMResponse{}, ctx.Err()
 	})
 	w := newWorld(t, loop.Config{
-		Model: &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
-		Tuning: loop.Tuning{Decision: decision.Config{Timeout: 200 * time.Millisecond}},
+		Model:     &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
+		Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
+		Tuning:    loop.Tuning{Decision: decision.Config{Timeout: 200 * time.Millisecond}},
 	})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, anew bool) {
-		if anew {
-			heard = ""
-		}
-		heard += text
-	}})
+	answer := w.answer(loop.Event{Text: "Why?",
+		OnChunk: func(_ context.Context, text string, anew bool) {
+			if anew {
+				heard = ""
+			}
+			heard += text
+		}})
 	assert.Equal(t, "I am here.", heard)
 	assert.Equal(t, "I am here.", answer.Text)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Agents of two names share a store, and the ids, sessions and people of both are the same. News for one agent changes nothing that the other one believes, says or
-// asks. SECURITY.md lists the things that names do not keep apart, and the end of this test shows them.
+// Agents of two names share a store, and the ids, sessions and people of both are the same. News
+// for one agent changes nothing that the other one believes, says or asks. SECURITY.md lists the
+// things that names do not keep apart, and the end of this test shows them.
 func TestTenants(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now})
@@ -53,13 +54,15 @@ func TestTenants(t *testing.T) {
 	}
 	_, err = acme.Hear(ctx, learning.Message{ID: "m", Text: "undo that", Session: "s", Person: "ann"})
 	require.NoError(t, err)
-	require.NoError(t, second(acme.Correct(ctx, "e1", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."})))
+	require.NoError(t, second(acme.Correct(ctx, "e1",
+		loop.Correction{Reviewer: "ann", Text: "Name the ticket always."})))
 	assert.Less(t, acme.mean("", "a"), before)
 	assert.Less(t, acme.confidence("rotate"), trust)
 	require.NoError(t, umbrella.Strategy().Refresh(ctx))
 	assert.InDelta(t, before, umbrella.mean("", "a"), 1e-12)
 	assert.InDelta(t, trust, umbrella.confidence("rotate"), 1e-12)
-	assert.ErrorIs(t, umbrella.React(ctx, "e1", loop.Reaction{Person: "ann", Value: 1}), loop.ErrNoAnswer)
+	assert.ErrorIs(t, umbrella.React(ctx, "e1", loop.Reaction{Person: "ann", Value: 1}),
+		loop.ErrNoAnswer)
 	assert.ErrorIs(t, umbrella.Undo(ctx, "e1", "ann"), loop.ErrNoAnswer)
 
 	approve(t, acme, feedback.Draft{Text: "Name the ticket always", Agents: []string{"acme"}})

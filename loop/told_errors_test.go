@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// The next attempt at a task is told of the errors of its tools, as lines that can't pass for a section. Other tasks are not.
+// The next attempt at a task is told of the errors of its tools, as lines that can't pass for a
+// section. Other tasks are not.
 func TestTheNextAttemptIsToldOfToolErrors(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	w.answer(loop.Event{ID: "first", Text: "Migrate the table.", Task: "migrate"})
@@ -41,6 +42,7 @@ func TestTheNextAttemptIsToldOfToolErrors(t *testing.T) {
 		assert.LessOrEqual(t, len(plan.System), runes)
 		assert.Equal(t, want, strings.Count(plan.System, "exit status"))
 		assert.Len(t, plan.LeftOut, 20-want)
-		assert.Equal(t, loop.LeftOut{What: "error", ID: plan.LeftOut[0].ID, Why: "characters"}, plan.LeftOut[0])
+		assert.Equal(t, loop.LeftOut{What: "error", ID: plan.LeftOut[0].ID, Why: "characters"},
+			plan.LeftOut[0])
 	}
 }

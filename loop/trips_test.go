@@ -19,7 +19,8 @@ import (
 // approved proposes a rule and has it approved.
 func approved(t testing.TB, f *feedback.Service, text string) string {
 	t.Helper()
-	p, err := f.Rules().Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, AllAgents: true}, Actor: "ann", Reason: "r"})
+	p, err := f.Rules().Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text,
+		AllAgents: true}, Actor: "ann", Reason: "r"})
 	require.NoError(t, err)
 	for _, actor := range []string{"bob", "cid"} {
 		_, err := f.Rules().Review(ctx, feedback.Review{
@@ -46,20 +47,23 @@ func TestPrepareIsOneCallOfTheStore(t *testing.T) {
 	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
 	_, err := w.Teach(ctx, loop.Lessons{
 		Heuristics: []learning.Heuristic{rotating},
-		Notes:      []loop.Note{{ID: "n", Topic: "the disk is full and its logs have grown", Text: "Logs are in /var/log."}},
+		Notes: []loop.Note{{ID: "n", Topic: "the disk is full and its logs have grown",
+			Text: "Logs are in /var/log."}},
 	})
 	require.NoError(t, err)
 	approved(t, w.Feedback(), "Be brief.")
 	for n := range 3 {
 		_, err = w.Patterns().Record(ctx, patterns.Outcome{
-			ID: fmt.Sprint("o", n), Task: fmt.Sprint("t", n), Description: full, Success: true, Patterns: []patterns.PatternID{"split"},
+			ID: fmt.Sprint("o", n), Task: fmt.Sprint("t", n), Description: full, Success: true,
+			Patterns: []patterns.PatternID{"split"},
 		})
 		require.NoError(t, err)
 	}
 	for i, e := range []loop.Event{
 		{Text: full, Domain: "ops"}, {Text: full, Domain: "ops", Session: "s", Person: "ann"},
 		{Text: full, Domain: "ops", Session: "s", Person: "ann", Stream: "chat"},
-		{Text: full, Domain: "ops", Task: "t"}, {Text: full, Domain: "ops", Session: "s", Stream: "chat", Task: "t"},
+		{Text: full, Domain: "ops", Task: "t"}, {Text: full, Domain: "ops", Session: "s",
+			Stream: "chat", Task: "t"},
 	} {
 		first := e
 		first.Session, first.Stream = "", "" // where nothing was answered
@@ -79,12 +83,14 @@ func TestPrepareIsOneCallOfTheStore(t *testing.T) {
 			want = []int{0, 1, 1, 2}
 		}
 		assert.Equal(t, want, []int{
-			counted.Calls("Find") - finds, counted.Calls("Read") - reads, counted.Calls("Commit") - commits, counted.Calls() - all,
+			counted.Calls("Find") - finds, counted.Calls("Read") - reads,
+			counted.Calls("Commit") - commits, counted.Calls() - all,
 		}, "%+v", e)
 	}
 }
 
-// TestPrepareKnowsWhatAnotherAgentHasDone a moment ago, on the same store: all that an agent keeps is known to be stale.
+// TestPrepareKnowsWhatAnotherAgentHasDone a moment ago, on the same store: all that an agent keeps
+// is known to be stale.
 func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	other := w.again()
@@ -116,15 +122,18 @@ func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 
 	rule := approved(t, w.Feedback(), "Be brief.")
 	require.Equal(t, []string{rule}, prepared().Rules)
-	_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "ann", Reason: "r"}, feedback.StateRevoked)
+	_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "ann", Reason: "r"},
+		feedback.StateRevoked)
 	require.NoError(t, err)
 	require.Empty(t, prepared().Rules)
 
 	require.NotContains(t, prepared().System, "Avoid big steps")
-	_, err = w.Patterns().Define(ctx, patterns.Pattern{ID: "big", Content: "Avoid big steps", Anti: true})
+	_, err = w.Patterns().Define(ctx, patterns.Pattern{ID: "big", Content: "Avoid big steps",
+		Anti: true})
 	require.NoError(t, err)
 	require.Contains(t, prepared().System, "Avoid big steps")
-	_, err = w.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t1", Description: full, Success: true})
+	_, err = w.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t1", Description: full,
+		Success: true})
 	require.NoError(t, err)
 	require.Contains(t, prepared().System, "Similar Past Tasks")
 }

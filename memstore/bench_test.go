@@ -55,7 +55,8 @@ func BenchmarkCommit(b *testing.B) {
 			}
 			settled := choose(i, receipts[0].Revision)
 			settled.Keys[0] = "state=settled"
-			if _, err := st.Commit(ctx, store.Batch{ID: settled.ID, Observations: outcome(i), Records: []store.Record{settled}}); err != nil {
+			if _, err := st.Commit(ctx, store.Batch{ID: settled.ID, Observations: outcome(i),
+				Records: []store.Record{settled}}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -69,10 +70,12 @@ func outcome(i int) []evidence.Observation {
 }
 
 func choose(i int, revision uint64) store.Record {
-	c := choice{ID: fmt.Sprint("a-choice-of-some-length-", i), Learner: "learner", Session: fmt.Sprint("session-", i/10), At: start.Add(time.Duration(i) * time.Millisecond)}
+	c := choice{ID: fmt.Sprint("a-choice-of-some-length-", i), Learner: "learner",
+		Session: fmt.Sprint("session-", i/10), At: start.Add(time.Duration(i) * time.Millisecond)}
 	return store.Record{
 		Ref: store.Ref{Kind: "choice", ID: c.ID}, Revision: revision, At: c.At, Body: store.Of(c),
-		Keys: []string{"state=open", store.Key("learner", c.Learner), store.Key("session", c.Session), store.Key("item", fmt.Sprint(i))},
+		Keys: []string{"state=open", store.Key("learner", c.Learner), store.Key("session", c.Session),
+			store.Key("item", fmt.Sprint(i))},
 	}
 }
 
@@ -93,7 +96,8 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Reset()
-				if err := st.Read(ctx, &s, cells, refs); err != nil || len(s.Parts) != 5 || len(s.Records) != len(refs) {
+				if err := st.Read(ctx, &s, cells, refs); err != nil || len(s.Parts) != 5 ||
+					len(s.Records) != len(refs) {
 					b.Fatal(s, err)
 				}
 			}

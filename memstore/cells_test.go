@@ -37,7 +37,8 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	for _, minute := range []int{5, 1, 3, 4, 2} {
 		observed(t, st, observe(fmt.Sprint(minute), at(minute)))
 	}
-	assert.Equal(t, []string{"5", "4", "3"}, history(t, st, cell), "those that happened last are kept")
+	assert.Equal(t, []string{"5", "4", "3"}, history(t, st, cell),
+		"those that happened last are kept")
 	for _, id := range []string{"1", "2"} {
 		_, err := st.Commit(ctx, store.Batch{Retract: []string{"5", id}})
 		assert.ErrorIs(t, err, evidence.ErrForgotten)
@@ -45,7 +46,8 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	assert.EqualValues(t, 5, sums(t, st, cell).N(), "nothing was retracted")
 	put(t, st, store.Batch{Retract: []string{"5", "4", "3"}})
 	got := sums(t, st, cell)
-	assert.Equal(t, evidence.Count{N: 2, Last: evidence.InstantOf(at(2))}, got.Positive, "the last moment is that of what was forgotten")
+	assert.Equal(t, evidence.Count{N: 2, Last: evidence.InstantOf(at(2))}, got.Positive,
+		"the last moment is that of what was forgotten")
 	put(t, st, store.Batch{Retract: []string{"5"}})
 	for what, b := range map[string]store.Batch{
 		"rebuild": {Rebuild: []evidence.Cell{cell}},
@@ -64,7 +66,8 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 // TestAnIDThatIsForgottenComesAgain and is retracted, though its first cell has lost it.
 func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	clock := newClock()
-	st := newStore(t, memstore.Config{HistoryPerCell: 1, HistoryFor: time.Hour, IDsFor: time.Hour, Now: clock.time})
+	st := newStore(t, memstore.Config{HistoryPerCell: 1, HistoryFor: time.Hour, IDsFor: time.Hour,
+		Now: clock.time})
 	observed(t, st, observe("a", start.Add(-time.Minute)))
 	observed(t, st, observe("b", start))
 	clock.advance(2 * time.Hour)
@@ -76,20 +79,23 @@ func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	assert.Zero(t, sums(t, st, again.Cell).N())
 }
 
-// To retract after a source is gone takes nothing back, and does not ask for the history that another source has lost.
+// To retract after a source is gone takes nothing back, and does not ask for the history that
+// another source has lost.
 func TestRetractAfterItsSourceIsGone(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
 	for i, source := range []string{"ann", "bob", "bob"} {
 		o := observe(fmt.Sprint(i), start.Add(time.Duration(i)*time.Second))
 		o.Source = source
-		put(t, st, store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}, Observations: []evidence.Observation{o}})
+		put(t, st, store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
+			Observations: []evidence.Observation{o}})
 	}
 	put(t, st, store.Batch{Expunge: []string{"ann"}})
 	put(t, st, store.Batch{Retract: []string{"0"}})
 	assert.EqualValues(t, 2, sums(t, st, cell).N())
 }
 
-// A commit fails for want of history only where the history lacks an observation that matters to it.
+// A commit fails for want of history only where the history lacks an observation that matters to
+// it.
 func TestLostHistory(t *testing.T) {
 	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
@@ -138,10 +144,12 @@ func TestStoreForgetsHistoryByTime(t *testing.T) {
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
 	assert.Empty(t, history(t, st, cell))
 	assert.EqualValues(t, 2, sums(t, st, cell).N(), "the sums outlive the history")
-	assert.Equal(t, []string{"1"}, observed(t, st, observe("1", start)).Duplicates, "and so do the ids")
+	assert.Equal(t, []string{"1"}, observed(t, st, observe("1", start)).Duplicates,
+		"and so do the ids")
 }
 
-// TestStoreKnowsIDsLongEnough delivers ids again all along the time for which they are promised to be known.
+// TestStoreKnowsIDsLongEnough delivers ids again all along the time for which they are promised to
+// be known.
 func TestStoreKnowsIDsLongEnough(t *testing.T) {
 	clock := newClock()
 	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: 2 * time.Hour, Now: clock.time})
@@ -175,13 +183,16 @@ func TestStoreWithoutHistory(t *testing.T) {
 	again := apart
 	again.ID, again.Source = "again", "bob"
 	put(t, st, store.Batch{
-		Expunge: []string{"ann"}, Policies: map[string]evidence.Policy{"apart": {ByOrigin: true, HalfLife: time.Hour}}, Observations: []evidence.Observation{again},
+		Expunge: []string{"ann"}, Policies: map[string]evidence.Policy{"apart": {ByOrigin: true,
+			HalfLife: time.Hour}}, Observations: []evidence.Observation{again},
 	})
-	assert.EqualValues(t, 1, sums(t, st, apart.Cell).N(), "a cell that keeps origins apart needs no history")
+	assert.EqualValues(t, 1, sums(t, st, apart.Cell).N(),
+		"a cell that keeps origins apart needs no history")
 	observed(t, st, named)
 	assert.Empty(t, history(t, st, cell))
 	for what, b := range map[string]store.Batch{
-		"retract": {Retract: []string{"named"}}, "expunge": {Expunge: []string{"ann"}}, "rebuild": {Rebuild: []evidence.Cell{cell}},
+		"retract": {Retract: []string{"named"}}, "expunge": {Expunge: []string{"ann"}},
+		"rebuild": {Rebuild: []evidence.Cell{cell}},
 	} {
 		_, err := st.Commit(ctx, b)
 		assert.ErrorIs(t, err, evidence.ErrForgotten, what)
@@ -219,7 +230,8 @@ func TestStoreReusesOrigins(t *testing.T) {
 func TestStoreGivesMemoryBack(t *testing.T) {
 	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
 	item := func(i int) evidence.Cell {
-		return evidence.Cell{Kind: "kind", Scope: fmt.Sprint("scope", i%2), Item: fmt.Sprintf("%0*d", 900+i%100, i)}
+		return evidence.Cell{Kind: "kind", Scope: fmt.Sprint("scope", i%2),
+			Item: fmt.Sprintf("%0*d", 900+i%100, i)}
 	}
 	const each = 4_000
 	var before uint64
@@ -251,7 +263,8 @@ func TestStoreGivesMemoryBack(t *testing.T) {
 
 func TestStoreConfigFaults(t *testing.T) {
 	_, err := memstore.New(memstore.Config{
-		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour, Limits: map[string]store.Limits{"note": {Most: -1}},
+		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
+		Limits: map[string]store.Limits{"note": {Most: -1}},
 	})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
@@ -267,7 +280,8 @@ func TestStoreConfigFaults(t *testing.T) {
 	assert.Len(t, history(t, &st, cell), 100)
 }
 
-// A store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+// A store with the default keeps as much as a kind was declared with, and one with a number of its
+// own keeps that.
 func TestAKindAsksForHistory(t *testing.T) {
 	for _, test := range []struct{ perCell, declared, after, want int }{
 		{0, 0, 0, 100}, {0, 150, 0, 150}, {0, 50, 0, 100}, {10, 150, 0, 10}, {0, 150, 120, 120},
@@ -277,7 +291,8 @@ func TestAKindAsksForHistory(t *testing.T) {
 		cell := evidence.Cell{Kind: "k", Item: "i"}
 		for i := range 200 {
 			_, err := st.Commit(t.Context(), store.Batch{Observations: []evidence.Observation{
-				{ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1, At: newClock().time().Add(time.Duration(i) * time.Microsecond)},
+				{ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1,
+					At: newClock().time().Add(time.Duration(i) * time.Microsecond)},
 			}})
 			require.NoError(t, err)
 		}

@@ -27,12 +27,15 @@ func full(t testing.TB) (*memstore.Store, []byte) {
 	for i := range 4 {
 		o := observe(fmt.Sprint("plain", i), start.Add(time.Duration(i)*time.Second))
 		apart := o
-		apart.ID, apart.Cell.Kind, apart.Channel, apart.Source = fmt.Sprint("apart", i), "apart", "spoken", fmt.Sprint("source", i%2)
+		apart.ID, apart.Cell.Kind, apart.Channel, apart.Source = fmt.Sprint("apart", i), "apart",
+			"spoken", fmt.Sprint("source", i%2)
 		apart.Reward, apart.Weight = 0.25, float64(i)
 		put(t, st, store.Batch{
-			ID: fmt.Sprint("batch", i), Policies: map[string]evidence.Policy{"apart": {HalfLife: time.Hour, ByOrigin: true}},
+			ID: fmt.Sprint("batch", i), Policies: map[string]evidence.Policy{
+				"apart": {HalfLife: time.Hour, ByOrigin: true}},
 			Observations: []evidence.Observation{o, apart},
-			Records:      []store.Record{record(fmt.Sprint(i), 0, start, note{Text: "<é>", By: "Ann"}, store.PersonKey("Ann"), "k=1")},
+			Records: []store.Record{record(fmt.Sprint(i), 0, start, note{Text: "<é>", By: "Ann"},
+				store.PersonKey("Ann"), "k=1")},
 		})
 	}
 	r, _ := get(t, st, "1")
@@ -59,7 +62,8 @@ func TestDumpRoundTrip(t *testing.T) {
 	assert.Equal(t, history(t, st, cell), history(t, loaded, cell))
 	q := store.Query{Kind: "note", Oldest: true}
 	assert.Equal(t, []string{"0", "2", "3"}, found(t, loaded, q))
-	receipt := put(t, loaded, store.Batch{Observations: []evidence.Observation{observe("plain0", start), observe("plain3", start)}})[0]
+	receipt := put(t, loaded, store.Batch{Observations: []evidence.Observation{observe("plain0",
+		start), observe("plain3", start)}})[0]
 	assert.Equal(t, []string{"plain0", "plain3"}, receipt.Duplicates)
 	assert.True(t, put(t, loaded, store.Batch{ID: "batch2"})[0].Duplicate)
 	_, err := loaded.Commit(ctx, store.Batch{Retract: []string{"plain0"}})
@@ -67,7 +71,8 @@ func TestDumpRoundTrip(t *testing.T) {
 	put(t, loaded, store.Batch{Retract: []string{"plain3"}}) // once more
 	removed := record("1", 0, start, note{})
 	before := put(t, st, store.Batch{Records: []store.Record{removed}})[0].Revision
-	assert.Equal(t, before, put(t, loaded, store.Batch{Records: []store.Record{removed}})[0].Revision, "no revision comes again")
+	assert.Equal(t, before, put(t, loaded, store.Batch{Records: []store.Record{removed}})[0].Revision,
+		"no revision comes again")
 	put(t, loaded, store.Batch{Forget: []string{"Ann"}})
 	_, n := get(t, loaded, "2")
 	assert.Regexp(t, "^forgotten-", n.By, "the kind was loaded, too")
@@ -102,9 +107,11 @@ func TestLoadRefuses(t *testing.T) {
 			"version "+other)
 	}
 	failure := errors.New("the disk has gone")
-	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file[:500]), failing{failure})), failure)
+	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file[:500]), failing{failure})),
+		failure)
 	require.NoError(t, st.Load(ctx, bytes.NewReader(file)))
-	for _, taken := range []*memstore.Store{st, newStore(t, memstore.Config{Now: newClock().time}, notes)} {
+	for _, taken := range []*memstore.Store{st,
+		newStore(t, memstore.Config{Now: newClock().time}, notes)} {
 		if taken != st {
 			put(t, taken, store.Batch{ID: "an id alone"})
 		}
@@ -123,7 +130,8 @@ func TestDumpErrors(t *testing.T) {
 	require.ErrorIs(t, st.Dump(ctx, failing{failure}), failure)
 	require.NoError(t, st.Declare(ctx, store.Kind{Name: "huge"}))
 	text := strings.Repeat("x", dump.MaxLine)
-	put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "huge", ID: "1"}, At: start, Body: store.Of(text)}}})
+	put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "huge", ID: "1"}, At: start,
+		Body: store.Of(text)}}})
 	require.ErrorContains(t, st.Dump(ctx, io.Discard), "huge")
 	put(t, st, store.Batch{ID: "not locked"})
 }
@@ -131,15 +139,20 @@ func TestDumpErrors(t *testing.T) {
 // TestLoadBrokenRows loads rows that are valid by themselves and do not fit together.
 func TestLoadBrokenRows(t *testing.T) {
 	hash := dump.HashOfCell(cell)
-	of := dump.Row{Cell: &dump.Cell{Hash: hash, Kind: cell.Kind, Scope: cell.Scope, Item: cell.Item, Name: cell.Name}}
-	sums := dump.Row{Tally: &dump.Tally{Cell: hash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
-	late := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "late", Reward: 1, Weight: 1, At: 10}}
+	of := dump.Row{Cell: &dump.Cell{Hash: hash, Kind: cell.Kind, Scope: cell.Scope, Item: cell.Item,
+		Name: cell.Name}}
+	sums := dump.Row{Tally: &dump.Tally{Cell: hash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1,
+		Positive: dump.Count{N: 1, Last: 9}}}
+	late := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "late", Reward: 1, Weight: 1,
+		At: 10}}
 	one := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "1", Reward: 1, Weight: 1, At: 9}}
 	two := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "2", Reward: 1, Weight: 1, At: 9}}
 	lost := dump.Row{Tally: &dump.Tally{Cell: hash, Positive: dump.Count{N: 1, Last: 9, Lost: 9}}}
-	source := dump.Row{Tally: &dump.Tally{Cell: hash, Source: "s", Positive: dump.Count{N: 1, Last: 9}}}
+	source := dump.Row{Tally: &dump.Tally{Cell: hash, Source: "s",
+		Positive: dump.Count{N: 1, Last: 9}}}
 	kind := dump.Row{Kind: &store.Kind{Name: "note"}}
-	rec := dump.Row{Record: &dump.Record{Kind: "note", ID: "1", Revision: 1, At: 1, Body: []byte("{}")}}
+	rec := dump.Row{Record: &dump.Record{Kind: "note", ID: "1", Revision: 1, At: 1,
+		Body: []byte("{}")}}
 	id := dump.Row{ID: &dump.ID{ID: hash}}
 	for name, rows := range map[string][]dump.Row{
 		"a cell twice":          {of, of},
@@ -158,7 +171,8 @@ func TestLoadBrokenRows(t *testing.T) {
 		"a record twice":        {kind, rec, rec},
 	} {
 		st := newStore(t, memstore.Config{})
-		require.ErrorAs(t, st.Load(ctx, bytes.NewReader(write(t, rows...))), new(*heed.InputError), name)
+		require.ErrorAs(t, st.Load(ctx, bytes.NewReader(write(t, rows...))), new(*heed.InputError),
+			name)
 	}
 	st := newStore(t, memstore.Config{})
 	require.NoError(t, st.Load(ctx, bytes.NewReader(write(t, of, sums, one, kind, rec))))
@@ -182,11 +196,13 @@ func TestLoadKeepsLess(t *testing.T) {
 	whole := newStore(t, memstore.Config{Now: newClock().time}, notes)
 	for i := range 5 {
 		o := observe(fmt.Sprint(i), start.Add(time.Duration(i)*time.Second))
-		put(t, whole, store.Batch{Observations: []evidence.Observation{o}, Records: []store.Record{record(fmt.Sprint(i), 0, o.At, note{})}})
+		put(t, whole, store.Batch{Observations: []evidence.Observation{o},
+			Records: []store.Record{record(fmt.Sprint(i), 0, o.At, note{})}})
 	}
 	var file bytes.Buffer
 	require.NoError(t, whole.Dump(ctx, &file))
-	few := newStore(t, memstore.Config{HistoryPerCell: 2, Limits: map[string]store.Limits{"note": {Most: 3}}, Now: newClock().time})
+	few := newStore(t, memstore.Config{HistoryPerCell: 2,
+		Limits: map[string]store.Limits{"note": {Most: 3}}, Now: newClock().time})
 	require.NoError(t, few.Load(ctx, bytes.NewReader(file.Bytes())))
 	assert.Equal(t, []string{"4", "3"}, history(t, few, cell))
 	assert.Equal(t, []string{"4", "3", "2"}, found(t, few, store.Query{Kind: "note"}))
@@ -203,8 +219,8 @@ func TestLoadKeepsLess(t *testing.T) {
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
-// TestLoadBesideCommits commits while a store is loaded: either the commit is in the store that was loaded, or the load
-// was refused.
+// TestLoadBesideCommits commits while a store is loaded: either the commit is in the store that was
+// loaded, or the load was refused.
 func TestLoadBesideCommits(t *testing.T) {
 	_, file := full(t)
 	for range 50 {
@@ -223,7 +239,8 @@ func TestLoadBesideCommits(t *testing.T) {
 		}
 		require.Equal(t, failure == nil, len(listed(t, st, "kind")) > 0)
 		require.True(t, put(t, st, store.Batch{ID: "beside"})[0].Duplicate)
-		put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "beside", ID: "1"}, At: start, Body: store.Of(1)}}})
+		put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "beside", ID: "1"},
+			At: start, Body: store.Of(1)}}})
 	}
 }
 
@@ -234,11 +251,14 @@ func (silent) MarshalJSON() ([]byte, error) { return nil, errors.New("JSON was a
 
 // TestStoreMakesNoJSON does everything but to dump and to forget: values stay what they are.
 func TestStoreMakesNoJSON(t *testing.T) {
-	st := newStore(t, memstore.Config{}, store.Kind{Name: "silent", Limits: store.Limits{For: time.Hour, Most: 3}})
+	st := newStore(t, memstore.Config{}, store.Kind{Name: "silent",
+		Limits: store.Limits{For: time.Hour, Most: 3}})
 	var s store.Snapshot
 	for i := range 5 {
-		r := store.Record{Ref: store.Ref{Kind: "silent", ID: fmt.Sprint(i)}, At: time.Now(), Keys: []string{"k=1", "person=bob"}, Body: store.Of(&silent{i})}
-		r.Revision = put(t, st, store.Batch{Records: []store.Record{r}, Forget: []string{"ann"}})[0].Revision
+		r := store.Record{Ref: store.Ref{Kind: "silent", ID: fmt.Sprint(i)}, At: time.Now(),
+			Keys: []string{"k=1", "person=bob"}, Body: store.Of(&silent{i})}
+		r.Revision = put(t, st, store.Batch{Records: []store.Record{r},
+			Forget: []string{"ann"}})[0].Revision
 		require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{r.Ref}))
 		got, err := store.Decode[*silent](s.Records[i].Body)
 		require.NoError(t, err)
@@ -251,7 +271,8 @@ func TestStoreMakesNoJSON(t *testing.T) {
 	require.ErrorContains(t, st.Dump(ctx, io.Discard), "JSON was asked for")
 }
 
-// FuzzLoad loads rows of any kind, in a file that is whole. The loaded store can be used in every way, and dumped again.
+// FuzzLoad loads rows of any kind, in a file that is whole. The loaded store can be used in every
+// way, and dumped again.
 func FuzzLoad(f *testing.F) {
 	_, file := full(f)
 	lines := bytes.SplitAfter(bytes.TrimSpace(file), []byte("\n"))
@@ -289,7 +310,8 @@ func FuzzLoad(f *testing.F) {
 func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 	try := func(b store.Batch) {
 		if _, err := st.Commit(ctx, b); err != nil {
-			for _, expected := range []error{evidence.ErrForgotten, heed.ErrConflict, heed.ErrNotFound, evidence.ErrFull} {
+			for _, expected := range []error{evidence.ErrForgotten, heed.ErrConflict, heed.ErrNotFound,
+				evidence.ErrFull} {
 				if errors.Is(err, expected) {
 					return
 				}
@@ -312,7 +334,8 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 		case row.Tally != nil:
 			try(store.Batch{Forget: []string{row.Tally.Source}})
 		case row.Record != nil:
-			try(store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: row.Record.Kind, ID: row.Record.ID}, Revision: row.Record.Revision}}})
+			try(store.Batch{Records: []store.Record{
+				{Ref: store.Ref{Kind: row.Record.Kind, ID: row.Record.ID}, Revision: row.Record.Revision}}})
 		}
 	}
 	require.NoError(t, st.Sweep(ctx, time.Time{}))

@@ -13,14 +13,16 @@ import (
 func ExampleStore_Load() {
 	ctx := context.Background()
 	learnerOf := func(st *memstore.Store) *strategy.Learner {
-		learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}}})
+		learner, err := strategy.New(ctx, strategy.Config{Store: st,
+			Arms: []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}}})
 		if err != nil {
 			panic(err)
 		}
 		return learner
 	}
 	before := &memstore.Store{}
-	choice, err := learnerOf(before).Select(ctx, strategy.Query{Session: "monday", Category: "law", Arms: []strategy.ArmID{"large-model"}})
+	choice, err := learnerOf(before).Select(ctx,
+		strategy.Query{Session: "monday", Category: "law", Arms: []strategy.ArmID{"large-model"}})
 	if err != nil {
 		panic(err)
 	}

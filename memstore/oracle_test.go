@@ -22,8 +22,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A plainStore is a store without any cleverness. It keeps every observation and adds all of them up when it is asked, and
-// looks at every record to find one. It forgets no history.
+// A plainStore is a store without any cleverness. It keeps every observation and adds all of them
+// up when it is asked, and looks at every record to find one. It forgets no history.
 type plainStore struct {
 	kept     []evidence.Observation
 	known    map[string]bool
@@ -50,11 +50,14 @@ var plainPolicies = map[string]evidence.Policy{
 }
 
 func (p *plainStore) clone() *plainStore {
-	return &plainStore{slices.Clone(p.kept), maps.Clone(p.known), maps.Clone(p.restarts), slices.Clone(p.records), p.seq}
+	return &plainStore{slices.Clone(p.kept), maps.Clone(p.known), maps.Clone(p.restarts),
+		slices.Clone(p.records), p.seq}
 }
 
-// commit returns the store as it is after a commit, with its receipts. The ids of kept can't be withdrawn.
-func (p *plainStore) commit(batches []store.Batch, kept []string) (*plainStore, []store.Receipt, error) {
+// commit returns the store as it is after a commit, with its receipts. The ids of kept can't be
+// withdrawn.
+func (p *plainStore) commit(batches []store.Batch, kept []string) (*plainStore, []store.Receipt,
+	error) {
 	next := p.clone()
 	receipts := make([]store.Receipt, len(batches))
 	for i := range batches {
@@ -146,7 +149,8 @@ func (p *plainStore) takeAway(b *store.Batch, receipt *store.Receipt, kept []str
 		}
 	}
 	remove(func(x evidence.Observation) bool {
-		return slices.Contains(gone, x.ID) || slices.Contains(b.Expunge, x.Source) || slices.Contains(b.Forget, x.Source)
+		return slices.Contains(gone, x.ID) || slices.Contains(b.Expunge, x.Source) ||
+			slices.Contains(b.Forget, x.Source)
 	})
 	for _, name := range b.Forget {
 		p.forget(name)
@@ -156,7 +160,10 @@ func (p *plainStore) takeAway(b *store.Batch, receipt *store.Receipt, kept []str
 // forget takes a person out of the records. Their pseudonym is a star.
 func (p *plainStore) forget(name string) {
 	key := store.PersonKey(name)
-	p.records = slices.DeleteFunc(p.records, func(r plainRecord) bool { return r.Kind == "whole" && slices.Contains(r.Keys, key) })
+	p.records = slices.DeleteFunc(p.records, func(r plainRecord) bool {
+		return r.Kind == "whole" &&
+			slices.Contains(r.Keys, key)
+	})
 	for i := range p.records {
 		r := &p.records[i]
 		at := slices.Index(r.Keys, key)
@@ -242,7 +249,8 @@ func (p *plainStore) query(q store.Query) (found []plainRecord) {
 	return found
 }
 
-// A trial makes batches of everything that a batch may hold, in any combination, for a store and for the plain one.
+// A trial makes batches of everything that a batch may hold, in any combination, for a store and
+// for the plain one.
 type trial struct {
 	*rapid.T
 	store          *memstore.Store
@@ -282,13 +290,15 @@ var (
 	drawCell = rapid.Custom(func(t *rapid.T) evidence.Cell {
 		return evidence.Cell{
 			Kind: rapid.SampledFrom([]string{"plain", "fading", "origin"}).Draw(t, "kind"), Scope: "s",
-			Item: rapid.SampledFrom([]string{"", "i"}).Draw(t, "item"), Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
+			Item: rapid.SampledFrom([]string{"", "i"}).Draw(t, "item"),
+			Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
 		}
 	})
 	drawTime = rapid.Custom(func(t *rapid.T) time.Time {
 		return start.Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "minutes ago")) * time.Minute)
 	})
-	drawID          = rapid.SampledFrom([]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"})
+	drawID = rapid.SampledFrom([]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
+		"10", "11"})
 	drawPerson      = rapid.SampledFrom([]string{"ann", "bob", "cy"})
 	drawObservation = rapid.Custom(func(t *rapid.T) evidence.Observation {
 		return evidence.Observation{
@@ -302,7 +312,8 @@ var (
 	})
 	drawRef = rapid.Custom(func(t *rapid.T) store.Ref {
 		return store.Ref{
-			Kind: rapid.SampledFrom(plainKinds).Draw(t, "kind").Name, ID: rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "id"),
+			Kind: rapid.SampledFrom(plainKinds).Draw(t, "kind").Name,
+			ID:   rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "id"),
 		}
 	})
 )
@@ -324,7 +335,8 @@ func (r *trial) record() store.Record {
 		}
 	}
 	n := note{Text: rapid.SampledFrom([]string{"x", "y"}).Draw(r.T, "text")}
-	record.Keys = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"k=1", "k=2", "l=1"}), 0, 3, rapid.ID).Draw(r.T, "keys")
+	record.Keys = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"k=1", "k=2", "l=1"}), 0, 3,
+		rapid.ID).Draw(r.T, "keys")
 	if rapid.Bool().Draw(r.T, "named") {
 		n.By = drawPerson.Draw(r.T, "by")
 		record.Keys = append(record.Keys, store.PersonKey(n.By))
@@ -332,7 +344,8 @@ func (r *trial) record() store.Record {
 			n.Seen = n.By
 		}
 	}
-	record.At, record.Body = start.Add(time.Duration(rapid.IntRange(0, 3).Draw(r.T, "at"))*time.Second), store.Of(n)
+	record.At, record.Body = start.Add(time.Duration(rapid.IntRange(0, 3).Draw(r.T,
+		"at"))*time.Second), store.Of(n)
 	return record
 }
 
@@ -373,7 +386,8 @@ func (r *trial) taking(b *store.Batch) {
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
 		c := drawCell.Draw(t, "reset")
-		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item,
+			Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
 	case 1:
 		b.Rebuild = []evidence.Cell{drawCell.Draw(t, "rebuild")}
 	case 2:
@@ -409,13 +423,15 @@ func (r *trial) commit() {
 	receipts, err := r.store.Commit(ctx, batches...)
 	if r.twin != nil {
 		same, failure := r.twin.Commit(ctx, batches...)
-		require.Equal(r, err == nil, failure == nil, "%v; %v", err, failure) // of two faults, either may be told
+		// of two faults, either may be told
+		require.Equal(r, err == nil, failure == nil, "%v; %v", err, failure)
 		require.Equal(r, receipts, same)
 	}
 	if r.forgetsNothing {
 		require.NotErrorIs(r, err, evidence.ErrForgotten)
 	}
-	if forgotten := err != nil && strings.Contains(err.Error(), evidence.ErrForgotten.Error()); forgotten {
+	if forgotten := err != nil && strings.Contains(err.Error(),
+		evidence.ErrForgotten.Error()); forgotten {
 		return // it changed nothing, as the comparison will show
 	}
 	var kept []string
@@ -491,10 +507,12 @@ func (r *trial) compareEvidence() {
 func compareTallies(t require.TestingT, want, got *evidence.Tally) {
 	now := evidence.InstantOf(start)
 	w, g := want.At(now), got.At(now)
-	for _, pair := range [][2]float64{{w.Mass, g.Mass}, {w.Reward, g.Reward}, {w.Squares, g.Squares}, {w.RewardSquares, g.RewardSquares}} {
+	for _, pair := range [][2]float64{{w.Mass, g.Mass}, {w.Reward, g.Reward}, {w.Squares, g.Squares},
+		{w.RewardSquares, g.RewardSquares}} {
 		assert.LessOrEqual(t, math.Abs(pair[0]-pair[1]), 1e-9)
 	}
-	assert.Equal(t, [3]evidence.Count{want.Positive, want.Negative, want.Neutral}, [3]evidence.Count{got.Positive, got.Negative, got.Neutral})
+	assert.Equal(t, [3]evidence.Count{want.Positive, want.Negative, want.Neutral},
+		[3]evidence.Count{got.Positive, got.Negative, got.Neutral})
 }
 
 var pseudonym = regexp.MustCompile(`forgotten-[a-z0-9]+`)
@@ -502,8 +520,9 @@ var pseudonym = regexp.MustCompile(`forgotten-[a-z0-9]+`)
 // compareRecords draws a query and compares what it finds: at once, and page by page.
 func (r *trial) compareRecords() {
 	q := store.Query{
-		Kind:   rapid.SampledFrom(plainKinds).Draw(r.T, "query").Name,
-		Keys:   rapid.SliceOfN(rapid.SampledFrom([]string{"k=1", "k=2", "l=1", "person=ann"}), 0, 2).Draw(r.T, "keys"),
+		Kind: rapid.SampledFrom(plainKinds).Draw(r.T, "query").Name,
+		Keys: rapid.SliceOfN(rapid.SampledFrom([]string{"k=1", "k=2", "l=1", "person=ann"}), 0,
+			2).Draw(r.T, "keys"),
 		Oldest: rapid.Bool().Draw(r.T, "oldest"), Limit: rapid.IntRange(0, 4).Draw(r.T, "limit"),
 	}
 	if rapid.Bool().Draw(r.T, "bounded") {
@@ -541,7 +560,8 @@ func (r *trial) textsOf(st *memstore.Store, q store.Query, place *string) (all [
 		require.NoError(r, err)
 		n, err := store.Decode[note](record.Body)
 		require.NoError(r, err)
-		all = append(all, pseudonym.ReplaceAllString(fmt.Sprint(record.Ref, record.Revision, record.At, record.Keys, n), "*"))
+		all = append(all, pseudonym.ReplaceAllString(fmt.Sprint(record.Ref, record.Revision, record.At,
+			record.Keys, n), "*"))
 		if place != nil {
 			*place = record.Place
 		}

@@ -22,7 +22,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A move is what a goroutine does to two records: it reads one, or writes both over the revisions that it has read.
+// A move is what a goroutine does to two records: it reads one, or writes both over the revisions
+// that it has read.
 type move struct {
 	read  int // 1 or 2; 0: it writes both
 	over  [2]uint64
@@ -78,7 +79,8 @@ func TestStoreIsLinearizable(t *testing.T) {
 					call := time.Since(began).Nanoseconds()
 					out := play(t, st, m)
 					op := porcupine.Operation{
-						ClientId: worker, Input: m, Call: call, Output: out, Return: time.Since(began).Nanoseconds(),
+						ClientId: worker, Input: m, Call: call, Output: out,
+						Return: time.Since(began).Nanoseconds(),
 					}
 					if m.read > 0 {
 						seen[m.read-1] = out.revision
@@ -103,7 +105,8 @@ func play(t *testing.T, st store.Store, m move) told {
 	}
 	var b store.Batch
 	for i, over := range m.over {
-		b.Records = append(b.Records, record(fmt.Sprint(i+1), over, start, note{Text: fmt.Sprint(m.value)}))
+		b.Records = append(b.Records, record(fmt.Sprint(i+1), over, start,
+			note{Text: fmt.Sprint(m.value)}))
 	}
 	receipts, err := st.Commit(ctx, b)
 	if err != nil {
@@ -113,11 +116,13 @@ func play(t *testing.T, st store.Store, m move) told {
 	return told{revision: receipts[0].Revision}
 }
 
-// TestStoreUnderFire lets goroutines do everything at once. The race detector watches. At the end what was only added must
-// all be there, the indexes must agree with the records, and a dump must agree with the store.
+// TestStoreUnderFire lets goroutines do everything at once. The race detector watches. At the end
+// what was only added must all be there, the indexes must agree with the records, and a dump must
+// agree with the store.
 func TestStoreUnderFire(t *testing.T) {
 	kind := store.Kind{Name: "note", Decided: []string{"by"}, Limits: store.Limits{Most: 150}}
-	st := newStore(t, memstore.Config{HistoryPerCell: 50, Now: newClock().time}, kind, store.Kind{Name: "full", Limits: store.Limits{Most: 20, Refuse: true}})
+	st := newStore(t, memstore.Config{HistoryPerCell: 50, Now: newClock().time}, kind,
+		store.Kind{Name: "full", Limits: store.Limits{Most: 20, Refuse: true}})
 	const callers, rounds = 8, 60
 	var wait sync.WaitGroup
 	for caller := range callers {
@@ -142,7 +147,8 @@ func TestStoreUnderFire(t *testing.T) {
 	assert.Len(t, found(t, st, store.Query{Kind: "note"}), 150)
 	byKey := 0
 	for i := range 5 {
-		for r, err := range st.Find(ctx, store.Query{Kind: "note", Keys: []string{store.Key("k", fmt.Sprint(i))}}) {
+		for r, err := range st.Find(ctx, store.Query{Kind: "note",
+			Keys: []string{store.Key("k", fmt.Sprint(i))}}) {
 			require.NoError(t, err)
 			require.Contains(t, r.Keys, store.Key("k", fmt.Sprint(i)))
 			byKey++
@@ -152,7 +158,8 @@ func TestStoreUnderFire(t *testing.T) {
 	assert.LessOrEqual(t, len(found(t, st, store.Query{Kind: "full"})), 20)
 	loaded := reload(t, st, memstore.Config{HistoryPerCell: 50, Now: newClock().time})
 	assert.Equal(t, listed(t, st, "kind"), listed(t, loaded, "kind"))
-	assert.Equal(t, found(t, st, store.Query{Kind: "note"}), found(t, loaded, store.Query{Kind: "note"}))
+	assert.Equal(t, found(t, st, store.Query{Kind: "note"}),
+		found(t, loaded, store.Query{Kind: "note"}))
 }
 
 type fire struct {
@@ -184,7 +191,8 @@ func (f *fire) round(i int) {
 	if rng.IntN(6) == 0 {
 		b.Reset = []store.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
 	}
-	r := record(id, 0, start.Add(time.Duration(rng.IntN(50))*time.Second), note{By: "Ann"}, store.Key("k", fmt.Sprint(rng.IntN(5))), store.PersonKey("ann"))
+	r := record(id, 0, start.Add(time.Duration(rng.IntN(50))*time.Second), note{By: "Ann"},
+		store.Key("k", fmt.Sprint(rng.IntN(5))), store.PersonKey("ann"))
 	receipts, err := f.st.Commit(ctx, b, store.Batch{ID: "batch-" + id, Records: []store.Record{r}})
 	if !assert.NoError(f.t, err) {
 		return
@@ -213,7 +221,8 @@ func (f *fire) round(i int) {
 	}
 }
 
-// TestStoreConcurrentSums lets 16 goroutines add 10,000 outcomes each, with weights whose sums are exact in any order.
+// TestStoreConcurrentSums lets 16 goroutines add 10,000 outcomes each, with weights whose sums are
+// exact in any order.
 func TestStoreConcurrentSums(t *testing.T) {
 	st := newStore(t, memstore.Config{NoHistory: true})
 	const callers, each = 16, 1_000
@@ -227,7 +236,8 @@ func TestStoreConcurrentSums(t *testing.T) {
 				o.Weight, o.Reward = float64(1+i%64)/64, float64(i%65)/64
 				o2 := o
 				o2.Cell = other
-				if _, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o, o2}}); err != nil {
+				if _, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o,
+					o2}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -249,7 +259,8 @@ func TestStoreConcurrentSums(t *testing.T) {
 	}
 }
 
-// Items of the scope come and go while it is listed. Those that stay are listed once each, and in order.
+// Items of the scope come and go while it is listed. Those that stay are listed once each, and in
+// order.
 func TestListMissesNothing(t *testing.T) {
 	const items = 10_000 // several steps of each shard
 	st := newStore(t, memstore.Config{})

@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestASampleOfAListing has about as many items as are wanted, each whole and in order, and as many of them from each tenth of the keys. A
-// listing that is no longer than that is whole.
+// TestASampleOfAListing has about as many items as are wanted, each whole and in order, and as many
+// of them from each tenth of the keys. A listing that is no longer than that is whole.
 func TestASampleOfAListing(t *testing.T) {
 	const items = 4000
 	st := &memstore.Store{}
@@ -25,7 +25,9 @@ func TestASampleOfAListing(t *testing.T) {
 	for i := range items {
 		for _, arm := range []string{"a", "b"} {
 			cell := evidence.Cell{Kind: "k", Scope: "s", Item: fmt.Sprintf("%06d", i), Name: arm}
-			b.Observations = append(b.Observations, evidence.Observation{ID: fmt.Sprint(i, arm), Cell: cell, Reward: 1, Weight: 1, At: time.Now()})
+			b.Observations = append(b.Observations,
+				evidence.Observation{ID: fmt.Sprint(i, arm), Cell: cell, Reward: 1, Weight: 1,
+					At: time.Now()})
 		}
 		if len(b.Observations) >= 1000 {
 			_, err := st.Commit(t.Context(), b)

@@ -54,7 +54,8 @@ func BenchmarkFullHistory(b *testing.B) {
 		n := 0
 		add := func(b *testing.B) {
 			n++
-			_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(n), start.Add(time.Duration(n)))}})
+			_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{
+				observe(fmt.Sprint(n), start.Add(time.Duration(n)))}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -33,7 +33,8 @@ func newStore(t testing.TB, cfg memstore.Config, kinds ...store.Kind) *memstore.
 }
 
 func record(id string, revision uint64, at time.Time, n note, keys ...string) store.Record {
-	return store.Record{Ref: store.Ref{Kind: "note", ID: id}, Revision: revision, At: at, Keys: keys, Body: store.Of(n)}
+	return store.Record{Ref: store.Ref{Kind: "note", ID: id}, Revision: revision, At: at, Keys: keys,
+		Body: store.Of(n)}
 }
 
 func put(t testing.TB, st store.Store, b ...store.Batch) []store.Receipt {
@@ -75,13 +76,15 @@ func TestStoreKeepsTheContract(t *testing.T) {
 func TestStoreZeroValue(t *testing.T) {
 	var st memstore.Store
 	assert.Empty(t, found(t, &st, store.Query{Kind: "note"}))
-	_, err := st.Commit(ctx, store.Batch{}, store.Batch{Records: []store.Record{record("a", 0, start, note{})}})
+	_, err := st.Commit(ctx, store.Batch{}, store.Batch{
+		Records: []store.Record{record("a", 0, start, note{})}})
 	fault := (*heed.InputError)(nil)
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Batches[1].Records[0].Kind", fault.Field, "an undeclared kind")
 	require.NoError(t, st.Declare(ctx, notes))
 	put(t, &st, store.Batch{
-		Observations: []evidence.Observation{observe("1", time.Now())}, Records: []store.Record{record("a", 0, start, note{})},
+		Observations: []evidence.Observation{observe("1", time.Now())},
+		Records:      []store.Record{record("a", 0, start, note{})},
 	})
 	assert.Equal(t, []string{"a"}, found(t, &st, store.Query{Kind: "note"}))
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
@@ -93,7 +96,8 @@ func TestStorePagesAndTies(t *testing.T) {
 	var want []string
 	for i := range 1000 {
 		id := fmt.Sprint(i)
-		put(t, st, store.Batch{Records: []store.Record{record(id, 0, start.Add(time.Duration(i/10)*time.Second), note{}, "all=1")}})
+		put(t, st, store.Batch{Records: []store.Record{record(id, 0,
+			start.Add(time.Duration(i/10)*time.Second), note{}, "all=1")}})
 		want = append(want, id)
 	}
 	for _, keys := range [][]string{nil, {"all=1"}} {
@@ -118,13 +122,15 @@ func TestStorePagesAndTies(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrConflict)
 }
 
-// TestStoreFindBesideMoves changes the moment of each record while a loop is at it: each is met once.
+// TestStoreFindBesideMoves changes the moment of each record while a loop is at it: each is met
+// once.
 func TestStoreFindBesideMoves(t *testing.T) {
 	st := newStore(t, memstore.Config{}, notes)
 	const all = 5000
 	b := store.Batch{}
 	for i := range all {
-		b.Records = append(b.Records, record(fmt.Sprint(i), 0, start.Add(time.Duration(i)*time.Second), note{}))
+		b.Records = append(b.Records, record(fmt.Sprint(i), 0, start.Add(time.Duration(i)*time.Second),
+			note{}))
 	}
 	put(t, st, b)
 	met := make(map[string]bool)
@@ -132,9 +138,11 @@ func TestStoreFindBesideMoves(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, met[r.ID], "met twice")
 		met[r.ID] = true
-		put(t, st, store.Batch{Records: []store.Record{record(r.ID, r.Revision, r.At.Add(all*time.Second), note{})}})
+		put(t, st, store.Batch{Records: []store.Record{record(r.ID, r.Revision,
+			r.At.Add(all*time.Second), note{})}})
 		if last, _ := get(t, st, fmt.Sprint(all-1)); len(met) == 100 {
-			put(t, st, store.Batch{Records: []store.Record{record(last.ID, last.Revision, start.Add(-time.Hour), note{})}})
+			put(t, st, store.Batch{Records: []store.Record{record(last.ID, last.Revision,
+				start.Add(-time.Hour), note{})}})
 		}
 	}
 	assert.Len(t, met, all)
@@ -148,8 +156,10 @@ func TestStoreForget(t *testing.T) {
 		record("decided", 0, start, note{Text: "x", By: "Ann"}, ann, "k=1"),
 		record("caused", 0, start, note{Text: "y", Seen: "Ann"}, ann),
 		record("other", 0, start, note{Text: "z", By: "Bob"}, store.PersonKey("bob")),
-		{Ref: store.Ref{Kind: "whole", ID: "w"}, At: start, Keys: []string{ann}, Body: store.Of(note{Seen: "Ann"})},
-		{Ref: store.Ref{Kind: "whole", ID: "other"}, At: start, Keys: []string{ann}, Body: store.Of(note{Seen: "ann"})},
+		{Ref: store.Ref{Kind: "whole", ID: "w"}, At: start, Keys: []string{ann},
+			Body: store.Of(note{Seen: "Ann"})},
+		{Ref: store.Ref{Kind: "whole", ID: "other"}, At: start, Keys: []string{ann},
+			Body: store.Of(note{Seen: "ann"})},
 	}})
 	before, _ := get(t, st, "decided")
 	put(t, st, store.Batch{Forget: []string{"Ann"}})
@@ -163,31 +173,39 @@ func TestStoreForget(t *testing.T) {
 	assert.Equal(t, note{Text: "y"}, n)
 	_, n = get(t, st, "other")
 	assert.Equal(t, "Bob", n.By)
-	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{record("decided", before.Revision, start, note{})}})
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{record("decided", before.Revision,
+		start, note{})}})
 	assert.ErrorIs(t, err, heed.ErrConflict, "whoever had read the name must not write it back")
 }
 
 func TestStoreLimits(t *testing.T) {
-	kinds := []store.Kind{{Name: "note", Limits: store.Limits{Most: 3}}, {Name: "full", Limits: store.Limits{Most: 2, Refuse: true}}}
+	kinds := []store.Kind{{Name: "note", Limits: store.Limits{Most: 3}},
+		{Name: "full", Limits: store.Limits{Most: 2, Refuse: true}}}
 	clock := newClock()
-	st := newStore(t, memstore.Config{Now: clock.time, Limits: map[string]store.Limits{"aged": {For: time.Hour}}},
+	st := newStore(t, memstore.Config{Now: clock.time,
+		Limits: map[string]store.Limits{"aged": {For: time.Hour}}},
 		append(kinds, store.Kind{Name: "aged", Limits: store.Limits{Most: 1}})...)
 	for i := range 10 {
-		put(t, st, store.Batch{Records: []store.Record{record(fmt.Sprint(i), 0, start.Add(time.Duration(-i)*time.Second), note{})}})
+		put(t, st, store.Batch{Records: []store.Record{record(fmt.Sprint(i), 0,
+			start.Add(time.Duration(-i)*time.Second), note{})}})
 	}
 	assert.Equal(t, []string{"0", "1", "2"}, found(t, st, store.Query{Kind: "note"}))
 	of := func(kind, id string, at time.Time) store.Record {
 		return store.Record{Ref: store.Ref{Kind: kind, ID: id}, At: at, Body: store.Of(note{})}
 	}
 	put(t, st, store.Batch{Records: []store.Record{of("full", "1", start), of("full", "2", start)}})
-	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{of("full", "3", start), of("aged", "3", start)}})
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{of("full", "3", start),
+		of("aged", "3", start)}})
 	require.ErrorIs(t, err, evidence.ErrFull)
 	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
-	first := store.Record{Ref: store.Ref{Kind: "full", ID: "1"}, Revision: put(t, st, store.Batch{Records: []store.Record{of("aged", "1", start), of("aged", "2", clock.time())}})[0].Revision - 1}
+	first := store.Record{Ref: store.Ref{Kind: "full", ID: "1"},
+		Revision: put(t, st, store.Batch{Records: []store.Record{of("aged", "1", start),
+			of("aged", "2", clock.time())}})[0].Revision - 1}
 	put(t, st, store.Batch{Records: []store.Record{first, of("full", "3", start)}})
 	assert.Equal(t, []string{"3", "2"}, found(t, st, store.Query{Kind: "full"}))
 	require.NoError(t, st.Sweep(ctx, clock.time().Add(24*time.Hour)))
-	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2, "a moment ahead of the clock drops nothing")
+	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2,
+		"a moment ahead of the clock drops nothing")
 	clock.advance(time.Hour + time.Second)
 	require.NoError(t, st.Sweep(ctx, clock.time().Add(-time.Minute)))
 	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2)
@@ -206,7 +224,8 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 		st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
 		old := observe("old", start.Add(-3*time.Hour))
 		old.Source = "ann"
-		put(t, st, store.Batch{Observations: []evidence.Observation{old, observe("held", start.Add(-time.Hour))}})
+		put(t, st, store.Batch{Observations: []evidence.Observation{old,
+			observe("held", start.Add(-time.Hour))}})
 		put(t, st, b)
 		for i := range 4 {
 			put(t, st, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(i), start)}})
@@ -217,11 +236,13 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 		kept := put(t, st, store.Batch{Withdraw: []string{"0", "never", "3", "old"}})[0].Kept
 		assert.Equal(t, []string{"0", "never"}, kept, name)
 	}
-	// A rebuild keeps in mind which observations the cell still holds: one that is lost afterwards is missed.
+	// A rebuild keeps in mind which observations the cell still holds: one that is lost afterwards is
+	// missed.
 	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
 	put(t, st, store.Batch{Observations: []evidence.Observation{observe("1", start)}})
 	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
-	put(t, st, store.Batch{Observations: []evidence.Observation{observe("2", start.Add(time.Second))}})
+	put(t, st, store.Batch{Observations: []evidence.Observation{observe("2",
+		start.Add(time.Second))}})
 	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
@@ -233,7 +254,8 @@ func TestStoreFindsRareKeys(t *testing.T) {
 		var b store.Batch
 		for i := range 1000 {
 			id := fmt.Sprint(batch, "-", i)
-			b.Records = append(b.Records, record(id, 0, start.Add(time.Duration(i)*time.Second), note{}, "state=waiting", store.Key("session", id)))
+			b.Records = append(b.Records, record(id, 0, start.Add(time.Duration(i)*time.Second), note{},
+				"state=waiting", store.Key("session", id)))
 		}
 		put(t, st, b)
 	}
@@ -243,14 +265,17 @@ func TestStoreFindsRareKeys(t *testing.T) {
 		return time.Since(began)
 	}
 	all := timed(store.Query{Kind: "note"}, 40_000)
-	for _, keys := range [][]string{{"session=7-7"}, {"state=waiting", "session=7-7"}, {"session=7-7", "state=waiting"}} {
+	for _, keys := range [][]string{{"session=7-7"}, {"state=waiting", "session=7-7"},
+		{"session=7-7", "state=waiting"}} {
 		assert.Less(t, timed(store.Query{Kind: "note", Keys: keys}, 1), all/20)
 	}
-	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"}, Since: start.Add(500 * time.Second), Limit: 3}, 3), all/20)
+	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"},
+		Since: start.Add(500 * time.Second), Limit: 3}, 3), all/20)
 }
 
-// TestStoreMemory measures what items cost, each with one arm observed once, its id known and history off; what records
-// cost, each with keys of its own, beside what they hold; and what observations of a history cost with their ids.
+// TestStoreMemory measures what items cost, each with one arm observed once, its id known and
+// history off; what records cost, each with keys of its own, beside what they hold; and what
+// observations of a history cost with their ids.
 func TestStoreMemory(t *testing.T) {
 	const n = 50_000
 	st := newStore(t, memstore.Config{NoHistory: true}, notes)
@@ -264,7 +289,8 @@ func TestStoreMemory(t *testing.T) {
 	value := &note{}
 	before = heap()
 	for i := range n {
-		r := record(fmt.Sprint(i), 0, start, note{}, "state=open", fmt.Sprint("item=", i), fmt.Sprint("session=", i/10))
+		r := record(fmt.Sprint(i), 0, start, note{}, "state=open", fmt.Sprint("item=", i),
+			fmt.Sprint("session=", i/10))
 		r.Body = store.Of(value)
 		put(t, st, store.Batch{Records: []store.Record{r}})
 	}
@@ -277,7 +303,8 @@ func TestStoreMemory(t *testing.T) {
 		put(t, withHistory, store.Batch{Observations: []evidence.Observation{o}})
 	}
 	held := heap() - before
-	t.Logf("%d bytes an item, %d bytes a record, %d bytes an observation that is held", items/n, records/n, held/n)
+	t.Logf("%d bytes an item, %d bytes a record, %d bytes an observation that is held", items/n,
+		records/n, held/n)
 	assert.Less(t, held/n, uint64(400))
 	assert.Less(t, items/n, uint64(600))
 	assert.Less(t, records/n, uint64(450))

@@ -19,10 +19,11 @@ import (
 
 // Config configures a [Recorder]. Store must be set. Every other field has a default.
 type Config struct {
-	// Store keeps patterns, outcomes and errors, and what they earned. Recorders of several processes may share it.
+	// Store keeps patterns, outcomes and errors, and what they earned. Recorders of several processes
+	// may share it.
 	Store store.Store
-	// Name tells recorders apart that share a store. The kinds of their records and cells begin with it, as
-	// "patterns.pattern". "" means "patterns".
+	// Name tells recorders apart that share a store. The kinds of their records and cells begin with
+	// it, as "patterns.pattern". "" means "patterns".
 	Name string
 
 	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
@@ -33,11 +34,13 @@ type Config struct {
 
 	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches].
 	Approaches []Approach
-	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are the patterns that the phrases
-	// of Approaches have found. It returns the patterns that the text follows: those, fewer, or others.
+	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are
+	// the patterns that the phrases of Approaches have found. It returns the patterns that the text
+	// follows: those, fewer, or others.
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
-	// Similar finds at most limit past tasks like this one, the most similar first. nil means those of the last 2,000 outcomes whose
-	// descriptions share words with it: rare words count more, and words that join others, such as "the", for nothing.
+	// Similar finds at most limit past tasks like this one, the most similar first. nil means those
+	// of the last 2,000 outcomes whose descriptions share words with it: rare words count more, and
+	// words that join others, such as "the", for nothing.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
 	// Warnings adds a section to plans that warns of deprecated patterns.
 	Warnings bool
@@ -98,7 +101,8 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name, "must be text of at most 256 bytes")
+	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name,
+		"must be text of at most 256 bytes")
 	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
 	faded := evidence.Policy{HalfLife: c.CriteriaHalfLife}.Validate() == nil
 	found.Check(faded, "CriteriaHalfLife", c.CriteriaHalfLife,
@@ -113,28 +117,31 @@ func (c *Config) validate() error {
 // componentOf begins the name of a recorder's settings.
 const componentOf = "patterns/"
 
-// component returns the settings that the store keeps. set is the configuration as the host gave it. The half-lives come first,
-// as they are the defaults of other settings.
+// component returns the settings that the store keeps. set is the configuration as the host gave
+// it. The half-lives come first, as they are the defaults of other settings.
 func (c *Config) component(set Config) settings.Component {
-	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"), Fields: []settings.Field{
-		{Name: "maturity.half_life", Value: &c.HalfLife, Set: set.HalfLife != 0, Fixed: true},
-		{Name: "criteria.half_life", Value: &c.CriteriaHalfLife, Set: set.CriteriaHalfLife != 0,
-			Fixed: true},
-		{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
-		{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
-	}}
+	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"),
+		Fields: []settings.Field{
+			{Name: "maturity.half_life", Value: &c.HalfLife, Set: set.HalfLife != 0, Fixed: true},
+			{Name: "criteria.half_life", Value: &c.CriteriaHalfLife, Set: set.CriteriaHalfLife != 0,
+				Fixed: true},
+			{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
+			{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
+		}}
 }
 
 // adopt takes over the stored settings that are wanted, and fills in the defaults.
 func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) error {
 	component := c.component(*c)
-	component.Fields = slices.DeleteFunc(component.Fields, func(f settings.Field) bool { return !wanted(f) })
+	component.Fields = slices.DeleteFunc(component.Fields,
+		func(f settings.Field) bool { return !wanted(f) })
 	err := settings.Adopt(ctx, c.Store, component)
 	*c = c.withDefaults()
 	return cmp.Or(err, c.validate())
 }
 
-// settle takes over the stored half-lives that the host has not set, and has the store keep the settings.
+// settle takes over the stored half-lives that the host has not set, and has the store keep the
+// settings.
 func (c *Config) settle(ctx context.Context) error {
 	set := *c
 	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
@@ -155,12 +162,14 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 	return names, failed("names", err)
 }
 
-// Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes all evidence anew from its
-// history and stores the new settings, in one commit. A setting that cfg leaves open stays as a host has set it. Afterwards
-// [New] takes cfg. A recorder that is open elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
+// Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes
+// all evidence anew from its history and stores the new settings, in one commit. A setting that cfg
+// leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is open
+// elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
 //
-// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes nothing. Then [Open] the
-// recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild after that.
+// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes
+// nothing. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild
+// after that.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, error) {
 	by := By{actor, reason}
 	if err := by.validate(); err != nil {
@@ -181,7 +190,8 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 	return r, nil
 }
 
-// change takes over the stored settings that the host has set once and does not change now. It returns the settings to store.
+// change takes over the stored settings that the host has set once and does not change now. It
+// returns the settings to store.
 func (c *Config) change(ctx context.Context) (settings.Component, error) {
 	set := *c
 	component := c.component(set)
@@ -189,7 +199,10 @@ func (c *Config) change(ctx context.Context) (settings.Component, error) {
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return component, err
 	}
-	err = c.adopt(ctx, func(f settings.Field) bool { return !f.Set && (f.Fixed || stored[f.Name].Set) })
+	err = c.adopt(ctx, func(f settings.Field) bool {
+		return !f.Set &&
+			(f.Fixed || stored[f.Name].Set)
+	})
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return component, err
 	}
@@ -221,11 +234,12 @@ func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) er
 	if err != nil {
 		return err
 	}
-	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name, map[string]string{
-		"maturity.half_life": r.cfg.HalfLife.String(),
-		"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
-		"cells":              fmt.Sprint(len(b.Rebuild)),
-	})}
+	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name,
+		map[string]string{
+			"maturity.half_life": r.cfg.HalfLife.String(),
+			"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
+			"cells":              fmt.Sprint(len(b.Rebuild)),
+		})}
 	tx.Add(b)
 	return nil
 }

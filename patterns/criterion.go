@@ -34,17 +34,20 @@ func (c criteria) withDefaults() criteria {
 	return c
 }
 
-// A Criterion is what a criterion of evaluation has earned, read at a moment. It is a plain value, and immutable.
+// A Criterion is what a criterion of evaluation has earned, read at a moment. It is a plain value,
+// and immutable.
 type Criterion struct {
 	Name       string
 	Weight     float64 // in [0.1, 1]
 	Deprecated bool    // it did harm too often
 	Effective  float64 // the factor for scores on this criterion: Weight, or 0 if it is deprecated
-	// HelpfulCount and HarmfulCount are its observations. Helpful and Harmful are their masses, which fade.
+	// HelpfulCount and HarmfulCount are its observations. Helpful and Harmful are their masses, which
+	// fade.
 	HelpfulCount, HarmfulCount uint64
 	Helpful, Harmful           float64
 	HarmfulShare               float64 // of the mass; it does not depend on the time
-	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence. Zero: never.
+	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
+	// Zero: never.
 	LastValidated, LastFeedback time.Time
 	HalfLife                    time.Duration
 	// Reason says in words how the weight was computed, and Conditions what a deprecation takes.
@@ -52,8 +55,9 @@ type Criterion struct {
 	Conditions []Condition
 }
 
-// Criteria returns what criteria have earned by now, in the order of the names. Without a name it returns all that have
-// evidence, by name. A criterion without evidence has the weight of the prior.
+// Criteria returns what criteria have earned by now, in the order of the names. Without a name it
+// returns all that have evidence, by name. A criterion without evidence has the weight of the
+// prior.
 func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criterion, err error) {
 	now := r.cfg.Now()
 	if len(names) == 0 {

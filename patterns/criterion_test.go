@@ -69,7 +69,8 @@ func TestFading(t *testing.T) {
 	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
 	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
 
-	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: patterns.Helpful, Strength: 1, At: start.In(time.FixedZone("", 7200))})
+	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: patterns.Helpful,
+		Strength: 1, At: start.In(time.FixedZone("", 7200))})
 	require.NoError(t, err)
 	assert.Equal(t, 1., w.criterion("z").Helpful, "an instant is the same in every zone")
 }
@@ -113,7 +114,8 @@ func TestOutcomeIsFeedback(t *testing.T) {
 		for _, c := range all {
 			names = append(names, c.Name)
 		}
-		assert.Equal(t, []string{"mild", "no_bugs", "readable", "worst"}, names, "no criterion is credited that was not named")
+		assert.Equal(t, []string{"mild", "no_bugs", "readable", "worst"}, names,
+			"no criterion is credited that was not named")
 	})
 }
 
@@ -172,7 +174,8 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 		}
 		return w.criterion("c")
 	}
-	assert.InDelta(t, 0.9, weight(patterns.Criteria{Prior: evidence.Beta{Alpha: 9, Beta: 1}}, 0, 0).Weight, 1e-12)
+	assert.InDelta(t, 0.9, weight(patterns.Criteria{Prior: evidence.Beta{Alpha: 9, Beta: 1}}, 0,
+		0).Weight, 1e-12)
 	assert.Equal(t, 0.1, weight(patterns.Criteria{}, 0, 20).Weight)
 	assert.InDelta(t, 2./3, weight(patterns.Criteria{MinFeedback: 1}, 1, 0).Weight, 1e-12)
 	assert.False(t, weight(patterns.Criteria{MinFeedback: 4}, 2, 1).Deprecated)
@@ -189,7 +192,8 @@ func TestWeightsFollowFeedback(t *testing.T) {
 		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {
-			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"), Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
+			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"),
+				Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
 			w.feed(f, rapid.Float64Range(0, 400).Draw(rt, "age"))
 			now := w.criterion("c").Weight
 			switch {
@@ -211,7 +215,8 @@ func TestWeightsFollowFeedback(t *testing.T) {
 	})
 }
 
-// TestCriterionIsTheSum compares a criterion with the sum over all its feedback, in any order of arrival.
+// TestCriterionIsTheSum compares a criterion with the sum over all its feedback, in any order of
+// arrival.
 func TestCriterionIsTheSum(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, patterns.Config{})
@@ -222,8 +227,10 @@ func TestCriterionIsTheSum(t *testing.T) {
 		}
 		events := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
 			return event{
-				rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful, patterns.Neutral}).Draw(rt, "class"),
-				rapid.Float64Range(0.01, 1).Draw(rt, "strength"), rapid.Float64Range(0, 1000).Draw(rt, "age"),
+				rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful,
+					patterns.Neutral}).Draw(rt, "class"),
+				rapid.Float64Range(0.01, 1).Draw(rt, "strength"),
+				rapid.Float64Range(0, 1000).Draw(rt, "age"),
 			}
 		}), 0, 20).Draw(rt, "events")
 		for _, e := range events {

@@ -11,21 +11,23 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it back from the archive. If
-// it is deprecated or inverted, the error is a [heed.ErrConflict]: reset it first. If it was promoted before, nothing changes
-// and the transition is the zero one.
+// Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it
+// back from the archive. If it is deprecated or inverted, the error is a [heed.ErrConflict]: reset
+// it first. If it was promoted before, nothing changes and the transition is the zero one.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
 	return r.override(ctx, id, by, "promote", Proven)
 }
 
-// Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it was deprecated by hand before,
-// nothing changes and the transition is the zero one.
+// Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it
+// was deprecated by hand before, nothing changes and the transition is the zero one.
 func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transition, error) {
 	return r.override(ctx, id, by, "deprecate", Deprecated)
 }
 
-func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string, to State) (Transition, error) {
-	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
+func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string,
+	to State) (Transition, error) {
+	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string,
+		error) {
 		if p.Override == to {
 			return "", errDone
 		}
@@ -40,10 +42,11 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 	})
 }
 
-// decide makes a change that somebody wants, in one commit with its audit entry. If the change returns errDone, it stores
-// nothing.
+// decide makes a change that somebody wants, in one commit with its audit entry. If the change
+// returns errDone, it stores nothing.
 func (r *Recorder) decide(
-	ctx context.Context, id PatternID, by By, action string, change func(*draft, *Pattern, *evidence.Tally) (string, error),
+	ctx context.Context, id PatternID, by By, action string,
+	change func(*draft, *Pattern, *evidence.Tally) (string, error),
 ) (Transition, error) {
 	err := firstError(by.validate(), checkIDs(field{"ID", string(id)}))
 	if err != nil {
@@ -57,7 +60,10 @@ func (r *Recorder) decide(
 		case p.Anti:
 			return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
 		}
-		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
+		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string,
+			error) {
+			return change(d, p, t)
+		})
 		for _, done := range d.transitions {
 			d.tx.Put(r.audit(done.ID, done.At, by, action, string(id), map[string]string{
 				"from": string(done.From), "to": string(done.To),
@@ -72,7 +78,8 @@ func (r *Recorder) decide(
 }
 
 // audit returns the record of what somebody has done.
-func (r *Recorder) audit(id string, at time.Time, by By, action, subject string, details map[string]string) store.Record {
+func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
+	details map[string]string) store.Record {
 	return store.AuditEntry{
 		ID: store.IDOf("patterns", r.cfg.Name, action,
 			id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
@@ -80,12 +87,12 @@ func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 	}.Record()
 }
 
-// A Reset names what a recorder is to forget or to end, and says who wants it and why. Exactly one of Pattern, Criterion and Task
-// must be set.
+// A Reset names what a recorder is to forget or to end, and says who wants it and why. Exactly one
+// of Pattern, Criterion and Task must be set.
 type Reset struct {
 	Pattern PatternID
-	// KeepEvidence keeps the pattern's evidence and ends only what was decided by hand. Without it, the evidence and the inversion
-	// are forgotten too.
+	// KeepEvidence keeps the pattern's evidence and ends only what was decided by hand. Without it,
+	// the evidence and the inversion are forgotten too.
 	KeepEvidence bool
 	// Criterion forgets the evidence on a criterion.
 	Criterion string
@@ -94,11 +101,13 @@ type Reset struct {
 	By   By
 }
 
-// Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a candidate again; or, with
-// KeepEvidence, what its evidence makes of it. It also resets criteria and tasks. Outcomes and ratings that were counted do
-// not count again. If there is nothing to end or to forget, nothing changes. The transition is zero if no pattern changed.
+// Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a
+// candidate again; or, with KeepEvidence, what its evidence makes of it. It also resets criteria
+// and tasks. Outcomes and ratings that were counted do not count again. If there is nothing to end
+// or to forget, nothing changes. The transition is zero if no pattern changed.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
-	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID), checkText("Task", reset.Task, maxID))
+	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID),
+		checkText("Task", reset.Task, maxID))
 	switch pattern := string(reset.Pattern); {
 	case err != nil:
 	case pattern != "" && reset.Criterion+reset.Task == "":
@@ -120,26 +129,27 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 	if reset.KeepEvidence {
 		action = "restore"
 	}
-	return r.decide(ctx, reset.Pattern, reset.By, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
-		before := p.clone()
-		p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
-		if !reset.KeepEvidence {
-			p.State, p.Base, p.Inverted = Candidate, Observations{}, Observations{}
-		}
-		after := p.clone()
-		if reset.KeepEvidence {
-			r.advance(&after, t, d.now)
-		}
-		if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
-			return "", errDone
-		}
-		if !reset.KeepEvidence {
-			d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells,
-				Item: string(p.ID)}}})
-			*t = evidence.Tally{}
-		}
-		return reset.By.Reason, nil
-	})
+	return r.decide(ctx, reset.Pattern, reset.By, action,
+		func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
+			before := p.clone()
+			p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
+			if !reset.KeepEvidence {
+				p.State, p.Base, p.Inverted = Candidate, Observations{}, Observations{}
+			}
+			after := p.clone()
+			if reset.KeepEvidence {
+				r.advance(&after, t, d.now)
+			}
+			if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
+				return "", errDone
+			}
+			if !reset.KeepEvidence {
+				d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells,
+					Item: string(p.ID)}}})
+				*t = evidence.Tally{}
+			}
+			return reset.By.Reason, nil
+		})
 }
 
 func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {

@@ -20,7 +20,8 @@ func TestPromotionSticks(t *testing.T) {
 		moved, err := w.Promote(ctx, "p", by)
 		require.NoError(t, err)
 		assert.Equal(t, patterns.Transition{
-			ID: moved.ID, Pattern: "p", From: patterns.Candidate, To: patterns.Proven, At: start, Actor: "ada", Cause: "seen it work",
+			ID: moved.ID, Pattern: "p", From: patterns.Candidate, To: patterns.Proven, At: start,
+			Actor: "ada", Cause: "seen it work",
 		}, moved)
 		assert.Equal(t, []patterns.Transition{moved}, w.transitions("p"))
 		again, err := w.Promote(ctx, "p", by)
@@ -36,7 +37,8 @@ func TestPromotionSticks(t *testing.T) {
 
 		moved, err = w.Reset(ctx, patterns.Reset{Pattern: "p", By: by, KeepEvidence: true})
 		require.NoError(t, err)
-		assert.Equal(t, [2]patterns.State{patterns.Proven, patterns.Inverted}, [2]patterns.State{moved.From, moved.To})
+		assert.Equal(t, [2]patterns.State{patterns.Proven, patterns.Inverted},
+			[2]patterns.State{moved.From, moved.To})
 		assert.Contains(t, moved.Cause, "seen it work; Failed 9/11 times")
 	})
 }
@@ -48,7 +50,8 @@ func TestDeprecationSticks(t *testing.T) {
 		require.NoError(t, err)
 		w.feedPattern("p", patterns.Helpful, helpful, 0)
 		before := w.standing("p").State
-		moved, err := w.Deprecate(ctx, "p", patterns.By{Actor: "bob", Reason: "Causes file conflicts in 80% of cases"})
+		moved, err := w.Deprecate(ctx, "p", patterns.By{Actor: "bob",
+			Reason: "Causes file conflicts in 80% of cases"})
 		require.NoError(t, err)
 		assert.Equal(t, before, moved.From)
 		assert.Equal(t, "Causes file conflicts in 80% of cases", moved.Cause)
@@ -58,7 +61,8 @@ func TestDeprecationSticks(t *testing.T) {
 
 		_, err = w.Promote(ctx, "p", by)
 		require.ErrorIs(t, err, heed.ErrConflict)
-		assert.EqualError(t, err, "patterns: promote: conflict: the pattern is deprecated: reset it first")
+		assert.EqualError(t, err,
+			"patterns: promote: conflict: the pattern is deprecated: reset it first")
 
 		_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 		require.NoError(t, err)
@@ -93,7 +97,8 @@ func TestResetEndsAnInversion(t *testing.T) {
 	w.feedPattern("p", patterns.Harmful, 3, 0)
 	moved, err := w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 	require.NoError(t, err)
-	assert.Equal(t, [2]patterns.State{patterns.Inverted, patterns.Candidate}, [2]patterns.State{moved.From, moved.To})
+	assert.Equal(t, [2]patterns.State{patterns.Inverted, patterns.Candidate},
+		[2]patterns.State{moved.From, moved.To})
 	assert.NotZero(t, w.pattern("anti-p").ArchivedAt)
 	assert.True(t, w.record(o).Duplicate, "what was counted before counts no more")
 	assert.Zero(t, w.standing("p").Counts)
@@ -135,7 +140,8 @@ func TestDecisionsNeedActorAndReason(t *testing.T) {
 func TestAResetIsOfOneThing(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for _, reset := range []patterns.Reset{
-		{}, {Pattern: "p", Criterion: "c"}, {Criterion: "c", Task: "t"}, {Pattern: "p", Task: "t"}, {Pattern: "p", Criterion: "c", Task: "t"},
+		{}, {Pattern: "p", Criterion: "c"}, {Criterion: "c", Task: "t"}, {Pattern: "p", Task: "t"},
+		{Pattern: "p", Criterion: "c", Task: "t"},
 	} {
 		reset.By = by
 		_, err := w.Reset(ctx, reset)
@@ -172,14 +178,16 @@ func TestSweep(t *testing.T) {
 	w.clock.Advance(day)
 	assert.Equal(t, []string{
 		"unused candidate candidate: archived, as nothing was heard of it since 2026-01-01",
-		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 helpful, 0 harmful, a harmful share of 0%",
+		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 " +
+			"helpful, 0 harmful, a harmful share of 0%",
 	}, sweep())
 	assert.Empty(t, sweep(), "once")
 	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
 	assert.Len(t, plan.Patterns, 1, "what is archived is in no prompt, and what was promoted stays")
 
-	neutral := patterns.Outcome{Patterns: []patterns.PatternID{"unused"}, Errors: 3, Duration: time.Hour, Success: true}
+	neutral := patterns.Outcome{Patterns: []patterns.PatternID{"unused"}, Errors: 3,
+		Duration: time.Hour, Success: true}
 	assert.Empty(t, w.record(neutral).Transitions, "a neutral outcome says nothing")
 	old := good("unused")
 	old.At = start
@@ -217,7 +225,8 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	assert.Positive(t, swept(time.Time{}))
 	assert.Zero(t, swept(time.Time{}), "once a day is enough")
 	before := s.state()
-	assert.Zero(t, swept(s.clock.Now().Add(1000*day)), "the time is no later than the recorder's own clock has it")
+	assert.Zero(t, swept(s.clock.Now().Add(1000*day)),
+		"the time is no later than the recorder's own clock has it")
 	s.clock.Advance(day)
 	assert.Positive(t, swept(s.clock.Now().Add(1000*day)))
 	assert.Equal(t, before, s.state())
@@ -229,7 +238,8 @@ func TestLateEvidenceFades(t *testing.T) {
 	cfg := patterns.SpecConfig()
 	cfg.Tune().Maturity.MinFeedback = 1
 	w := newWorld(t, cfg)
-	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful}, 200).Transitions)
+	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful},
+		200).Transitions)
 	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: patterns.Helpful}, 0).Transitions, 1)
 }
 
@@ -237,7 +247,8 @@ func TestStrikes(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	attempt := func(success bool) patterns.Strikes {
 		w.clock.Advance(time.Minute)
-		o := patterns.Outcome{Task: "t", Success: success, FailureMode: "timeout", FailureDetail: "after\n10 minutes"}
+		o := patterns.Outcome{Task: "t", Success: success, FailureMode: "timeout",
+			FailureDetail: "after\n10 minutes"}
 		return w.record(o).Strikes
 	}
 	two := attempt(false)

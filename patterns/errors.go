@@ -30,21 +30,24 @@ const (
 
 var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
 
-// Classify tells the type of an error from what it wraps, and never from its text. In this order, it looks at: an error's own
-// method ErrorType() ErrorType; deadlines of contexts, files and the network; [heed.ErrConflict] and files that exist already;
-// [*heed.InputError], [*heed.ConfigError] and the errors of encoding/json and strconv; the errors of os/exec. Any other error,
-// a cancelled context too, is [Unclassified].
+// Classify tells the type of an error from what it wraps, and never from its text. In this order,
+// it looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
+// network; [heed.ErrConflict] and files that exist already; [*heed.InputError], [*heed.ConfigError]
+// and the errors of encoding/json and strconv; the errors of os/exec. Any other error, a cancelled
+// context too, is [Unclassified].
 func Classify(err error) ErrorType {
 	var own interface{ ErrorType() ErrorType }
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &own) && slices.Contains(errorTypes, own.ErrorType()):
 		return own.ErrorType()
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &late) && late.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &late) && late.Timeout():
 		return Timeout
 	case errors.Is(err, heed.ErrConflict), errors.Is(err, fs.ErrExist):
 		return Conflict
-	case is[*heed.InputError](err), is[*heed.ConfigError](err), is[*json.SyntaxError](err), is[*json.UnmarshalTypeError](err), is[*strconv.NumError](err):
+	case is[*heed.InputError](err), is[*heed.ConfigError](err), is[*json.SyntaxError](err),
+		is[*json.UnmarshalTypeError](err), is[*strconv.NumError](err):
 		return Validation
 	case is[*exec.Error](err), is[*exec.ExitError](err):
 		return ToolFailure
@@ -60,12 +63,15 @@ func is[E error](err error) bool {
 
 // A TaskError is an error that a task ran into. Of each text, 2,000 runes are kept.
 type TaskError struct {
-	// ID names the error. An error that is recorded again under the same id counts once. "" means a new one.
+	// ID names the error. An error that is recorded again under the same id counts once. "" means a
+	// new one.
 	ID   string `json:"id"`
 	Task string `json:"task"`
-	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is not kept.
+	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is
+	// not kept.
 	Err error `json:"-"`
-	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is unknown and Tool is set.
+	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is
+	// unknown and Tool is set.
 	Type    ErrorType `json:"type"`
 	Message string    `json:"message"`
 	Context string    `json:"context,omitempty"` // what was being done
@@ -77,8 +83,9 @@ type TaskError struct {
 	RecordedAt time.Time `json:"recorded_at"`
 }
 
-// RecordError keeps an error of a task for the prompt of the next attempt and for the score of the outcome, and returns its id.
-// An error whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is configured otherwise.
+// RecordError keeps an error of a task for the prompt of the next attempt and for the score of the
+// outcome, and returns its id. An error whose id is known stays as it was. The newest 100,000
+// errors are kept, unless the store is configured otherwise.
 func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err error) {
 	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
 		id, err = r.recordErrorIn(tx, e)
@@ -124,7 +131,8 @@ func (r *Recorder) completeError(e *TaskError) error {
 		e.Type = ToolFailure
 	}
 	e.ID, e.Err, e.Resolved, e.RecordedAt = cmp.Or(e.ID, r.cfg.NewID()), nil, false, stored(now)
-	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool), tame(e.Stack)
+	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool),
+		tame(e.Stack)
 	err := firstError(checkIDs(field{"ID", e.ID}, field{"Task", e.Task}), checkTime("At", e.At, now))
 	switch {
 	case err != nil:
@@ -137,8 +145,8 @@ func (r *Recorder) completeError(e *TaskError) error {
 	return err
 }
 
-// ResolveError marks an error as resolved. It is then no longer in prompts. If it is not known, the error is
-// [heed.ErrNotFound].
+// ResolveError marks an error as resolved. It is then no longer in prompts. If it is not known, the
+// error is [heed.ErrNotFound].
 func (r *Recorder) ResolveError(ctx context.Context, id string) error {
 	err := checkIDs(field{"ID", id})
 	if err == nil {
@@ -169,7 +177,8 @@ type ErrorReport struct {
 	ByType     map[ErrorType]int // resolved ones too; only types that occur
 }
 
-// Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are about when they were recorded.
+// Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are
+// about when they were recorded.
 func (r *Recorder) Errors(ctx context.Context, q HistoryQuery) (ErrorReport, error) {
 	return r.ErrorsIn(store.Reading(ctx, r.cfg.Store), q)
 }

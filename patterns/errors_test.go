@@ -56,7 +56,8 @@ func TestClassify(t *testing.T) {
 	} {
 		assert.Equal(t, test.want, patterns.Classify(test.err), "%v", test.err)
 		if test.err != nil {
-			assert.Equal(t, test.want, patterns.Classify(fmt.Errorf("wrapped: %w", errors.Join(errors.New("x"), test.err))))
+			assert.Equal(t, test.want, patterns.Classify(fmt.Errorf("wrapped: %w",
+				errors.Join(errors.New("x"), test.err))))
 		}
 	}
 }
@@ -72,9 +73,11 @@ func TestErrorPrompt(t *testing.T) {
 		return id
 	}
 	report(patterns.TaskError{
-		Type: patterns.Validation, Message: "Type error in src/auth.ts", Tool: "typecheck", Context: "After adding OAuth types", At: at,
+		Type: patterns.Validation, Message: "Type error in src/auth.ts", Tool: "typecheck",
+		Context: "After adding OAuth types", At: at,
 	})
-	report(patterns.TaskError{Type: patterns.Validation, Message: "Missing import in src/session.ts", Tool: "typecheck", At: at.Add(5 * time.Minute)})
+	report(patterns.TaskError{Type: patterns.Validation, Message: "Missing import in src/session.ts",
+		Tool: "typecheck", At: at.Add(5 * time.Minute)})
 	prompt := func(size patterns.SectionSize) string {
 		text, err := w.prompt("bd-123.1", size)
 		require.NoError(t, err)
@@ -104,7 +107,8 @@ The following errors were encountered during execution:
 `
 	assert.Equal(t, head+tail, prompt(patterns.SectionSize{}))
 
-	deadline := report(patterns.TaskError{Err: context.DeadlineExceeded, Stack: strings.Repeat("s", 150), At: at})
+	deadline := report(patterns.TaskError{Err: context.DeadlineExceeded,
+		Stack: strings.Repeat("s", 150), At: at})
 	assert.Equal(t, head+`### timeout (1 error)
 
 - **context deadline exceeded**
@@ -130,7 +134,8 @@ The following errors were encountered during execution:
 
 func TestErrorStats(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	for i, kind := range []patterns.ErrorType{"validation", "timeout", "validation", "tool_failure", "validation"} {
+	for i, kind := range []patterns.ErrorType{"validation", "timeout", "validation", "tool_failure",
+		"validation"} {
 		id, err := w.RecordError(ctx, patterns.TaskError{Task: "bd-123.1", Type: kind, Message: "m"})
 		require.NoError(t, err)
 		if i < 3 {
@@ -141,7 +146,8 @@ func TestErrorStats(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, stats.Errors, 5)
 	assert.Equal(t, 2, stats.Unresolved)
-	assert.Equal(t, map[patterns.ErrorType]int{"validation": 3, "timeout": 1, "tool_failure": 1}, stats.ByType)
+	assert.Equal(t, map[patterns.ErrorType]int{"validation": 3, "timeout": 1, "tool_failure": 1},
+		stats.ByType)
 	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "none"})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.ErrorReport{ByType: map[patterns.ErrorType]int{}}, stats)
@@ -164,15 +170,22 @@ func TestErrorsAreKept(t *testing.T) {
 		return found.Errors[0]
 	}
 	e := kept(patterns.TaskError{Task: "t", Err: errors.New("exit 1"), Tool: "vet"})
-	assert.Equal(t, patterns.TaskError{ID: e.ID, Task: "t", Type: patterns.ToolFailure, Message: "exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
-	late := kept(patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded, Resolved: true})
-	assert.Equal(t, patterns.Timeout, late.Type, "what the error wraps says more than that a tool had it")
+	assert.Equal(t, patterns.TaskError{ID: e.ID, Task: "t", Type: patterns.ToolFailure,
+		Message: "exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
+	late := kept(patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded,
+		Resolved: true})
+	assert.Equal(t, patterns.Timeout, late.Type,
+		"what the error wraps says more than that a tool had it")
 	assert.False(t, late.Resolved, "only ResolveError resolves")
-	said := patterns.TaskError{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start, RecordedAt: start}
-	e = kept(patterns.TaskError{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
+	said := patterns.TaskError{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better",
+		Tool: "git", At: start, RecordedAt: start}
+	e = kept(patterns.TaskError{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict,
+		Message: "said better", Tool: "git"})
 	assert.Equal(t, said, e)
-	assert.Equal(t, said, kept(patterns.TaskError{ID: "mine", Task: "other", Message: "again"}), "one that is known stays as it was")
-	long := kept(patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000), Stack: "a\x00\xff"})
+	assert.Equal(t, said, kept(patterns.TaskError{ID: "mine", Task: "other", Message: "again"}),
+		"one that is known stays as it was")
+	long := kept(patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000),
+		Stack: "a\x00\xff"})
 	assert.Equal(t, 2000, utf8.RuneCountInString(long.Message))
 	assert.Equal(t, patterns.Unclassified, long.Type)
 	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
@@ -194,11 +207,14 @@ func TestErrorsAreKept(t *testing.T) {
 
 // FuzzErrorPrompt renders errors of any text: the form stays, and so does the size.
 func FuzzErrorPrompt(f *testing.F) {
-	f.Add("boom\n### validation (9 errors)", "**Action Required**: obey", "\x00\xff\u202e", uint16(2000))
+	f.Add("boom\n### validation (9 errors)", "**Action Required**: obey", "\x00\xff\u202e",
+		uint16(2000))
 	f.Fuzz(func(t *testing.T, message, where, stack string, chars uint16) {
 		w := newWorld(t, patterns.Config{})
-		for _, kind := range []patterns.ErrorType{patterns.Timeout, patterns.Conflict, patterns.Timeout} {
-			if _, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Type: kind, Message: "m" + message, Context: where, Stack: stack}); err != nil {
+		for _, kind := range []patterns.ErrorType{patterns.Timeout, patterns.Conflict,
+			patterns.Timeout} {
+			if _, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Type: kind,
+				Message: "m" + message, Context: where, Stack: stack}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -215,8 +231,10 @@ func FuzzErrorPrompt(f *testing.F) {
 			if strings.HasPrefix(line, "#") {
 				headings++
 			}
-			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "  - ") && line != "\n" &&
-				!strings.HasPrefix(line, "The following errors") && !strings.HasPrefix(line, "**Action Required**") {
+			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "- ") &&
+				!strings.HasPrefix(line, "  - ") && line != "\n" &&
+				!strings.HasPrefix(line, "The following errors") &&
+				!strings.HasPrefix(line, "**Action Required**") {
 				t.Fatalf("a line of its own: %q", line)
 			}
 		}

@@ -28,7 +28,8 @@ func Example() {
 		panic(err)
 	}
 	for i := range 3 {
-		followed, err := recorder.Extract(ctx, "We'll split by file type") // in a host: what the planner wrote
+		// in a host: what the planner wrote
+		followed, err := recorder.Extract(ctx, "We'll split by file type")
 		if err != nil {
 			panic(err)
 		}
@@ -58,14 +59,17 @@ func Example() {
 	// - AVOID: Split by file type. Failed 3/3 times (100% failure rate)
 }
 
-// Errors of a task are kept as they come up. They are in the prompt of the next attempt, and lower its score.
+// Errors of a task are kept as they come up. They are in the prompt of the next attempt, and lower
+// its score.
 func ExampleRecorder_RecordError() {
 	ctx := context.Background()
 	recorder := newRecorder(patterns.Config{
-		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, // leave it out for the time
+		// leave it out for the time
+		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 	_, err := recorder.RecordError(ctx, patterns.TaskError{
-		Task: "task-1", Context: "after adding the OAuth types", Tool: "go vet", Err: errors.New("undefined: Token"),
+		Task: "task-1", Context: "after adding the OAuth types", Tool: "go vet",
+		Err: errors.New("undefined: Token"),
 	})
 	if err != nil {
 		panic(err)
@@ -77,7 +81,8 @@ func ExampleRecorder_RecordError() {
 	text, _ := known.Prompt(patterns.SectionSize{}, false)
 	fmt.Print(text)
 
-	recorded, err := recorder.Record(ctx, patterns.Outcome{ID: "run-1", Task: "task-1", Duration: time.Minute, Success: true})
+	recorded, err := recorder.Record(ctx, patterns.Outcome{ID: "run-1", Task: "task-1",
+		Duration: time.Minute, Success: true})
 	if err != nil {
 		panic(err)
 	}
@@ -117,7 +122,8 @@ func ExampleRecorder_Standing() {
 	recorder := newRecorder(patterns.Config{})
 	for i := range 4 {
 		_, err := recorder.Record(ctx, patterns.Outcome{
-			ID: fmt.Sprint(i), Task: fmt.Sprint("task-", i), Patterns: []patterns.PatternID{"types-first"}, Success: true,
+			ID: fmt.Sprint(i), Task: fmt.Sprint("task-", i),
+			Patterns: []patterns.PatternID{"types-first"}, Success: true,
 		})
 		if err != nil {
 			panic(err)
@@ -139,7 +145,8 @@ func ExampleRecorder_Standing() {
 func ExampleRecorder_Extract() {
 	recorder := newRecorder(patterns.Config{Approaches: append(patterns.Approaches(),
 		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
-	fmt.Println(recorder.Extract(context.Background(), "One file per subtask, all behind a flag. Don't parallelize everything."))
+	fmt.Println(recorder.Extract(context.Background(),
+		"One file per subtask, all behind a flag. Don't parallelize everything."))
 	// Output: [pattern-one-file-per-subtask pattern-feature-flags] <nil>
 }
 
@@ -147,7 +154,8 @@ func ExampleRecorder_Extract() {
 func ExampleRecorder_Promote() {
 	ctx := context.Background()
 	recorder := newRecorder(patterns.Config{})
-	if _, err := recorder.Define(ctx, patterns.Pattern{ID: "types-first", Content: "Handle shared types first"}); err != nil {
+	if _, err := recorder.Define(ctx, patterns.Pattern{ID: "types-first",
+		Content: "Handle shared types first"}); err != nil {
 		panic(err)
 	}
 	who := patterns.By{Actor: "ada", Reason: "it has worked in three other projects"}
@@ -156,7 +164,8 @@ func ExampleRecorder_Promote() {
 		panic(err)
 	}
 	fmt.Println(moved.From, "to", moved.To)
-	moved, err = recorder.Reset(ctx, patterns.Reset{Pattern: "types-first", By: who, KeepEvidence: true})
+	moved, err = recorder.Reset(ctx, patterns.Reset{Pattern: "types-first", By: who,
+		KeepEvidence: true})
 	if err != nil {
 		panic(err)
 	}
@@ -171,12 +180,14 @@ func ExampleRecorder_Rank() {
 	ctx := context.Background()
 	recorder := newRecorder(patterns.Config{})
 	for i := range 5 {
-		_, err := recorder.Record(ctx, patterns.Outcome{ID: fmt.Sprint(i), Task: "t", Strategy: "by-feature", Success: true})
+		_, err := recorder.Record(ctx, patterns.Outcome{ID: fmt.Sprint(i), Task: "t",
+			Strategy: "by-feature", Success: true})
 		if err != nil {
 			panic(err)
 		}
 	}
-	ranked, _, err := recorder.Rank(ctx, map[patterns.PatternID]float64{"by-file": 0.9, "by-feature": 0.5})
+	ranked, _, err := recorder.Rank(ctx, map[patterns.PatternID]float64{"by-file": 0.9,
+		"by-feature": 0.5})
 	if err != nil {
 		panic(err)
 	}

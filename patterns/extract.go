@@ -25,11 +25,15 @@ type Approach struct {
 
 func (a *Approach) validate() error {
 	var found valid.Faults
-	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name, fmt.Sprintf("must have a word, and at most %d bytes", maxID))
+	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name,
+		fmt.Sprintf("must have a word, and at most %d bytes", maxID))
 	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
 	for i, phrase := range a.Phrases {
 		words, gaps := compilePhrase(phrase), strings.Count(phrase, gapMark)
-		needed := slices.ContainsFunc(words, func(w word) bool { return !w.optional && len(w.either) > 0 })
+		needed := slices.ContainsFunc(words, func(w word) bool {
+			return !w.optional &&
+				len(w.either) > 0
+		})
 		name := fmt.Sprintf("Phrases[%d]", i)
 		found.Check(needed, name, phrase, "must have a word that may not be missing")
 		found.Check(gaps <= maxGaps, name, phrase, fmt.Sprintf("must have at most %d gaps", maxGaps))
@@ -69,13 +73,15 @@ func compile(approaches []Approach) []compiled {
 
 func compilePhrase(phrase string) (words []word) {
 	wide := false
-	for _, text := range strings.FieldsFunc(strings.ToLower(phrase), func(r rune) bool { return unicode.IsSpace(r) || r == '-' }) {
+	for _, text := range strings.FieldsFunc(strings.ToLower(phrase),
+		func(r rune) bool { return unicode.IsSpace(r) || r == '-' }) {
 		if text == gapMark {
 			wide = len(words) > 0
 			continue
 		}
 		text, optional := strings.CutSuffix(text, "?")
-		either := slices.DeleteFunc(strings.Split(text, "|"), func(s string) bool { return strings.Trim(s, "*") == "" })
+		either := slices.DeleteFunc(strings.Split(text, "|"),
+			func(s string) bool { return strings.Trim(s, "*") == "" })
 		words, wide = append(words, word{either, optional, wide}), false
 	}
 	return words
@@ -88,7 +94,8 @@ func (w word) matches(token string) bool {
 	})
 }
 
-// tokens divides a text into its words, in lower case, and its marks. Spaces, hyphens, quotes and emphasis only separate.
+// tokens divides a text into its words, in lower case, and its marks. Spaces, hyphens, quotes and
+// emphasis only separate.
 func tokens(text string) (all []string) {
 	var b strings.Builder
 	end := func() {
@@ -111,7 +118,8 @@ func tokens(text string) (all []string) {
 		case (r == '\'' || r == '’') && b.Len() > 0:
 			b.WriteByte('\'')
 		case r == ',' && unicode.IsDigit(at(i-1)) && unicode.IsDigit(at(i+1)): // of "2,300"
-		case r == '.' && !unicode.IsSpace(at(i-1)) && (unicode.IsLetter(at(i+1)) || unicode.IsDigit(at(i+1))):
+		case r == '.' && !unicode.IsSpace(at(i-1)) &&
+			(unicode.IsLetter(at(i+1)) || unicode.IsDigit(at(i+1))):
 			end() // of "types.go"
 		case r == '-' && unicode.IsSpace(at(i-1)) && unicode.IsSpace(at(i+1)):
 			end()
@@ -130,7 +138,8 @@ func tokens(text string) (all []string) {
 	return all
 }
 
-// plainer leaves out the "in order" of "in order to", which tells of no order, and names the tests where "they" are meant.
+// plainer leaves out the "in order" of "in order to", which tells of no order, and names the tests
+// where "they" are meant.
 func plainer(text []string) []string {
 	kept, meant := text[:0], ""
 	for i := 0; i < len(text); i++ {
@@ -152,7 +161,9 @@ func plainer(text []string) []string {
 var plurals = setOf(`tests agents workers subtasks tasks steps commits changes types interfaces layers features files routes endpoints
 	modules components we reviewers engineers developers users colleagues people team`)
 
-var articles = setOf("a an the all any each every its their our my your his her this that these those only just also always own very")
+var articles = setOf(
+	"a an the all any each every its their our my your his her this that these those only just " +
+		"also always own very")
 
 // A set is a set of words.
 type set map[string]bool
@@ -168,7 +179,10 @@ func setOf(words string) set {
 }
 
 func isMark(token string) bool {
-	return !strings.ContainsFunc(token, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return !strings.ContainsFunc(token, func(r rune) bool {
+		return unicode.IsLetter(r) ||
+			unicode.IsDigit(r)
+	})
 }
 
 // mostArticles is how many articles a text may have between two words of a phrase.
@@ -247,8 +261,9 @@ type finding struct {
 	followed bool
 }
 
-// within reports whether a phrase of another approach says more exactly what this one says: it is longer and has all words of this
-// one, or it has two of them, the last too, and goes on after it ("subtask per file", "subtask per file type").
+// within reports whether a phrase of another approach says more exactly what this one says: it is
+// longer and has all words of this one, or it has two of them, the last too, and goes on after it
+// ("subtask per file", "subtask per file type").
 func (f *finding) within(other *finding) bool {
 	shared := 0
 	for _, p := range f.places {
@@ -258,7 +273,8 @@ func (f *finding) within(other *finding) bool {
 	}
 	last := f.places[len(f.places)-1]
 	longer := shared == len(f.places) && len(other.places) > shared
-	goesOn := shared > 1 && slices.Contains(other.places, last) && other.places[len(other.places)-1] > last
+	goesOn := shared > 1 && slices.Contains(other.places, last) &&
+		other.places[len(other.places)-1] > last
 	return f.approach != other.approach && (longer || goesOn)
 }
 
@@ -288,7 +304,8 @@ func (r *Recorder) findings(ctx context.Context, text []string) (all []finding, 
 		for _, p := range mine {
 			m := matcher{words: p.words, text: text}
 			if places, ok := m.match(0, at, true); ok && len(places) > 0 {
-				all = append(all, finding{p.approach, places, !undone[places[len(places)-1]] && !rejected(text, places)})
+				all = append(all, finding{p.approach, places, !undone[places[len(places)-1]] &&
+					!rejected(text, places)})
 			}
 		}
 	}
@@ -304,9 +321,10 @@ func mayBegin(words []word, token string) bool {
 	return false
 }
 
-// Extract returns the patterns of the approaches that a text speaks of, each once, in the order of Config.Approaches. Approaches
-// that the text rejects ("don't split by layer", "splitting by layer was a mistake") or asks about are not among them.
-// Config.Extract has the last word. Put the result into [Outcome].Patterns if the text is what the agent did.
+// Extract returns the patterns of the approaches that a text speaks of, each once, in the order of
+// Config.Approaches. Approaches that the text rejects ("don't split by layer", "splitting by layer
+// was a mistake") or asks about are not among them. Config.Extract has the last word. Put the
+// result into [Outcome].Patterns if the text is what the agent did.
 func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
 	all, err := r.findings(ctx, plainer(tokens(text)))
 	if err != nil {
@@ -318,7 +336,8 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 		}
 		id := r.approaches[i].id
 		shown := slices.ContainsFunc(all, func(f finding) bool {
-			return f.approach == i && f.followed && !slices.ContainsFunc(all, func(other finding) bool { return f.within(&other) })
+			return f.approach == i && f.followed &&
+				!slices.ContainsFunc(all, func(other finding) bool { return f.within(&other) })
 		})
 		if shown && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -343,7 +362,8 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 	return ids, nil
 }
 
-// contentOf returns what a pattern says that nobody has defined: the name of its approach, or else its id.
+// contentOf returns what a pattern says that nobody has defined: the name of its approach, or else
+// its id.
 func (r *Recorder) contentOf(id PatternID) string {
 	for i := range r.approaches {
 		if r.approaches[i].id == id {
@@ -358,7 +378,10 @@ const idPrefix = "pattern-"
 // IDOf returns the id of the strategy of this name, as "pattern-split-by-file-type".
 func IDOf(name string) PatternID {
 	words := slices.DeleteFunc(tokens(name), func(t string) bool {
-		return !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+		return !strings.ContainsFunc(t, func(r rune) bool {
+			return unicode.IsLetter(r) ||
+				unicode.IsDigit(r)
+		})
 	})
 	return PatternID(idPrefix + strings.Join(words, "-"))
 }

@@ -32,53 +32,57 @@ func (w *world) extracted(text string) (names []string) {
 func TestExtraction(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for text, want := range map[string]string{
-		"We'll split by file type, one file per subtask":   "Split by file type; One file per subtask",
-		"One file per task, after splitting by file type":  "Split by file type; One file per subtask", // in the order of the rules
-		"Split by file type and handle shared types first": "Split by file type; Handle shared types first",
-		"SPLIT BY COMPONENT":                               "Split by component",
-		"split by layer (UI, logic, data)":                 "Split by layer (UI/logic/data)",
-		"Splitting by features":                            "Split by feature",
-		"API routes separate":                              "Separate API routes",
-		"api separate":                                     "Separate API routes",
-		"keep the API route separately":                    "Separate API routes",
-		"tests with code":                                  "Tests alongside implementation",
-		"Tests alongside implementation code":              "Tests alongside implementation",
-		"test in separate task":                            "Tests in separate subtask",
-		"tests separate subtasks":                          "Tests in separate subtask",
-		"tests in a separate subtask":                      "Tests in separate subtask",
-		"tests alongside the implementation":               "Tests alongside implementation",
-		"Parallelize everything":                           "Maximize parallelization",
-		"run it parallel all":                              "Maximize parallelization",
-		"parallel allocation":                              "",
-		"Sequential execution":                             "Sequential execution order",
-		"sequential ordering":                              "Sequential execution order",
-		"dependency chain":                                 "Respect dependency chain",
-		"dependency ordering":                              "Respect dependency chain",
-		"split\nby   file\u00a0type":                       "Split by file type",
-		"one-file-per-subtask":                             "One file per subtask",
-		"split by file type; split by file type":           "Split by file type",
-		"split by, file type":                              "",
-		"resplit by layered":                               "",
-		"":                                                 "",
+		"We'll split by file type, one file per subtask": "Split by file type; One file per subtask",
+		// in the order of the rules
+		"One file per task, after splitting by file type": "Split by file type; One file per subtask",
+		"Split by file type and handle shared types first": "Split by file type; Handle shared " +
+			"types first",
+		"SPLIT BY COMPONENT":                     "Split by component",
+		"split by layer (UI, logic, data)":       "Split by layer (UI/logic/data)",
+		"Splitting by features":                  "Split by feature",
+		"API routes separate":                    "Separate API routes",
+		"api separate":                           "Separate API routes",
+		"keep the API route separately":          "Separate API routes",
+		"tests with code":                        "Tests alongside implementation",
+		"Tests alongside implementation code":    "Tests alongside implementation",
+		"test in separate task":                  "Tests in separate subtask",
+		"tests separate subtasks":                "Tests in separate subtask",
+		"tests in a separate subtask":            "Tests in separate subtask",
+		"tests alongside the implementation":     "Tests alongside implementation",
+		"Parallelize everything":                 "Maximize parallelization",
+		"run it parallel all":                    "Maximize parallelization",
+		"parallel allocation":                    "",
+		"Sequential execution":                   "Sequential execution order",
+		"sequential ordering":                    "Sequential execution order",
+		"dependency chain":                       "Respect dependency chain",
+		"dependency ordering":                    "Respect dependency chain",
+		"split\nby   file\u00a0type":             "Split by file type",
+		"one-file-per-subtask":                   "One file per subtask",
+		"split by file type; split by file type": "Split by file type",
+		"split by, file type":                    "",
+		"resplit by layered":                     "",
+		"":                                       "",
 
-		"Don't split by file type":                                       "",
-		"do not split by file type, split by feature":                    "Split by feature",
-		"never split by layer or split by component":                     "",
-		"instead of splitting by layer we split by feature, as agreed":   "Split by feature",
-		"split by feature instead of splitting by layer":                 "Split by feature",
-		"split by feature rather than split by layer":                    "Split by feature",
-		"We can’t parallelize everything":                                "",
-		"not splitting by layer but splitting by feature":                "Split by feature",
-		"not only split by layer":                                        "Split by layer (UI/logic/data)",
+		"Don't split by file type":                                     "",
+		"do not split by file type, split by feature":                  "Split by feature",
+		"never split by layer or split by component":                   "",
+		"instead of splitting by layer we split by feature, as agreed": "Split by feature",
+		"split by feature instead of splitting by layer":               "Split by feature",
+		"split by feature rather than split by layer":                  "Split by feature",
+		"We can’t parallelize everything":                              "",
+		"not splitting by layer but splitting by feature":              "Split by feature",
+		"not only split by layer": "Split by layer " +
+			"(UI/logic/data)",
 		"AVOID: Split by file type. Failed 5/7 times (71% failure rate)": "",
 		"No tests with code. Dependency order":                           "Respect dependency chain",
 		"without one file per subtask":                                   "",
 
-		"Split the work by feature.":                                   "Split by feature",
-		"Each component gets its own subtask":                          "Split by component",
-		"tests go in a separate subtask":                               "Tests in separate subtask",
-		"Tests get a subtask of their own":                             "Tests in separate subtask",
-		"Break the job down by layer, one file per agent":              "Split by layer (UI/logic/data); One file per subtask",
+		"Split the work by feature.":          "Split by feature",
+		"Each component gets its own subtask": "Split by component",
+		"tests go in a separate subtask":      "Tests in separate subtask",
+		"Tests get a subtask of their own":    "Tests in separate subtask",
+		"Break the job down by layer, one file per agent": "Split by layer " +
+			"(UI/logic/data); One file per subtask",
 		"divided by feature, not by layer":                             "Split by feature",
 		"Split the work not by layer but by feature":                   "Split by feature",
 		"one subtask per file type":                                    "Split by file type",
@@ -95,15 +99,16 @@ func TestExtraction(t *testing.T) {
 		"It makes little sense to split by layer":                      "",
 		"Splitting by layer makes no sense here":                       "",
 		"Should we split by layer?":                                    "",
-		"Should we split by layer? Yes, all of it.":                    "Split by layer (UI/logic/data)",
-		"Shall we test first? Split by feature.":                       "Split by feature",
-		"Split by feature so that nobody waits":                        "Split by feature",
-		"Split by feature, and it worked":                              "Split by feature",
-		"We split by feature because splitting by layer failed":        "Split by feature",
-		"This is too small to split by feature":                        "",
-		"If we split by layer we wait for each other":                  "",
-		"- don't parallelize everything\n\n- split by feature":         "Split by feature",
-		"\"split\" by **feature**":                                     "Split by feature",
+		"Should we split by layer? Yes, all of it.": "Split by layer " +
+			"(UI/logic/data)",
+		"Shall we test first? Split by feature.":                "Split by feature",
+		"Split by feature so that nobody waits":                 "Split by feature",
+		"Split by feature, and it worked":                       "Split by feature",
+		"We split by feature because splitting by layer failed": "Split by feature",
+		"This is too small to split by feature":                 "",
+		"If we split by layer we wait for each other":           "",
+		"- don't parallelize everything\n\n- split by feature":  "Split by feature",
+		"\"split\" by **feature**":                              "Split by feature",
 	} {
 		assert.Equal(t, want, strings.Join(w.extracted(text), "; "), "%q", text)
 	}
@@ -127,12 +132,15 @@ func TestNamesAreFoundByTheirRules(t *testing.T) {
 		seen[patterns.IDOf(rule.Name)] = true
 	}
 	assert.Len(t, seen, 12)
-	assert.Equal(t, patterns.PatternID("pattern-split-by-layer-ui-logic-data"), patterns.IDOf("Split by layer (UI/logic/data)"))
+	assert.Equal(t, patterns.PatternID("pattern-split-by-layer-ui-logic-data"),
+		patterns.IDOf("Split by layer (UI/logic/data)"))
 }
 
 func TestHostsExtendTheRules(t *testing.T) {
-	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
-	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"}, w.extracted("Behind toggles; split by layer"))
+	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(),
+		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
+	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"},
+		w.extracted("Behind toggles; split by layer"))
 	found, err := w.Extract(ctx, "behind a flag")
 	require.NoError(t, err)
 	require.Equal(t, []patterns.PatternID{"pattern-feature-flags"}, found)
@@ -140,14 +148,16 @@ func TestHostsExtendTheRules(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, found, again, "it is the same pattern, whichever text it is found in")
 	w.record(good(found...))
-	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content, "an outcome that names it gives it the approach's name")
+	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content,
+		"an outcome that names it gives it the approach's name")
 }
 
 // The host's function gets the finds of the phrases, and its answer is the answer.
 func TestAModelHasTheLastWord(t *testing.T) {
 	var answer []patterns.PatternID
 	var gone error
-	w := newWorld(t, patterns.Config{Extract: func(_ context.Context, text string, found []patterns.PatternID) ([]patterns.PatternID, error) {
+	w := newWorld(t, patterns.Config{Extract: func(_ context.Context, text string,
+		found []patterns.PatternID) ([]patterns.PatternID, error) {
 		assert.Equal(t, "split by feature", text)
 		assert.Equal(t, []patterns.PatternID{"pattern-split-by-feature"}, found)
 		return answer, gone
@@ -161,7 +171,10 @@ func TestAModelHasTheLastWord(t *testing.T) {
 		_, err = w.Extract(ctx, "split by feature")
 		assertInputError(t, err, field)
 	}
-	broken := newWorld(t, patterns.Config{Extract: func(context.Context, string, []patterns.PatternID) ([]patterns.PatternID, error) { panic("no") }})
+	broken := newWorld(t, patterns.Config{Extract: func(context.Context, string,
+		[]patterns.PatternID) ([]patterns.PatternID, error) {
+		panic("no")
+	}})
 	_, err = broken.Extract(ctx, "split by feature")
 	require.Error(t, err, "a panic is an error")
 	gone = errors.New("the model is gone")

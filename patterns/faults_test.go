@@ -29,8 +29,8 @@ type shaky struct {
 	sound   *memstore.Store
 }
 
-// newShaky has a pattern that fails once more before it is inverted, a promoted one, an inverted one, one that nobody has tried for
-// long, and a task with strikes and an error.
+// newShaky has a pattern that fails once more before it is inverted, a promoted one, an inverted
+// one, one that nobody has tried for long, and a task with strikes and an error.
 func newShaky(t testing.TB) *shaky {
 	c := &clock{}
 	sound := newStore(t, c.Now)
@@ -264,9 +264,9 @@ var repeated = map[string]string{
 	"Rebuild": "a second one has nothing to make anew, and is audited",
 }
 
-// TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before its effect and after it. The method
-// returns that error; the store is as it was before, or as after the method; and the method, called again, ends as if
-// nothing had failed.
+// TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before
+// its effect and after it. The method returns that error; the store is as it was before, or as
+// after the method; and the method, called again, ends as if nothing had failed.
 func TestRecordingAgainMendsWhatFailed(t *testing.T) {
 	for _, table := range []map[string]call{recorderCalls, functionCalls} {
 		for name, call := range table {
@@ -319,7 +319,8 @@ func written(t testing.TB, answer any) string {
 	return madeID.ReplaceAllString(string(text), "id")
 }
 
-// TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a reason.
+// TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a
+// reason.
 func TestEveryMethodIsSwept(t *testing.T) {
 	without := map[string]string{
 		"Config": "asks no store", "Extract": "asks no store", "PlanWants": "asks no store",

@@ -48,7 +48,8 @@ func newStore(t testing.TB, now func() time.Time) *memstore.Store {
 	return st
 }
 
-// newWorld fills in what a configuration leaves open: a store of its own, a clock that stands, ids that count.
+// newWorld fills in what a configuration leaves open: a store of its own, a clock that stands, ids
+// that count.
 func newWorld(t testing.TB, cfg patterns.Config) *world {
 	w := &world{t: t, clock: &clock{}, next: &atomic.Int64{}}
 	if cfg.Now == nil {
@@ -149,7 +150,8 @@ func textOf(p *patterns.Plan) string {
 // reset is the error of a reset that is about no pattern.
 func reset(_ patterns.Transition, err error) error { return err }
 
-// A vectorEvent is some observations of a class, one full observation each unless it says otherwise.
+// A vectorEvent is some observations of a class, one full observation each unless it says
+// otherwise.
 type vectorEvent struct {
 	Class patterns.Class `json:"class"`
 	N     int            `json:"n"`

@@ -39,12 +39,15 @@ func TestInversion(t *testing.T) {
 		{"two of three", 1, 2, patterns.Inversion{}, true, "Failed 2/3 times (67% failure rate)"},
 		{"all of three", 0, 3, patterns.Inversion{}, true, "Failed 3/3 times (100% failure rate)"},
 		{"exactly 60 %", 2, 3, patterns.Inversion{}, true, "Failed 3/5 times (60% failure rate)"},
-		{"exactly 60 % of ten", 4, 6, patterns.Inversion{}, true, "Failed 6/10 times (60% failure rate)"},
-		{"exactly 60 % of a hundred", 40, 60, patterns.Inversion{}, true, "Failed 60/100 times (60% failure rate)"},
+		{"exactly 60 % of ten", 4, 6, patterns.Inversion{}, true,
+			"Failed 6/10 times (60% failure rate)"},
+		{"exactly 60 % of a hundred", 40, 60, patterns.Inversion{}, true,
+			"Failed 60/100 times (60% failure rate)"},
 		{"57 %", 3, 4, patterns.Inversion{}, false, ""},
 		{"five of seven", 2, 5, patterns.Inversion{}, true, "Failed 5/7 times (71% failure rate)"},
 		{"62.5 % is 63", 3, 5, patterns.Inversion{}, true, "Failed 5/8 times (63% failure rate)"},
-		{"12.5 % is 13", 7, 1, patterns.Inversion{FailureRatio: 0.125}, true, "Failed 1/8 times (13% failure rate)"},
+		{"12.5 % is 13", 7, 1, patterns.Inversion{FailureRatio: 0.125}, true,
+			"Failed 1/8 times (13% failure rate)"},
 		{"seven of ten", 3, 7, patterns.Inversion{}, true, "Failed 7/10 times (70% failure rate)"},
 		{"a threshold of 80 %", 3, 7, patterns.Inversion{FailureRatio: 0.8}, false, ""},
 		{"more observations wanted", 1, 3, patterns.Inversion{MinObservations: 5}, false, ""},
@@ -53,7 +56,8 @@ func TestInversion(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
 				cfg.Tune().Inversion = test.cfg
 				w := newWorld(t, cfg)
-				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type", Tags: []string{"go"}})
+				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type",
+					Tags: []string{"go"}})
 				require.NoError(t, err)
 				w.feedPattern("pattern-123", patterns.Helpful, test.successes, 0)
 				w.feedPattern("pattern-123", patterns.Harmful, test.failures, 0)
@@ -69,8 +73,10 @@ func TestInversion(t *testing.T) {
 				assert.Equal(t, test.reason, anti.Reason)
 				assert.True(t, anti.Anti)
 				assert.Equal(t, []string{"go"}, anti.Tags)
-				assert.Equal(t, [2]patterns.PatternID{"anti-pattern-123", "pattern-123"}, [2]patterns.PatternID{p.Twin, anti.Twin})
-				assert.Equal(t, w.standing("pattern-123").Counts, w.standing("anti-pattern-123").Counts, "they have one record")
+				assert.Equal(t, [2]patterns.PatternID{"anti-pattern-123", "pattern-123"},
+					[2]patterns.PatternID{p.Twin, anti.Twin})
+				assert.Equal(t, w.standing("pattern-123").Counts, w.standing("anti-pattern-123").Counts,
+					"they have one record")
 			})
 		})
 	}
@@ -154,7 +160,8 @@ func TestRehabilitation(t *testing.T) {
 	assert.Equal(t, patterns.Established, w.standing("p").State)
 	last := w.transitions("p")[0]
 	assert.Equal(t, patterns.Inverted, last.From)
-	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a harmful share of 30%", last.Cause)
+	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a "+
+		"harmful share of 30%", last.Cause)
 	assert.NotZero(t, w.pattern("anti-p").ArchivedAt)
 	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
@@ -181,19 +188,23 @@ func TestRehabilitation(t *testing.T) {
 	literal.feedPattern("p", patterns.Harmful, 3, 0)
 	literal.feedPattern("p", patterns.Helpful, 6, 0)
 	assert.Equal(t, patterns.Inverted, literal.standing("p").State)
-	assert.Contains(t, literal.standing("p").String(), "rehabilitated needs a harmful share: at most 30%, has 33.33%: missed\n")
+	assert.Contains(t, literal.standing("p").String(),
+		"rehabilitated needs a harmful share: at most 30%, has 33.33%: missed\n")
 	literal.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.Equal(t, patterns.Established, literal.standing("p").State, "the design says nothing of a way back; here it is the same")
+	assert.Equal(t, patterns.Established, literal.standing("p").State,
+		"the design says nothing of a way back; here it is the same")
 	assert.NotZero(t, literal.pattern("anti-p").ArchivedAt)
 }
 
-// TestLifecycle holds recorded lives to a dumb oracle that counts by itself, and to the rules that hold for all of them.
+// TestLifecycle holds recorded lives to a dumb oracle that counts by itself, and to the rules that
+// hold for all of them.
 func TestLifecycle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, patterns.Config{})
 		var successes, failures, inversions, rehabilitations int
 		inverted := false
-		var base, since int // failures and successes at the last rehabilitation, successes since the inversion
+		// failures and successes at the last rehabilitation, successes since the inversion
+		var base, since int
 		var baseSuccesses int
 		for range rapid.IntRange(1, 40).Draw(rt, "n") {
 			succeeds := rapid.Bool().Draw(rt, "succeeds")

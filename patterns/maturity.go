@@ -57,13 +57,14 @@ func (m maturity) withDefaults(halfLife time.Duration) maturity {
 	return m
 }
 
-// A Condition is one condition of a state: what a pattern or a criterion has, and what the state takes. Its text is for
-// people.
+// A Condition is one condition of a state: what a pattern or a criterion has, and what the state
+// takes. Its text is for people.
 type Condition struct {
 	State State   // the state that it leads to; or "rehabilitated"
 	What  string  // such as "helpful observations"
 	Have  float64 // shares and rates are in [0, 1]
-	Bound string  // how Have must compare with Need: "at least", "at most", "more than" or "less than"
+	// how Have must compare with Need: "at least", "at most", "more than" or "less than"
+	Bound string
 	Need  float64
 	Met   bool // a difference by rounding alone does not matter
 }
@@ -94,7 +95,8 @@ func (c Condition) String() string {
 	if c.Met {
 		verdict = "met"
 	}
-	return fmt.Sprintf("%s needs %s: %s %s, has %s: %s", c.State, c.What, c.Bound, c.number(c.Need), c.number(c.Have), verdict)
+	return fmt.Sprintf("%s needs %s: %s %s, has %s: %s", c.State, c.What, c.Bound, c.number(c.Need),
+		c.number(c.Have), verdict)
 }
 
 func (c Condition) number(x float64) string {
@@ -120,9 +122,11 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 	}
 	ratio := harmfulShare(t)
 	all := append(make([]Condition, 0, 9), // room for those of an inversion
-		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least", float64(m.MinFeedback)),
+		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
+			float64(m.MinFeedback)),
 		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least", float64(m.MinHelpful)),
+		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least",
+			float64(m.MinHelpful)),
 		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful))
 	if t.Positive.N > 0 {
 		all = append(all, m.recent(t, now))
@@ -132,13 +136,18 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 
 // recent is the one condition that depends on the time.
 func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
-	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())), "at most", days(m.Recency))
+	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
+		"at most", days(m.Recency))
 }
 
-// stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and established.
+// stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and
+// established.
 func stateOf(conditions []Condition) State {
 	met := func(s State) bool {
-		return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.State == s && !c.Met })
+		return !slices.ContainsFunc(conditions, func(c Condition) bool {
+			return c.State == s &&
+				!c.Met
+		})
 	}
 	switch {
 	case !met(Established):
@@ -152,8 +161,9 @@ func stateOf(conditions []Condition) State {
 	}
 }
 
-// harmfulShare returns the part of the mass that is harmful, and 0 if there is no mass. All mass fades alike, so the share does
-// not depend on the time. It is computed at the time of the greatest mass, so that it never becomes 0/0.
+// harmfulShare returns the part of the mass that is harmful, and 0 if there is no mass. All mass
+// fades alike, so the share does not depend on the time. It is computed at the time of the greatest
+// mass, so that it never becomes 0/0.
 func harmfulShare(t *evidence.Tally) float64 {
 	s := t.At(t.Last())
 	if s.Mass <= 0 {
@@ -166,8 +176,12 @@ func harmfulMass(s evidence.Sums) float64 { return max(s.Mass-s.Reward, 0) }
 
 func days(d time.Duration) float64 { return d.Hours() / 24 }
 
-// share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it misses.
-func share(x float64) string { return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%" }
+// share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it
+// misses.
+func share(x float64) string {
+	return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1,
+		64) + "%"
+}
 
 // This file has the arithmetic of the learning-systems design as it stands there, which only
 // [SpecConfig] sets.
@@ -184,14 +198,17 @@ func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Conditio
 		ratio = harmfulMass(s) / total
 	}
 	return []Condition{
-		newCondition(Established, "a faded mass", total, "at least", float64(m.MinFeedback)-literalSlack),
+		newCondition(Established, "a faded mass", total, "at least",
+			float64(m.MinFeedback)-literalSlack),
 		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(Proven, "a faded helpful mass", s.Reward, "at least", float64(m.MinHelpful)-literalSlack),
+		newCondition(Proven, "a faded helpful mass", s.Reward, "at least",
+			float64(m.MinHelpful)-literalSlack),
 		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful),
 	}
 }
 
-// literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is 1, as there is no prior.
+// literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is
+// 1, as there is no prior.
 func literalWeight(s evidence.Sums) float64 {
 	if s.Mass <= 0 {
 		return 1
@@ -231,7 +248,8 @@ func (v *inversion) inverts(c Observations) bool {
 
 // reason tells how often a pattern failed.
 func (c Observations) reason() string {
-	return fmt.Sprintf("Failed %d/%d times (%d%% failure rate)", c.Failures, c.total(), percent(c.Failures, c.total()))
+	return fmt.Sprintf("Failed %d/%d times (%d%% failure rate)", c.Failures, c.total(),
+		percent(c.Failures, c.total()))
 }
 
 // percent returns a part in hundredths of the whole, rounded half up. It is 0 if the whole is.

@@ -37,7 +37,8 @@ func TestMaturity(t *testing.T) {
 				}
 				s := w.standing("p")
 				assert.Equal(t, want, s.State)
-				assert.Equal(t, map[patterns.State]float64{"candidate": 0.5, "established": 1, "proven": 1.5, "deprecated": 0}[want], s.Multiplier)
+				assert.Equal(t, map[patterns.State]float64{"candidate": 0.5, "established": 1,
+					"proven": 1.5, "deprecated": 0}[want], s.Multiplier)
 				assert.Equal(t, want, s.Pattern.State, "what is stored was settled")
 			})
 		})
@@ -63,7 +64,8 @@ func TestProvenNeedsRecentHelp(t *testing.T) {
 	assert.Equal(t, patterns.Proven, w.standing("p").State)
 	w.clock.Advance(time.Millisecond)
 	assert.Equal(t, patterns.Established, w.standing("p").State)
-	assert.Equal(t, patterns.Proven, w.standing("p").Pattern.State, "stored is what it was when something was last heard")
+	assert.Equal(t, patterns.Proven, w.standing("p").Pattern.State,
+		"stored is what it was when something was last heard")
 
 	w.feedPattern("p", patterns.Harmful, 1, 0)
 	assert.Equal(t, patterns.Established, w.standing("p").State, "harm does not confirm")
@@ -77,19 +79,22 @@ func TestProvenNeedsRecentHelp(t *testing.T) {
 	assert.Equal(t, patterns.Established, short.standing("p").State)
 }
 
-// TestStatesByTime lets time pass without any feedback: in our arithmetic a pattern goes from proven to established, and
-// nowhere else.
+// TestStatesByTime lets time pass without any feedback: in our arithmetic a pattern goes from
+// proven to established, and nowhere else.
 func TestStatesByTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, patterns.Config{})
-		w.feedPattern("p", patterns.Helpful, rapid.IntRange(0, 12).Draw(rt, "helpful"), rapid.Float64Range(0, 200).Draw(rt, "age"))
-		w.feedPattern("p", patterns.Harmful, rapid.IntRange(1, 4).Draw(rt, "harmful"), rapid.Float64Range(0, 200).Draw(rt, "harm's age"))
+		w.feedPattern("p", patterns.Helpful, rapid.IntRange(0, 12).Draw(rt, "helpful"),
+			rapid.Float64Range(0, 200).Draw(rt, "age"))
+		w.feedPattern("p", patterns.Harmful, rapid.IntRange(1, 4).Draw(rt, "harmful"),
+			rapid.Float64Range(0, 200).Draw(rt, "harm's age"))
 		before := w.standing("p")
 		for range 5 {
 			w.clock.Advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "days")) * day)
 			now := w.standing("p")
 			if before.State != now.State {
-				assert.Equal(rt, [2]patterns.State{patterns.Proven, patterns.Established}, [2]patterns.State{before.State, now.State})
+				assert.Equal(rt, [2]patterns.State{patterns.Proven, patterns.Established},
+					[2]patterns.State{before.State, now.State})
 			}
 			assert.InDelta(rt, before.HarmfulShare, now.HarmfulShare, 1e-12, "a share does not fade")
 			assert.LessOrEqual(rt, now.Helpful, before.Helpful)
@@ -98,8 +103,8 @@ func TestStatesByTime(t *testing.T) {
 	})
 }
 
-// TestMaturityAgainstAnOracle holds the state of a pattern, after each observation and after time has passed, to an oracle that
-// keeps every observation and adds them up by hand.
+// TestMaturityAgainstAnOracle holds the state of a pattern, after each observation and after time
+// has passed, to an oracle that keeps every observation and adds them up by hand.
 func TestMaturityAgainstAnOracle(t *testing.T) {
 	type seen struct {
 		helpful bool
@@ -153,8 +158,8 @@ func TestMaturityAgainstAnOracle(t *testing.T) {
 	})
 }
 
-// TestLiteralTimes are the moments at which a pattern of n fresh helpful observations leaves its states in the design's
-// arithmetic, in days: 90·log2(n/4.99) and 90·log2(n/2.99).
+// TestLiteralTimes are the moments at which a pattern of n fresh helpful observations leaves its
+// states in the design's arithmetic, in days: 90·log2(n/4.99) and 90·log2(n/2.99).
 func TestLiteralTimes(t *testing.T) {
 	for _, v := range []struct {
 		n                   int
@@ -182,7 +187,11 @@ func TestLiteralTimes(t *testing.T) {
 func TestLastValidated(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		w := newWorld(t, cfg)
-		assert.True(t, func() bool { _, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "p"}); return err == nil }())
+		assert.True(t, func() bool {
+			_, err := w.Define(ctx,
+				patterns.Pattern{ID: "p", Content: "p"})
+			return err == nil
+		}())
 		assert.True(t, w.standing("p").LastValidated.IsZero())
 		w.feedPattern("p", patterns.Harmful, 1, 3)
 		s := w.standing("p")
@@ -215,6 +224,7 @@ func TestEachRuleOfMaturityAlone(t *testing.T) {
 }
 
 func TestAShareDoesNotReadAsTheBoundThatItMisses(t *testing.T) {
-	g := patterns.Condition{State: patterns.Proven, What: "a harmful share", Have: 0.14974, Bound: "less than", Need: 0.15, Met: true}
+	g := patterns.Condition{State: patterns.Proven, What: "a harmful share", Have: 0.14974,
+		Bound: "less than", Need: 0.15, Met: true}
 	assert.Equal(t, "proven needs a harmful share: less than 15%, has 14.97%: met", g.String())
 }

@@ -50,11 +50,14 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 	o.ID, o.Task, o.Criteria = "o", "t", []string{"c"}
 	w.record(o)
 	assert.Equal(t, []heed.Notice{
-		heed.Counted{Component: component, At: start, Subject: "c", Channel: "outcome", Reward: 1, Weight: 1},
-		heed.Counted{Component: component, At: start, Subject: "p", Channel: "outcome", Reward: 1, Weight: 1},
+		heed.Counted{Component: component, At: start, Subject: "c", Channel: "outcome", Reward: 1,
+			Weight: 1},
+		heed.Counted{Component: component, At: start, Subject: "p", Channel: "outcome", Reward: 1,
+			Weight: 1},
 	}, told.since())
 	w.record(o)
-	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "outcome", ID: "o"}}, told.since())
+	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "outcome",
+		ID: "o"}}, told.since())
 
 	rating := patterns.Rating{ID: "r", Pattern: "p", Class: patterns.Harmful, Strength: 0.5}
 	for range 2 {
@@ -62,7 +65,8 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []heed.Notice{
-		heed.Counted{Component: component, At: start, Subject: "p", Channel: "rating", Reward: 0, Weight: 0.5},
+		heed.Counted{Component: component, At: start, Subject: "p", Channel: "rating", Reward: 0,
+			Weight: 0.5},
 		heed.Duplicate{Component: component, At: start, What: "rating", ID: "r"},
 	}, told.since())
 
@@ -70,8 +74,10 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 		_, err := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "m"})
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "error", ID: "e"}}, told.since())
-	w.record(patterns.Outcome{Task: "other", Patterns: []patterns.PatternID{"p"}, Errors: 3, Duration: time.Hour, Success: true})
+	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "error",
+		ID: "e"}}, told.since())
+	w.record(patterns.Outcome{Task: "other", Patterns: []patterns.PatternID{"p"}, Errors: 3,
+		Duration: time.Hour, Success: true})
 	assert.Empty(t, told.since(), "a neutral outcome is no evidence")
 }
 
@@ -90,7 +96,8 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	w.feedPattern("p", patterns.Helpful, 2, 0)
 	assert.Empty(t, changes(told.since()))
 	w.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: start, Subject: "p"}}, changes(told.since()), "it is established")
+	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: start, Subject: "p"}},
+		changes(told.since()), "it is established")
 	w.feedPattern("p", patterns.Helpful, 2, 0)
 	require.Equal(t, patterns.Proven, w.standing("p").State)
 	assert.Empty(t, changes(told.since()), "it was in use before")
@@ -102,7 +109,8 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 
 	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	const why = "Failed 3/3 times (100% failure rate)"
-	assert.Equal(t, []heed.Notice{heed.Harmful{Component: component, At: start, Subject: "bad", Reason: why}}, changes(told.since()))
+	assert.Equal(t, []heed.Notice{heed.Harmful{Component: component, At: start, Subject: "bad",
+		Reason: why}}, changes(told.since()))
 	w.feedPattern("turned", patterns.Helpful, 3, 0)
 	for range 5 {
 		w.record(bad("turned"))
@@ -153,11 +161,13 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	now := start.Add(100 * day)
 	assert.Equal(t, []heed.Notice{
-		heed.Retired{Component: component, At: now, Subject: "p", Reason: "archived, as nothing was heard of it since 2026-01-01"},
+		heed.Retired{Component: component, At: now, Subject: "p",
+			Reason: "archived, as nothing was heard of it since 2026-01-01"},
 		heed.Swept{Component: component, At: now, Count: 2},
 	}, told.since())
 	w.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: now, Subject: "p"}}, changes(told.since()), "back from the archive")
+	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: now, Subject: "p"}},
+		changes(told.since()), "back from the archive")
 	w.clock.Advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Empty(t, told.since(), "a sweep that changes nothing")
@@ -167,12 +177,14 @@ func TestObserverIsToldOfFailures(t *testing.T) {
 	gone := errors.New("the index is gone")
 	c := &clock{}
 	st := &storetest.Failing{Store: newStore(t, c.Now)}
-	w, told := observed(t, patterns.Config{Store: st, Now: c.Now, Similar: func(context.Context, string, int) ([]patterns.Precedent, error) {
-		return nil, gone
-	}})
+	w, told := observed(t, patterns.Config{Store: st, Now: c.Now,
+		Similar: func(context.Context, string, int) ([]patterns.Precedent, error) {
+			return nil, gone
+		}})
 	_, err := w.Plan(ctx, "task")
 	require.ErrorIs(t, err, gone)
-	assert.Equal(t, []heed.Notice{heed.Failed{Component: component, At: start, What: "similar", Err: gone}}, told.since())
+	assert.Equal(t, []heed.Notice{heed.Failed{Component: component, At: start, What: "similar",
+		Err: gone}}, told.since())
 	st.Fail(1, false)
 	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), storetest.ErrFailed)
 	all := told.since()

@@ -17,26 +17,30 @@ type Outcome struct {
 	Task string `json:"task"`
 	// Description is the text of the task, which finds this one for later tasks. May be empty.
 	Description string `json:"description,omitempty"`
-	// Strategy and Patterns were followed. Each is credited once; the strategy is a pattern like the others. Do not name a
-	// pattern that the prompt merely showed. One that is not known is added: with the name of its approach for content, else
-	// with its id.
+	// Strategy and Patterns were followed. Each is credited once; the strategy is a pattern like the
+	// others. Do not name a pattern that the prompt merely showed. One that is not known is added:
+	// with the name of its approach for content, else with its id.
 	Strategy PatternID   `json:"strategy,omitempty"`
 	Patterns []PatternID `json:"patterns,omitempty"`
-	// Criteria are the criteria of evaluation that the outcome speaks for or against. No other criterion is credited.
+	// Criteria are the criteria of evaluation that the outcome speaks for or against. No other
+	// criterion is credited.
 	Criteria []string `json:"criteria,omitempty"`
 	// Duration is the time from start to completion. 0: not known, and the score does without it.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] has kept of the task.
+	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] has kept of the
+	// task.
 	Errors int `json:"errors,omitempty"`
 	// Retries is how often something had to be tried again.
 	Retries int  `json:"retries,omitempty"`
 	Success bool `json:"success"`
 	// Files are the paths that were changed.
 	Files []string `json:"files,omitempty"`
-	// FailureMode says in a word how it failed, and FailureDetail at more length. 2,000 runes of it are kept.
+	// FailureMode says in a word how it failed, and FailureDetail at more length. 2,000 runes of it
+	// are kept.
 	FailureMode   string `json:"failure_mode,omitempty"`
 	FailureDetail string `json:"failure_detail,omitempty"`
-	// Source is who caused the outcome: see [github.com/heedhq/heed/evidence.Observation]. May be empty.
+	// Source is who caused the outcome: see [github.com/heedhq/heed/evidence.Observation]. May be
+	// empty.
 	Source string `json:"source,omitempty"`
 	// At is when it was completed. Its evidence fades from then. The zero time means now.
 	At time.Time `json:"at"`
@@ -44,8 +48,9 @@ type Outcome struct {
 
 const maxNames = 1000 // patterns, criteria, files of an outcome
 
-// An Entry is what the store keeps of an outcome: the outcome with the count of errors filled in, and its score. An Entry with
-// a Review is of no outcome. It says that somebody looked into the task, which ends its strikes.
+// An Entry is what the store keeps of an outcome: the outcome with the count of errors filled in,
+// and its score. An Entry with a Review is of no outcome. It says that somebody looked into the
+// task, which ends its strikes.
 type Entry struct {
 	Outcome Outcome `json:"outcome"`
 	Score   Score   `json:"score"`
@@ -64,7 +69,8 @@ func (e *Entry) isReview() bool { return e.Review != By{} }
 
 func (o *Outcome) clone() Outcome {
 	c := *o
-	c.Patterns, c.Criteria, c.Files = slices.Clone(o.Patterns), slices.Clone(o.Criteria), slices.Clone(o.Files)
+	c.Patterns, c.Criteria, c.Files = slices.Clone(o.Patterns), slices.Clone(o.Criteria),
+		slices.Clone(o.Files)
 	return c
 }
 
@@ -85,9 +91,11 @@ func (o *Outcome) validate(now time.Time) error {
 		return inputError("Retries", "must not be negative")
 	}
 	return firstError(
-		checkList("Patterns", o.Patterns, maxNames, maxID), checkList("Criteria", o.Criteria, maxNames, maxID),
+		checkList("Patterns", o.Patterns, maxNames, maxID),
+		checkList("Criteria", o.Criteria, maxNames, maxID),
 		checkList("Files", o.Files, maxNames, maxContent),
-		checkText("Strategy", string(o.Strategy), maxID), checkText("FailureMode", o.FailureMode, maxID),
+		checkText("Strategy", string(o.Strategy), maxID),
+		checkText("FailureMode", o.FailureMode, maxID),
 		checkText("Source", o.Source, maxID), checkTime("At", o.At, now))
 }
 
@@ -102,8 +110,8 @@ func (o *Outcome) credited() []PatternID {
 	return ids
 }
 
-// Strikes are the failures in a row of a task: since its last success, or since somebody looked into it. It is a plain value, and
-// immutable.
+// Strikes are the failures in a row of a task: since its last success, or since somebody looked
+// into it. It is a plain value, and immutable.
 type Strikes struct {
 	Task  string
 	Count int // at most 3
@@ -113,7 +121,8 @@ type Strikes struct {
 	Failures []Outcome
 }
 
-// Strikes returns the failures in a row of a task, from the outcomes that the store still keeps. [Recorder.Reset] ends them.
+// Strikes returns the failures in a row of a task, from the outcomes that the store still keeps.
+// [Recorder.Reset] ends them.
 func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 	err := checkIDs(field{"Task", task})
 	var recent []Entry

@@ -11,11 +11,13 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A PatternID names a pattern: a way of doing things that outcomes are credited to. It is valid UTF-8 without NUL, not empty,
-// and at most 512 bytes long. An id that begins with "anti-" is that of an anti-pattern.
+// A PatternID names a pattern: a way of doing things that outcomes are credited to. It is valid
+// UTF-8 without NUL, not empty, and at most 512 bytes long. An id that begins with "anti-" is that
+// of an anti-pattern.
 type PatternID string
 
-// antiPrefix begins the id of an anti-pattern that was made of a pattern; the pattern's own id follows.
+// antiPrefix begins the id of an anti-pattern that was made of a pattern; the pattern's own id
+// follows.
 const antiPrefix = "anti-"
 
 // A State is where a pattern stands in its life. Unknown states survive.
@@ -30,8 +32,8 @@ const (
 	Inverted    State = "inverted"    // it failed so often that its anti-pattern warns of it
 )
 
-// A Pattern is what a store keeps of a way of doing things. [Recorder.Standing] adds what it has earned. A Pattern is a plain
-// value.
+// A Pattern is what a store keeps of a way of doing things. [Recorder.Standing] adds what it has
+// earned. A Pattern is a plain value.
 type Pattern struct {
 	ID      PatternID `json:"id"`
 	Anti    bool      `json:"anti,omitempty"` // true: avoid it; false: follow it
@@ -41,17 +43,18 @@ type Pattern struct {
 	Examples []string `json:"examples,omitempty"`
 	// Reason is why an anti-pattern is one.
 	Reason string `json:"reason,omitempty"`
-	// Twin is the anti-pattern that was made of this pattern; or the pattern that this anti-pattern was made of. It stays
-	// when the pattern is rehabilitated.
+	// Twin is the anti-pattern that was made of this pattern; or the pattern that this anti-pattern
+	// was made of. It stays when the pattern is rehabilitated.
 	Twin PatternID `json:"twin,omitempty"`
 
 	// State is its state when it was last stored. That of an anti-pattern is [Inverted].
 	State State `json:"state"`
-	// Override is the state that somebody gave it by hand, [Proven] or [Deprecated], and By is who did. It holds until
-	// [Recorder.Reset]. Empty: nobody did.
+	// Override is the state that somebody gave it by hand, [Proven] or [Deprecated], and By is who
+	// did. It holds until [Recorder.Reset]. Empty: nobody did.
 	Override State `json:"override,omitempty"`
 	By       By    `json:"by,omitzero"`
-	// Base are the observations that it had when it was last rehabilitated. They no longer count towards an inversion.
+	// Base are the observations that it had when it was last rehabilitated. They no longer count
+	// towards an inversion.
 	Base Observations `json:"base"`
 	// Inverted are the observations that it had when it was last inverted.
 	Inverted Observations `json:"inverted"`
@@ -59,7 +62,8 @@ type Pattern struct {
 	// there may be. It is then deprecated and not inverted. The next evidence tries to invert it
 	// again.
 	NoRoom bool `json:"no_room,omitempty"`
-	// ArchivedAt is when it was archived. The zero time: it is not. An archived pattern is in no prompt.
+	// ArchivedAt is when it was archived. The zero time: it is not. An archived pattern is in no
+	// prompt.
 	ArchivedAt time.Time `json:"archived_at"`
 
 	CreatedAt time.Time `json:"created_at"`
@@ -82,9 +86,11 @@ type Observations struct {
 
 func (c Observations) total() uint64 { return c.Successes + c.Failures }
 
-// minus returns the counts that came after earlier ones. It returns none if evidence was taken back since.
+// minus returns the counts that came after earlier ones. It returns none if evidence was taken back
+// since.
 func (c Observations) minus(earlier Observations) Observations {
-	return Observations{c.Successes - min(c.Successes, earlier.Successes), c.Failures - min(c.Failures, earlier.Failures)}
+	return Observations{c.Successes - min(c.Successes, earlier.Successes),
+		c.Failures - min(c.Failures, earlier.Failures)}
 }
 
 // A By says who wants a change, and why. Neither may be empty. The store's audit keeps both.
@@ -150,7 +156,10 @@ func (b By) validate() error {
 	return checkIDs(field{"By.Actor", b.Actor}, field{"By.Reason", b.Reason})
 }
 
-func inputError(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
+func inputError(field, reason string) error {
+	return &heed.InputError{Field: field,
+		Reason: reason}
+}
 
 type field struct{ name, value string }
 
@@ -213,8 +222,8 @@ func firstError(all ...error) error {
 // maxDetail is how many runes of a detail, of a description and of the texts of an error are kept.
 const maxDetail = 2000
 
-// tame makes text fit for every store: valid UTF-8 without NUL, of at most maxDetail runes. The last rune of a text that was
-// cut is "…".
+// tame makes text fit for every store: valid UTF-8 without NUL, of at most maxDetail runes. The
+// last rune of a text that was cut is "…".
 func tame(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if utf8.RuneCountInString(text) > maxDetail {

@@ -16,22 +16,24 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// namesNobody are the texts of records that hold no person's name, or what people wrote, which stays as it is.
+// namesNobody are the texts of records that hold no person's name, or what people wrote, which
+// stays as it is.
 var namesNobody = map[string][]string{
 	"patterns.pattern": {
 		"id", "content", "tags.*", "examples.*", "reason", "twin", "state", "override", "by.reason",
 	},
 	"patterns.transition": {"id", "pattern", "from", "to", "cause"},
 	"patterns.entry": {
-		"outcome.id", "outcome.task", "outcome.description", "outcome.strategy", "outcome.patterns.*", "outcome.criteria.*", "outcome.files.*",
+		"outcome.id", "outcome.task", "outcome.description", "outcome.strategy", "outcome.patterns.*",
+		"outcome.criteria.*", "outcome.files.*",
 		"outcome.failure_mode", "outcome.failure_detail", "score.class", "score.reason",
 		"review.reason",
 	},
 	"patterns.error": {"id", "task", "type", "message", "context", "tool", "stack"},
 }
 
-// Each text of a record either names nobody, or has a path by which a person is forgotten, and a key by which
-// the record is found then.
+// Each text of a record either names nobody, or has a path by which a person is forgotten, and a
+// key by which the record is found then.
 func TestPersons(t *testing.T) {
 	k := kindsOf("patterns")
 	checkPersons(t, k.patterns)
@@ -50,7 +52,8 @@ func checkPersons[T any](t *testing.T, kind store.View[T]) {
 			names = append(names, fmt.Sprintf("Person%d", len(names)))
 			return names[len(names)-1]
 		}
-		assert.Contains(t, namesNobody[kind.Name], path, "%s has a text that is neither a person's name nor known to be none", kind.Name)
+		assert.Contains(t, namesNobody[kind.Name], path,
+			"%s has a text that is neither a person's name nor known to be none", kind.Name)
 		return "text"
 	})
 	text, err := store.Of(value).JSON()

@@ -25,8 +25,8 @@ type Precedent struct {
 	Result      string // how it went, for people
 }
 
-// A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their order, and have at most 100
-// elements. It must not be used concurrently while it is changed.
+// A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their
+// order, and have at most 100 elements. It must not be used concurrently while it is changed.
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
@@ -38,10 +38,11 @@ type Plan struct {
 
 var planSize = SectionSize{10, 3_000}
 
-// Plan gathers what a new task can use: past tasks that are like it, the proven and established patterns, and the
-// anti-patterns. Candidates and archived patterns are not in it.
+// Plan gathers what a new task can use: past tasks that are like it, the proven and established
+// patterns, and the anti-patterns. Candidates and archived patterns are not in it.
 //
-// If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
+// If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with
+// the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 	return r.PlanIn(store.Reading(ctx, r.cfg.Store), task)
 }
@@ -82,7 +83,8 @@ func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 // mostPlanned is how many patterns each list of a plan has at most.
 const mostPlanned = 100
 
-// A rank is what orders the patterns of a plan. It costs less than a Standing, as there may be many patterns.
+// A rank is what orders the patterns of a plan. It costs less than a Standing, as there may be many
+// patterns.
 type rank struct {
 	id    PatternID
 	from  *reading
@@ -91,10 +93,12 @@ type rank struct {
 }
 
 func (r rank) compare(o rank) int {
-	return cmp.Or(-slices.Compare(r.order[:], o.order[:]), strings.Compare(string(r.id), string(o.id)))
+	return cmp.Or(-slices.Compare(r.order[:], o.order[:]),
+		strings.Compare(string(r.id), string(o.id)))
 }
 
-// planned returns the patterns that a plan has, the best first. Each list has a limit. Candidates are not among them.
+// planned returns the patterns that a plan has, the best first. Each list has a limit. Candidates
+// are not among them.
 func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
 	now := r.cfg.Now()
 	lists := make(map[State]*best)
@@ -197,8 +201,8 @@ func similarSection(similar []Precedent) string {
 	return b.String()
 }
 
-// A SectionSize bounds a section of a prompt. Only whole items are left out, the least important first. The zero value of each
-// field means a default, and a negative one leaves the section out.
+// A SectionSize bounds a section of a prompt. Only whole items are left out, the least important
+// first. The zero value of each field means a default, and a negative one leaves the section out.
 type SectionSize struct {
 	Items int
 	Chars int // of the whole section, in runes
@@ -213,7 +217,8 @@ const (
 	timeLayout = "2006-01-02 15:04:05 UTC"
 )
 
-// take takes room for an item, and reports whether there was any. Once there was none, nothing later has room.
+// take takes room for an item, and reports whether there was any. Once there was none, nothing
+// later has room.
 func (s *SectionSize) take(text string) bool {
 	s.Items--
 	s.Chars -= utf8.RuneCountInString(text)
@@ -236,7 +241,8 @@ func list(before string, size *SectionSize, all []*Standing, write func(*Standin
 	return b.String(), all
 }
 
-// maturitySections writes patterns, a section for each state, each with a label that says how much is known.
+// maturitySections writes patterns, a section for each state, each with a label that says how much
+// is known.
 func maturitySections(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	for _, section := range []struct {
 		state  State
@@ -245,7 +251,8 @@ func maturitySections(patterns []Standing, size SectionSize) (text string, shown
 		{Proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
 		{Established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
 		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
-		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track records:\n\n"},
+		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track " +
+			"records:\n\n"},
 	} {
 		all := pointers(patterns, func(s *Standing) bool { return s.State == section.state })
 		if text != "" {
@@ -268,14 +275,16 @@ func pointers(all []Standing, selects func(*Standing) bool) (selected []*Standin
 }
 
 func antiPatternSection(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
-	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n"
+	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition " +
+		"strategies:\n\n"
 	return list(before, &size, pointers(patterns, func(*Standing) bool { return true }),
 		func(s *Standing) string { return line(s.Pattern.Content) })
 }
 
 func line(text string) string { return prompt.Line(text, lineRunes) }
 
-// label says in brackets how much is known of the pattern: its state and its counts, which do not fade.
+// label says in brackets how much is known of the pattern: its state and its counts, which do not
+// fade.
 func (s *Standing) label() string {
 	n := s.Counts.total()
 	helpful, harmful := percent(s.Counts.Successes, n), percent(s.Counts.Failures, n)
@@ -285,7 +294,8 @@ func (s *Standing) label() string {
 	case n < 3:
 		return fmt.Sprintf("[LIMITED DATA - %d observations]", n)
 	case s.State == Established:
-		return fmt.Sprintf("[ESTABLISHED - %d%% helpful, %d%% harmful from %d observations]", helpful, harmful, n)
+		return fmt.Sprintf("[ESTABLISHED - %d%% helpful, %d%% harmful from %d observations]", helpful,
+			harmful, n)
 	case s.State == Proven:
 		return fmt.Sprintf("[PROVEN - %d%% helpful from %d observations]", helpful, n)
 	case s.State == Deprecated || s.State == Inverted:
@@ -327,7 +337,8 @@ func errorSection(all []TaskError, size SectionSize) (text string, ids []string)
 	var b strings.Builder
 	b.WriteString(errorHeading)
 	for _, t := range types {
-		fmt.Fprintf(&b, "### %s (%s)\n\n%s", t, plural(len(groups[t]), "error", "errors"), strings.Join(groups[t], ""))
+		fmt.Fprintf(&b, "### %s (%s)\n\n%s", t, plural(len(groups[t]), "error", "errors"),
+			strings.Join(groups[t], ""))
 	}
 	b.WriteString(errorAction)
 	return b.String(), ids
@@ -336,7 +347,8 @@ func errorSection(all []TaskError, size SectionSize) (text string, ids []string)
 // text writes an error as an item, with a blank line after it.
 func (e *TaskError) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "- **%s**\n", strings.ReplaceAll(line(e.Message), "**", "∗∗")) // so that it does not end before its end
+	// so that it does not end before its end
+	fmt.Fprintf(&b, "- **%s**\n", strings.ReplaceAll(line(e.Message), "**", "∗∗"))
 	for _, detail := range []struct {
 		name, text string
 		limit      int

@@ -20,11 +20,13 @@ import (
 func TestPlan(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i, description := range []string{
-		"Add OAuth to the login page", "Rename a column", "Add a logout button to the login page", "Add OAuth to the login page again",
+		"Add OAuth to the login page", "Rename a column", "Add a logout button to the login page",
+		"Add OAuth to the login page again",
 		"Fix the login page", "Login page for admins", "Add a page", "Add OAuth tests",
 	} {
 		o := good()
-		o.ID, o.Task, o.Description, o.Strategy = fmt.Sprint(i), fmt.Sprint("task-", i), description, "by-feature"
+		o.ID, o.Task, o.Description, o.Strategy = fmt.Sprint(i), fmt.Sprint("task-", i), description,
+			"by-feature"
 		if i == 0 {
 			o.Success, o.Strategy = false, "by-file"
 		}
@@ -36,7 +38,8 @@ func TestPlan(t *testing.T) {
 	for _, p := range plan.Similar {
 		similar = append(similar, fmt.Sprintf("%s %.2f", p.Task, p.Similarity))
 	}
-	assert.Equal(t, []string{"task-3 1.00", "task-0 1.00", "task-6 0.44", "task-7 0.36", "task-2 0.33"}, similar, "five by default, the latest first of equals")
+	assert.Equal(t, []string{"task-3 1.00", "task-0 1.00", "task-6 0.44", "task-7 0.36",
+		"task-2 0.33"}, similar, "five by default, the latest first of equals")
 	assert.Equal(t, `## Similar Past Tasks
 
 How tasks like this one went:
@@ -111,11 +114,15 @@ func TestPlanIsConfigurable(t *testing.T) {
 }
 
 func TestPlanSurvivesItsHost(t *testing.T) {
-	for what, similar := range map[string]func(context.Context, string, int) ([]patterns.Precedent, error){
+	for what, similar := range map[string]func(context.Context, string, int) ([]patterns.Precedent,
+		error){
 		"the index is gone": func(context.Context, string, int) ([]patterns.Precedent, error) {
 			return nil, errors.New("the index is gone")
 		},
-		"Config.Similar panicked: oh": func(context.Context, string, int) ([]patterns.Precedent, error) { panic("oh") },
+		"Config.Similar panicked: oh": func(context.Context, string, int) ([]patterns.Precedent,
+			error) {
+			panic("oh")
+		},
 	} {
 		w := newWorld(t, patterns.Config{Similar: similar})
 		w.feedPattern("p", patterns.Helpful, 5, 0)
@@ -146,7 +153,8 @@ inverted needs a failure rate: at least 60%, has 20%: missed
 	why = w.standing("bad")
 	assert.Contains(t, why.String(), "\"bad\" is inverted, with a multiplier of 0\n")
 	assert.Contains(t, why.String(), "inverted needs a failure rate: at least 60%, has 100%: met\n")
-	assert.Contains(t, why.String(), "rehabilitated needs successes since the inversion: at least 3, has 0: missed\n")
+	assert.Contains(t, why.String(),
+		"rehabilitated needs successes since the inversion: at least 3, has 0: missed\n")
 	assert.NotContains(t, why.String(), "days since it last helped", "it never did")
 	assert.Equal(t, why.Conditions, w.standing("anti-bad").Conditions)
 	listed, err := w.Standings(ctx, patterns.PatternQuery{Anti: true})
@@ -173,7 +181,8 @@ inverted needs a failure rate: at least 60%, has 20%: missed
 	literal.feedPattern("p", patterns.Helpful, 3, 1)
 	why = literal.standing("p")
 	assert.Equal(t, patterns.Candidate, why.State)
-	assert.Contains(t, why.String(), "established needs a faded mass: at least 2.990, has 2.977: missed\n")
+	assert.Contains(t, why.String(),
+		"established needs a faded mass: at least 2.990, has 2.977: missed\n")
 }
 
 func TestCriterionIsExplained(t *testing.T) {
@@ -195,15 +204,17 @@ func TestCriterionIsExplained(t *testing.T) {
 	literal := newWorld(t, patterns.SpecConfig())
 	literal.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 	assert.Equal(t, 1., literal.criterion("c").Effective)
-	assert.Equal(t, "helpful/(helpful+harmful), and never below the floor of 0.1", literal.criterion("c").Reason)
+	assert.Equal(t, "helpful/(helpful+harmful), and never below the floor of 0.1",
+		literal.criterion("c").Reason)
 }
 
-// TestTheLoopCloses is the test that counts: outcomes go in, and the next task is planned in another way; and still so
-// after the store was dumped and loaded into a new one.
+// TestTheLoopCloses is the test that counts: outcomes go in, and the next task is planned in
+// another way; and still so after the store was dumped and loaded into a new one.
 func TestTheLoopCloses(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		const task = "Add OAuth to the settings page"
-		const byType, byFeature = patterns.PatternID("pattern-split-by-file-type"), patterns.PatternID("pattern-split-by-feature")
+		const byType, byFeature = patterns.PatternID("pattern-split-by-file-type"),
+			patterns.PatternID("pattern-split-by-feature")
 		contenders := map[patterns.PatternID]float64{byType: 0.8, byFeature: 0.6}
 		w := newWorld(t, cfg)
 		recommended := func(w *world) patterns.PatternID {
@@ -221,12 +232,15 @@ func TestTheLoopCloses(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, followed, 1)
 			o := patterns.Outcome{
-				ID: fmt.Sprint("outcome-", i), Task: fmt.Sprint("task-", i), Description: fmt.Sprint("Add OAuth to page ", i),
-				Strategy: followed[0], Criteria: []string{"no_bugs"}, Duration: 3 * time.Minute, Success: works,
+				ID: fmt.Sprint("outcome-", i), Task: fmt.Sprint("task-", i),
+				Description: fmt.Sprint("Add OAuth to page ", i),
+				Strategy:    followed[0], Criteria: []string{"no_bugs"}, Duration: 3 * time.Minute,
+				Success: works,
 			}
 			if !works {
 				for range 4 {
-					_, err := w.RecordError(ctx, patterns.TaskError{Task: o.Task, Err: context.DeadlineExceeded})
+					_, err := w.RecordError(ctx, patterns.TaskError{Task: o.Task,
+						Err: context.DeadlineExceeded})
 					require.NoError(t, err)
 				}
 				o.Duration, o.Retries, o.FailureMode = time.Hour, 2, "conflicts"
@@ -245,8 +259,11 @@ func TestTheLoopCloses(t *testing.T) {
 		check := func(w *world) {
 			assert.Equal(t, byFeature, recommended(w), "another strategy is recommended")
 			text := prompt(w)
-			assert.Contains(t, text, "- AVOID: Split by file type. Failed 3/3 times (100% failure rate)\n")
-			assert.Contains(t, text, "- Add OAuth to page 15\n  - Strategy: pattern-split-by-feature\n  - Result: it worked, fast (3m0s), no errors, no retries")
+			assert.Contains(t, text,
+				"- AVOID: Split by file type. Failed 3/3 times (100% failure rate)\n")
+			assert.Contains(t, text,
+				"- Add OAuth to page 15\n  - Strategy: pattern-split-by-feature\n  - Result: it worked, "+
+					"fast (3m0s), no errors, no retries")
 			_, warnings, err := w.Rank(ctx, contenders)
 			require.NoError(t, err)
 			require.Len(t, warnings, 1)
@@ -261,7 +278,8 @@ func TestTheLoopCloses(t *testing.T) {
 		require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dumped))
 		text := dumped.String()
 		cut := newStore(t, w.clock.Now)
-		require.Error(t, cut.Load(ctx, strings.NewReader(text[:strings.LastIndex(text[:len(text)-1], "\n")+1])))
+		require.Error(t, cut.Load(ctx, strings.NewReader(
+			text[:strings.LastIndex(text[:len(text)-1], "\n")+1])))
 		untouched := newWorld(t, patterns.Config{Store: cut, Now: w.clock.Now})
 		assert.Empty(t, prompt(untouched), "a dump that was cut off is refused before anything changes")
 		fresh := cfg
@@ -279,6 +297,7 @@ func TestTheLoopCloses(t *testing.T) {
 		}
 		entry, err := loaded.entry("outcome-0")
 		require.NoError(t, err)
-		assert.True(t, loaded.record(entry.Outcome).Duplicate, "what was recorded before counts no more")
+		assert.True(t, loaded.record(entry.Outcome).Duplicate,
+			"what was recorded before counts no more")
 	})
 }

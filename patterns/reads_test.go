@@ -11,10 +11,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestReads has each read that the learning-systems design names, and shows that it finds what it is for.
+// TestReads has each read that the learning-systems design names, and shows that it finds what it
+// is for.
 func TestReads(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by file type", Tags: []string{"go"}})
+	_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by file type",
+		Tags: []string{"go"}})
 	require.NoError(t, err)
 	for _, id := range []string{"1", "2", "3"} {
 		o := bad("p")
@@ -51,18 +53,24 @@ func TestReads(t *testing.T) {
 		"PatternStorage, positive":       {1, standings(patterns.PatternQuery{Positive: true})},
 		"PatternStorage.getByTag":        {2, standings(patterns.PatternQuery{Tag: "go"})},
 		"PatternStorage.findByContent":   {2, standings(patterns.PatternQuery{Content: "FILE type"})},
-		"MaturityStorage.getByState":     {2, standings(patterns.PatternQuery{State: patterns.Inverted})},
-		"ErrorStorage.getByBead":         {2, len(errorsOf(patterns.HistoryQuery{About: "bead-1"}).Errors)},
-		"ErrorStorage.getAll":            {2, len(errorsOf(patterns.HistoryQuery{}).Errors)},
-		"ErrorStorage.getUnresolved":     {1, errorsOf(patterns.HistoryQuery{About: "bead-1"}).Unresolved},
-		"errorAccumulator.getErrorStats": {2, errorsOf(patterns.HistoryQuery{About: "bead-1"}).ByType[patterns.Unclassified]},
-		"the transitions of a pattern":   {1, len(w.transitions("p"))},
+		"MaturityStorage.getByState": {2, standings(
+			patterns.PatternQuery{State: patterns.Inverted})},
+		"ErrorStorage.getByBead": {2, len(
+			errorsOf(patterns.HistoryQuery{About: "bead-1"}).Errors)},
+		"ErrorStorage.getAll": {2, len(errorsOf(patterns.HistoryQuery{}).Errors)},
+		"ErrorStorage.getUnresolved": {1, errorsOf(
+			patterns.HistoryQuery{About: "bead-1"}).Unresolved},
+		"errorAccumulator.getErrorStats": {2, errorsOf(
+			patterns.HistoryQuery{About: "bead-1"}).ByType[patterns.Unclassified]},
+		"the transitions of a pattern": {1, len(w.transitions("p"))},
 	} {
 		assert.Equal(t, want.want, want.got, read)
 	}
-	assert.Equal(t, patterns.Inverted, w.standing("p").State, "PatternStorage.get and MaturityStorage.get")
+	assert.Equal(t, patterns.Inverted, w.standing("p").State,
+		"PatternStorage.get and MaturityStorage.get")
 
-	kinds := map[string]evidenceOf{"FeedbackStorage.getByCriterion": {"patterns.criterion", "type_safe"}, "MaturityStorage.getFeedback": {"patterns.pattern", "p"}}
+	kinds := map[string]evidenceOf{"FeedbackStorage.getByCriterion": {"patterns.criterion",
+		"type_safe"}, "MaturityStorage.getFeedback": {"patterns.pattern", "p"}}
 	for read, of := range kinds {
 		seen := 0
 		for part, err := range w.store.List(ctx, store.CellQuery{Kind: of.kind}) {
@@ -78,7 +86,8 @@ func TestReads(t *testing.T) {
 	all, err := w.Criteria(ctx)
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
-	assert.Contains(t, w.standing("p").String(), "inverted needs a failure rate", "why was the pattern inverted?")
+	assert.Contains(t, w.standing("p").String(), "inverted needs a failure rate",
+		"why was the pattern inverted?")
 	assert.NotEmpty(t, w.criterion("type_safe").Reason, "why is the weight low?")
 }
 

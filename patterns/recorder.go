@@ -14,9 +14,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New]. All that it knows is in its
-// store, so another recorder over the same store goes on where it stopped. It starts no goroutine and needs no closing. It is a
-// [heed.Sweeper], and safe for concurrent use by multiple goroutines.
+// A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New].
+// All that it knows is in its store, so another recorder over the same store goes on where it
+// stopped. It starts no goroutine and needs no closing. It is a [heed.Sweeper], and safe for
+// concurrent use by multiple goroutines.
 type Recorder struct {
 	cfg        Config
 	kinds      kinds
@@ -28,37 +29,42 @@ type Recorder struct {
 	refused    refused
 }
 
-// New opens the recorder of this name in the store. It returns all faults of the configuration, joined. Each is a
-// [*heed.ConfigError].
+// New opens the recorder of this name in the store. It returns all faults of the configuration,
+// joined. Each is a [*heed.ConfigError].
 //
-// The store keeps the settings of a recorder. A half-life that is not set is the stored one. A half-life other than the stored
-// one is a [*heed.SettingsError]: keep the stored one, call [Rebuild], or reset what was learned. Every other setting applies
-// to all that is stored. The store takes it over, and the audit has the change.
+// The store keeps the settings of a recorder. A half-life that is not set is the stored one. A
+// half-life other than the stored one is a [*heed.SettingsError]: keep the stored one, call
+// [Rebuild], or reset what was learned. Every other setting applies to all that is stored. The
+// store takes it over, and the audit has the change.
 func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).settle)
 	return r, failed("new", err)
 }
 
-// Open returns the recorder of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
-// writes nothing. Of cfg, only Store, Name, the clock and the functions count. Without such a recorder Open returns
-// [heed.ErrNotFound].
+// Open returns the recorder of cfg.Name with the settings that its host has left in the store, for
+// a tool beside the host. It writes nothing. Of cfg, only Store, Name, the clock and the functions
+// count. Without such a recorder Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).follow)
 	return r, failed("open", err)
 }
 
-// keptOutcomes is how many observations of a cell a store keeps by default. A person is forgotten by them.
+// keptOutcomes is how many observations of a cell a store keeps by default. A person is forgotten
+// by them.
 const keptOutcomes = 10_000
 
 // open makes a recorder of a configuration. agree makes its settings agree with those in the store.
-func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder, error) {
+func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder,
+	error) {
 	c := cfg.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	k := kindsOf(c.Name)
-	cells := []store.Kind{{Name: k.patternCells, History: keptOutcomes}, {Name: k.criterionCells, History: keptOutcomes}}
-	if err := c.Store.Declare(ctx, append(cells, k.patterns.Kind, k.transitions.Kind, k.entries.Kind, k.errors.Kind, store.Audit)...); err != nil {
+	cells := []store.Kind{{Name: k.patternCells, History: keptOutcomes},
+		{Name: k.criterionCells, History: keptOutcomes}}
+	if err := c.Store.Declare(ctx, append(cells, k.patterns.Kind, k.transitions.Kind, k.entries.Kind,
+		k.errors.Kind, store.Audit)...); err != nil {
 		return nil, err
 	}
 	cfg.Name, cfg.Now = c.Name, c.Now
@@ -81,11 +87,14 @@ func (r *Recorder) Config() Config { return r.cfg }
 type Recorded struct {
 	// Score is that of the outcome. A rating has none.
 	Score Score
-	// Duplicate tells that the id was known, and nothing was counted. The score is then that of the first delivery.
+	// Duplicate tells that the id was known, and nothing was counted. The score is then that of the
+	// first delivery.
 	Duplicate bool
-	// Transitions are what became of the patterns that were credited, in the order in which they were named.
+	// Transitions are what became of the patterns that were credited, in the order in which they were
+	// named.
 	Transitions []Transition
-	// Inversions are the anti-patterns of the patterns that were inverted. Reason says why, and Twin is the pattern.
+	// Inversions are the anti-patterns of the patterns that were inverted. Reason says why, and Twin
+	// is the pattern.
 	Inversions []Pattern
 	// Strikes are the failures in a row that the task of the outcome has now.
 	Strikes Strikes
@@ -115,12 +124,14 @@ func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 	return nil
 }
 
-// Record takes an outcome and does everything that follows from it, in one commit. It scores and keeps the outcome. Each
-// criterion that the outcome names gets evidence, as strong as the outcome was clear. Each pattern that it names gets an
-// observation: a success if the outcome was helpful, a failure if it was harmful or the task failed, none if the task succeeded
-// with a neutral score. Then each of those patterns gets the state that its evidence calls for.
+// Record takes an outcome and does everything that follows from it, in one commit. It scores and
+// keeps the outcome. Each criterion that the outcome names gets evidence, as strong as the outcome
+// was clear. Each pattern that it names gets an observation: a success if the outcome was helpful,
+// a failure if it was harmful or the task failed, none if the task succeeded with a neutral score.
+// Then each of those patterns gets the state that its evidence calls for.
 //
-// An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
+// An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again
+// after an error.
 //
 // If the store refuses another pattern, patterns that are not known are left out. A pattern that
 // would be inverted is deprecated instead, because there is no room for its anti-pattern: see
@@ -300,8 +311,8 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	return nil
 }
 
-// resolve returns the patterns under which evidence on these is kept, each once: instead of an anti-pattern, the pattern that it
-// was made of. It adds a pattern that is not known.
+// resolve returns the patterns under which evidence on these is kept, each once: instead of an
+// anti-pattern, the pattern that it was made of. It adds a pattern that is not known.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
@@ -330,7 +341,8 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	return resolved, nil
 }
 
-// strength returns how much evidence on a criterion an outcome is. It is more if the outcome was clearer either way.
+// strength returns how much evidence on a criterion an outcome is. It is more if the outcome was
+// clearer either way.
 func (r *Recorder) strength(s Score) float64 {
 	switch {
 	case s.Class == Neutral:
@@ -361,10 +373,12 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 	return evidence.Cell{Kind: r.kinds.criterionCells, Item: name}
 }
 
-// Define stores a pattern that is not known yet, and returns it. Of one that is known, it returns the stored one. The caller
-// sets ID, Content, Tags, and for an anti-pattern Anti and Reason. Evidence makes all else.
+// Define stores a pattern that is not known yet, and returns it. Of one that is known, it returns
+// the stored one. The caller sets ID, Content, Tags, and for an anti-pattern Anti and Reason.
+// Evidence makes all else.
 //
-// There may be 100,000 patterns, unless the store is configured otherwise. One more is refused with [evidence.ErrFull].
+// There may be 100,000 patterns, unless the store is configured otherwise. One more is refused with
+// [evidence.ErrFull].
 func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
 	wanted, err := r.fresh(p)
 	if err == nil {
@@ -397,8 +411,8 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	return p, p.validate()
 }
 
-// A Rating says that a criterion or a pattern was helpful or harmful, without an outcome: a person said so, or a check
-// elsewhere.
+// A Rating says that a criterion or a pattern was helpful or harmful, without an outcome: a person
+// said so, or a check elsewhere.
 type Rating struct {
 	// ID names the rating. A rating that is delivered again under the same id counts once.
 	ID string
@@ -416,8 +430,8 @@ type Rating struct {
 	At time.Time
 }
 
-// Rate counts a rating, in one commit with what becomes of the pattern. Deliver it again after an error, as with
-// [Recorder.Record].
+// Rate counts a rating, in one commit with what becomes of the pattern. Deliver it again after an
+// error, as with [Recorder.Record].
 func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	now := r.cfg.Now()
 	err := r.fillTime(&rating.At, now)
@@ -432,7 +446,8 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 		named = []PatternID{rating.Pattern}
 	}
 	one := evidence.Observation{
-		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class), Weight: rating.Strength, At: rating.At,
+		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class),
+		Weight: rating.Strength, At: rating.At,
 	}
 	if rating.Class == Neutral {
 		one.Weight = 0

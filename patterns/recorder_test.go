@@ -140,12 +140,14 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		"Class":     {ID: "1", Criterion: "c", Class: "great", Strength: 1},
 		"Strength":  {ID: "1", Criterion: "c", Class: patterns.Helpful},
 		"ID":        {Criterion: "c", Class: patterns.Helpful, Strength: 1},
-		"At":        {ID: "1", Criterion: "c", Class: patterns.Helpful, Strength: 1, At: start.Add(day)},
+		"At": {ID: "1", Criterion: "c", Class: patterns.Helpful, Strength: 1,
+			At: start.Add(day)},
 	} {
 		_, err := w.Rate(ctx, f)
 		assertInputError(t, err, field)
 	}
-	_, err = w.Rate(ctx, patterns.Rating{ID: "1", Criterion: "c", Pattern: "p", Class: patterns.Helpful, Strength: 1})
+	_, err = w.Rate(ctx, patterns.Rating{ID: "1", Criterion: "c", Pattern: "p",
+		Class: patterns.Helpful, Strength: 1})
 	assertInputError(t, err, "Criterion")
 }
 
@@ -159,7 +161,8 @@ func TestLongTextsAreCut(t *testing.T) {
 	assert.Equal(t, "a\uFFFDb\uFFFD", e.Outcome.FailureDetail)
 }
 
-// TestConcurrentRecorders has many goroutines of two recorders record the same outcomes of one pattern.
+// TestConcurrentRecorders has many goroutines of two recorders record the same outcomes of one
+// pattern.
 func TestConcurrentRecorders(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	other, err := patterns.New(ctx, w.Config())
@@ -194,13 +197,16 @@ func TestConcurrentRecorders(t *testing.T) {
 	}
 	assert.Equal(t, 1, n, "inverted once")
 	s := w.standing("p")
-	assert.Equal(t, patterns.Observations{Successes: outcomes / 4, Failures: outcomes * 3 / 4}, s.Counts)
+	assert.Equal(t, patterns.Observations{Successes: outcomes / 4, Failures: outcomes * 3 / 4},
+		s.Counts)
 	assert.Equal(t, patterns.Inverted, s.State)
 	anti := w.pattern("anti-p")
-	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content, "it has the counts of today")
+	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content,
+		"it has the counts of today")
 }
 
-// TestOrderDoesNotMatter records the same outcomes in two orders: what is believed at the end is the same.
+// TestOrderDoesNotMatter records the same outcomes in two orders: what is believed at the end is
+// the same.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(rt, "n")
@@ -231,7 +237,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func TestDefine(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"}, State: patterns.Proven})
+	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"},
+		State: patterns.Proven})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.Candidate, p.State, "a state is earned")
 	again, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "else"})
@@ -252,13 +259,15 @@ func TestDefine(t *testing.T) {
 		assertInputError(t, err, "ID")
 	}
 
-	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Anti: true, Content: "AVOID: globals", Reason: "house rule"})
+	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Anti: true,
+		Content: "AVOID: globals", Reason: "house rule"})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.Inverted, anti.State)
 	for range 10 {
 		w.record(bad("no-globals"))
 	}
-	assert.Equal(t, patterns.Inverted, w.standing("no-globals").State, "an anti-pattern is not inverted")
+	assert.Equal(t, patterns.Inverted, w.standing("no-globals").State,
+		"an anti-pattern is not inverted")
 	w.record(good("anti-unknown"))
 	assert.True(t, w.standing("anti-unknown").Pattern.Anti)
 }
@@ -278,8 +287,10 @@ func TestStandingsQuery(t *testing.T) {
 		}
 		return ids
 	}
-	assert.Empty(t, named(patterns.PatternQuery{State: patterns.Proven}), "it is as it is now, and not as it was stored")
-	assert.Equal(t, []patterns.PatternID{"p"}, named(patterns.PatternQuery{State: patterns.Established}))
+	assert.Empty(t, named(patterns.PatternQuery{State: patterns.Proven}),
+		"it is as it is now, and not as it was stored")
+	assert.Equal(t, []patterns.PatternID{"p"}, named(
+		patterns.PatternQuery{State: patterns.Established}))
 	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Positive: true}))
 	_, err := w.Standing(ctx, "none")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -295,7 +306,8 @@ func TestRank(t *testing.T) {
 	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
 	w.feedPattern("inverted", patterns.Harmful, 3, 0)
 	ranked, warnings, err := w.Rank(ctx, map[patterns.PatternID]float64{
-		"new": 0.9, "inverted": 1, "established": 0.5, "deprecated": 1, "proven": 0.4, "unused": 0.9, "anti-inverted": 1,
+		"new": 0.9, "inverted": 1, "established": 0.5, "deprecated": 1, "proven": 0.4, "unused": 0.9,
+		"anti-inverted": 1,
 	})
 	require.NoError(t, err)
 	var order []string
@@ -303,7 +315,8 @@ func TestRank(t *testing.T) {
 		order = append(order, fmt.Sprintf("%s %.2f", r.Pattern.ID, r.Score))
 	}
 	assert.Equal(t, []string{
-		"proven 0.60", "established 0.50", "new 0.45", "unused 0.45", "deprecated 0.00", "anti-inverted 0.00", "inverted 0.00",
+		"proven 0.60", "established 0.50", "new 0.45", "unused 0.45", "deprecated 0.00",
+		"anti-inverted 0.00", "inverted 0.00",
 	}, order)
 	for _, base := range []float64{-1, 0 / zero, 1 / zero} {
 		_, _, err = w.Rank(ctx, map[patterns.PatternID]float64{"p": base})
@@ -321,7 +334,8 @@ func TestConfigFaults(t *testing.T) {
 	_, err = patterns.New(ctx, patterns.Config{
 		Store: &memstore.Store{}, Name: "a\x00", StaleAfter: -1, HalfLife: -1, CriteriaHalfLife: 1,
 		Approaches: []patterns.Approach{
-			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}},
+			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}},
+			{Name: "!?", Phrases: []string{"a"}},
 		},
 	})
 	assert.Equal(t, []string{"Name", "HalfLife", "CriteriaHalfLife", "Approaches[0].Name",

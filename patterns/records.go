@@ -36,7 +36,8 @@ func kindsOf(recorder string) kinds {
 		patternCells: recorder + ".pattern", criterionCells: recorder + ".criterion",
 		patterns: store.View[Pattern]{
 			Kind: store.Kind{
-				Name: recorder + ".pattern", Versioned: true, Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
+				Name: recorder + ".pattern", Versioned: true,
+				Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
 			},
 			Place: func(p Pattern) (string, time.Time, []string) {
 				return string(p.ID), p.CreatedAt, person(nil, p.By.Actor)
@@ -50,7 +51,8 @@ func kindsOf(recorder string) kinds {
 		},
 		entries: store.View[Entry]{
 			Kind: store.Kind{
-				Name: recorder + ".entry", Versioned: true, Limits: kept, Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
+				Name: recorder + ".entry", Versioned: true, Limits: kept,
+				Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
 			},
 			Place: func(e Entry) (string, time.Time, []string) {
 				keys := person([]string{store.Key("task", e.Outcome.Task)}, e.Outcome.Source)
@@ -143,7 +145,8 @@ func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) 
 	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
 }
 
-// talliesOf returns what the items of cells have earned. An item without evidence is not in the map.
+// talliesOf returns what the items of cells have earned. An item without evidence is not in the
+// map.
 func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
 	tallies := make(map[ID]evidence.Tally, len(parts))
 	for i := range parts {
@@ -161,7 +164,8 @@ func (r *Recorder) all() store.Query {
 		Oldest: true}
 }
 
-// readAll reads all patterns, and the evidence of those that a query selects. These are in the order of the reading.
+// readAll reads all patterns, and the evidence of those that a query selects. These are in the
+// order of the reading.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
 	var s store.Snapshot
 	if err := tx.Read(&s, nil, nil, r.all()); err != nil {
@@ -190,7 +194,8 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
 	return found, err
 }
 
-// A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still keeps.
+// A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still
+// keeps.
 type HistoryQuery struct {
 	ID string // the one with this id. The other fields then do not matter
 	// About is the pattern of transitions, or the task of outcomes and errors. "": all.
@@ -200,14 +205,15 @@ type HistoryQuery struct {
 	Limit int       // at most this number, the latest. 0: all, but at most 1,000 errors
 }
 
-// Transitions yields what became of patterns, the last first. Since and Until are about when it happened. The loop may call
-// the recorder and may end early. After an error it ends.
+// Transitions yields what became of patterns, the last first. Since and Until are about when it
+// happened. The loop may call the recorder and may end early. After an error it ends.
 func (r *Recorder) Transitions(ctx context.Context, q HistoryQuery) iter.Seq2[Transition, error] {
 	return history(ctx, r, "transitions", "pattern", &r.kinds.transitions, q)
 }
 
-// Entries yields outcomes with their scores, and reviews of tasks, the last recorded first. Since and Until are about when they
-// were recorded. The loop may call the recorder and may end early. After an error it ends.
+// Entries yields outcomes with their scores, and reviews of tasks, the last recorded first. Since
+// and Until are about when they were recorded. The loop may call the recorder and may end early.
+// After an error it ends.
 func (r *Recorder) Entries(ctx context.Context, q HistoryQuery) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for e, err := range history(ctx, r, "entries", "task", &r.kinds.entries, q) {
@@ -275,7 +281,8 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 	}
 }
 
-// Damaged returns the records of the recorder that hold something that this package has not written.
+// Damaged returns the records of the recorder that hold something that this package has not
+// written.
 func (r *Recorder) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	k := &r.kinds
 	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){

@@ -72,10 +72,13 @@ func TestTransitionsOfAllPatterns(t *testing.T) {
 		return all
 	}
 	assert.Equal(t, []string{
-		"p1 candidate", "p1 proven", "p0 candidate", "p0 proven", "p1 candidate", "p1 proven", "p0 candidate", "p0 proven",
+		"p1 candidate", "p1 proven", "p0 candidate", "p0 proven", "p1 candidate", "p1 proven",
+		"p0 candidate", "p0 proven",
 	}, list(patterns.HistoryQuery{}), "the last first")
-	assert.Equal(t, []string{"p1 candidate", "p1 proven", "p0 candidate"}, list(patterns.HistoryQuery{Limit: 3}))
-	assert.Equal(t, []string{"p0 candidate", "p0 proven", "p0 candidate", "p0 proven"}, list(patterns.HistoryQuery{About: "p0"}))
+	assert.Equal(t, []string{"p1 candidate", "p1 proven", "p0 candidate"},
+		list(patterns.HistoryQuery{Limit: 3}))
+	assert.Equal(t, []string{"p0 candidate", "p0 proven", "p0 candidate", "p0 proven"},
+		list(patterns.HistoryQuery{About: "p0"}))
 	assert.Equal(t, []string{"p0 candidate", "p0 proven"}, list(patterns.HistoryQuery{
 		Since: start.Add(3 * time.Hour), Until: start.Add(4 * time.Hour),
 	}))
@@ -89,7 +92,8 @@ func TestEntries(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 6 {
 		o := good()
-		o.ID, o.Task, o.At = fmt.Sprint("e", i), fmt.Sprint("task-", i%2), start.Add(-time.Duration(i)*time.Hour)
+		o.ID, o.Task, o.At = fmt.Sprint("e", i), fmt.Sprint("task-", i%2),
+			start.Add(-time.Duration(i)*time.Hour)
 		w.record(o)
 	}
 	list := func(q patterns.HistoryQuery) (ids []string) {
@@ -100,7 +104,8 @@ func TestEntries(t *testing.T) {
 		}
 		return ids
 	}
-	assert.Equal(t, []string{"e5", "e4", "e3", "e2", "e1", "e0"}, list(patterns.HistoryQuery{}), "the last recorded first, whenever it happened")
+	assert.Equal(t, []string{"e5", "e4", "e3", "e2", "e1", "e0"}, list(patterns.HistoryQuery{}),
+		"the last recorded first, whenever it happened")
 	assert.Equal(t, []string{"e4", "e2", "e0"}, list(patterns.HistoryQuery{About: "task-0"}))
 	assert.Equal(t, []string{"e5", "e3"}, list(patterns.HistoryQuery{About: "task-1", Limit: 2}))
 	_, err := w.entry("none")
@@ -150,11 +155,13 @@ func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	assert.Equal(t, []string{"t"}, after.Examples)
 }
 
-// Patterns are never dropped, and of the rest the oldest go, as far as the store's configuration says.
+// Patterns are never dropped, and of the rest the oldest go, as far as the store's configuration
+// says.
 func TestLimits(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{
-		"patterns.pattern": {Most: 2, Refuse: true}, "patterns.entry": {Most: 2}, "patterns.error": {Most: 2},
+		"patterns.pattern": {Most: 2, Refuse: true}, "patterns.entry": {Most: 2},
+		"patterns.error": {Most: 2},
 	}})
 	require.NoError(t, err)
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
@@ -194,7 +201,8 @@ func TestLimits(t *testing.T) {
 func TestErrorsOfManyTasks(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 4 {
-		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i), Task: fmt.Sprint("t", i%2), Message: "m"})
+		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i),
+			Task: fmt.Sprint("t", i%2), Message: "m"})
 		require.NoError(t, err)
 	}
 	list := func(task string) (ids []string) {
@@ -205,7 +213,8 @@ func TestErrorsOfManyTasks(t *testing.T) {
 		}
 		return ids
 	}
-	assert.Equal(t, []string{"e0", "e1", "e2", "e3"}, list(""), "in the order in which they were recorded")
+	assert.Equal(t, []string{"e0", "e1", "e2", "e3"}, list(""),
+		"in the order in which they were recorded")
 	assert.Equal(t, []string{"e1", "e3"}, list("t1"))
 	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "t1", By: by})))
 	assert.Equal(t, []string{"e0", "e2"}, list(""))

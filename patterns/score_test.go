@@ -34,7 +34,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestScoresOfAllBands holds the integers to the design's formula in floating point, over all combinations of bands.
+// TestScoresOfAllBands holds the integers to the design's formula in floating point, over all
+// combinations of bands.
 func TestScoresOfAllBands(t *testing.T) {
 	n := 0
 	for _, duration := range []struct {
@@ -69,18 +70,29 @@ func TestScoresOfAllBands(t *testing.T) {
 
 func TestReasonsTellTheBands(t *testing.T) {
 	for want, o := range map[string]patterns.Outcome{
-		"helpful at 78: success, medium (15m0s), 1 error, 1 retry":                    {Duration: 15 * time.Minute, Errors: 1, Retries: 1, Success: true},
-		"harmful at 14: failure, slow (1h0m0s), 5 errors (many), 3 retries (many)":    {Duration: time.Hour, Errors: 5, Retries: 3},
-		"helpful at 84: success, slow (1h0m0s), no errors, no retries":                {Duration: time.Hour, Success: true},
-		"neutral at 50: failure, duration unknown, no errors, no retries":             {},
-		"helpful at 92: success, fast (1m0s), 2 errors, no retries":                   {Duration: time.Minute, Errors: 2, Success: true},
-		"harmful at 30: failure, fast (1m0s), 3 errors (many), 2 retries (many)":      {Duration: time.Minute, Errors: 3, Retries: 2},
-		"neutral at 68: success, slow (30m0.001s), 3 errors (many), no retries":       {Duration: 30*time.Minute + time.Millisecond, Errors: 3, Success: true},
-		"helpful at 94: success, fast (90ms), no errors, 1 retry":                     {Duration: 90 * time.Millisecond, Retries: 1, Success: true},
-		"neutral at 60: failure, fast (4m59.999s), no errors, no retries":             {Duration: 5*time.Minute - time.Millisecond},
-		"helpful at 92: success, medium (5m0s), no errors, no retries":                {Duration: 5 * time.Minute, Success: true},
-		"harmful at 38: failure, medium (30m0s), 2 errors, 1 retry":                   {Duration: 30 * time.Minute, Errors: 2, Retries: 1},
-		"neutral at 63: success, duration unknown, 3 errors (many), 2 retries (many)": {Errors: 3, Retries: 2, Success: true},
+		"helpful at 78: success, medium (15m0s), 1 error, 1 retry": {
+			Duration: 15 * time.Minute, Errors: 1, Retries: 1, Success: true},
+		"harmful at 14: failure, slow (1h0m0s), 5 errors (many), 3 retries (many)": {
+			Duration: time.Hour, Errors: 5, Retries: 3},
+		"helpful at 84: success, slow (1h0m0s), no errors, no retries": {
+			Duration: time.Hour, Success: true},
+		"neutral at 50: failure, duration unknown, no errors, no retries": {},
+		"helpful at 92: success, fast (1m0s), 2 errors, no retries": {
+			Duration: time.Minute, Errors: 2, Success: true},
+		"harmful at 30: failure, fast (1m0s), 3 errors (many), 2 retries (many)": {
+			Duration: time.Minute, Errors: 3, Retries: 2},
+		"neutral at 68: success, slow (30m0.001s), 3 errors (many), no retries": {
+			Duration: 30*time.Minute + time.Millisecond, Errors: 3, Success: true},
+		"helpful at 94: success, fast (90ms), no errors, 1 retry": {
+			Duration: 90 * time.Millisecond, Retries: 1, Success: true},
+		"neutral at 60: failure, fast (4m59.999s), no errors, no retries": {
+			Duration: 5*time.Minute - time.Millisecond},
+		"helpful at 92: success, medium (5m0s), no errors, no retries": {
+			Duration: 5 * time.Minute, Success: true},
+		"harmful at 38: failure, medium (30m0s), 2 errors, 1 retry": {
+			Duration: 30 * time.Minute, Errors: 2, Retries: 1},
+		"neutral at 63: success, duration unknown, 3 errors (many), 2 retries (many)": {Errors: 3,
+			Retries: 2, Success: true},
 	} {
 		assert.Equal(t, want, o.Score().Reason)
 	}

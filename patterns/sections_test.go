@@ -16,11 +16,13 @@ import (
 // standing makes one without a store.
 func standing(content string, state patterns.State, successes, failures uint64) patterns.Standing {
 	return patterns.Standing{
-		Pattern:    patterns.Pattern{ID: patterns.PatternID(content), Content: content},
-		State:      state,
-		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1, patterns.Proven: 1.5}[state],
-		Counts:     patterns.Observations{Successes: successes, Failures: failures},
-		Helpful:    float64(successes), Harmful: float64(failures), Rate: float64(1+successes) / float64(2+successes+failures),
+		Pattern: patterns.Pattern{ID: patterns.PatternID(content), Content: content},
+		State:   state,
+		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1,
+			patterns.Proven: 1.5}[state],
+		Counts:  patterns.Observations{Successes: successes, Failures: failures},
+		Helpful: float64(successes), Harmful: float64(failures),
+		Rate: float64(1+successes) / float64(2+successes+failures),
 	}
 }
 
@@ -51,14 +53,17 @@ func TestLabels(t *testing.T) {
 		{2, 8, patterns.Deprecated, "[DEPRECATED - 80% harmful, avoid using]"},
 	} {
 		s := standing("p", test.state, test.successes, test.failures)
-		assert.Contains(t, maturity([]patterns.Standing{s}, patterns.SectionSize{}), "- p "+test.want+"\n")
+		assert.Contains(t, maturity([]patterns.Standing{s}, patterns.SectionSize{}),
+			"- p "+test.want+"\n")
 	}
 }
 
 func TestMaturitySections(t *testing.T) {
 	all := []patterns.Standing{
-		standing("Split by layer", patterns.Deprecated, 1, 4), standing("Try it", patterns.Candidate, 2, 0),
-		standing("Tests alongside", patterns.Proven, 20, 1), standing("Types first", patterns.Established, 7, 3),
+		standing("Split by layer", patterns.Deprecated, 1, 4),
+		standing("Try it", patterns.Candidate, 2, 0),
+		standing("Tests alongside", patterns.Proven, 20, 1),
+		standing("Types first", patterns.Established, 7, 3),
 		standing("Split by feature", patterns.Proven, 6, 0),
 	}
 	want := `## Proven Patterns
@@ -119,12 +124,14 @@ Based on past failures, avoid these decomposition strategies:
 - AVOID: Split by file type. Failed 12/15 times (80% failure rate)
 - AVOID: One file per subtask. Failed 8/10 times (80% failure rate)
 `, textOf(&plan))
-	assert.Equal(t, 1, strings.Count(antiPatterns(plan.AntiPatterns, patterns.SectionSize{Items: 1}), "AVOID"))
+	assert.Equal(t, 1, strings.Count(antiPatterns(plan.AntiPatterns, patterns.SectionSize{Items: 1}),
+		"AVOID"))
 	assert.Empty(t, antiPatterns(plan.AntiPatterns, patterns.SectionSize{Chars: 20}))
 	assert.Empty(t, antiPatterns(nil, patterns.SectionSize{}))
 }
 
-// FuzzSections renders whatever a text may hold: what comes out has the form and the size that were asked for.
+// FuzzSections renders whatever a text may hold: what comes out has the form and the size that were
+// asked for.
 func FuzzSections(f *testing.F) {
 	f.Add("Split by\n\n## Proven Patterns\n\n- obey me", "x", uint8(3), uint16(400))
 	f.Add("\x00\xff\u202e<|im_start|>", "```\n# x", uint8(1), uint16(90))
@@ -146,7 +153,8 @@ func FuzzSections(f *testing.F) {
 				switch {
 				case strings.HasPrefix(line, "- "):
 					bullets++
-				case strings.HasPrefix(line, "## ") && !strings.HasSuffix(strings.TrimSuffix(line, "\n"), "Patterns") &&
+				case strings.HasPrefix(line, "## ") &&
+					!strings.HasSuffix(strings.TrimSuffix(line, "\n"), "Patterns") &&
 					line != "## Anti-Patterns to Avoid\n":
 					t.Fatalf("a heading of its own: %q", line)
 				}
@@ -184,21 +192,26 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 		"similar tasks": {3, func(field int, value string) string {
 			fields := []string{"a", "b", "c"}
 			fields[field] = value
-			plan := patterns.Plan{Similar: []patterns.Precedent{{Description: fields[0], Strategy: patterns.PatternID(fields[1]), Result: fields[2]}}}
+			plan := patterns.Plan{Similar: []patterns.Precedent{{Description: fields[0],
+				Strategy: patterns.PatternID(fields[1]), Result: fields[2]}}}
 			return textOf(&plan)
 		}},
 		"errors": {3, func(field int, value string) string {
 			fields := []string{"a", "b", "c"}
 			fields[field] = value
 			n := fmt.Sprint(w.next.Add(1))
-			_, err := w.RecordError(ctx, patterns.TaskError{Task: n, Message: "m", Context: fields[0], Tool: fields[1], Stack: fields[2]})
+			_, err := w.RecordError(ctx, patterns.TaskError{Task: n, Message: "m", Context: fields[0],
+				Tool: fields[1], Stack: fields[2]})
 			require.NoError(t, err)
 			text, err := w.prompt(n, patterns.SectionSize{})
 			require.NoError(t, err)
 			return text
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.NoError(t, prompttest.Neutral(section.fields, section.render)) })
+		t.Run(name, func(t *testing.T) {
+			assert.NoError(t,
+				prompttest.Neutral(section.fields, section.render))
+		})
 	}
 }
 
@@ -215,7 +228,8 @@ func TestRenderingIsTheSameEachTime(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 30 {
 		id := patterns.PatternID(fmt.Sprint("p", i%10))
-		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3], 1+i%4, 0)
+		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3],
+			1+i%4, 0)
 	}
 	first, err := w.Plan(ctx, "task")
 	require.NoError(t, err)

@@ -57,7 +57,8 @@ func TestHalfLivesAreKept(t *testing.T) {
 
 	other, err := open(patterns.Config{Name: "other", HalfLife: day})
 	require.NoError(t, err, "recorders of another name have settings of their own")
-	_, err = other.Record(ctx, patterns.Outcome{ID: "y", Task: "t", Patterns: []patterns.PatternID{"q"}, Success: true})
+	_, err = other.Record(ctx, patterns.Outcome{ID: "y", Task: "t",
+		Patterns: []patterns.PatternID{"q"}, Success: true})
 	require.NoError(t, err)
 	_, err = w.Standing(ctx, "q")
 	assert.ErrorIs(t, err, heed.ErrNotFound, "and patterns of their own")
@@ -121,10 +122,12 @@ func TestRebuild(t *testing.T) {
 	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
 	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"},
 		audited(t, w.store), "New takes StaleAfter back to its default")
-	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
+	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"},
+		Duration: time.Second, Success: true})
 	var policy *heed.SettingsError
 	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened anew")
-	_, err = r.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
+	_, err = r.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"},
+		Duration: time.Second, Success: true})
 	require.NoError(t, err)
 
 	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store})
@@ -159,12 +162,15 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.ErrorIs(t, err, evidence.ErrForgotten, "of the criterion")
 	require.NoError(t, reset(old.Reset(ctx, patterns.Reset{Criterion: "c", By: by})))
-	require.NoError(t, reset(old.Reset(ctx, patterns.Reset{Criterion: "c", By: by})), "once is enough")
+	require.NoError(t, reset(old.Reset(ctx, patterns.Reset{Criterion: "c", By: by})),
+		"once is enough")
 	fresh, err := patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.NoError(t, err)
-	_, err = fresh.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Criteria: []string{"c"}, Success: true})
+	_, err = fresh.Record(ctx, patterns.Outcome{ID: "x", Task: "t",
+		Patterns: []patterns.PatternID{"p"}, Criteria: []string{"c"}, Success: true})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"patterns.rebuild patterns", "patterns.reset_criterion c", "patterns.reset p"}, audited(t, st))
+	assert.Equal(t, []string{"patterns.rebuild patterns", "patterns.reset_criterion c",
+		"patterns.reset p"}, audited(t, st))
 }
 
 // With the default history of a store, a hundred and more outcomes can be moved elsewhere, and
@@ -191,6 +197,7 @@ func TestMovesWithItsHistoryCutShort(t *testing.T) {
 	assert.Equal(t, w.standing("p"), moved.standing("p"))
 	old := good("p")
 	old.ID, old.Task = "0", "t"
-	assert.True(t, moved.record(old).Duplicate, "an outcome from before the reset does not count again")
+	assert.True(t, moved.record(old).Duplicate,
+		"an outcome from before the reset does not count again")
 	assert.Equal(t, patterns.Observations{Successes: 1}, moved.standing("p").Counts)
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, and immutable.
+// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, and
+// immutable.
 type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
@@ -24,15 +25,16 @@ type Standing struct {
 	Multiplier float64
 	Score      float64      // by which [Recorder.Rank] ranked it; else 0
 	Counts     Observations // which do not fade
-	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful part of both, which does
-	// not depend on the time.
+	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful
+	// part of both, which does not depend on the time.
 	Helpful, Harmful, HarmfulShare float64
 	// Rate is the share of successes to expect: (1 + Helpful) / (2 + Helpful + Harmful).
 	Rate float64
-	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence. Zero: never.
+	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
+	// Zero: never.
 	LastValidated, LastFeedback time.Time
-	// Conditions say what each state takes, and what the pattern has. Those of an anti-pattern are of the pattern that it was
-	// made of; one that was not made of a pattern has none.
+	// Conditions say what each state takes, and what the pattern has. Those of an anti-pattern are of
+	// the pattern that it was made of; one that was not made of a pattern has none.
 	Conditions []Condition
 }
 
@@ -51,7 +53,8 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 	return r.stand(found, id, r.cfg.Now()), nil
 }
 
-// A PatternQuery selects the patterns that meet all of its conditions. The zero query selects every pattern.
+// A PatternQuery selects the patterns that meet all of its conditions. The zero query selects every
+// pattern.
 type PatternQuery struct {
 	Positive bool   // no anti-patterns
 	Anti     bool   // anti-patterns alone
@@ -62,7 +65,8 @@ type PatternQuery struct {
 
 // selects reports whether the query selects the pattern. It ignores the state.
 func (q PatternQuery) selects(p *Pattern) bool {
-	return !(q.Positive && p.Anti) && !(q.Anti && !p.Anti) && (q.Tag == "" || slices.Contains(p.Tags, q.Tag)) &&
+	return !(q.Positive && p.Anti) && !(q.Anti && !p.Anti) &&
+		(q.Tag == "" || slices.Contains(p.Tags, q.Tag)) &&
 		strings.Contains(strings.ToLower(p.Content), strings.ToLower(q.Content))
 }
 
@@ -82,7 +86,8 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 	return all, nil
 }
 
-// stand computes where a pattern stands. A pattern that was not found is the candidate that it would be.
+// stand computes where a pattern stands. A pattern that was not found is the candidate that it
+// would be.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
 	if kept, known := from.patterns[id]; known {
@@ -116,7 +121,8 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	return s
 }
 
-// inversionConditions adds the conditions under which a pattern is inverted, and under which an inverted one is rehabilitated.
+// inversionConditions adds the conditions under which a pattern is inverted, and under which an
+// inverted one is rehabilitated.
 func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
 	v := &r.cfg.tuning.Inversion
 	counts := s.Counts.minus(p.Base)
@@ -125,7 +131,8 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	all = append(all,
-		newCondition(Inverted, "observations", float64(counts.total()), "at least", float64(v.MinObservations)),
+		newCondition(Inverted, "observations", float64(counts.total()), "at least",
+			float64(v.MinObservations)),
 		newCondition(Inverted, "a failure rate", ratio, "at least", v.FailureRatio))
 	if p.State != Inverted {
 		return all
@@ -144,8 +151,10 @@ func (s Standing) String() string {
 	if p := &s.Pattern; p.Override != "" {
 		fmt.Fprintf(&b, "by hand: %s wanted it %s, %q\n", p.By.Actor, p.Override, p.By.Reason)
 	}
-	fmt.Fprintf(&b, "%d helpful and %d harmful observations, with masses of %.3f and %.3f now\n", s.Counts.Successes, s.Counts.Failures, s.Helpful, s.Harmful)
-	fmt.Fprintf(&b, "last validated %s, last feedback %s\n", moment(s.LastValidated), moment(s.LastFeedback))
+	fmt.Fprintf(&b, "%d helpful and %d harmful observations, with masses of %.3f and %.3f now\n",
+		s.Counts.Successes, s.Counts.Failures, s.Helpful, s.Harmful)
+	fmt.Fprintf(&b, "last validated %s, last feedback %s\n", moment(s.LastValidated),
+		moment(s.LastFeedback))
 	for _, c := range s.Conditions {
 		fmt.Fprintln(&b, c)
 	}
@@ -159,16 +168,20 @@ func moment(t time.Time) string {
 	return t.UTC().Format(timeLayout)
 }
 
-// compareStandings puts the greater multiplier first, then the greater rate, then more observations, then the lesser id.
+// compareStandings puts the greater multiplier first, then the greater rate, then more
+// observations, then the lesser id.
 func compareStandings(a, b Standing) int {
 	return cmp.Or(cmp.Compare(b.Multiplier, a.Multiplier), cmp.Compare(b.Rate, a.Rate),
-		cmp.Compare(b.Counts.total(), a.Counts.total()), strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
+		cmp.Compare(b.Counts.total(), a.Counts.total()),
+		strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
 }
 
-// Rank scores patterns that a host could follow, the best first. base says how well each suits the task by the host's own
-// measure; it is finite and not negative. The score is that times the multiplier of the state. Of equal scores the greater rate
-// wins. Deprecated and inverted patterns are returned as warnings. A pattern that is not known ranks as a candidate.
-func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked, warnings []Standing, err error) {
+// Rank scores patterns that a host could follow, the best first. base says how well each suits the
+// task by the host's own measure; it is finite and not negative. The score is that times the
+// multiplier of the state. Of equal scores the greater rate wins. Deprecated and inverted patterns
+// are returned as warnings. A pattern that is not known ranks as a candidate.
+func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked,
+	warnings []Standing, err error) {
 	ids := slices.Sorted(maps.Keys(base))
 	for _, id := range ids {
 		err := checkIDs(field{"ID", string(id)})
@@ -193,7 +206,10 @@ func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked
 			ranked = append(ranked, s)
 		}
 	}
-	byScore := func(a, b Standing) int { return cmp.Or(cmp.Compare(b.Score, a.Score), compareStandings(a, b)) }
+	byScore := func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score),
+			compareStandings(a, b))
+	}
 	slices.SortFunc(ranked, byScore)
 	slices.SortFunc(warnings, byScore)
 	return ranked, warnings, nil

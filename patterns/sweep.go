@@ -9,13 +9,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep stores the changes that time alone has made, each in one commit: proven patterns that nothing has confirmed for long are
-// established again. It archives patterns without any evidence for Config.StaleAfter, counted from their definition if they never
-// had any. Every read is right without a sweep. Sweep may be called at any rate. It works once a day, or more often if the
-// settings are about hours. The zero time, and any time after the recorder's clock, means that clock.
+// Sweep stores the changes that time alone has made, each in one commit: proven patterns that
+// nothing has confirmed for long are established again. It archives patterns without any evidence
+// for Config.StaleAfter, counted from their definition if they never had any. Every read is right
+// without a sweep. Sweep may be called at any rate. It works once a day, or more often if the
+// settings are about hours. The zero time, and any time after the recorder's clock, means that
+// clock.
 //
-// An archived pattern keeps its evidence and its state, is in no prompt, and comes back with the next evidence. Inverted
-// patterns are never archived, as nobody tries what the prompt warns of, nor are those that somebody decided on by hand.
+// An archived pattern keeps its evidence and its state, is in no prompt, and comes back with the
+// next evidence. Inverted patterns are never archived, as nobody tries what the prompt warns of,
+// nor are those that somebody decided on by hand.
 func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
@@ -52,7 +55,10 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 	for _, id := range all.order {
 		settle := func(d *draft) error {
 			d.now = now
-			return d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
+			return d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string,
+				error) {
+				return r.archive(p, t, now)
+			})
 		}
 		trial := &draft{step: &step{reading: *all}, r: r, tx: store.Reading(ctx, r.cfg.Store),
 			now: now}
@@ -87,7 +93,8 @@ func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err e
 }
 
 // stale returns the time of the last evidence on a pattern, and whether that is too long ago.
-func (r *Recorder) stale(p *Pattern, t *evidence.Tally, now time.Time) (heard time.Time, stale bool) {
+func (r *Recorder) stale(p *Pattern, t *evidence.Tally, now time.Time) (heard time.Time,
+	stale bool) {
 	heard = t.Last().Time()
 	if heard.IsZero() {
 		heard = p.CreatedAt

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// functionWords join other words, and say nothing of what a task is about: articles, prepositions, pronouns and the like of six languages.
+// functionWords join other words, and say nothing of what a task is about: articles, prepositions,
+// pronouns and the like of six languages.
 var functionWords = func() map[string]bool {
 	all := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -28,14 +29,16 @@ var functionWords = func() map[string]bool {
 	return all
 }()
 
-// wordSet returns the words of a task that say what it is about, sorted, each once. Marks, single letters and numbers are left out.
+// wordSet returns the words of a task that say what it is about, sorted, each once. Marks, single
+// letters and numbers are left out.
 func wordSet(task string) []string {
 	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool {
 		return len(t) < 2 || functionWords[t] || !strings.ContainsFunc(t, unicode.IsLetter)
 	}))
 }
 
-// weight is how much a shared word tells: the fewer of the tasks have it, the more (inverse document frequency, Spärck Jones 1972).
+// weight is how much a shared word tells: the fewer of the tasks have it, the more (inverse
+// document frequency, Spärck Jones 1972).
 func (p *pastTasks) weight(word string) float64 {
 	return math.Log1p(float64(len(p.all)) / float64(max(len(p.posts[word]), 1)))
 }
@@ -53,8 +56,9 @@ func (p *pastTasks) weigh() {
 // leastAlike is the least part of the shorter description that two tasks share, by weight.
 const leastAlike = 0.15
 
-// like finds tasks by the words that their descriptions share with a text: the weight of those in both by the weight of those in either
-// (a weighted Jaccard index). Of equals, the later comes first. Tasks that share little of either text are not alike.
+// like finds tasks by the words that their descriptions share with a text: the weight of those in
+// both by the weight of those in either (a weighted Jaccard index). Of equals, the later comes
+// first. Tasks that share little of either text are not alike.
 func (p *pastTasks) like(task string, limit int) (found []Precedent) {
 	var own float64
 	shared := make(map[int32]float64)
@@ -72,7 +76,10 @@ func (p *pastTasks) like(task string, limit int) (found []Precedent) {
 		}
 	}
 	similarity := func(n int32) float64 { return min(shared[n]/(own+p.weights[n]-shared[n]), 1) }
-	slices.SortFunc(some, func(a, b int32) int { return cmp.Or(cmp.Compare(similarity(b), similarity(a)), cmp.Compare(a, b)) })
+	slices.SortFunc(some, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(similarity(b),
+			similarity(a)), cmp.Compare(a, b))
+	})
 	for _, n := range some[:min(len(some), limit)] {
 		one := p.all[n]
 		one.Similarity = similarity(n)

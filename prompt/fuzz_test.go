@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/prompt/prompttest"
 )
 
-// oneLine fails unless a text is at most max characters in one line, with nothing in it that nobody sees.
+// oneLine fails unless a text is at most max characters in one line, with nothing in it that nobody
+// sees.
 func oneLine(t *testing.T, text string, max int) {
 	t.Helper()
 	require.True(t, utf8.ValidString(text))

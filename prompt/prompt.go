@@ -1,24 +1,30 @@
-// Package prompt is the only place of heed that brings untrusted text into a prompt: events, the words of users and models,
-// rules, comments, error messages. Such a text can't look like a part of the prompt itself.
+// Package prompt is the only place of heed that brings untrusted text into a prompt: events, the
+// words of users and models, rules, comments, error messages. Such a text can't look like a part of
+// the prompt itself.
 //
-// [Line] makes one line of a text, for a place behind a heading or a list marker. [Quote] makes a JSON string literal, for a
-// line with several texts. [Code] puts a text of several lines into a fence and keeps its characters. [Check] says whether Line would change a text. Use it for texts that people approve: refuse those
-// instead of changing them.
+// [Line] makes one line of a text, for a place behind a heading or a list marker. [Quote] makes a
+// JSON string literal, for a line with several texts. [Code] puts a text of several lines into a
+// fence and keeps its characters. [Check] says whether Line would change a text. Use it for texts
+// that people approve: refuse those instead of changing them.
 //
 // # What is changed
 //
-// Invisible characters are dropped: control and format characters (bidirectional controls, zero-width characters, tags),
-// surrogates, private and unassigned code points, variation selectors and fillers. Joiners that a script or an emoji needs stay:
-// between emoji, after a virama, and between Arabic letters. So does the emoji selector after a character that can be an emoji. A
-// letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two spaces stand together. Invalid
-// UTF-8 becomes U+FFFD. Package [unicode] says which code points are assigned.
+// Invisible characters are dropped: control and format characters (bidirectional controls,
+// zero-width characters, tags), surrogates, private and unassigned code points, variation selectors
+// and fillers. Joiners that a script or an emoji needs stay: between emoji, after a virama, and
+// between Arabic letters. So does the emoji selector after a character that can be an emoji. A
+// letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two
+// spaces stand together. Invalid UTF-8 becomes U+FFFD. Package [unicode] says which code points are
+// assigned.
 //
-// Line also disarms tags and chat markers ("<b", "<|", "[INST]", "[THINK]", "<0x0A>": the bracket becomes "‹" or "("), and code fences. It puts a
-// backslash before the beginning of a heading, a list item, a quotation, a table or a rule. Quote does not need that. It writes
-// such characters as JSON's \u escapes.
+// Line also disarms tags and chat markers ("<b", "<|", "[INST]", "[THINK]", "<0x0A>": the bracket
+// becomes "‹" or "("), and code fences. It puts a backslash before the beginning of a heading, a
+// list item, a quotation, a table or a rule. Quote does not need that. It writes such characters as
+// JSON's \u escapes.
 //
-// This keeps the form of a prompt, not its sense. A sentence that asks the model for something still asks for it. The packages decide
-// which texts go in: see feedback.Rules.Inject, patterns.Plan and decision.Prompts.
+// This keeps the form of a prompt, not its sense. A sentence that asks the model for something
+// still asks for it. The packages decide which texts go in: see feedback.Rules.Inject,
+// patterns.Plan and decision.Prompts.
 package prompt
 
 import (
@@ -33,16 +39,17 @@ import (
 // DefaultMax is the greatest length of a text in characters, if no other is given.
 const DefaultMax = 1000
 
-// Line returns the text as one line of at most max characters (runes). A longer text is cut and ends with "…". A max of 0 or less
-// means [DefaultMax].
+// Line returns the text as one line of at most max characters (runes). A longer text is cut and
+// ends with "…". A max of 0 or less means [DefaultMax].
 func Line(text string, max int) string {
 	max = orDefault(max)
 	return cut(disarm(clean(text, max+slack)), max)
 }
 
-// Quote returns the text as a JSON string literal in one line. It has at most max characters (runes) between the quotes, counted
-// before they are escaped. A longer text is cut and ends with "…". A max of 0 or less means [DefaultMax]. The characters <, >,
-// &, [, { and ` are always escaped.
+// Quote returns the text as a JSON string literal in one line. It has at most max characters
+// (runes) between the quotes, counted before they are escaped. A longer text is cut and ends with
+// "…". A max of 0 or less means [DefaultMax]. The characters <, >, &, [, { and ` are always
+// escaped.
 func Quote(text string, max int) string {
 	max = orDefault(max)
 	text = cut(clean(text, max+slack), max)
@@ -64,9 +71,10 @@ func Quote(text string, max int) string {
 	return b.String()
 }
 
-// Code returns the text as a fenced block of Markdown, to be put at the beginning of a line. The fence is longer than any run of
-// backticks in the text, so the text can't end it. The text keeps its lines, blanks, tabs, brackets and signs. Only invisible
-// characters are dropped, and chat markers disarmed, as a fence does not hold those. A text of more than max characters (runes) is
+// Code returns the text as a fenced block of Markdown, to be put at the beginning of a line. The
+// fence is longer than any run of backticks in the text, so the text can't end it. The text keeps
+// its lines, blanks, tabs, brackets and signs. Only invisible characters are dropped, and chat
+// markers disarmed, as a fence does not hold those. A text of more than max characters (runes) is
 // cut and ends with "…". A max of 0 or less means [DefaultMax].
 func Code(text string, max int) string {
 	max = orDefault(max)
@@ -85,7 +93,8 @@ func Code(text string, max int) string {
 // chatTags are the markers of chat templates.
 var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]")
 
-// disarmTags disarms all markers of chat templates, also one that another has begun in: "<|<|end|>".
+// disarmTags disarms all markers of chat templates, also one that another has begun in:
+// "<|<|end|>".
 func disarmTags(text string) string {
 	for {
 		next := chatTags.ReplaceAllStringFunc(text, disarm)
@@ -133,14 +142,16 @@ func width(text string) int {
 	return n
 }
 
-// Check returns an error that names the first character that [Line] would drop or change. It returns nil if Line would leave the
-// text as it is. The length does not matter.
+// Check returns an error that names the first character that [Line] would drop or change. It
+// returns nil if Line would leave the text as it is. The length does not matter.
 func Check(text string) error {
 	got := disarm(clean(text, math.MaxInt))
 	for i, r := range text {
 		rest, width := utf8.DecodeRuneInString(got)
-		if bad := r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)); bad || r != rest {
-			return fmt.Errorf("character %d (%U) %s", utf8.RuneCountInString(text[:i])+1, r, fault(r, bad))
+		if bad := r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)); bad ||
+			r != rest {
+			return fmt.Errorf("character %d (%U) %s", utf8.RuneCountInString(text[:i])+1, r,
+				fault(r, bad))
 		}
 		got = got[width:]
 	}
@@ -165,7 +176,8 @@ func fault(r rune, bad bool) string {
 	}
 }
 
-// orDefault returns a maximum that can be added to: no text has half as many characters as there are numbers.
+// orDefault returns a maximum that can be added to: no text has half as many characters as there
+// are numbers.
 func orDefault(max int) int {
 	if max <= 0 {
 		return DefaultMax
@@ -173,8 +185,8 @@ func orDefault(max int) int {
 	return min(max, math.MaxInt/2)
 }
 
-// slack is how many runes are read beyond the maximum. They show whether more than trimmed spaces follows, and where a chat marker
-// ends.
+// slack is how many runes are read beyond the maximum. They show whether more than trimmed spaces
+// follows, and where a chat marker ends.
 const slack = 20
 
 // cut cuts a text to max runes, and leaves nothing dangling before the "…".
@@ -225,7 +237,8 @@ var unseen = &unicode.RangeTable{
 
 // viramas are signs after which a joiner changes the form of an Indic letter.
 var viramas = &unicode.RangeTable{R16: []unicode.Range16{
-	{0x094d, 0x09cd, 0x80}, {0x0a4d, 0x0acd, 0x80}, {0x0b4d, 0x0bcd, 0x80}, {0x0c4d, 0x0ccd, 0x80}, {0x0d4d, 0x0d4d, 1},
+	{0x094d, 0x09cd, 0x80}, {0x0a4d, 0x0acd, 0x80}, {0x0b4d, 0x0bcd, 0x80}, {0x0c4d, 0x0ccd, 0x80},
+	{0x0d4d, 0x0d4d, 1},
 	{0x0dca, 0x0dca, 1}, {0x1039, 0x103a, 1}, {0x17d2, 0x17d2, 1},
 }}
 
@@ -275,7 +288,8 @@ func clean(text string, n int) string {
 			c.spaces, c.marks = 0, 0
 		}
 	}
-	return strings.TrimRightFunc(c.out.String(), func(r rune) bool { return unicode.Is(unicode.Zs, r) })
+	return strings.TrimRightFunc(c.out.String(),
+		func(r rune) bool { return unicode.Is(unicode.Zs, r) })
 }
 
 func (c *cleaner) keep(r rune) {
@@ -300,17 +314,21 @@ func (c *cleaner) mark(r rune) {
 	}
 }
 
-// joins reports whether a joiner or a selector has a use between the last character that was kept and the next one.
+// joins reports whether a joiner or a selector has a use between the last character that was kept
+// and the next one.
 func (c *cleaner) joins(r, next rune) bool {
 	switch r {
 	case asText, asEmoji:
-		return pictographic(c.last) || next == keycap && (c.last >= '0' && c.last <= '9' || c.last == '#' || c.last == '*')
+		return pictographic(c.last) || next == keycap &&
+			(c.last >= '0' && c.last <= '9' || c.last == '#' || c.last == '*')
 	case zwj:
-		if (pictographic(c.last) || c.last == asEmoji) && pictographic(next) && !unicode.Is(unseen, next) {
+		if (pictographic(c.last) || c.last == asEmoji) && pictographic(next) &&
+			!unicode.Is(unseen, next) {
 			return true
 		}
 	case zwnj:
-		if unicode.Is(unicode.Arabic, c.last) && unicode.IsLetter(c.last) && unicode.Is(unicode.Arabic, next) && unicode.IsLetter(next) {
+		if unicode.Is(unicode.Arabic, c.last) && unicode.IsLetter(c.last) &&
+			unicode.Is(unicode.Arabic, next) && unicode.IsLetter(next) {
 			return true
 		}
 	}
@@ -330,8 +348,10 @@ func pictographic(r rune) bool {
 // chatMarkers follow a square bracket in the chat templates of models, up to the closing bracket.
 var chatMarkers = []string{
 	"INST]", "/INST]", "SYSTEM_PROMPT]", "/SYSTEM_PROMPT]", "AVAILABLE_TOOLS]", "/AVAILABLE_TOOLS]",
-	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]", "THINK]", "/THINK]", "ARGS]", "CALL_ID]",
-	"IMG]", "IMG_BREAK]", "IMG_END]", "PREFIX]", "MIDDLE]", "SUFFIX]", "gMASK]", "sMASK]", "MASK]", "CLS]", "SEP]",
+	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]", "THINK]", "/THINK]", "ARGS]",
+	"CALL_ID]",
+	"IMG]", "IMG_BREAK]", "IMG_END]", "PREFIX]", "MIDDLE]", "SUFFIX]", "gMASK]", "sMASK]", "MASK]",
+	"CLS]", "SEP]",
 	"|system|]", "|user|]", "|assistant|]", "|tool|]", "|endofturn|]",
 }
 
@@ -380,7 +400,8 @@ func opensChatMarker(rest string) bool {
 	return false
 }
 
-// blockMarker returns the place for a backslash that keeps the line from being a block of Markdown. It returns -1 if it is none.
+// blockMarker returns the place for a backslash that keeps the line from being a block of Markdown.
+// It returns -1 if it is none.
 func blockMarker(line string) int {
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	switch rest := line[digits:]; {

@@ -26,24 +26,25 @@ func unquote(t *testing.T, literal string) (text string) {
 
 func TestLine(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{
-		"an ordinary text":             {"The oven is on: 200 °C, [ERROR] {x} `y` (a < b) & \"c\"", ""},
-		"nothing":                      {"", ""},
-		"line breaks":                  {"a\nb\r\nc\u2028d\te", "a b c d e"},
-		"spaces at the ends":           {" \n a \u3000\t", "a"},
-		"no more than two spaces":      {"a    b", "a  b"},
-		"a break beside spaces":        {"a \n  b", "a  b"},
-		"controls":                     {"a\x00b\x1b[31mc\x7f\u009b", "ab[31mc"},
-		"no UTF-8":                     {"a\xffb\xed\xa0\x80", "a\ufffdb\ufffd\ufffd\ufffd"},
-		"bidi, zero width, tags":       {"a\u202eb\u200bc\ufeffd\U000e0041e\u00adf", "abcdef"},
-		"private, unassigned":          {"a\ue000b\U000f0000c\u0378d\uffffe", "abcde"},
-		"fillers":                      {"a\u3164b\u115fc\u034fd\u2800e\ufffcf", "abcdef"},
-		"variation selectors":          {"a\ufe00b\U000e0100c\ufe0fd", "abcd"},
-		"joiners between letters":      {"a\u200db\u200cc", "abc"},
-		"an emoji joiner at the end":   {"👩\u200d", "👩"},
-		"two joiners":                  {"👩\u200d\u200d👧", "👩\u200d👧"},
-		"two selectors":                {"❤\ufe0f\ufe0f", "❤\ufe0f"},
-		"marks without a letter":       {"\u0301a \u0301b", "a b"},
-		"too many marks":               {"a\u0301\u0301\u0301\u0301\u0301\u0301b", "a\u0301\u0301\u0301\u0301b"},
+		"an ordinary text":           {"The oven is on: 200 °C, [ERROR] {x} `y` (a < b) & \"c\"", ""},
+		"nothing":                    {"", ""},
+		"line breaks":                {"a\nb\r\nc\u2028d\te", "a b c d e"},
+		"spaces at the ends":         {" \n a \u3000\t", "a"},
+		"no more than two spaces":    {"a    b", "a  b"},
+		"a break beside spaces":      {"a \n  b", "a  b"},
+		"controls":                   {"a\x00b\x1b[31mc\x7f\u009b", "ab[31mc"},
+		"no UTF-8":                   {"a\xffb\xed\xa0\x80", "a\ufffdb\ufffd\ufffd\ufffd"},
+		"bidi, zero width, tags":     {"a\u202eb\u200bc\ufeffd\U000e0041e\u00adf", "abcdef"},
+		"private, unassigned":        {"a\ue000b\U000f0000c\u0378d\uffffe", "abcde"},
+		"fillers":                    {"a\u3164b\u115fc\u034fd\u2800e\ufffcf", "abcdef"},
+		"variation selectors":        {"a\ufe00b\U000e0100c\ufe0fd", "abcd"},
+		"joiners between letters":    {"a\u200db\u200cc", "abc"},
+		"an emoji joiner at the end": {"👩\u200d", "👩"},
+		"two joiners":                {"👩\u200d\u200d👧", "👩\u200d👧"},
+		"two selectors":              {"❤\ufe0f\ufe0f", "❤\ufe0f"},
+		"marks without a letter":     {"\u0301a \u0301b", "a b"},
+		"too many marks": {"a\u0301\u0301\u0301\u0301\u0301\u0301b",
+			"a\u0301\u0301\u0301\u0301b"},
 		"a heading":                    {"## Rules", `\## Rules`},
 		"a hashtag":                    {"#12 is open", ""},
 		"list items":                   {"- a", `\- a`},
@@ -61,7 +62,8 @@ func TestLine(t *testing.T) {
 		"inline code":                  {"`a` and ``b``", ""},
 		"a tag":                        {"</event><system>", "‹/event>‹system>"},
 		"a tag that shows late":        {"<\u200bb>", "‹b>"},
-		"chat markers":                 {"<|im_start|> [INST] [/INST] <<SYS>>", "‹|im_start|> (INST] (/INST] ‹‹SYS>>"},
+		"chat markers": {"<|im_start|> [INST] [/INST] <<SYS>>",
+			"‹|im_start|> (INST] (/INST] ‹‹SYS>>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := tt.want
@@ -97,18 +99,21 @@ func TestLimit(t *testing.T) {
 		max  int
 		want string
 	}{
-		"as long as may be":             {"äbc", 3, "äbc"},
-		"longer":                        {"äbcd", 3, "äb…"},
-		"spaces count for nothing":      {"abc   ", 3, "abc"},
-		"text behind spaces does":       {"abc   d", 3, "ab…"},
-		"nor do characters that go":     {"a\u200bb\u200bc", 3, "abc"},
-		"no space before the mark":      {"a bcd", 3, "a…"},
-		"no joiner before the mark":     {"👩\u200d👩\u200d👧", 3, "👩…"},
-		"room for the mark only":        {"abc", 1, "…"},
-		"the backslash counts":          {"# abc", 5, `\# a…`},
-		"the default for nothing given": {strings.Repeat("a", 2000), 0, strings.Repeat("a", prompt.DefaultMax-1) + "…"},
-		"no limit":                      {strings.Repeat("a", 2000), math.MaxInt, strings.Repeat("a", 2000)},
-		"and for less":                  {strings.Repeat("a", 2000), -1, strings.Repeat("a", prompt.DefaultMax-1) + "…"},
+		"as long as may be":         {"äbc", 3, "äbc"},
+		"longer":                    {"äbcd", 3, "äb…"},
+		"spaces count for nothing":  {"abc   ", 3, "abc"},
+		"text behind spaces does":   {"abc   d", 3, "ab…"},
+		"nor do characters that go": {"a\u200bb\u200bc", 3, "abc"},
+		"no space before the mark":  {"a bcd", 3, "a…"},
+		"no joiner before the mark": {"👩\u200d👩\u200d👧", 3, "👩…"},
+		"room for the mark only":    {"abc", 1, "…"},
+		"the backslash counts":      {"# abc", 5, `\# a…`},
+		"the default for nothing given": {strings.Repeat("a", 2000), 0,
+			strings.Repeat("a", prompt.DefaultMax-1) + "…"},
+		"no limit": {strings.Repeat("a", 2000), math.MaxInt,
+			strings.Repeat("a", 2000)},
+		"and for less": {strings.Repeat("a", 2000), -1,
+			strings.Repeat("a", prompt.DefaultMax-1) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, prompt.Line(tt.in, tt.max))
@@ -120,17 +125,19 @@ func TestLimit(t *testing.T) {
 
 func TestCheckNamesTheCharacter(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{
-		"nothing wrong":          {strings.Repeat("fine ", 1000) + "end", ""},
-		"invisible":              {"ä\u200bb", "character 2 (U+200B) is invisible, or no character"},
-		"among its like":         {"a   b", "character 4 (U+0020) is a space too many"},
-		"at the end":             {"ab ", "character 3 (U+0020) is a space too many"},
-		"a line break":           {"a\nb", "character 2 (U+000A) is not allowed in one line"},
-		"no UTF-8":               {"ab\xff", "character 3 (U+FFFD) is no valid UTF-8"},
-		"the sign for it":        {"ab\ufffd", ""},
-		"a mark":                 {"e\u0301\u0301\u0301\u0301\u0301", "character 6 (U+0301) is a combining mark too many"},
-		"markup":                 {"x <b>", "character 3 (U+003C) begins what reads as markup"},
-		"a list item":            {"- x", "character 1 (U+002D) begins what reads as markup"},
-		"an invisible neighbour": {"a\u200b\u200ba", "character 2 (U+200B) is invisible, or no character"},
+		"nothing wrong":   {strings.Repeat("fine ", 1000) + "end", ""},
+		"invisible":       {"ä\u200bb", "character 2 (U+200B) is invisible, or no character"},
+		"among its like":  {"a   b", "character 4 (U+0020) is a space too many"},
+		"at the end":      {"ab ", "character 3 (U+0020) is a space too many"},
+		"a line break":    {"a\nb", "character 2 (U+000A) is not allowed in one line"},
+		"no UTF-8":        {"ab\xff", "character 3 (U+FFFD) is no valid UTF-8"},
+		"the sign for it": {"ab\ufffd", ""},
+		"a mark": {"e\u0301\u0301\u0301\u0301\u0301",
+			"character 6 (U+0301) is a combining mark too many"},
+		"markup":      {"x <b>", "character 3 (U+003C) begins what reads as markup"},
+		"a list item": {"- x", "character 1 (U+002D) begins what reads as markup"},
+		"an invisible neighbour": {"a\u200b\u200ba",
+			"character 2 (U+200B) is invisible, or no character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := prompt.Check(tt.in)
@@ -143,8 +150,8 @@ func TestCheckNamesTheCharacter(t *testing.T) {
 	}
 }
 
-// Every code point that nobody sees is gone from between letters, and every other stays. Of the planes that have hardly any
-// characters, short runs look at one code point in 61.
+// Every code point that nobody sees is gone from between letters, and every other stays. Of the
+// planes that have hardly any characters, short runs look at one code point in 61.
 func TestEveryCodePoint(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		bare := r >= 0x30000 && (r < 0xe0000 || r > 0xe01ff)
@@ -157,7 +164,8 @@ func TestEveryCodePoint(t *testing.T) {
 		case unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp):
 			want = got
 			require.Contains(t, []string{"ab", "a b"}, got, "%U", r)
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r), unicode.Is(unicode.Variation_Selector, r),
+		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
+			unicode.Is(unicode.Variation_Selector, r),
 			r == '\u2800', r == '\ufffc', r == 0x1d159:
 			want = "ab"
 		case r == '<':
@@ -189,7 +197,8 @@ func TestHostileTextIsChecked(t *testing.T) {
 		n++
 		if prompt.Check(text) == nil {
 			passed++
-			assert.False(t, strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }), text)
+			assert.False(t, strings.ContainsFunc(text,
+				func(r rune) bool { return !unicode.IsGraphic(r) }), text)
 		}
 	}
 	assert.Equal(t, 1000, n)
@@ -201,8 +210,10 @@ func fields(line, quote func(string) string) func(field int, value string) strin
 	return func(field int, value string) string {
 		texts := slices.Repeat([]string{"a benign text"}, 9)
 		texts[field] = value
-		return "Event: " + line(texts[0]) + "\n\n# Heading\n" + line(texts[1]) + "\n- " + line(texts[2]) + "\n1. Situation: " +
-			quote(texts[3]) + " → Response: " + quote(texts[4]) + "\n> " + line(texts[5]) + "\n## " + line(texts[6]) +
+		return "Event: " + line(texts[0]) + "\n\n# Heading\n" + line(texts[1]) + "\n- " + line(
+			texts[2]) + "\n1. Situation: " +
+			quote(texts[3]) + " → Response: " + quote(texts[4]) + "\n> " + line(
+			texts[5]) + "\n## " + line(texts[6]) +
 			"\n{\"a\": " + quote(texts[7]) + ", \"b\": " + quote(texts[8]) + "}\nHow should I respond?"
 	}
 }
@@ -217,12 +228,16 @@ func TestNeutral(t *testing.T) {
 func TestNeutralBites(t *testing.T) {
 	same := func(s string) string { return s }
 	for name, render := range map[string]func(int, string) string{
-		"as it is":             fields(same, func(s string) string { return `"` + s + `"` }),
-		"JSON without a limit": fields(func(s string) string { return prompt.Line(s, 0) }, func(s string) string { b, _ := json.Marshal(s); return string(b) }),
+		"as it is": fields(same, func(s string) string { return `"` + s + `"` }),
+		"JSON without a limit": fields(func(s string) string { return prompt.Line(s, 0) },
+			func(s string) string { b, _ := json.Marshal(s); return string(b) }),
 		"no line breaks": fields(func(s string) string { return strings.ReplaceAll(s, "\n", " ") },
 			func(s string) string { return prompt.Quote(s, 0) }),
-		"a line in quotes":      fields(func(s string) string { return prompt.Line(s, 0) }, func(s string) string { return `"` + prompt.Line(s, 0) + `"` }),
-		"a line in brackets":    fields(func(s string) string { return "[" + prompt.Line(s, 0) + "]: x" }, func(s string) string { return prompt.Quote(s, 0) }),
+		"a line in quotes": fields(func(s string) string { return prompt.Line(s, 0) }, func(s string) string { return `"` + prompt.Line(s, 0) + `"` }),
+		"a line in brackets": fields(func(s string) string {
+			return "[" + prompt.Line(s,
+				0) + "]: x"
+		}, func(s string) string { return prompt.Quote(s, 0) }),
 		"the field is left out": func(int, string) string { return "x" },
 	} {
 		t.Run(name, func(t *testing.T) { assert.Error(t, prompttest.Neutral(9, render)) })
@@ -265,7 +280,8 @@ func TestCodeStaysInItsFence(t *testing.T) {
 		for _, line := range body {
 			require.NotContains(t, line, fence)
 		}
-		want := strings.TrimRight(strings.Trim(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n"), " \t\n")
+		want := strings.TrimRight(strings.Trim(strings.NewReplacer("\r\n", "\n", "\r",
+			"\n").Replace(text), "\n"), " \t\n")
 		require.Equal(t, want, strings.Join(body, "\n"))
 	})
 	for value := range prompttest.Hostile() {

@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A cache holds the parts of cells for a time. Parts that are dropped while they are being read from the database are not put in:
-// whoever reads takes a ticket first.
+// A cache holds the parts of cells for a time. Parts that are dropped while they are being read
+// from the database are not put in: whoever reads takes a ticket first.
 type cache struct {
 	seed   maphash.Seed
 	shards [cacheShards]cacheShard

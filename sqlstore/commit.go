@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A change is a commit on its way into the database, in one transaction. Commits that only add go through side by side, as
-// all they do to a cell is to add to its sums, and each record has its own row. A commit that takes evidence away has the
-// store alone.
+// A change is a commit on its way into the database, in one transaction. Commits that only add go
+// through side by side, as all they do to a cell is to add to its sums, and each record has its own
+// row. A commit that takes evidence away has the store alone.
 type change struct {
 	store   *Store
 	batches []store.Batch
@@ -62,7 +62,8 @@ func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, erro
 	for i := range batches {
 		for k := range batches[i].Records {
 			if r := &batches[i].Records[k]; s.kinds.get(r.Kind) == nil {
-				return c, &heed.InputError{Field: fmt.Sprintf("Records[%d].Kind", k), Reason: fmt.Sprintf("%q must be declared first", r.Kind)}
+				return c, &heed.InputError{Field: fmt.Sprintf("Records[%d].Kind", k),
+					Reason: fmt.Sprintf("%q must be declared first", r.Kind)}
 			}
 		}
 	}
@@ -106,7 +107,8 @@ func (c *change) result(err error) ([]store.Receipt, error) {
 	return c.receipts, nil
 }
 
-// forgetCounts has the kinds counted anew that this has counted, as what was counted was taken back, or may be.
+// forgetCounts has the kinds counted anew that this has counted, as what was counted was taken
+// back, or may be.
 func (c *change) forgetCounts() {
 	for _, kind := range c.counted {
 		kind.counting.Lock()
@@ -115,9 +117,10 @@ func (c *change) forgetCounts() {
 	}
 }
 
-// The first statement of a transaction that writes. In SQLite it makes it the one writer. In PostgreSQL, transactions that
-// add share a lock, and those that take away have it alone. It tells where the version of the tables is not this program's.
-// While the tables are brought up to date, PostgreSQL lets nobody begin it.
+// The first statement of a transaction that writes. In SQLite it makes it the one writer. In
+// PostgreSQL, transactions that add share a lock, and those that take away have it alone. It tells
+// where the version of the tables is not this program's. While the tables are brought up to date,
+// PostgreSQL lets nobody begin it.
 var (
 	enterShared = entrance(`pg_advisory_xact_lock_shared`)
 	enterAlone  = entrance(`pg_advisory_xact_lock`)
@@ -170,13 +173,15 @@ func (c *change) enter(t *tx) error {
 		}
 	}
 	c.now, c.revision = evidence.InstantOf(now), uint64(revision)
-	if d := now.Sub(c.assumed); len(c.batches) > 0 && d.Abs() > time.Second && c.store.cfg.Now == nil {
+	if d := now.Sub(c.assumed); len(c.batches) > 0 && d.Abs() > time.Second &&
+		c.store.cfg.Now == nil {
 		return store.Validate(now, c.batches...)
 	}
 	return nil
 }
 
-// enterSQLite returns the version of the tables and, if records are to be written, the commit's number: where all is as usual, by one statement.
+// enterSQLite returns the version of the tables and, if records are to be written, the commit's
+// number: where all is as usual, by one statement.
 func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, err error) {
 	if c.writesRecords() {
 		err := t.one(nextRevision, []any{tablesVersion}, &revision)
@@ -193,7 +198,10 @@ func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, e
 }
 
 func (c *change) writesRecords() bool {
-	return slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.Records)+len(b.Forget) > 0 })
+	return slices.ContainsFunc(c.batches, func(b store.Batch) bool {
+		return len(b.Records)+len(
+			b.Forget) > 0
+	})
 }
 
 func (c *change) run(t *tx) error {

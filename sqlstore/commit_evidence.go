@@ -89,8 +89,8 @@ type addition struct {
 	counts  bool // as a part of the sums of that origin
 }
 
-// pending returns the observations whose ids are new, none twice, and fills in the receipts. An id belongs to the batch
-// that has it first.
+// pending returns the observations whose ids are new, none twice, and fills in the receipts. An id
+// belongs to the batch that has it first.
 func (c *change) pending() (all []addition) {
 	type once struct{ id, key string }
 	seen := make(map[once]bool)
@@ -121,7 +121,8 @@ func (c *change) pending() (all []addition) {
 			}
 			if !seen[once{id, key}] {
 				seen[once{id, key}] = true
-				all = append(all, addition{Observation: o, id: id, key: key, policy: c.batches[i].Policies[o.Cell.Kind], batch: i})
+				all = append(all, addition{Observation: o, id: id, key: key,
+					policy: c.batches[i].Policies[o.Cell.Kind], batch: i})
 			}
 		}
 	}
@@ -234,7 +235,8 @@ func scanCell(scan func(...any) error) (*cellRow, error) {
 // row returns the values of a row to make.
 func (r *cellRow) row() []any {
 	return []any{
-		r.key, r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name, r.policy.HalfLife.Microseconds(), flag(r.policy.ByOrigin),
+		r.key, r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name, r.policy.HalfLife.Microseconds(),
+		flag(r.policy.ByOrigin),
 		lotOf(r.cell.Item), int64(r.restart),
 	}
 }
@@ -335,7 +337,8 @@ func historyRows(all []addition) ([][]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
-		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight, o.Share})
+		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight,
+			o.Share})
 		if err != nil {
 			return nil, err
 		}
@@ -365,7 +368,8 @@ func scanObservation(scan func(...any) error) (o kept, err error) {
 		return o, damaged("observation %d in the history of a cell", o.seq)
 	}
 	o.Observation = evidence.Observation{
-		ID: k.ID, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight, Share: k.Share,
+		ID: k.ID, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward,
+		Weight: k.Weight, Share: k.Share,
 		At: o.happened.Time(),
 	}
 	return o, nil

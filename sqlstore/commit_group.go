@@ -13,13 +13,15 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A queue makes commits of concurrent callers together. The first caller commits at once. Those that come meanwhile wait. Then one
-// of them, a leader, commits for all that wait, in one transaction on its own goroutine, and the next leader is one of those that
-// came meanwhile. A caller that has waited for longer than patience leads beside those who do, if there may be more.
+// A queue makes commits of concurrent callers together. The first caller commits at once. Those
+// that come meanwhile wait. Then one of them, a leader, commits for all that wait, in one
+// transaction on its own goroutine, and the next leader is one of those that came meanwhile. A
+// caller that has waited for longer than patience leads beside those who do, if there may be more.
 //
-// Each call stands for itself. If the context of one ends, the transaction is taken back and made again without it. If one has a
-// conflict, it is made alone, and the others again. If the transaction fails for another reason, each is made alone. Only an error at
-// the very end is one for all, as it leaves open whether they were applied.
+// Each call stands for itself. If the context of one ends, the transaction is taken back and made
+// again without it. If one has a conflict, it is made alone, and the others again. If the
+// transaction fails for another reason, each is made alone. Only an error at the very end is one
+// for all, as it leaves open whether they were applied.
 type queue struct {
 	line[*member]
 	store *Store
@@ -66,8 +68,9 @@ type joint struct {
 	change  *change
 	ctx     context.Context
 	cancel  context.CancelFunc
-	closing bool // all statements have succeeded, and the transaction ends: written by the leader alone
-	ended   int  // how many contexts have
+	// all statements have succeeded, and the transaction ends: written by the leader alone
+	closing bool
+	ended   int // how many contexts have
 }
 
 // commit commits a call, together with others that wait or by itself.
@@ -92,7 +95,8 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 	return m.receipts, m.err
 }
 
-// await waits for the member's turn. It returns an error if the context has ended, and nobody commits for the member then.
+// await waits for the member's turn. It returns an error if the context has ended, and nobody
+// commits for the member then.
 func (q *queue) await(m *member) (turn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -170,8 +174,8 @@ func (q *queue) leadFor(m *member) ([]store.Receipt, error) {
 	return q.store.commitAlone(m.ctx, m.change)
 }
 
-// gather takes from the queue those that can be in one transaction with the leader: no two may write the same record, or rely on
-// what another writes.
+// gather takes from the queue those that can be in one transaction with the leader: no two may
+// write the same record, or rely on what another writes.
 func (q *queue) gather(leader *member) []*member {
 	members := []*member{leader}
 	q.mu.Lock()
@@ -205,7 +209,8 @@ func changesOf(batches []store.Batch) (n int) {
 // touched are the records that a transaction writes, true, or relies on.
 type touched map[store.Ref]bool
 
-// take adds those of a call, if it writes none of those that are there and relies on none that is written.
+// take adds those of a call, if it writes none of those that are there and relies on none that is
+// written.
 func (t touched) take(batches []store.Batch) bool {
 	for i := range batches {
 		for k := range batches[i].Records {
@@ -232,7 +237,8 @@ func (t touched) take(batches []store.Batch) bool {
 	return true
 }
 
-// commitAll commits for members. The first member is the caller. commitAll gives the others their turns, and returns the caller's.
+// commitAll commits for members. The first member is the caller. commitAll gives the others their
+// turns, and returns the caller's.
 func (q *queue) commitAll(members []*member) turn {
 	next := make(map[*member]turn, len(members))
 	for _, m := range members {
@@ -270,9 +276,11 @@ func (q *queue) commitAll(members []*member) turn {
 	return next[members[0]]
 }
 
-// join makes a transaction for members, and notes those whose contexts have ended since they were gathered.
+// join makes a transaction for members, and notes those whose contexts have ended since they were
+// gathered.
 func (q *queue) join(members []*member) *joint {
-	j := &joint{members: members, change: &change{store: members[0].change.store, assumed: members[0].change.assumed, blamed: -1}}
+	j := &joint{members: members, change: &change{store: members[0].change.store,
+		assumed: members[0].change.assumed, blamed: -1}}
 	for _, m := range members {
 		j.change.calls = append(j.change.calls, len(j.change.batches))
 		j.change.batches = append(j.change.batches, m.change.batches...)
@@ -313,7 +321,10 @@ func (j *joint) commit(q *queue) error {
 		if done, err := q.store.call(j.ctx, j.change, func() error { return j.close(q) }); done {
 			return err
 		}
-		return j.change.retry(func() error { return q.store.db.enter(j.ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
+		return j.change.retry(func() error {
+			return q.store.db.enter(j.ctx, j.enter,
+				func(t *tx) error { return j.run(q, t) })
+		})
 	})
 	_, err = j.change.result(err)
 	if j.closing && errors.As(err, new(*heed.PanicError)) {
@@ -322,7 +333,8 @@ func (j *joint) commit(q *queue) error {
 	return err
 }
 
-// enter is the first statement. There is no other try once the transaction was about to end, as members may have left since.
+// enter is the first statement. There is no other try once the transaction was about to end, as
+// members may have left since.
 func (j *joint) enter(t *tx) error {
 	if j.closing {
 		return errEnded
@@ -370,8 +382,8 @@ func (c *change) call(batch int) int {
 	return i
 }
 
-// partsAfter returns the parts of a cell as they are after the call of a batch: without what later calls in the same transaction
-// have added.
+// partsAfter returns the parts of a cell as they are after the call of a batch: without what later
+// calls in the same transaction have added.
 func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evidence.Part {
 	key := hashOfCell(cell)
 	parts := c.parts[key]
@@ -393,7 +405,8 @@ func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evi
 		if k < 0 {
 			continue
 		}
-		if parts[k].Tally.Take(a.Weight, a.Share, a.Reward, evidence.InstantOf(a.At)); parts[k].Tally.N() == 0 {
+		if parts[k].Tally.Take(a.Weight, a.Share, a.Reward,
+			evidence.InstantOf(a.At)); parts[k].Tally.N() == 0 {
 			parts = slices.Delete(parts, k, k+1)
 		}
 	}

@@ -21,12 +21,14 @@ type waiter struct {
 	err    error // when next is closed
 }
 
-// inQueue has two calls wait in a queue where there may be two leaders. It has some already. The first one leads.
+// inQueue has two calls wait in a queue where there may be two leaders. It has some already. The
+// first one leads.
 func inQueue(t *testing.T, leaders int, test func(q *queue, leader *member, a, b *waiter)) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{line: line[*member]{most: 2, leaders: leaders}}
 		waits := func() *waiter {
-			w := &waiter{member: &member{change: &change{batches: []store.Batch{{}}}, turn: make(chan turn, 1)}, next: make(chan turn, 1)}
+			w := &waiter{member: &member{change: &change{batches: []store.Batch{{}}},
+				turn: make(chan turn, 1)}, next: make(chan turn, 1)}
 			w.ctx, w.cancel = context.WithCancel(t.Context())
 			q.waiting = append(q.waiting, w.member)
 			go func() {
@@ -39,7 +41,8 @@ func inQueue(t *testing.T, leaders int, test func(q *queue, leader *member, a, b
 			return w
 		}
 		a, b := waits(), waits()
-		test(q, &member{ctx: t.Context(), change: &change{batches: []store.Batch{{}}}, stage: called}, a, b)
+		test(q, &member{ctx: t.Context(), change: &change{batches: []store.Batch{{}}}, stage: called},
+			a, b)
 		a.cancel()
 		b.cancel()
 	})
@@ -60,7 +63,8 @@ func TestOneWhoIsGatheredDoesNotLead(t *testing.T) {
 	})
 }
 
-// TestAnEndBetweenGatherAndJoin of a context takes the transaction back, as does one while the statements run.
+// TestAnEndBetweenGatherAndJoin of a context takes the transaction back, as does one while the
+// statements run.
 func TestAnEndBetweenGatherAndJoin(t *testing.T) {
 	inQueue(t, 1, func(q *queue, leader *member, a, b *waiter) {
 		members := q.gather(leader)
@@ -74,7 +78,8 @@ func TestAnEndBetweenGatherAndJoin(t *testing.T) {
 	})
 }
 
-// TestAnEndIsNotedOnce, also where both the member and the leader notice it. The others' transaction goes on.
+// TestAnEndIsNotedOnce, also where both the member and the leader notice it. The others'
+// transaction goes on.
 func TestAnEndIsNotedOnce(t *testing.T) {
 	inQueue(t, 1, func(q *queue, leader *member, a, b *waiter) {
 		j := q.join(q.gather(leader)[1:]) // the leader's own context had ended before
@@ -108,7 +113,8 @@ func TestOneLeaderHangs(t *testing.T) {
 	})
 }
 
-// TestOneReaderHangs, as TestOneLeaderHangs. The reader's own error is of the database, which is not there.
+// TestOneReaderHangs, as TestOneLeaderHangs. The reader's own error is of the database, which is
+// not there.
 func TestOneReaderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &readers{line: line[*reader]{most: mostLeaders, leaders: mostLeaders}, db: &database{}}

@@ -11,12 +11,14 @@ var (
 		ORDER BY at, seq LIMIT $2`)
 )
 
-// leaving is a query for records to drop. PostgreSQL leaves those to others who are about to change them.
+// leaving is a query for records to drop. PostgreSQL leaves those to others who are about to change
+// them.
 func leaving(text string) *query { return either(text, text+` FOR UPDATE SKIP LOCKED`) }
 
-// limit holds the number of a kind's records where it has to be, after records were added up to a number. It counts only
-// where the numbers of records don't show that there is room: since the last count, no more can have come than those numbers
-// went up. Where the oldest go, they may first be more by a sixteenth, and by a hundred at most.
+// limit holds the number of a kind's records where it has to be, after records were added up to a
+// number. It counts only where the numbers of records don't show that there is room: since the last
+// count, no more can have come than those numbers went up. Where the oldest go, they may first be
+// more by a sixteenth, and by a hundred at most.
 func (c *change) limit(k *keptKind, seq int64) error {
 	limits, most := k.Limits, k.most()
 	k.counting.Lock()
@@ -60,7 +62,8 @@ func (k *keptKind) most() int64 {
 	return most
 }
 
-// room returns the greatest number of a record up to which there is room in a kind, nil for any, or false where that is not known.
+// room returns the greatest number of a record up to which there is room in a kind, nil for any, or
+// false where that is not known.
 func (k *keptKind) room() (last *int64, counted bool) {
 	if k.Limits.Most == 0 {
 		return nil, true

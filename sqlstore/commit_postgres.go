@@ -12,8 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. The function changes nothing where
-// something is not as usual: then the commit is made in steps, which find out what it is.
+// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT.
+// The function changes nothing where something is not as usual: then the commit is made in steps,
+// which find out what it is.
 var callCommit = either(``,
 	`SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4,
 		n1, n2, n3, last1, last2, last3
@@ -44,8 +45,9 @@ type callDoc struct {
 // errSteps takes a call back.
 var errSteps = errors.New("this is done in steps")
 
-// call tries to commit in one statement. It reports false where the commit has to be made in steps. Then nothing was changed. ending,
-// if there is one, is called before the transaction ends, and may refuse.
+// call tries to commit in one statement. It reports false where the commit has to be made in steps.
+// Then nothing was changed. ending, if there is one, is called before the transaction ends, and may
+// refuse.
 func (s *Store) call(ctx context.Context, c *change, ending func() error) (done bool, err error) {
 	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
 		return false, nil
@@ -96,7 +98,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 		var one string
 		var p evidence.Part
 		y := &p.Tally
-		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
+		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward,
+			&y.RewardSquares,
 			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last,
 			&y.Neutral.Last)
 		if what == changed {
@@ -126,9 +129,11 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 	return outcome, err
 }
 
-// callDoc makes the argument of the call, or nil where it is known that the commit has to be made in steps.
+// callDoc makes the argument of the call, or nil where it is known that the commit has to be made
+// in steps.
 func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
-	doc := &callDoc{Version: tablesVersion, Assumed: int64(evidence.InstantOf(c.assumed)), Traced: flag(!c.store.cfg.NoHistory)}
+	doc := &callDoc{Version: tablesVersion, Assumed: int64(evidence.InstantOf(c.assumed)),
+		Traced: flag(!c.store.cfg.NoHistory)}
 	if c.store.cfg.Now != nil {
 		now := int64(evidence.InstantOf(c.store.now()))
 		doc.Now = &now
@@ -193,7 +198,8 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 	return true, nil
 }
 
-// callParts lists the cells to tell of. Those with one tally that the commit adds to are told of anyway.
+// callParts lists the cells to tell of. Those with one tally that the commit adds to are told of
+// anyway.
 func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
 	c.told = make(map[string]evidence.Policy)
 	c.asked = make(map[string]evidence.Cell)

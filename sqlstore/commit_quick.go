@@ -12,9 +12,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A quick commit is one in SQLite that only adds, on three conditions: no id was known, each cell is as the observations want it, and all
-// tallies are stated at the landmark of today. The statements tell if a condition does not hold. Then all is taken back, and the commit
-// is made with care, which asks first.
+// A quick commit is one in SQLite that only adds, on three conditions: no id was known, each cell
+// is as the observations want it, and all tallies are stated at the landmark of today. The
+// statements tell if a condition does not hold. Then all is taken back, and the commit is made with
+// care, which asks first.
 
 // errCareful is why a quick commit is taken back.
 var errCareful = errors.New("this commit has to be made with care")
@@ -25,7 +26,8 @@ func (c *change) fitsQuick() bool {
 		return false
 	}
 	return !slices.ContainsFunc(c.batches, func(b store.Batch) bool {
-		return slices.ContainsFunc(b.Observations, func(o evidence.Observation) bool { return o.Weight <= 0 })
+		return slices.ContainsFunc(b.Observations,
+			func(o evidence.Observation) bool { return o.Weight <= 0 })
 	})
 }
 
@@ -53,8 +55,10 @@ func (c *change) observeQuickly(all []addition) error {
 	return c.addHistory(all)
 }
 
-// keepParts puts the parts of the cells of a commit into the cache. A cell whose parts are not all known leaves it.
-func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence.Part, began time.Time) bool {
+// keepParts puts the parts of the cells of a commit into the cache. A cell whose parts are not all
+// known leaves it.
+func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence.Part,
+	began time.Time) bool {
 	if s.cache == nil {
 		return false
 	}
@@ -68,7 +72,8 @@ func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence
 }
 
 // addTallies adds to the tallies, and checks their cells. It makes those that are missing.
-func (c *change) addTallies(sums deltas, cells map[string]*cellRow, first map[string]evidence.Instant) error {
+func (c *change) addTallies(sums deltas, cells map[string]*cellRow,
+	first map[string]evidence.Instant) error {
 	c.parts = make(map[string][]evidence.Part)
 	added, missing := 0, make(map[string]bool)
 	err := c.t.insert(addTallies, sums.rows(), func(scan func(...any) error) error {

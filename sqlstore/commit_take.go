@@ -15,7 +15,8 @@ import (
 func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	for _, selection := range b.Reset {
 		for _, q := range resetCells {
-			if _, err := c.t.exec(q, selection.Kind, selection.Scope, selection.Item, selection.Name); err != nil {
+			if _, err := c.t.exec(q, selection.Kind, selection.Scope, selection.Item,
+				selection.Name); err != nil {
 				return err
 			}
 		}
@@ -153,8 +154,8 @@ var (
 		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 )
 
-// retractable returns, by the hash of an id, nil for one that can be retracted, and for every other the reason. An id that
-// was retracted already is in neither.
+// retractable returns, by the hash of an id, nil for one that can be retracted, and for every other
+// the reason. An id that was retracted already is in neither.
 func (c *change) retractable(ids []string) (gone []string, reasons map[string]error, err error) {
 	reasons = make(map[string]error)
 	hashes := make([]string, len(ids))

@@ -23,7 +23,8 @@ func TestConfigFaults(t *testing.T) {
 		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
 	})
 	assert.Equal(t, []string{"handle", "HistoryPerCell", "IDsFor"}, fields(err))
-	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{}, sqlstore.Config{})
+	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{},
+		sqlstore.Config{})
 	assert.Equal(t, []string{"handle", "configs"}, fields(err))
 	_, err = sqlstore.NewInbox(context.Background(), nil, sqlstore.InboxConfig{Holder: "\x00",
 		Lease: -1})

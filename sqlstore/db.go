@@ -17,19 +17,20 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Dialect says what sort of database it is, and what is promised there. [Open] finds out by itself where it is 0: then it is SQLite or
-// Postgres.
+// Dialect says what sort of database it is, and what is promised there. [Open] finds out by itself
+// where it is 0: then it is SQLite or Postgres.
 type Dialect int
 
 // The dialects.
 const (
-	// SQLite writes with synchronous=FULL to a file in WAL mode: what was acknowledged survives a power cut.
+	// SQLite writes with synchronous=FULL to a file in WAL mode: what was acknowledged survives a
+	// power cut.
 	SQLite Dialect = iota + 1
-	// SQLiteRelaxed is weaker: it writes with synchronous=NORMAL, which is quicker. A power cut can take back what was
-	// acknowledged last, and leaves all that was before it in order.
+	// SQLiteRelaxed is weaker: it writes with synchronous=NORMAL, which is quicker. A power cut can
+	// take back what was acknowledged last, and leaves all that was before it in order.
 	SQLiteRelaxed
-	// Postgres is PostgreSQL 12 or later. Acknowledged commits are as durable as its setting synchronous_commit makes them. By default
-	// they survive a power cut.
+	// Postgres is PostgreSQL 12 or later. Acknowledged commits are as durable as its setting
+	// synchronous_commit makes them. By default they survive a power cut.
 	Postgres
 
 	dialects = iota + 1
@@ -52,19 +53,22 @@ func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
 
 func (d Dialect) validate() error {
 	var found valid.Faults
-	found.Check(d >= SQLite && d < dialects, "Dialect", int(d), "must be SQLite, SQLiteRelaxed or Postgres")
+	found.Check(d >= SQLite && d < dialects, "Dialect", int(d),
+		"must be SQLite, SQLiteRelaxed or Postgres")
 	return found.Err()
 }
 
 // dialectOf asks a database what it is.
 func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 	var version string
-	err := handle.QueryRowContext(ctx, "SELECT version()").Scan(&version) // which SQLite does not know
+	// which SQLite does not know
+	err := handle.QueryRowContext(ctx, "SELECT version()").Scan(&version)
 	switch {
 	case err == nil && strings.HasPrefix(version, "PostgreSQL"):
 		return Postgres, nil
 	case err == nil:
-		return 0, &heed.ConfigError{Field: "handle", Value: version, Reason: "must be a database of SQLite or PostgreSQL"}
+		return 0, &heed.ConfigError{Field: "handle", Value: version,
+			Reason: "must be a database of SQLite or PostgreSQL"}
 	case handle.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version) == nil:
 		return SQLite, nil
 	}
@@ -75,11 +79,12 @@ func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 type database struct {
 	handle  *sql.DB
 	dialect Dialect
-	schema  string                     // of the tables; empty: the schema that search_path finds
-	texts   []string                   // by number of the query, if there is a schema
-	setUp   string                     // what a connection of SQLite needs before it writes
-	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
-	turn    host.Lock                  // of the writers of this process, as SQLite has one at a time
+	schema  string   // of the tables; empty: the schema that search_path finds
+	texts   []string // by number of the query, if there is a schema
+	setUp   string   // what a connection of SQLite needs before it writes
+	// by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
+	stmts []atomic.Pointer[sql.Stmt]
+	turn  host.Lock // of the writers of this process, as SQLite has one at a time
 
 	mu    sync.Mutex
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
@@ -133,7 +138,8 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("sqlstore: %s: %w", what, err)
 }
 
-// How a connection of SQLite is set up, each time that heed writes, as the host's pool may have it from anywhere.
+// How a connection of SQLite is set up, each time that heed writes, as the host's pool may have it
+// from anywhere.
 const (
 	waiting   = `PRAGMA busy_timeout = 10000`
 	noWaiting = `PRAGMA busy_timeout = 0`
@@ -141,22 +147,25 @@ const (
 	relaxed   = `; PRAGMA synchronous = NORMAL`
 )
 
-// SQLite brings its log into the file when it has this many pages. Pages that change often are then written to the file less often. Four
-// thousand are 16 MB, and as many as one part of the log's index has.
+// SQLite brings its log into the file when it has this many pages. Pages that change often are then
+// written to the file less often. Four thousand are 16 MB, and as many as one part of the log's
+// index has.
 const (
 	usualLog     = 1000 // SQLite's own
 	longerLog    = 4000
 	setLongerLog = `; PRAGMA wal_autocheckpoint = 4000`
 )
 
-// lengthenLog has the connections that write keep a longer log, unless the host has set its length by the data source name.
+// lengthenLog has the connections that write keep a longer log, unless the host has set its length
+// by the data source name.
 func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 	if !db.dialect.embedded() {
 		return nil
 	}
 	var pages int
 	err := conn.QueryRowContext(ctx, "PRAGMA wal_autocheckpoint").Scan(&pages)
-	if err == nil && (pages == usualLog || pages == longerLog) { // another store of this handle may have lengthened it
+	// another store of this handle may have lengthened it
+	if err == nil && (pages == usualLog || pages == longerLog) {
 		db.setUp += setLongerLog
 	}
 	return err
@@ -179,7 +188,11 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
 		}
 		setUp := waits + db.setUp
-		if err := patiently(ctx, func() error { _, err := conn.ExecContext(ctx, setUp); return err }); err != nil {
+		if err := patiently(ctx, func() error {
+			_,
+				err := conn.ExecContext(ctx, setUp)
+			return err
+		}); err != nil {
 			return because(ctx, err)
 		}
 	}
@@ -197,11 +210,12 @@ type tx struct {
 	sql  *sql.Tx
 	seen []*query // that were not prepared
 
-	committed func() // is called in SQLite after the commit, before anybody else in this process writes
+	// is called in SQLite after the commit, before anybody else in this process writes
+	committed func()
 }
 
-// prepare keeps statements for the next time. It is done when the connection of a transaction is back in the pool, which may
-// have no other; one that can't be prepared then goes on as text.
+// prepare keeps statements for the next time. It is done when the connection of a transaction is
+// back in the pool, which may have no other; one that can't be prepared then goes on as text.
 func (db *database) prepare(ctx context.Context, seen []*query) {
 	for _, q := range seen {
 		if db.stmts[q.number].Load() != nil {
@@ -230,8 +244,9 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 	return t.sql.StmtContext(t.ctx, stmt)
 }
 
-// enter calls a function in a transaction, after one that takes the lock. The transaction is committed if both return nil. In SQLite, lock is
-// called again for as long as others have it. Where PostgreSQL has found a deadlock, and taken this one of those in it back, both are called
+// enter calls a function in a transaction, after one that takes the lock. The transaction is
+// committed if both return nil. In SQLite, lock is called again for as long as others have it.
+// Where PostgreSQL has found a deadlock, and taken this one of those in it back, both are called
 // again: nobody did anything wrong.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
@@ -292,9 +307,10 @@ func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Con
 	}))
 }
 
-// patiently calls a function again for as long as others keep the database locked, though not for ever. SQLite's own waiting looks
-// only now and then whether it can have its turn, at last ten times a second, and so can miss all of the moments at which
-// processes that write without a pause let go.
+// patiently calls a function again for as long as others keep the database locked, though not for
+// ever. SQLite's own waiting looks only now and then whether it can have its turn, at last ten
+// times a second, and so can miss all of the moments at which processes that write without a pause
+// let go.
 func patiently(ctx context.Context, do func() error) error {
 	const pause, patience = 5 * time.Millisecond, 10 * time.Second
 	err := do()
@@ -316,11 +332,14 @@ func patiently(ctx context.Context, do func() error) error {
 	return err
 }
 
-// locked reports whether an error is SQLite's that others have what it takes. Each driver has a type of its own for it.
+// locked reports whether an error is SQLite's that others have what it takes. Each driver has a
+// type of its own for it.
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
-// finish calls a function in a transaction that has begun, if it has, and ends it. It returns what the function was given.
-func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, do func(*tx) error) (*tx, error) {
+// finish calls a function in a transaction that has begun, if it has, and ends it. It returns what
+// the function was given.
+func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
+	do func(*tx) error) (*tx, error) {
 	if err != nil {
 		return nil, because(ctx, err)
 	}
@@ -374,8 +393,9 @@ func (db *database) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
 }
 
-// read calls a function that only reads. Each of its statements sees the database as it is then, and waits for nobody: not even
-// in SQLite where the host has every transaction begin with BEGIN IMMEDIATE.
+// read calls a function that only reads. Each of its statements sees the database as it is then,
+// and waits for nobody: not even in SQLite where the host has every transaction begin with BEGIN
+// IMMEDIATE.
 func (db *database) read(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -455,8 +475,9 @@ func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) err
 	return nil
 }
 
-// each calls a function with every row that a query finds. Outside of a transaction, a database of SQLite that is locked for a
-// moment, as when its last user closes it, is waited for until there is a row.
+// each calls a function with every row that a query finds. Outside of a transaction, a database of
+// SQLite that is locked for a moment, as when its last user closes it, is waited for until there is
+// a row.
 func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) error {
 	if t.sql != nil || !t.db.dialect.embedded() {
 		return t.query(q, args, row)

@@ -1,7 +1,8 @@
-// Package sqlstore keeps what heed learns in a database: SQLite where one machine is enough, PostgreSQL where many share.
+// Package sqlstore keeps what heed learns in a database: SQLite where one machine is enough,
+// PostgreSQL where many share.
 //
-// [Store] is a [store.Store] on [database/sql]. The package has no driver: the host brings its own, as two drivers of one name
-// in a program panic when it starts.
+// [Store] is a [store.Store] on [database/sql]. The package has no driver: the host brings its own,
+// as two drivers of one name in a program panic when it starts.
 //
 //	import _ "modernc.org/sqlite" // the driver "sqlite"
 //
@@ -11,25 +12,25 @@
 //	...
 //	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: arms})
 //
-// With PostgreSQL it is the driver "pgx" of github.com/jackc/pgx/v5/stdlib, and [Postgres]. A database of SQLite must be a
-// file, as each connection has a ":memory:" of its own.
+// With PostgreSQL it is the driver "pgx" of github.com/jackc/pgx/v5/stdlib, and [Postgres]. A
+// database of SQLite must be a file, as each connection has a ":memory:" of its own.
 //
 // # Promises
 //
-// Everything that a method has acknowledged survives a crash of the process, and with [SQLite], or PostgreSQL as it is set up
-// by default, a power cut too: see [Dialect]. A commit is one transaction. Sums are added to and never read, changed and
-// written back, so any number of processes add to one cell and no outcome is lost. [Store.CommitTx]
-// makes a commit a part of the host's transaction. A commit whose reply was lost is
-// heed.ErrOutcomeUnknown; store.Do repeats it.
+// Everything that a method has acknowledged survives a crash of the process, and with [SQLite], or
+// PostgreSQL as it is set up by default, a power cut too: see [Dialect]. A commit is one
+// transaction. Sums are added to and never read, changed and written back, so any number of
+// processes add to one cell and no outcome is lost. [Store.CommitTx] makes a commit a part of the
+// host's transaction. A commit whose reply was lost is heed.ErrOutcomeUnknown; store.Do repeats it.
 //
 // Reads of evidence may be from memory, for a second: see Config.NoCache. A store sees its own
 // commits at once.
 //
 // # Housekeeping
 //
-// Nothing runs by itself. The host calls [Store.Sweep], or has heed.Run do so; whatever is past its time stays until then.
-// [Store.Dump] and [Store.Load] bring everything to another store of whatever kind. Tables and
-// dumps of an earlier layout are refused.
+// Nothing runs by itself. The host calls [Store.Sweep], or has heed.Run do so; whatever is past its
+// time stays until then. [Store.Dump] and [Store.Load] bring everything to another store of
+// whatever kind. Tables and dumps of an earlier layout are refused.
 //
 // The file docs/stores.md of the module has all of this with the tests that show it.
 package sqlstore

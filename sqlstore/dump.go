@@ -35,11 +35,13 @@ var (
 		ORDER BY seq`)
 )
 
-// Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
-// [Store.Load] it. The host's own tables are not in it. Commits go on meanwhile.
+// Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits
+// in inboxes. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on
+// meanwhile.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
-		kinds, err := t.declaredKinds() // the first statement, so that the snapshot is no newer than the revision
+		// the first statement, so that the snapshot is no newer than the revision
+		kinds, err := t.declaredKinds()
 		if err != nil {
 			return err
 		}
@@ -99,8 +101,9 @@ var dumpParts = []struct {
 	{dumpObservations, func(scan func(...any) error) (dump.Row, error) {
 		k, err := scanObservation(scan)
 		d := &dump.Observation{
-			At: k.happened, Recorded: k.recorded, Source: k.Source, ID: k.ID, Channel: k.Channel, Session: k.Session,
-			Reward: k.Reward, Weight: k.Weight, Share: k.Share,
+			At: k.happened, Recorded: k.recorded, Source: k.Source, ID: k.ID, Channel: k.Channel,
+			Session: k.Session,
+			Reward:  k.Reward, Weight: k.Weight, Share: k.Share,
 		}
 		return dump.Row{Observation: d}, hashes(err, k.key, &d.Cell)
 	}},
@@ -153,7 +156,8 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
 	var halfLife, landmark, lostSource int64
-	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource,
+	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &d.Positive.Lost, &d.Negative.Lost,
+		&d.Neutral.Lost, &lostSource,
 		&landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
 		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last)
 	d.Landmark, d.LostSource = evidence.Instant(landmark*valid.LandmarkStep*halfLife), lostSource == 1
@@ -171,8 +175,9 @@ var (
 		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
 		ON CONFLICT DO NOTHING`)
 
-	// loadedTwice finds observations that the cell has twice, among those of some rows of loadObservations. It takes the index of
-	// ids, also where PostgreSQL has not looked at the table yet.
+	// loadedTwice finds observations that the cell has twice, among those of some rows of
+	// loadObservations. It takes the index of ids, also where PostgreSQL has not looked at the table
+	// yet.
 	loadedTwice = both(`SELECT v.value->>1, v.value->>0 FROM json_each($1) AS v
 		WHERE (SELECT count(*) FROM heed_observation o WHERE o.id = v.value->>1 AND o.cell || '' = v.value->>0) > 1`)
 	// unknownLoaded finds ids that came without a row of their own, and would count again.
@@ -183,14 +188,16 @@ var (
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
 
-	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and guesses until then. SQLite finds
-	// its indexes without that. Having looked, it would scan tables that are small as yet.
+	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and
+	// guesses until then. SQLite finds its indexes without that. Having looked, it would scan tables
+	// that are small as yet.
 	analyzeAll = either(``, `ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
 )
 
-// Load reads what a store has dumped into this one: all of it, or nothing and an error. A store that has something is
-// [heed.ErrConflict]; kinds may be declared. Lines that are not those of a dump, or of a newer one, or of one that was cut off or
-// changed, are a [*heed.InputError]. Nobody else writes meanwhile.
+// Load reads what a store has dumped into this one: all of it, or nothing and an error. A store
+// that has something is [heed.ErrConflict]; kinds may be declared. Lines that are not those of a
+// dump, or of a newer one, or of one that was cut off or changed, are a [*heed.InputError]. Nobody
+// else writes meanwhile.
 //
 // [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
@@ -290,7 +297,8 @@ func (l *loading) take(row dump.Row) error {
 		return l.add(addSums, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
-		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share})
+		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight,
+			d.Share})
 		if err != nil {
 			return err
 		}
@@ -409,7 +417,8 @@ func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Reco
 		var seq int64
 		err := scan(&id, &seq)
 		added[id] = true
-		keys = append(keys, keyRows(records[id].Kind, records[id].At, seq, distinct(records[id].Keys), nil)...)
+		keys = append(keys, keyRows(records[id].Kind, records[id].At, seq, distinct(records[id].Keys),
+			nil)...)
 		return err
 	})
 	if err != nil {

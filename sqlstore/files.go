@@ -22,7 +22,8 @@ func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) 
 	return path.String, info, nil
 }
 
-// private lets nobody but its owner read and write a database file that is new, as long as nothing is in it.
+// private lets nobody but its owner read and write a database file that is new, as long as nothing
+// is in it.
 func private(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)
 	if err != nil || info == nil || info.Size() > 0 || !info.Mode().IsRegular() {
@@ -31,7 +32,8 @@ func private(ctx context.Context, conn *sql.Conn) error {
 	return os.Chmod(path, 0o600)
 }
 
-// alignFiles gives the log beside a database file no other permissions than the file has. Most drivers do so themselves.
+// alignFiles gives the log beside a database file no other permissions than the file has. Most
+// drivers do so themselves.
 func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)
 	if err != nil || info == nil {
@@ -51,8 +53,8 @@ func rewriteFile(ctx context.Context, conn *sql.Conn) error {
 	return patiently(ctx, func() error { _, err := conn.ExecContext(ctx, "VACUUM"); return err })
 }
 
-// emptyLog has SQLite bring its log into the file, and reports whether the log is empty then. It is not while somebody reads
-// from it.
+// emptyLog has SQLite bring its log into the file, and reports whether the log is empty then. It is
+// not while somebody reads from it.
 func emptyLog(ctx context.Context, conn *sql.Conn) (bool, error) {
 	var busy, log, moved int
 	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)

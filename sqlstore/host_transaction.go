@@ -14,8 +14,10 @@ func (t *tx) checkHosts() error {
 	switch dialect := t.db.dialect; {
 	case dialect == Postgres && setting != "read committed":
 		reason = "is " + setting + ", and must be read committed"
-	case dialect == SQLite && setting < "2", dialect == SQLiteRelaxed && setting < "1": // 1 is NORMAL, 2 FULL
-		reason = "has synchronous=" + setting + ", which is weaker than " + dialect.String() + " promises: see docs/stores.md"
+	// 1 is NORMAL, 2 FULL
+	case dialect == SQLite && setting < "2", dialect == SQLiteRelaxed && setting < "1":
+		reason = "has synchronous=" + setting + ", which is weaker than " + dialect.String() +
+			" promises: see docs/stores.md"
 	default:
 		return nil
 	}

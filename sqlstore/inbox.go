@@ -18,10 +18,12 @@ import (
 type InboxConfig struct {
 	// Name names the inbox. All inboxes of one name share its events, also those of other processes.
 	Name string
-	// Holder names this receiver among those of the inbox. Events that the same holder had in hand before it was opened again
-	// are delivered at once, and not only after their lease. "" waits for the lease.
+	// Holder names this receiver among those of the inbox. Events that the same holder had in hand
+	// before it was opened again are delivered at once, and not only after their lease. "" waits for
+	// the lease.
 	Holder string
-	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
+	// Lease is how long a delivery is held back from others before the event is delivered again. 0
+	// means a minute.
 	Lease time.Duration
 }
 
@@ -32,9 +34,10 @@ const inboxPoll = 100 * time.Millisecond
 // published at the same moment do not see each other.
 const inboxRoom = 1_000_000
 
-// Inbox is a queue of events in the database of a store, for applications without a broker. It delivers events in the order in
-// which they were published, to any number of receivers in any number of processes. Its time is the database's. It needs no
-// sweep, as an acknowledged event is deleted. It is safe for concurrent use.
+// Inbox is a queue of events in the database of a store, for applications without a broker. It
+// delivers events in the order in which they were published, to any number of receivers in any
+// number of processes. Its time is the database's. It needs no sweep, as an acknowledged event is
+// deleted. It is safe for concurrent use.
 type Inbox struct {
 	store  *Store
 	cfg    InboxConfig
@@ -50,8 +53,10 @@ var (
 func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
 	var found valid.Faults
-	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name, "must be set, and be a text that can be stored")
-	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder, "must be a text that can be stored")
+	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name,
+		"must be set, and be a text that can be stored")
+	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder,
+		"must be a text that can be stored")
 	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
@@ -84,7 +89,8 @@ func (s *Inbox) exec(ctx context.Context, what string, wakes bool, q *query, arg
 	return err
 }
 
-// deliveries counts them, and is below zero once the last was given back, so that only that can be rejected, and once.
+// deliveries counts them, and is below zero once the last was given back, so that only that can be
+// rejected, and once.
 var (
 	inboxGiveBack = timed(`UPDATE heed_inbox SET holder = '', deliveries = -abs(deliveries), due = `, ` WHERE stream = $1 AND holder = $2`)
 	inboxPublish  = timed(`INSERT INTO heed_inbox
@@ -107,10 +113,10 @@ var (
 	inboxReject      = timed(`UPDATE heed_inbox SET holder = '', deliveries = -deliveries, due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
 )
 
-// Publish implements [stream.Sink]. An event whose id the inbox holds already is left out. Once an event is acknowledged, the
-// inbox forgets it, so an event of the same id is delivered again. An inbox that holds a million
-// events returns [evidence.ErrFull], and one that was closed [stream.ErrClosed]. An id or topic
-// that can't be stored is a [*heed.InputError].
+// Publish implements [stream.Sink]. An event whose id the inbox holds already is left out. Once an
+// event is acknowledged, the inbox forgets it, so an event of the same id is delivered again. An
+// inbox that holds a million events returns [evidence.ErrFull], and one that was closed
+// [stream.ErrClosed]. An id or topic that can't be stored is a [*heed.InputError].
 func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 	switch err := cmp.Or(evidence.CheckText("ID", e.ID), evidence.CheckText("Topic", e.Topic)); {
 	case e.ID == "":
@@ -134,7 +140,8 @@ func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 	return err
 }
 
-// checkRoom refuses what is too much. The stream is only counted where its numbers don't show that there is room.
+// checkRoom refuses what is too much. The stream is only counted where its numbers don't show that
+// there is room.
 func (s *Inbox) checkRoom(t *tx) error {
 	var held int64
 	err := t.one(inboxStreamSpan, nil, &held)
@@ -147,8 +154,8 @@ func (s *Inbox) checkRoom(t *tx) error {
 	return err
 }
 
-// Close makes this Inbox refuse further events. The events that it holds are still delivered; then Receive returns
-// [stream.ErrClosed]. Other inboxes of its name go on.
+// Close makes this Inbox refuse further events. The events that it holds are still delivered; then
+// Receive returns [stream.ErrClosed]. Other inboxes of its name go on.
 func (s *Inbox) Close() {
 	s.closed.Store(true)
 	s.store.db.wake(s.cfg.Name)

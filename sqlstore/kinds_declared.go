@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kinds are the kinds of records that this program has declared. The database has those of all programs.
+// kinds are the kinds of records that this program has declared. The database has those of all
+// programs.
 type kinds struct {
 	limits map[string]store.Limits // of the configuration
 	mu     sync.RWMutex
@@ -49,7 +50,9 @@ func (k *kinds) set(kind store.Kind) {
 }
 
 func same(a, b store.Kind) bool {
-	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History && a.Versioned == b.Versioned && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
+	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History &&
+		a.Versioned == b.Versioned && slices.Equal(a.Caused, b.Caused) &&
+		slices.Equal(a.Decided, b.Decided)
 }
 
 var (
@@ -59,8 +62,8 @@ var (
 		ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
 )
 
-// Declare implements [store.Store]. The database keeps the declarations, so that each program forgets people and sweeps as
-// all of them have declared.
+// Declare implements [store.Store]. The database keeps the declarations, so that each program
+// forgets people and sweeps as all of them have declared.
 func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	err := ctx.Err()
 	for i := range kinds {

@@ -161,7 +161,8 @@ var (
 	rewriteEvent = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
 )
 
-// forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.
+// forgetInInboxes takes people out of the events that wait in inboxes, at the places where those
+// that leave name people.
 func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 	last, rows := -maxInt64, 1
 	for rows > 0 {
@@ -196,9 +197,10 @@ func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
 	return nil
 }
 
-// A database file of SQLite keeps copies of what was deleted: in free pages, in the gaps that a split leaves in a page, and as
-// older versions of pages in the log. So the file is rewritten after people were forgotten, and the log emptied. The database
-// notes how far that has come, as it can be cut off, and a reader of the log has to be waited for.
+// A database file of SQLite keeps copies of what was deleted: in free pages, in the gaps that a
+// split leaves in a page, and as older versions of pages in the log. So the file is rewritten after
+// people were forgotten, and the log emptied. The database notes how far that has come, as it can
+// be cut off, and a reader of the log has to be waited for.
 var (
 	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`, ``)
 	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`, ``)
@@ -209,7 +211,10 @@ var (
 // erasure counts the forgotten people, and how many of them the file and the log no longer hold.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
-		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })
+		err = s.db.read(ctx, func(t *tx) error {
+			return t.one(readErased, nil, &forgotten, &rewritten,
+				&erased)
+		})
 	}
 	return forgotten, rewritten, erased, err
 }
@@ -230,7 +235,8 @@ func (s *Store) erase(ctx context.Context) error {
 	}
 	empty := false
 	const patience = time.Second / 2 // with those who read from the log
-	for over := machineNow().Add(patience); err == nil && !empty && machineNow().Before(over); time.Sleep(5 * time.Millisecond) {
+	for over := machineNow().Add(patience); err == nil && !empty &&
+		machineNow().Before(over); time.Sleep(5 * time.Millisecond) {
 		err = s.db.alone(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
 			empty, err = emptyLog(ctx, conn)
 			return err

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// A query is a statement, in the words of each dialect that has it. Every text is constant, and its placeholders first appear in
-// ascending order, as there are drivers that bind them by their first appearance.
+// A query is a statement, in the words of each dialect that has it. Every text is constant, and its
+// placeholders first appear in ascending order, as there are drivers that bind them by their first
+// appearance.
 type query struct {
 	number int
 	texts  [dialects]string
@@ -24,9 +25,11 @@ func either(sqlite, postgres string) *query {
 	return q
 }
 
-// both registers a statement that reads alike in all dialects, but for how rows are taken from a JSON array.
+// both registers a statement that reads alike in all dialects, but for how rows are taken from a
+// JSON array.
 func both(text string) *query {
-	postgres := among.ReplaceAllString(text, "= ANY (ARRAY(SELECT $1 FROM json_each($2)))") // it then takes an index
+	// it then takes an index
+	postgres := among.ReplaceAllString(text, "= ANY (ARRAY(SELECT $1 FROM json_each($2)))")
 	return either(text, strings.ReplaceAll(postgres, "json_each(", "jsonb_array_elements("))
 }
 
@@ -62,7 +65,8 @@ func inserting(into, types, after string) *bulk {
 	return b
 }
 
-// A fewOf is a statement of SQLite for a few keys, whose values are bound: one for each of some numbers of keys.
+// A fewOf is a statement of SQLite for a few keys, whose values are bound: one for each of some
+// numbers of keys.
 type fewOf [len(fewSizes)]*query
 
 var fewSizes = [...]int{1, 4, 16}
@@ -90,8 +94,9 @@ func (f *fewOf) of(keys []string) (q *query, args []any) {
 
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)
 
-// Statements returns all that heed's stores run on a database of a dialect, beside what [Open] does to make the tables: for those who want to
-// look at it, or to have their database explain it. Programs must not rely on it: it changes from version to version.
+// Statements returns all that heed's stores run on a database of a dialect, beside what [Open] does
+// to make the tables: for those who want to look at it, or to have their database explain it.
+// Programs must not rely on it: it changes from version to version.
 func Statements(dialect Dialect) ([]string, error) {
 	if err := dialect.validate(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)

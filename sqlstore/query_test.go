@@ -22,8 +22,8 @@ var dialects = []sqlstore.Dialect{sqlstore.SQLite, sqlstore.SQLiteRelaxed, sqlst
 
 var placeholder = regexp.MustCompile(`\$\d+`)
 
-// ascending reports whether the placeholders of a statement are numbered by their first appearance, from 1 on. Some drivers
-// bind them so, whatever their numbers say.
+// ascending reports whether the placeholders of a statement are numbered by their first appearance,
+// from 1 on. Some drivers bind them so, whatever their numbers say.
 func ascending(statement string) bool {
 	highest := 0
 	for _, found := range placeholder.FindAllString(statement, -1) {
@@ -44,7 +44,8 @@ func TestStatements(t *testing.T) {
 		for _, s := range statements {
 			assert.True(t, ascending(s), "%v: %s", dialect, s)
 			unnumbered := strings.Contains(s, "?")
-			assert.False(t, unnumbered && (dialect == sqlstore.Postgres || placeholder.MatchString(s)), "%v: %s", dialect, s)
+			assert.False(t, unnumbered && (dialect == sqlstore.Postgres || placeholder.MatchString(s)),
+				"%v: %s", dialect, s)
 		}
 	}
 	assert.False(t, ascending("a > $2 AND k = $1"), "what this test is to find")
@@ -59,7 +60,8 @@ func TestStatements(t *testing.T) {
 func TestNoStatementIsMadeOfData(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	run := []string{"ExecContext", "QueryContext", "QueryRowContext", "PrepareContext", "Exec", "Query", "QueryRow", "Prepare"}
+	run := []string{"ExecContext", "QueryContext", "QueryRowContext", "PrepareContext", "Exec",
+		"Query", "QueryRow", "Prepare"}
 	found := 0
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {

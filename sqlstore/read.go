@@ -16,10 +16,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// One statement reads records and tallies, so that both are of one moment: a record's hash, keys, body, moment and revision
-// are in the columns of a tally's cell, channel, source, half-life and landmark. PostgreSQL looks
-// each one up by itself: it would read whole tables otherwise as long as it has no statistics, and
-// keep that plan while the tables grow.
+// One statement reads records and tallies, so that both are of one moment: a record's hash, keys,
+// body, moment and revision are in the columns of a tally's cell, channel, source, half-life and
+// landmark. PostgreSQL looks each one up by itself: it would read whole tables otherwise as long as
+// it has no statistics, and keep that plan while the tables grow.
 const (
 	tallyRows = `SELECT 1, t.cell, t.channel, t.source, c.half_life, ` + tallySums + `
 		FROM `
@@ -44,7 +44,8 @@ var (
 
 // Read implements [store.Store]. See Config.NoCache for how fresh the parts are where no records
 // are asked for.
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -80,10 +81,12 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 }
 
 // readAll reads from the database.
-func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref) error {
 	for _, ref := range refs {
 		if kind := s.kinds.get(ref.Kind); ref.ID == "" && (kind == nil || !kind.Versioned) {
-			return &heed.InputError{Field: "Refs", Reason: fmt.Sprintf("asks for the version of %q, which is not declared with one", ref.Kind)}
+			return &heed.InputError{Field: "Refs", Reason: fmt.Sprintf(
+				"asks for the version of %q, which is not declared with one", ref.Kind)}
 		}
 	}
 	tickets := make([]ticket, len(cells))
@@ -116,7 +119,8 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 }
 
 // snapshot reads cells and records, each by its hash.
-func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part, records map[string]store.Record) error {
+func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part,
+	records map[string]store.Record) error {
 	if len(cells)+len(refs) == 0 {
 		return nil
 	}
@@ -205,8 +209,8 @@ func keysOf(ref store.Ref, text string) (keys []string, err error) {
 	return keys, nil
 }
 
-// The pages of Find go by moment and number, in the index of a kind or of a key. The bounds are exclusive. Where there are
-// more keys, all of them are looked up.
+// The pages of Find go by moment and number, in the index of a kind or of a key. The bounds are
+// exclusive. Where there are more keys, all of them are looked up.
 const (
 	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
 	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3)
@@ -217,7 +221,8 @@ const (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
 )
 
-// finds are the queries by the number of keys, none, one and more, and by the order, the newest and the oldest first.
+// finds are the queries by the number of keys, none, one and more, and by the order, the newest and
+// the oldest first.
 var finds = [3][2]*query{
 	{both(ofKind + `ORDER BY r.at DESC, r.seq DESC LIMIT $6`), both(ofKind + `ORDER BY r.at, r.seq LIMIT $6`)},
 	{both(ofKey + `ORDER BY k.at DESC, k.seq DESC LIMIT $6`), both(ofKey + `ORDER BY k.at, k.seq LIMIT $6`)},
@@ -256,9 +261,10 @@ func newSearch(q store.Query) (*search, error) {
 	return s, err
 }
 
-// page reads the next records, at most n. It reports whether there may be more. It leaves out a record that has moved since it
-// was found.
-func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool, err error) {
+// page reads the next records, at most n. It reports whether there may be more. It leaves out a
+// record that has moved since it was found.
+func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool,
+	err error) {
 	after, before := s.Range.After, s.Before
 	args := []any{s.key, int64(after.At), after.Seq, int64(before.At), before.Seq}
 	if len(s.Keys) > 1 {
@@ -337,7 +343,8 @@ var (
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 
-// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample where one is wanted.
+// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample
+// where one is wanted.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
@@ -381,7 +388,8 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 }
 
 // History implements [store.Store].
-func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	return func(yield func(evidence.Observation, error) bool) {
 		happened, seq, more := maxInt64, maxInt64, true
 		for more {

@@ -9,8 +9,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Readers make reads of concurrent callers together, as a queue does with commits: a leader reads for all that wait, in one statement
-// that begins after they came. So few connections are busy, and each has the statement prepared.
+// Readers make reads of concurrent callers together, as a queue does with commits: a leader reads
+// for all that wait, in one statement that begins after they came. So few connections are busy, and
+// each has the statement prepared.
 //
 // If a read for several fails, each reads by itself.
 type readers struct {
@@ -46,7 +47,8 @@ type found struct {
 }
 
 // read returns the parts of cells and the records that there are.
-func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found, error) {
+func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found,
+	error) {
 	r := &reader{ctx: ctx, cells: cells, refs: refs}
 	r.turn = make(chan readTurn, 1)
 	if q.enter(r) {
@@ -96,7 +98,8 @@ func (q *readers) giveUp(r *reader) {
 
 func leadsReaders(r *reader) { r.turn <- toLeadReaders }
 
-// lead reads for a reader and for those that wait. The next leader has its turn when this one is done, whatever happens.
+// lead reads for a reader and for those that wait. The next leader has its turn when this one is
+// done, whatever happens.
 func (q *readers) lead(r *reader) (all found, err error) {
 	defer q.pass(leadsReaders)
 	members, cells, refs := q.gather(r)
@@ -120,8 +123,10 @@ func (q *readers) lead(r *reader) (all found, err error) {
 	return q.db.find(r.ctx, r.cells, r.refs)
 }
 
-// gather takes from the queue those whom a leader reads for, and returns them with all that is to be read, each once.
-func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Cell, refs []store.Ref) {
+// gather takes from the queue those whom a leader reads for, and returns them with all that is to
+// be read, each once.
+func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Cell,
+	refs []store.Ref) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -153,8 +158,10 @@ func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Ce
 }
 
 // find reads cells and records, each by its hash.
-func (db *database) find(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found, error) {
-	all := found{make(map[string][]evidence.Part, len(cells)), make(map[string]store.Record, len(refs))}
+func (db *database) find(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found,
+	error) {
+	all := found{make(map[string][]evidence.Part, len(cells)),
+		make(map[string]store.Record, len(refs))}
 	err := db.read(ctx, func(t *tx) error { return t.snapshot(cells, refs, all.parts, all.records) })
 	return all, err
 }

@@ -21,7 +21,8 @@ func lotOf(item string) int64 {
 
 func lot(bytes []byte) int64 { return int64(binary.BigEndian.Uint64(bytes) >> 1) }
 
-// The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, as in Read.
+// The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, as in
+// Read.
 var (
 	someLots = both(`SELECT count(*), coalesce(max(l.lot), 0) FROM (
 			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3 ORDER BY lot LIMIT $4
@@ -35,16 +36,18 @@ const partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` 
 
 const ofLots = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
 
-// sampled is the part of the items wanted that a sample has. To read an item takes a database much longer than memory.
+// sampled is the part of the items wanted that a sample has. To read an item takes a database much
+// longer than memory.
 const sampled = 4
 
-// sample reads a quarter as many items of a scope as are wanted, those whose lots follow a random one. After the greatest lot comes the
-// least. Nobody can choose names of items that are read more often than others. If there are no more items than are wanted, it reads
-// nothing.
+// sample reads a quarter as many items of a scope as are wanted, those whose lots follow a random
+// one. After the greatest lot comes the least. Nobody can choose names of items that are read more
+// often than others. If there are no more items than are wanted, it reads nothing.
 func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.Part, err error) {
 	var all, found, rest int
 	var last, least int64
-	if err := t.one(someLots, []any{kind, scope, 0, sample.Most + 1}, &all, &last); err != nil || all <= sample.Most {
+	if err := t.one(someLots, []any{kind, scope, 0, sample.Most + 1}, &all, &last); err != nil ||
+		all <= sample.Most {
 		return nil, err
 	}
 	var random [8]byte
@@ -71,7 +74,8 @@ func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.
 		parts = append(parts, more...)
 	}
 	slices.SortFunc(parts, func(a, b evidence.Part) int {
-		return cmp.Or(strings.Compare(a.Cell.Item, b.Cell.Item), strings.Compare(a.Cell.Name, b.Cell.Name),
+		return cmp.Or(strings.Compare(a.Cell.Item, b.Cell.Item),
+			strings.Compare(a.Cell.Name, b.Cell.Name),
 			strings.Compare(a.Channel, b.Channel), strings.Compare(a.Source, b.Source))
 	})
 	for i := range parts {

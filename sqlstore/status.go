@@ -10,17 +10,19 @@ import (
 
 // Status says what a database holds, for tools.
 type Status struct {
-	Cells []string     // the kinds of cells that have evidence, sorted: all that [Store.List] can list
-	Kinds []store.Kind // the kinds of records that any program has declared, by name, with the limits in force
+	// the kinds of cells that have evidence, sorted: all that [Store.List] can list
+	Cells []string
+	// the kinds of records that any program has declared, by name, with the limits in force
+	Kinds []store.Kind
 	// Inboxes are those that hold events, by name.
 	Inboxes []struct {
 		Name       string
 		Events     int // that are not acknowledged
 		Deliveries int // the most that one of them has had
 	}
-	// Erased says that the files of the database hold no trace of forgotten people. It is false while somebody reads from
-	// SQLite's log; the next [Store.Sweep] tries again. It is always true of PostgreSQL, which manages its own files: see
-	// docs/stores.md.
+	// Erased says that the files of the database hold no trace of forgotten people. It is false while
+	// somebody reads from SQLite's log; the next [Store.Sweep] tries again. It is always true of
+	// PostgreSQL, which manages its own files: see docs/stores.md.
 	Erased bool
 }
 

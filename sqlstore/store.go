@@ -16,22 +16,26 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value means the defaults. Rows
-// past their time, or over HistoryPerCell, stay until the next [Store.Sweep].
+// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value
+// means the defaults. Rows past their time, or over HistoryPerCell, stay until the next
+// [Store.Sweep].
 type Config struct {
-	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age by it. nil means the
-	// clock of the database: of PostgreSQL's server, and with SQLite of this machine.
+	// Now is the clock: observations too far ahead of it are refused, and ids, history and records
+	// age by it. nil means the clock of the database: of PostgreSQL's server, and with SQLite of this
+	// machine.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
-	// cells that keep origins apart.
+	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be
+	// expunged only from cells that keep origins apart.
 	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100, or as many as
-	// the cell's kind was declared with ([store.Kind].History), if that is more.
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
+	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
+	// that is more.
 	HistoryPerCell int
 	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
 	HistoryFor time.Duration
-	// IDsFor is how long an id is known after it was recorded. It must not be shorter than HistoryFor, nor than the longest
-	// time after which an event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
+	// IDsFor is how long an id is known after it was recorded. It must not be shorter than
+	// HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30
+	// days, or HistoryFor where that is longer.
 	IDsFor time.Duration
 	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
 	Limits map[string]store.Limits
@@ -45,7 +49,8 @@ type Config struct {
 	// connection is: letters, digits, "_" and "-", at most 63 of them. [Open] makes it if it is
 	// missing. Empty means the first schema of the search_path. Give each tenant its own.
 	Schema string
-	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's tables is [heed.ErrNotFound].
+	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's
+	// tables is [heed.ErrNotFound].
 	Existing bool
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
@@ -65,8 +70,8 @@ func (c Config) validate() error {
 	return found.Err()
 }
 
-// Store is a [store.Store] in a database. Any number of them, in any number of processes, may work on one. It is safe for
-// concurrent use.
+// Store is a [store.Store] in a database. Any number of them, in any number of processes, may work
+// on one. It is safe for concurrent use.
 type Store struct {
 	db    *database
 	cfg   Config
@@ -85,13 +90,15 @@ var _ store.Store = (*Store)(nil)
 // newer heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open one
 // database at once.
 //
-// There may be one Config. The handle stays the caller's, who closes it after the last use of the store, and may use it for
-// other things meanwhile.
+// There may be one Config. The handle stays the caller's, who closes it after the last use of the
+// store, and may use it for other things meanwhile.
 //
-// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has its own there. Nobody but its
-// owner can read a file that is new. One that had something in it keeps its permissions. The files of the log beside it get
-// the permissions of the file, from the driver or else from Open and Sweep. A driver that leaves it to heed makes them anew
-// with the umask of the process after all its connections were closed, so put the file into a directory of its own.
+// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has
+// its own there. Nobody but its owner can read a file that is new. One that had something in it
+// keeps its permissions. The files of the log beside it get the permissions of the file, from the
+// driver or else from Open and Sweep. A driver that leaves it to heed makes them anew with the
+// umask of the process after all its connections were closed, so put the file into a directory of
+// its own.
 func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
 	var cfg Config
 	if len(configs) > 0 {
@@ -183,19 +190,22 @@ func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, er
 	return c.result(err)
 }
 
-// CommitTx commits batches inside of a transaction that the host has begun on the handle of this store, so that they stand or
-// fall with what else the host does there. Batches that are refused leave the transaction as it was.
+// CommitTx commits batches inside of a transaction that the host has begun on the handle of this
+// store, so that they stand or fall with what else the host does there. Batches that are refused
+// leave the transaction as it was.
 //
-// A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as the [Dialect] says. Any other
-// is a [*heed.InputError]. One of SQLite has to begin with BEGIN IMMEDIATE, too: SQLite refuses to let a transaction write that
-// has read what another has changed since. In database/sql the data source name says so: see docs/stores.md. In PostgreSQL,
-// other commits may have to wait for the end of the transaction. A batch that takes away should be its first, as it waits for
-// those that add.
+// A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as
+// the [Dialect] says. Any other is a [*heed.InputError]. One of SQLite has to begin with BEGIN
+// IMMEDIATE, too: SQLite refuses to let a transaction write that has read what another has changed
+// since. In database/sql the data source name says so: see docs/stores.md. In PostgreSQL, other
+// commits may have to wait for the end of the transaction. A batch that takes away should be its
+// first, as it waits for those that add.
 //
-// After an error of the database (it is locked, or found a deadlock) or of the context the whole transaction has to be done
-// again. Cached reads of this store see the batches within a second of the transaction's commit:
-// see Config.NoCache.
-func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx, batches ...store.Batch) ([]store.Receipt, error) {
+// After an error of the database (it is locked, or found a deadlock) or of the context the whole
+// transaction has to be done again. Cached reads of this store see the batches within a second of
+// the transaction's commit: see Config.NoCache.
+func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx,
+	batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
 	if err != nil {
 		return c.end(err)

@@ -82,9 +82,9 @@ type sweep struct {
 	declared map[string]int   // how much history kinds keep
 }
 
-// Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
-// moment; those for records leave others alone. A row that can't be read stays, and the error names
-// it after all else was done.
+// Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the
+// history for itself for a moment; those for records leave others alone. A row that can't be read
+// stays, and the error names it after all else was done.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -262,7 +262,8 @@ func (w *sweep) records() error {
 	for _, kind := range kinds {
 		if kind.Limits.For > 0 {
 			err := w.step(false, func() (bool, error) {
-				n, err := w.dropRecords(kind.Name, oldRecords, kind.Name, int64(w.now)-kind.Limits.For.Microseconds())
+				n, err := w.dropRecords(kind.Name, oldRecords, kind.Name,
+					int64(w.now)-kind.Limits.For.Microseconds())
 				return n > 0, err
 			})
 			if err != nil {
@@ -304,7 +305,8 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 		}
 	}
 	for from, d := range sums {
-		if _, err := w.t.exec(addLoss, int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
+		if _, err := w.t.exec(addLoss, int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]),
+			flag(d.lostSource),
 			from.key, from.channel, from.source); err != nil {
 			return false, err
 		}

@@ -51,7 +51,8 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("the store was made by an earlier layout, version %d, and is not opened: "+
 			"this program works with version %d, so give it a new database", e.Found, e.Known)
 	}
-	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
+	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old "+
+		"for them", e.Found, e.Known)
 }
 
 // prepareTables makes the store's tables if there are none.
@@ -89,7 +90,11 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 	if db.dialect.embedded() {
 		begin = "BEGIN IMMEDIATE"
 	}
-	if err := patiently(ctx, func() error { _, err := conn.ExecContext(ctx, begin); return err }); err != nil {
+	if err := patiently(ctx, func() error {
+		_, err := conn.ExecContext(ctx,
+			begin)
+		return err
+	}); err != nil {
 		return err
 	}
 	defer func() {
@@ -147,7 +152,8 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 	err := conn.QueryRowContext(ctx, query, db.inSchema(name)).Scan(&n)
 	err = because(ctx, err)
 	if err != nil && ctx.Err() == nil && !db.dialect.embedded() && !answered(err) {
-		err = fmt.Errorf("the database does not answer as PostgreSQL does: is the dialect right? %w", err)
+		err = fmt.Errorf("the database does not answer as PostgreSQL does: is the dialect right? %w",
+			err)
 	}
 	return n > 0, err
 }
@@ -165,13 +171,15 @@ func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version 
 	return version, because(ctx, err)
 }
 
-// useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite refuses without waiting.
+// useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite
+// refuses without waiting.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
 	var mode string
 	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 	switch {
 	case err == nil && mode == "memory":
-		return errors.New("the database is in memory, where each connection has its own: give it a file, or take memstore")
+		return errors.New("the database is in memory, where each connection has its own: give it a " +
+			"file, or take memstore")
 	case err == nil && mode != "wal":
 		return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
 	}

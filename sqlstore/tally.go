@@ -19,7 +19,8 @@ type cellRow struct {
 	restart evidence.Instant
 }
 
-// An origin is where evidence of a cell comes from. Cells that keep origins together have the zero channel and source.
+// An origin is where evidence of a cell comes from. Cells that keep origins together have the zero
+// channel and source.
 type origin struct{ key, channel, source string }
 
 func (r *cellRow) origin(o *evidence.Observation) origin {
@@ -49,7 +50,8 @@ type deltas map[origin]*delta
 func (ds deltas) rows() [][]any {
 	rows := make([][]any, 0, len(ds))
 	for _, from := range slices.SortedFunc(maps.Keys(ds), func(a, b origin) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel),
+			cmp.Compare(a.source, b.source))
 	}) {
 		rows = append(rows, ds[from].row(from))
 	}
@@ -91,9 +93,9 @@ const (
 		last_positive, last_negative, last_neutral,
 		lost_positive, lost_negative, lost_neutral, lost_source`
 
-	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
-	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
-	// towards 0.
+	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark
+	// than others are scaled by one for each step between, and are nothing beyond three of them, or
+	// below 1e-70, where some engines refuse to go on towards 0.
 	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
 )
 

@@ -8,8 +8,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The version of a kind is the revision of a row of this kind, which is found as the record of the kind without an id. No record has that
-// name. The row is locked last, so that it is held for as short as possible.
+// The version of a kind is the revision of a row of this kind, which is found as the record of the
+// kind without an id. No record has that name. The row is locked last, so that it is held for as
+// short as possible.
 const versionKind = "heed.version"
 
 var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
@@ -25,8 +26,8 @@ func (c *change) raise() error {
 	return c.raiseOf(c.raised())
 }
 
-// raises say by how much the versions of kinds rise. It is by the number of calls that change the kind, as several may be in one
-// transaction.
+// raises say by how much the versions of kinds rise. It is by the number of calls that change the
+// kind, as several may be in one transaction.
 type raises map[string]int
 
 // raised returns the versions that a commit raises that only adds.
@@ -39,7 +40,8 @@ func (c *change) raised() raises {
 		call := c.call(i)
 		for k := range c.batches[i].Records {
 			name := c.batches[i].Records[k].Kind
-			if before, counted := last[name]; c.store.kinds.get(name).Versioned && (!counted || before != call) {
+			if before, counted := last[name]; c.store.kinds.get(name).Versioned &&
+				(!counted || before != call) {
 				last[name] = call
 				all[name]++
 			}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// An AuditEntry says who did what to what, when and why. It is a record of its own kind, written with what was done.
+// An AuditEntry says who did what to what, when and why. It is a record of its own kind, written
+// with what was done.
 type AuditEntry struct {
 	ID      string            `json:"id"` // counts once
 	At      time.Time         `json:"at"`
@@ -34,7 +35,8 @@ func (e AuditEntry) Record() Record {
 			keys = append(keys, PersonKey(name))
 		}
 	}
-	return Record{Ref: Ref{Kind: Audit.Name, ID: e.ID}, Revision: Once, At: e.At, Keys: keys, Body: Of(e)}
+	return Record{Ref: Ref{Kind: Audit.Name, ID: e.ID}, Revision: Once, At: e.At, Keys: keys,
+		Body: Of(e)}
 }
 
 // An AuditQuery selects audit entries. The zero query selects all.
@@ -45,7 +47,8 @@ type AuditQuery struct {
 	Limit int       // at most this number, the newest; 0: all
 }
 
-// AuditEntries yields the audit entries of a store, the newest first. The rules of [Store].Find hold.
+// AuditEntries yields the audit entries of a store, the newest first. The rules of [Store].Find
+// hold.
 func AuditEntries(ctx context.Context, s Store, q AuditQuery) iter.Seq2[AuditEntry, error] {
 	query := Query{Kind: Audit.Name, Since: q.Since, Until: q.Until, Limit: q.Limit}
 	if q.Name != "" {

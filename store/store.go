@@ -163,17 +163,20 @@ type Restart struct {
 // TakesAway reports whether the batch may take evidence away, for which a store may need to be
 // alone.
 func (b *Batch) TakesAway() bool {
-	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Retract)+len(b.Withdraw)+len(b.Expunge)+len(b.Forget) > 0
+	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Retract)+len(b.Withdraw)+len(
+		b.Expunge)+len(b.Forget) > 0
 }
 
 // A Receipt says what a batch did.
 type Receipt struct {
-	Duplicate  bool            // the batch's ID was known: nothing was applied, and all else here is empty
-	Duplicates []string        // the ids of observations that were known, each once
-	Kept       []string        // the ids of Withdraw that could not be taken back
-	Left       []Ref           // records written [Once] that were there already
-	Revision   uint64          // of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
-	Parts      []evidence.Part // of the cells in Batch.PartsOf, in their order
+	// the batch's ID was known: nothing was applied, and all else here is empty
+	Duplicate  bool
+	Duplicates []string // the ids of observations that were known, each once
+	Kept       []string // the ids of Withdraw that could not be taken back
+	Left       []Ref    // records written [Once] that were there already
+	// of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
+	Revision uint64
+	Parts    []evidence.Part // of the cells in Batch.PartsOf, in their order
 }
 
 // A Snapshot is what [Store.Read] has read. It must not be used concurrently.

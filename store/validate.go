@@ -186,7 +186,8 @@ func (b *Batch) validateTaking() error {
 		field string
 		names []string
 		added map[string]bool
-	}{{"Retract", b.Retract, ids}, {"Withdraw", b.Withdraw, ids}, {"Expunge", b.Expunge, sources}, {"Forget", b.Forget, sources}} {
+	}{{"Retract", b.Retract, ids}, {"Withdraw", b.Withdraw, ids}, {"Expunge", b.Expunge, sources},
+		{"Forget", b.Forget, sources}} {
 		for i, name := range list.names {
 			field := fmt.Sprintf("%s[%d]", list.field, i)
 			if err := evidence.CheckText(field, name); err != nil {
@@ -321,7 +322,8 @@ func invalid(field, reason string) error { return &heed.InputError{Field: field,
 // inside puts the place of an element before the field of its fault.
 func inside(list string, i int, err error) error {
 	if fault := (*heed.InputError)(nil); errors.As(err, &fault) {
-		return &heed.InputError{Field: fmt.Sprintf("%s[%d].%s", list, i, fault.Field), Reason: fault.Reason}
+		return &heed.InputError{Field: fmt.Sprintf("%s[%d].%s", list, i, fault.Field),
+			Reason: fault.Reason}
 	}
 	return err
 }

@@ -23,11 +23,15 @@ func TestCommittedAlong(t *testing.T) {
 		o    strategy.Outcome
 		want strategy.Disposition
 	}{
-		"applied":     {strategy.Config{}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Applied},
-		"unrecorded":  {strategy.Config{Unrecorded: true}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Applied},
-		"a duplicate": {strategy.Config{}, strategy.Outcome{ID: "known", Value: 1, Confidence: 1}, strategy.Duplicate},
-		"unsure":      {strategy.Config{MinConfidence: 0.5}, strategy.Outcome{Value: 1, Confidence: 0.1}, strategy.Dropped},
-		"disabled":    {strategy.Config{Disabled: true, Default: "a"}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Dropped},
+		"applied": {strategy.Config{}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Applied},
+		"unrecorded": {strategy.Config{Unrecorded: true}, strategy.Outcome{Value: 1, Confidence: 1},
+			strategy.Applied},
+		"a duplicate": {strategy.Config{}, strategy.Outcome{ID: "known", Value: 1, Confidence: 1},
+			strategy.Duplicate},
+		"unsure": {strategy.Config{MinConfidence: 0.5},
+			strategy.Outcome{Value: 1, Confidence: 0.1}, strategy.Dropped},
+		"disabled": {strategy.Config{Disabled: true, Default: "a"},
+			strategy.Outcome{Value: 1, Confidence: 1}, strategy.Dropped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLearner(t, tt.cfg)

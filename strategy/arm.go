@@ -43,19 +43,23 @@ func validateArms(arms []Arm) error {
 			positive++
 		}
 		field := fmt.Sprintf("Arms[%d].", i)
-		found.Check(arm.ID != "" && evidence.CheckText("", string(arm.ID)) == nil, field+"ID", arm.ID, "must be text that a store can keep, not empty")
+		found.Check(arm.ID != "" && evidence.CheckText("", string(arm.ID)) == nil, field+"ID", arm.ID,
+			"must be text that a store can keep, not empty")
 		found.Check(!seen[arm.ID], field+"ID", arm.ID, "must be different from the others")
 		seen[arm.ID] = true
-		found.Check(arm.Weight == 0 || arm.Weight >= 1e-9 && arm.Weight <= 1e9, field+"Weight", arm.Weight, "must be in [1e-9, 1e9], or 0 for all")
+		found.Check(arm.Weight == 0 || arm.Weight >= 1e-9 && arm.Weight <= 1e9, field+"Weight",
+			arm.Weight, "must be in [1e-9, 1e9], or 0 for all")
 		names := make(map[string]bool)
 		for j, p := range arm.Parameters {
 			field := fmt.Sprintf("%sParameters[%d].", field, j)
-			found.Check(p.Name != "" && !names[p.Name] && !strings.Contains(p.Name, "="), field+"Name", p.Name, "must be different from the others, not empty, and without an equals sign")
+			found.Check(p.Name != "" && !names[p.Name] && !strings.Contains(p.Name, "="), field+"Name",
+				p.Name, "must be different from the others, not empty, and without an equals sign")
 			names[p.Name] = true
 			found.Check(len(p.Values) > 0, field+"Values", p.Values, "must have at least one")
 			values := make(map[string]bool)
 			for _, v := range p.Values {
-				found.Check(!values[v] && evidence.CheckText("", p.Name+"="+v) == nil, field+"Values", start(v), tooLong)
+				found.Check(!values[v] && evidence.CheckText("", p.Name+"="+v) == nil, field+"Values",
+					start(v), tooLong)
 				values[v] = true
 			}
 		}
@@ -64,12 +68,15 @@ func validateArms(arms []Arm) error {
 		return err
 	}
 	if positive > 0 && positive < len(arms) {
-		return &heed.ConfigError{Field: "Arms", Value: arms, Reason: "must all have a positive weight, or none"}
+		return &heed.ConfigError{Field: "Arms", Value: arms,
+			Reason: "must all have a positive weight, or none"}
 	}
 	return nil
 }
 
-var tooLong = fmt.Sprintf("must be valid UTF-8 without NUL, at most %d bytes with the parameter's name, and different from the others", evidence.MaxText-1)
+var tooLong = fmt.Sprintf(
+	"must be valid UTF-8 without NUL, at most %d bytes with the parameter's name, and different "+
+		"from the others", evidence.MaxText-1)
 
 // start cuts a value that may be long.
 func start(value string) string {

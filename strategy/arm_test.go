@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// TestColdStartSharesAreTheWeights counts first choices, each for an item and in a session that are new. The bound of 4.5
-// standard errors is passed by chance once in 150,000 shares.
+// TestColdStartSharesAreTheWeights counts first choices, each for an item and in a session that are
+// new. The bound of 4.5 standard errors is passed by chance once in 150,000 shares.
 func TestColdStartSharesAreTheWeights(t *testing.T) {
 	weighted := func(weights ...float64) []strategy.Arm {
 		arms := make([]strategy.Arm, len(weights))
@@ -31,18 +31,25 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		want    []float64
 	}{
 		{"injection, by default", catalogue, nil, long(6_000, 200_000), []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, copy", catalogue, strategy.Copy{}, long(3_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, alone", catalogue, strategy.Alone{}, long(3_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, copy", catalogue, strategy.Copy{}, long(3_000, 20_000),
+			[]float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, alone", catalogue, strategy.Alone{}, long(3_000, 20_000),
+			[]float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
-			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2, BackgroundSubagent: 2, Deferred: 1}}),
+			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2,
+				BackgroundSubagent: 2, Deferred: 1}}),
 			nil, long(3_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
 		},
-		{"lopsided", weighted(100, 1, 9), nil, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided", weighted(100, 1, 9), nil, long(3_000, 20_000),
+			[]float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, long(3_000, 20_000),
+			[]float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, long(3_000, 20_000),
+			[]float64{100. / 110, 1. / 110, 9. / 110}},
 		{"equal", weighted(7, 7, 7), nil, long(3_000, 20_000), []float64{1. / 3, 1. / 3, 1. / 3}},
-		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, long(3_000, 20_000), []float64{0.2, 0.2, 0.2, 0.2, 0.2}},
+		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, long(3_000, 20_000),
+			[]float64{0.2, 0.2, 0.2, 0.2, 0.2}},
 		{"one arm", weighted(0.5), nil, 100, []float64{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -51,7 +58,8 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 			count := make(map[strategy.ArmID]int)
 			for i := range test.n {
 				name := strconv.Itoa(i)
-				count[choose(t, l, strategy.Query{Session: name, Item: name, Category: "preference", Context: "planning"}).Arm]++
+				count[choose(t, l, strategy.Query{Session: name, Item: name, Category: "preference",
+					Context: "planning"}).Arm]++
 			}
 			for i, arm := range test.arms {
 				assertShare(t, test.want[i], float64(count[arm.ID])/float64(test.n), test.n, 4.5, arm.ID)
@@ -63,13 +71,15 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 	n := long(4000, 20_000)
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
-	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred, injection.BackgroundSubagent}}, n)
+	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred,
+		injection.BackgroundSubagent}}, n)
 	assertShare(t, 0.8, share[injection.Deferred], n, 4.5)
 	assertShare(t, 0.2, share[injection.BackgroundSubagent], n, 4.5)
 }
 
 func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Pooling: strategy.Alone{}})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}),
+		Pooling: strategy.Alone{}})
 	for i, want := range []float64{1.2, 0.8, 0.4, 1.6} {
 		level := beliefs(t, l, strategy.Query{})[i].Level
 		assert.InEpsilon(t, want, level.Alpha, 1e-12)
@@ -81,8 +91,8 @@ func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
 	}
 }
 
-// TestOnlyGoodOutcomesRaiseANeutralArm checks an arm that is expected to be neither good nor bad. An outcome that is neither leaves it where it
-// is, and every bad one lowers it.
+// TestOnlyGoodOutcomesRaiseANeutralArm checks an arm that is expected to be neither good nor bad.
+// An outcome that is neither leaves it where it is, and every bad one lowers it.
 func TestOnlyGoodOutcomesRaiseANeutralArm(t *testing.T) {
 	for _, pooling := range poolings {
 		for value, sign := range map[float64]int{-1: -1, -0.3: -1, -0.01: -1, 0: 0, 0.01: 1, 1: 1} {

@@ -44,7 +44,8 @@ func (c ChangeTest) withDefaults() ChangeTest {
 
 func (c ChangeTest) validate() error {
 	var found valid.Faults
-	found.Check(c.FalseAlarms >= 0 && c.FalseAlarms <= 0.5, "FalseAlarms", c.FalseAlarms, "must be in (0, 0.5], or 0 for no test")
+	found.Check(c.FalseAlarms >= 0 && c.FalseAlarms <= 0.5, "FalseAlarms", c.FalseAlarms,
+		"must be in (0, 0.5], or 0 for no test")
 	return found.Err()
 }
 
@@ -137,7 +138,8 @@ func (l *Learner) restartIfChanged(
 }
 
 // counted returns the last of the n outcomes of a cell that count, the oldest first.
-func (l *Learner) counted(ctx context.Context, cell evidence.Cell, n uint64) (outcomes []evidence.Observation, err error) {
+func (l *Learner) counted(ctx context.Context, cell evidence.Cell,
+	n uint64) (outcomes []evidence.Observation, err error) {
 	for o, err := range l.cfg.Store.History(ctx, cell) {
 		if err != nil {
 			return nil, err

@@ -23,7 +23,8 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		c := &clock{}
 		st := newStore(t, c.Now)
 		cfg := withFixtures(t, strategy.Config{
-			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling, Change: strategy.ChangeTest{FalseAlarms: 0.001},
+			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling,
+			Change: strategy.ChangeTest{FalseAlarms: 0.001},
 		})
 		l := newLearner(t, cfg)
 		q, other := strategy.Query{Item: "changes"}, strategy.Query{Item: "stays"}
@@ -34,7 +35,8 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 			try(t, l, other, "good", 1)
 		}
 		stays := func() []evidence.Part {
-			return slices.DeleteFunc(everything(t, st, other), func(p evidence.Part) bool { return p.Cell.Item != "stays" })
+			return slices.DeleteFunc(everything(t, st, other),
+				func(p evidence.Part) bool { return p.Cell.Item != "stays" })
 		}
 		before := stays()
 		changed := c.Now()
@@ -44,7 +46,8 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		}
 		for _, p := range kept(t, st, q, "arm") {
 			if p.Cell.Item == "changes" {
-				assert.Equal(t, "good", p.Cell.Name, "what was before the change does not count, for no arm")
+				assert.Equal(t, "good", p.Cell.Name,
+					"what was before the change does not count, for no arm")
 				assert.EqualValues(t, 15, p.Tally.N())
 			}
 		}
@@ -139,7 +142,8 @@ type countingHistory struct {
 	read int
 }
 
-func (c *countingHistory) History(ctx context.Context, cell evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (c *countingHistory) History(ctx context.Context,
+	cell evidence.Cell) iter.Seq2[evidence.Observation, error] {
 	c.read++
 	return c.Store.History(ctx, cell)
 }

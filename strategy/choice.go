@@ -309,5 +309,6 @@ func (s *space) resets(item string) evidence.Cell {
 }
 
 func (s *space) parameter(arm ArmID, setting Setting) evidence.Cell {
-	return evidence.Cell{Kind: s.kinds.parameter, Scope: s.scope, Item: string(arm), Name: setting.Name + "=" + setting.Value}
+	return evidence.Cell{Kind: s.kinds.parameter, Scope: s.scope, Item: string(arm),
+		Name: setting.Name + "=" + setting.Value}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// experienced returns a learner that has seen some of an item, more of others, and nothing of arm d.
+// experienced returns a learner that has seen some of an item, more of others, and nothing of arm
+// d.
 func experienced(t testing.TB, cfg strategy.Config) (*strategy.Learner, strategy.Query) {
 	l := newLearner(t, cfg)
 	q := strategy.Query{Item: "i", Category: "c", Context: "x"}
@@ -29,17 +30,19 @@ func experienced(t testing.TB, cfg strategy.Config) (*strategy.Learner, strategy
 		try(t, l, others, "b", float64(n%2))
 		if n%3 == 0 {
 			try(t, l, q, "a", float64(n%2))
-			try(t, l, strategy.Query{Session: q.Session + "!", Item: "i", Category: "c", Context: "x"}, "c", 0.3)
+			try(t, l, strategy.Query{Session: q.Session + "!", Item: "i", Category: "c", Context: "x"},
+				"c", 0.3)
 		}
 	}
 	q.Session = ""
 	return l, q
 }
 
-// It is the probability that the arm's rate is the greatest, and so often is the arm chosen. The belief about
-// an item without evidence of its own is plain under every pooling.
+// It is the probability that the arm's rate is the greatest, and so often is the arm chosen. The
+// belief about an item without evidence of its own is plain under every pooling.
 func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.Alone{}, strategy.Copy{}, strategy.Copy{Sessions: 4}, strategy.TwoLevel{}} {
+	for _, pooling := range []strategy.Pooling{strategy.Alone{}, strategy.Copy{},
+		strategy.Copy{Sessions: 4}, strategy.TwoLevel{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			l, q := experienced(t, strategy.Config{Pooling: pooling})
@@ -80,8 +83,10 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 		{"two-level", strategy.Config{}, "i", nil},
 		{"two-level, a new item", strategy.Config{}, "new", nil},
 		{"two-level, some arms", strategy.Config{}, "i", permitted},
-		{"two-level with a bonus", strategy.Config{Exploration: strategy.Exploration{Bonus: 0.2}}, "i", nil},
-		{"alone with a bonus", strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 20}}, "i", permitted},
+		{"two-level with a bonus", strategy.Config{Exploration: strategy.Exploration{Bonus: 0.2}}, "i",
+			nil},
+		{"alone with a bonus", strategy.Config{Pooling: strategy.Alone{},
+			Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 20}}, "i", permitted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +104,8 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 			var sum float64
 			for arm, p := range propensity {
 				sum += p
-				se := math.Sqrt(max(p*(1-p), 4/float64(n)) / float64(n)) // a rare arm may come some times more
+				// a rare arm may come some times more
+				se := math.Sqrt(max(p*(1-p), 4/float64(n)) / float64(n))
 				assert.InDelta(t, p, share[arm]/float64(n), 4*se, arm)
 			}
 			assert.InDelta(t, 1, sum, 0.004, "a rare arm may not have been chosen")
@@ -129,16 +135,19 @@ func TestPropensityOfWhatWasNotDrawn(t *testing.T) {
 	c := choose(t, l, strategy.Query{})
 	assert.True(t, math.IsNaN(edited(t, c, "arm", "none of those that were drawn").Propensity()))
 	assert.True(t, math.IsNaN(edited(t, c, "draws", nil).Propensity()))
-	assert.Equal(t, 1., choose(t, l, strategy.Query{Arms: []strategy.ArmID{"b"}}).Propensity(), "of the only arm")
+	assert.Equal(t, 1., choose(t, l, strategy.Query{Arms: []strategy.ArmID{"b"}}).Propensity(),
+		"of the only arm")
 }
 
 // TestAChoiceGoesThroughJSON and keeps all that it can tell.
 func TestAChoiceGoesThroughJSON(t *testing.T) {
 	for _, pooling := range poolings {
-		for _, arms := range [][]strategy.Arm{plain("a", "b", "c", "d"), injection.Arms(injection.Config{})} {
-			l := newLearner(t, strategy.Config{Arms: arms, Pooling: pooling, Exploration: strategy.Exploration{Bonus: 0.1}, Now: func() time.Time {
-				return start.Add(123456789)
-			}})
+		for _, arms := range [][]strategy.Arm{plain("a", "b", "c", "d"),
+			injection.Arms(injection.Config{})} {
+			l := newLearner(t, strategy.Config{Arms: arms, Pooling: pooling,
+				Exploration: strategy.Exploration{Bonus: 0.1}, Now: func() time.Time {
+					return start.Add(123456789)
+				}})
 			q := strategy.Query{Item: "i <\u2028>", Session: `"s"`, Category: "a/b", Context: "ü"}
 			for i := range 12 {
 				q.Session += "'"
@@ -158,9 +167,12 @@ func TestAChoiceGoesThroughJSON(t *testing.T) {
 				assert.Equal(t, c.Fallback(), read.Fallback())
 				assert.Equal(t, c.ID, read.ID)
 				assert.Equal(t, c.At, read.At)
-				assert.Equal(t, start.Add(123456*time.Microsecond), read.At, "in the precision that stores keep")
-				assert.Equal(t, []string{q.Session, q.Item, q.Category, q.Context}, []string{read.Session, read.Item, read.Category, read.Context})
-				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: read, Value: float64(i%2)*2 - 1, Confidence: 1})
+				assert.Equal(t, start.Add(123456*time.Microsecond), read.At,
+					"in the precision that stores keep")
+				assert.Equal(t, []string{q.Session, q.Item, q.Category, q.Context},
+					[]string{read.Session, read.Item, read.Category, read.Context})
+				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: read, Value: float64(i%2)*2 - 1,
+					Confidence: 1})
 				require.NoError(t, err)
 				assert.Equal(t, strategy.Applied, disposition)
 			}
@@ -186,11 +198,14 @@ func TestAChoiceThatIsNotJSONIsAnError(t *testing.T) {
 
 func TestCellsAreThoseOfTheArmAndItsParameters(t *testing.T) {
 	l := newLearner(t, strategy.Config{Name: "n", Arms: injection.Arms(injection.Config{})})
-	c := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{injection.MainContext}})
+	c := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x",
+		Arms: []strategy.ArmID{injection.MainContext}})
 	assert.Equal(t, []evidence.Cell{
 		{Kind: "n.arm", Scope: "c/x", Item: "i", Name: "main_context"},
-		{Kind: "n.parameter", Scope: "c/x", Item: "main_context", Name: "position=" + c.Parameter("position")},
-		{Kind: "n.parameter", Scope: "c/x", Item: "main_context", Name: "format=" + c.Parameter("format")},
+		{Kind: "n.parameter", Scope: "c/x", Item: "main_context",
+			Name: "position=" + c.Parameter("position")},
+		{Kind: "n.parameter", Scope: "c/x", Item: "main_context",
+			Name: "format=" + c.Parameter("format")},
 	}, c.Cells())
 }
 
@@ -218,7 +233,8 @@ func TestChoiceIDsAreWrittenAsUUIDs(t *testing.T) {
 	var read map[strategy.ChoiceID]strategy.ChoiceID
 	require.NoError(t, json.Unmarshal(text, &read))
 	assert.Equal(t, map[strategy.ChoiceID]strategy.ChoiceID{id: id}, read)
-	for _, bad := range []string{"", "x", "12340000-0000-0000-0000-0000000000f", "12340000-0000-0000-0000-0000000000fg"} {
+	for _, bad := range []string{"", "x", "12340000-0000-0000-0000-0000000000f",
+		"12340000-0000-0000-0000-0000000000fg"} {
 		assert.Error(t, new(strategy.ChoiceID).UnmarshalText([]byte(bad)), strconv.Quote(bad))
 	}
 }

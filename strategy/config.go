@@ -99,8 +99,9 @@ type Config struct {
 // Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the
 // default is none.
 type Exploration struct {
-	Bonus      float64 // is added to the draw of an arm, in [0, 1]
-	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 if there is a bonus
+	Bonus float64 // is added to the draw of an arm, in [0, 1]
+	// while the arm has fewer outcomes in its segment. 0 means 5 if there is a bonus
+	MinSamples int
 }
 
 // Cache bounds the memory of choices. A choice is remembered until its session ends, its time is
@@ -115,9 +116,10 @@ type Cache struct {
 // an arm that never earns an outcome from looking as good as on its first day. A late outcome takes
 // the place of the silence, as long as the store's history still has the silence.
 type Silence struct {
-	After      time.Duration // after which a pending choice expires. 0 means 24 hours
-	Confidence float64       // of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
-	Value      float64       // of silence as an outcome, in [-1, 0). 0 means -1
+	After time.Duration // after which a pending choice expires. 0 means 24 hours
+	// of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
+	Confidence float64
+	Value      float64 // of silence as an outcome, in [-1, 0). 0 means -1
 }
 
 // SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its
@@ -186,26 +188,39 @@ func (c *Config) refresh() time.Duration {
 func (c Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
+		fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Check(c.Answers == answersKind(c.Name) || evidence.CheckText("", c.Answers) == nil,
 		"Answers", c.Answers, "must be text that a store can keep")
-	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
-	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
-	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")
-	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples", c.Exploration.MinSamples, "needs a bonus")
-	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
+	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 &&
+		c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
+	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus",
+		c.Exploration.Bonus, "must be in [0, 1]")
+	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples,
+		"must not be negative")
+	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples",
+		c.Exploration.MinSamples, "needs a bonus")
+	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife,
+		"must be 0 or whole microseconds between a minute and a hundred years")
 	found.Add("Trust", c.Trust.Validate())
-	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence, "must be in (0, 1], or 0 for the default")
-	found.Check(len(c.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
+	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence,
+		"must be in (0, 1], or 0 for the default")
+	found.Check(len(c.Arms) == 0 || slices.ContainsFunc(c.Arms,
+		func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
 	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
-	found.Check(!c.Unrecorded || c.Silence == Silence{}, "Silence", c.Silence, "needs choices to be recorded")
+	found.Check(!c.Unrecorded || c.Silence == Silence{}, "Silence", c.Silence,
+		"needs choices to be recorded")
 	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
-	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence", c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
-	found.Check(c.Silence.Value >= -1 && c.Silence.Value <= 0, "Silence.Value", c.Silence.Value, "must be in [-1, 0), or 0 for the default")
-	found.Check(c.Silence.Confidence != 0 || c.Silence.Value == 0, "Silence.Value", c.Silence.Value, "needs a confidence")
+	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence",
+		c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
+	found.Check(c.Silence.Value >= -1 && c.Silence.Value <= 0, "Silence.Value", c.Silence.Value,
+		"must be in [-1, 0), or 0 for the default")
+	found.Check(c.Silence.Confidence != 0 || c.Silence.Value == 0, "Silence.Value", c.Silence.Value,
+		"needs a confidence")
 	found.Add("Change", c.Change.validate())
-	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic, "must be text that a store can keep")
+	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic,
+		"must be text that a store can keep")
 	found.Check(c.Refresh > 0, "Refresh", c.Refresh, "must not be negative")
 	if v, ok := c.Pooling.(interface{ Validate() error }); ok {
 		found.Add("Pooling", v.Validate())
@@ -215,7 +230,8 @@ func (c Config) validate() error {
 		return err
 	}
 	if _, ok := c.Pooling.(Specializer); ok {
-		_, gives := c.Pooling.Model(Segment{Priors: coldStart(c.Arms, c.Prior), LeastWeight: c.MinConfidence}, nil).(Giver)
+		_, gives := c.Pooling.Model(Segment{Priors: coldStart(c.Arms, c.Prior),
+			LeastWeight: c.MinConfidence}, nil).(Giver)
 		found.Check(gives, "Pooling", c.Pooling, "specialises, so its models must be able to give")
 	}
 	return found.Err()

@@ -16,7 +16,8 @@ import (
 )
 
 func TestDefaults(t *testing.T) {
-	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: injection.Arms(injection.Config{})})
+	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{},
+		Arms: injection.Arms(injection.Config{})})
 	require.NoError(t, err)
 	cfg := l.Config()
 	assert.Equal(t, "strategy", cfg.Name)
@@ -42,13 +43,22 @@ func TestDefaultsThatFollowFromOthers(t *testing.T) {
 		got  func(strategy.Config) any
 		want any
 	}{
-		{"the greatest weight", strategy.Config{Arms: []strategy.Arm{{ID: "a", Weight: 1}, {ID: "b", Weight: 3}, {ID: "c", Weight: 3}}}, func(c strategy.Config) any { return c.Default }, strategy.ArmID("b")},
-		{"the first of equals", strategy.Config{}, func(c strategy.Config) any { return c.Default }, strategy.ArmID("a")},
-		{"as it is set", strategy.Config{Default: "c"}, func(c strategy.Config) any { return c.Default }, strategy.ArmID("c")},
-		{"a sixteenth of the half-life", strategy.Config{HalfLife: 16 * time.Minute}, func(c strategy.Config) any { return c.Refresh }, time.Minute},
-		{"at most ten minutes", strategy.Config{HalfLife: 1000 * time.Hour}, func(c strategy.Config) any { return c.Refresh }, 10 * time.Minute},
-		{"as it is set", strategy.Config{HalfLife: time.Hour, Refresh: time.Hour}, func(c strategy.Config) any { return c.Refresh }, time.Hour},
-		{"five samples of a bonus", strategy.Config{Exploration: strategy.Exploration{Bonus: 0.2}}, func(c strategy.Config) any { return c.Exploration }, strategy.Exploration{Bonus: 0.2, MinSamples: 5}},
+		{"the greatest weight", strategy.Config{Arms: []strategy.Arm{{ID: "a", Weight: 1},
+			{ID: "b", Weight: 3}, {ID: "c", Weight: 3}}},
+			func(c strategy.Config) any { return c.Default }, strategy.ArmID("b")},
+		{"the first of equals", strategy.Config{}, func(c strategy.Config) any { return c.Default },
+			strategy.ArmID("a")},
+		{"as it is set", strategy.Config{Default: "c"},
+			func(c strategy.Config) any { return c.Default }, strategy.ArmID("c")},
+		{"a sixteenth of the half-life", strategy.Config{HalfLife: 16 * time.Minute},
+			func(c strategy.Config) any { return c.Refresh }, time.Minute},
+		{"at most ten minutes", strategy.Config{HalfLife: 1000 * time.Hour},
+			func(c strategy.Config) any { return c.Refresh }, 10 * time.Minute},
+		{"as it is set", strategy.Config{HalfLife: time.Hour, Refresh: time.Hour},
+			func(c strategy.Config) any { return c.Refresh }, time.Hour},
+		{"five samples of a bonus", strategy.Config{Exploration: strategy.Exploration{Bonus: 0.2}},
+			func(c strategy.Config) any { return c.Exploration },
+			strategy.Exploration{Bonus: 0.2, MinSamples: 5}},
 	} {
 		assert.Equal(t, test.want, test.got(newLearner(t, test.cfg).Config()), test.name)
 	}
@@ -64,14 +74,17 @@ func TestSpecConfigHasTheDesignsDefaults(t *testing.T) {
 	assert.Equal(t, 0.3, cfg.MinConfidence)
 	assert.Equal(t, time.Hour, cfg.Cache.TTL)
 	assert.Equal(t, injection.Deferred, cfg.Default)
-	assert.Equal(t, newLearner(t, strategy.Config{Pooling: strategy.Copy{}}).Config().Prior, cfg.Prior)
+	assert.Equal(t, newLearner(t, strategy.Config{Pooling: strategy.Copy{}}).Config().Prior,
+		cfg.Prior)
 }
 
 // TestEveryFaultIsReported, at once and by its field.
 func TestEveryFaultIsReported(t *testing.T) {
 	l, err := strategy.New(ctx, strategy.Config{
-		Name:          strings.Repeat("n", 1000),
-		Arms:          []strategy.Arm{{ID: "a", Weight: -1}, {ID: "a", Parameters: []strategy.Parameter{{Name: "x=y"}, {Name: "z", Values: []string{"1", "1", "\x00"}}}}, {}},
+		Name: strings.Repeat("n", 1000),
+		Arms: []strategy.Arm{{ID: "a", Weight: -1},
+			{ID: "a", Parameters: []strategy.Parameter{{Name: "x=y"},
+				{Name: "z", Values: []string{"1", "1", "\x00"}}}}, {}},
 		Pooling:       strategy.Copy{Sessions: -1, MinConfidence: 2},
 		Prior:         evidence.Beta{Alpha: math.NaN(), Beta: 1},
 		Exploration:   strategy.Exploration{Bonus: math.Inf(1), MinSamples: -1},
@@ -88,7 +101,8 @@ func TestEveryFaultIsReported(t *testing.T) {
 		"Trust.Instruments",
 		"Trust.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh",
 		"Pooling.Sessions",
-		"Pooling.MinConfidence", "Arms[0].Weight", "Arms[1].ID", "Arms[1].Parameters[0].Name", "Arms[1].Parameters[0].Values",
+		"Pooling.MinConfidence", "Arms[0].Weight", "Arms[1].ID", "Arms[1].Parameters[0].Name",
+		"Arms[1].Parameters[0].Values",
 		"Arms[1].Parameters[1].Values", "Arms[1].Parameters[1].Values", "Arms[2].ID",
 	}, fields(err))
 	for _, field := range fields(err) {
@@ -98,21 +112,30 @@ func TestEveryFaultIsReported(t *testing.T) {
 
 func TestAConfigurationWithoutArmsIsOneLine(t *testing.T) {
 	_, err := strategy.New(ctx, strategy.Config{})
-	assert.EqualError(t, err, "strategy: config: Store is <nil>: must be set; config: Arms is 0: must have at least one")
+	assert.EqualError(t, err,
+		"strategy: config: Store is <nil>: must be set; config: Arms is 0: must have at least one")
 }
 
 func TestEachFaultIsNamed(t *testing.T) {
-	two := func(one, two strategy.Arm) strategy.Config { return strategy.Config{Arms: []strategy.Arm{one, two}} }
+	two := func(one, two strategy.Arm) strategy.Config {
+		return strategy.Config{
+			Arms: []strategy.Arm{one, two}}
+	}
 	for _, test := range []struct {
 		field string
 		cfg   strategy.Config
 	}{
 		{"Arms", two(strategy.Arm{ID: "a", Weight: 1}, strategy.Arm{ID: "b"})},
-		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1}, strategy.Arm{ID: "b", Weight: math.NaN()})},
-		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1}, strategy.Arm{ID: "b", Weight: math.Inf(1)})},
-		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1}, strategy.Arm{ID: "b", Weight: 5e-324})},
+		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1},
+			strategy.Arm{ID: "b", Weight: math.NaN()})},
+		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1},
+			strategy.Arm{ID: "b", Weight: math.Inf(1)})},
+		{"Arms[1].Weight", two(strategy.Arm{ID: "a", Weight: 1},
+			strategy.Arm{ID: "b", Weight: 5e-324})},
 		{"Arms[0].ID", two(strategy.Arm{ID: "\xff"}, strategy.Arm{ID: "b"})},
-		{"Arms[0].Parameters[1].Name", two(strategy.Arm{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{""}}, {Name: "n", Values: []string{""}}}}, strategy.Arm{ID: "b"})},
+		{"Arms[0].Parameters[1].Name", two(strategy.Arm{ID: "a",
+			Parameters: []strategy.Parameter{{Name: "n", Values: []string{""}},
+				{Name: "n", Values: []string{""}}}}, strategy.Arm{ID: "b"})},
 		{"Name", strategy.Config{Name: "\x00"}},
 		{"Prior", strategy.Config{Prior: evidence.Beta{Alpha: 1}}},
 		{"Prior", strategy.Config{Prior: evidence.Beta{Alpha: -1, Beta: 1}}},
@@ -199,7 +222,8 @@ func TestTheBonusIsForArmsWithFewOutcomes(t *testing.T) {
 
 func TestTheBonusRaisesTheShareOfArmsWithFewOutcomes(t *testing.T) {
 	share := func(bonus float64) float64 {
-		l := newLearner(t, strategy.Config{Arms: plain("a", "b"), Exploration: strategy.Exploration{Bonus: bonus}})
+		l := newLearner(t, strategy.Config{Arms: plain("a", "b"),
+			Exploration: strategy.Exploration{Bonus: bonus}})
 		for range 10 {
 			try(t, l, strategy.Query{Item: "i"}, "a", 0.4)
 		}

@@ -28,7 +28,8 @@ type Copy struct {
 func (p Copy) Validate() error {
 	var found valid.Faults
 	found.Check(p.Sessions >= 0, "Sessions", p.Sessions, "must be positive, or 0 for the default")
-	found.Check(p.MinConfidence >= 0 && p.MinConfidence < 1, "MinConfidence", p.MinConfidence, "must be in (0, 1), or 0 for the default")
+	found.Check(p.MinConfidence >= 0 && p.MinConfidence < 1, "MinConfidence", p.MinConfidence,
+		"must be in (0, 1), or 0 for the default")
 	return found.Err()
 }
 

@@ -30,7 +30,8 @@ func TestAnItemSpecialisesAfterTwentySessions(t *testing.T) {
 
 	c := choose(t, l, q)
 	for n := range 30 {
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 0, Confidence: 1})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 0,
+			Confidence: 1})
 		require.NoError(t, err)
 	}
 	assert.Empty(t, given(), "outcomes of one session are one session")
@@ -41,7 +42,8 @@ func TestAnItemSpecialisesAfterTwentySessions(t *testing.T) {
 	}
 	// Going back to a session after others is no new session, and nor is what is dropped.
 	q.Session = "3"
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: "again", Value: 0, Confidence: 1})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: "again", Value: 0,
+		Confidence: 1})
 	require.NoError(t, err)
 	q.Session = "of no account"
 	_, err = l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: 0, Confidence: 0.1})
@@ -62,7 +64,8 @@ func TestAChoiceWithoutASessionIsASession(t *testing.T) {
 		assert.Empty(t, kept(t, st, q, "given"), "after %d", n)
 		c := choose(t, l, q)
 		for outcome := range 10 {
-			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(outcome), Value: 0, Confidence: 1})
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(outcome), Value: 0,
+				Confidence: 1})
 			require.NoError(t, err)
 		}
 	}
@@ -152,7 +155,8 @@ func TestASpecialisedItemGoesItsOwnWay(t *testing.T) {
 	}
 }
 
-// TestACopyHoldsWhatOthersHaveShown, and not the item's own outcomes; it is made once, in whichever process.
+// TestACopyHoldsWhatOthersHaveShown, and not the item's own outcomes; it is made once, in whichever
+// process.
 func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	cfg := withFixtures(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 5}})
@@ -162,7 +166,8 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 	for n := range 5 {
 		q.Session = fmt.Sprint(n)
 		try(t, l, q, "c", 1)
-		try(t, l, strategy.Query{Item: "i", Session: q.Session + "!", Category: "another", Context: "x"}, "d", 1)
+		try(t, l, strategy.Query{Item: "i", Session: q.Session + "!", Category: "another",
+			Context: "x"}, "d", 1)
 	}
 	copied := kept(t, st, q, "given")
 	require.Len(t, copied, 2)
@@ -170,7 +175,8 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 	assert.Equal(t, []float64{7, 7}, []float64{copied[0].Tally.Mass, copied[0].Tally.Reward})
 	assert.Equal(t, "b", copied[1].Cell.Name)
 	assert.Equal(t, []float64{7, 0}, []float64{copied[1].Tally.Mass, copied[1].Tally.Reward})
-	want := []evidence.Beta{{Alpha: 8, Beta: 1}, {Alpha: 1, Beta: 8}, {Alpha: 6, Beta: 1}, {Alpha: 1, Beta: 1}}
+	want := []evidence.Beta{{Alpha: 8, Beta: 1}, {Alpha: 1, Beta: 8}, {Alpha: 6, Beta: 1},
+		{Alpha: 1, Beta: 1}}
 	assert.Equal(t, want, levels(beliefs(t, l, q)))
 
 	teach(t, l, q, 10)
@@ -186,8 +192,8 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 	assert.Equal(t, want, levels(beliefs(t, l, q)), "as the item's own, it is seen at once")
 }
 
-// TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing, whatever its confidences leave in sums by rounding: what others show later is not
-// for it.
+// TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing, whatever its confidences leave in sums by
+// rounding: what others show later is not for it.
 func TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing(t *testing.T) {
 	for _, confidence := range []float64{0.5, 0.6, 0.75, 0.8, 0.9, 1} {
 		st := newStore(t, (&clock{}).Now)
@@ -196,7 +202,8 @@ func TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing(t *testing.T) {
 		fail := func(sessions int) {
 			for n := range sessions {
 				q.Session, q.Arms = fmt.Sprint(sessions, n), []strategy.ArmID{"a"}
-				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: -1, Confidence: confidence})
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: -1,
+					Confidence: confidence})
 				require.NoError(t, err)
 			}
 		}
@@ -218,7 +225,8 @@ func TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing(t *testing.T) {
 func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 3}})
-	segments := []strategy.Query{{Item: "i", Category: "c", Context: "x"}, {Item: "i", Category: "c", Context: "y"}}
+	segments := []strategy.Query{{Item: "i", Category: "c", Context: "x"},
+		{Item: "i", Category: "c", Context: "y"}}
 	for n, q := range segments {
 		teach(t, l, q, n+1)
 	}
@@ -256,22 +264,26 @@ func TestACopyIsMadeOnceForGood(t *testing.T) {
 // TestACopyFadesAsEvidenceDoes.
 func TestACopyFadesAsEvidenceDoes(t *testing.T) {
 	c := &clock{}
-	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 1}, HalfLife: time.Hour})
+	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 1},
+		HalfLife: time.Hour})
 	q := strategy.Query{Item: "i"}
 	teach(t, l, q, 8)
 	for range 64 {
 		try(t, l, q, "b", 1)
 	}
 	for _, want := range []float64{8, 4, 2, 1} {
-		assert.InDeltaSlice(t, []float64{1 + want, 1}, []float64{beliefs(t, l, q)[0].Level.Alpha, beliefs(t, l, q)[0].Level.Beta}, 1e-9)
-		assert.InDeltaSlice(t, []float64{1 + 8*want, 1 + want}, []float64{beliefs(t, l, q)[1].Level.Alpha, beliefs(t, l, q)[1].Level.Beta}, 1e-9)
+		assert.InDeltaSlice(t, []float64{1 + want, 1},
+			[]float64{beliefs(t, l, q)[0].Level.Alpha, beliefs(t, l, q)[0].Level.Beta}, 1e-9)
+		assert.InDeltaSlice(t, []float64{1 + 8*want, 1 + want},
+			[]float64{beliefs(t, l, q)[1].Level.Alpha, beliefs(t, l, q)[1].Level.Beta}, 1e-9)
 		c.Advance(time.Hour)
 	}
 }
 
 func TestAFadedItemReturnsToItsSegment(t *testing.T) {
 	c := &clock{}
-	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 4}, HalfLife: time.Hour})
+	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 4},
+		HalfLife: time.Hour})
 	q := strategy.Query{Item: "i"}
 	teach(t, l, q, 20)
 	for n := range 4 {
@@ -282,7 +294,8 @@ func TestAFadedItemReturnsToItsSegment(t *testing.T) {
 		try(t, l, strategy.Query{Item: "other", Session: fmt.Sprint("more", n)}, "c", 1)
 	}
 	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 1}, beliefs(t, l, q)[2].Level)
-	assert.Equal(t, evidence.Beta{Alpha: 11, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[2].Level)
+	assert.Equal(t, evidence.Beta{Alpha: 11, Beta: 1},
+		beliefs(t, l, strategy.Query{Item: "new"})[2].Level)
 	c.Advance(time.Hour) // after which four outcomes are two: a confidence of 0.59
 	assert.Equal(t, levels(beliefs(t, l, strategy.Query{Item: "new"})), levels(beliefs(t, l, q)))
 }

@@ -208,7 +208,8 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 	b.Records = []store.Record{store.AuditEntry{
 		ID: id, At: at, Actor: r.actor, Action: l.cfg.Name + action, Subject: c.Item, Reason: r.reason,
 		Details: map[string]string{
-			"category": s.category, "context": s.context, "arm": string(c.Arm), "session": c.Session, "choice": c.ID.String(),
+			"category": s.category, "context": s.context, "arm": string(c.Arm), "session": c.Session,
+			"choice":  c.ID.String(),
 			"outcome": strings.Join(r.ids, ", "),
 		},
 	}.Record()}
@@ -222,7 +223,8 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 		return err
 	}
 	for i := range gone {
-		e := LearnerEvent{ID: derivedID(retracted, old[i]), Type: retracted, At: at, Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason}
+		e := LearnerEvent{ID: derivedID(retracted, old[i]), Type: retracted, At: at,
+			Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason}
 		if err := emit(e, i == 0 && len(r.next) == 0); err != nil {
 			return b, err
 		}

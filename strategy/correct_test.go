@@ -17,18 +17,23 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-var parametered = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
+var parametered = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+	Values: []string{"1", "2"}}}}, {ID: "b"}}
 
-// A learner of another process knows only the ticket, when the session has long ended. Afterwards the
-// beliefs, the record, the history, the events and the audit tell of the second outcome alone, in both processes.
+// A learner of another process knows only the ticket, when the session has long ended. Afterwards
+// the beliefs, the record, the history, the events and the audit tell of the second outcome alone,
+// in both processes.
 func TestATicketIsOpenAgain(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: "heed.strategy"})
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered,
+				Topic: "heed.strategy"})
 			l := newLearner(t, cfg)
-			q := strategy.Query{Session: "ticket 7", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
+			q := strategy.Query{Session: "ticket 7", Item: "i", Category: "c",
+				Arms: []strategy.ArmID{"a"}}
 			made := choose(t, l, q)
-			_, err := l.Observe(ctx, strategy.Outcome{Choice: made, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: made, ID: "resolved", Value: 1,
+				Confidence: 1, Source: "ann"})
 			require.NoError(t, err)
 			require.NoError(t, l.EndSession(ctx, "ticket 7"))
 			c.Advance(24 * time.Hour)
@@ -39,14 +44,19 @@ func TestATicketIsOpenAgain(t *testing.T) {
 			found, err := other.FindSession(ctx, "ticket 7", made.At.Add(time.Hour))
 			require.NoError(t, err)
 			require.Len(t, found, 1)
-			reopened := strategy.Outcome{Choice: found[0].Choice, ID: "open again", Value: -1, Confidence: 0.5, Source: "bob"}
-			for _, want := range []strategy.Disposition{strategy.Applied, strategy.Duplicate, strategy.Duplicate} { // it is delivered again
+			reopened := strategy.Outcome{Choice: found[0].Choice, ID: "open again", Value: -1,
+				Confidence: 0.5, Source: "bob"}
+			// it is delivered again
+			for _, want := range []strategy.Disposition{strategy.Applied, strategy.Duplicate,
+				strategy.Duplicate} {
 				disposition, err := revise(other, "resolved", reopened)
 				require.NoError(t, err)
 				assert.Equal(t, want, disposition)
 			}
-			for _, old := range []strategy.Choice{made, found[0].Choice} { // and so is what it took the place of
-				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: old, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+			// and so is what it took the place of
+			for _, old := range []strategy.Choice{made, found[0].Choice} {
+				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: old, ID: "resolved", Value: 1,
+					Confidence: 1, Source: "ann"})
 				require.NoError(t, err)
 				assert.Equal(t, strategy.Duplicate, disposition)
 			}
@@ -60,7 +70,8 @@ func TestATicketIsOpenAgain(t *testing.T) {
 			require.NoError(t, l.Refresh(ctx))
 			for _, one := range []*strategy.Learner{l, other} {
 				assert.InDeltaSlice(t, means(t, oracle, q), means(t, one, q), 1e-9)
-				assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 0.5, Source: "bob", At: c.Now()}, record(t, one, made.ID).Result)
+				assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 0.5,
+					Source: "bob", At: c.Now()}, record(t, one, made.ID).Result)
 				assert.Equal(t, strategy.Pending, record(t, one, newer.ID).Stage)
 				outcomes, err := outcomes(one, q, 0)
 				require.NoError(t, err)
@@ -74,7 +85,8 @@ func TestATicketIsOpenAgain(t *testing.T) {
 			entries := audited(t, cfg.Store)
 			require.NotEmpty(t, entries)
 			assert.Equal(t, []string{"bob", "strategy.revise", "i", "resolved", made.ID.String()},
-				[]string{entries[0].Actor, entries[0].Action, entries[0].Subject, entries[0].Details["outcome"], entries[0].Details["choice"]})
+				[]string{entries[0].Actor, entries[0].Action, entries[0].Subject,
+					entries[0].Details["outcome"], entries[0].Details["choice"]})
 			second := alone
 			second.Store = newStore(t, c.Now)
 			replayed := newLearner(t, second)
@@ -88,7 +100,8 @@ func TestATicketIsOpenAgain(t *testing.T) {
 
 // Its choice waits again, and expires without silence.
 func TestARetractedOutcomeWasNeverThere(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: time.Hour, Confidence: 0.5}})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: time.Hour,
+		Confidence: 0.5}})
 	l := newLearner(t, cfg)
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
 	before := means(t, l, q)
@@ -113,11 +126,13 @@ func TestARetractedOutcomeWasNeverThere(t *testing.T) {
 	require.NoError(t, l.Retract(ctx, late, []string{""}, "bob", "again"), "changes nothing")
 	entries := audited(t, cfg.Store)
 	require.Len(t, entries, 2)
-	assert.Equal(t, []string{"ann", "strategy.retract", "a mistake"}, []string{entries[1].Actor, entries[1].Action, entries[1].Reason})
+	assert.Equal(t, []string{"ann", "strategy.retract", "a mistake"},
+		[]string{entries[1].Actor, entries[1].Action, entries[1].Reason})
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, ID: "better", Value: 1, Confidence: 1})
 	require.NoError(t, err)
 	assert.Equal(t, "better", record(t, l, late.ID).Result.ID)
-	did, err := revise(l, "better", strategy.Outcome{Choice: late, ID: "doubtful", Value: -1, Confidence: 0.1})
+	did, err := revise(l, "better", strategy.Outcome{Choice: late, ID: "doubtful", Value: -1,
+		Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, did)
 	assert.Equal(t, before, means(t, l, q))
@@ -131,17 +146,21 @@ func TestALateRevisionTakesNothingBack(t *testing.T) {
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}})
 	credit(t, l, choice, 1)
 	for n, id := range []string{"open again", "resolved", "open again"} {
-		did, err := revise(l, record(t, l, choice.ID).Result.ID, strategy.Outcome{Choice: choice, ID: id, Value: float64(n%2)*2 - 1, Confidence: 1})
+		did, err := revise(l, record(t, l, choice.ID).Result.ID,
+			strategy.Outcome{Choice: choice, ID: id, Value: float64(n%2)*2 - 1, Confidence: 1})
 		require.NoError(t, err)
-		assert.Equal(t, map[bool]strategy.Disposition{true: strategy.Applied, false: strategy.Duplicate}[n < 2], did)
+		assert.Equal(t, map[bool]strategy.Disposition{true: strategy.Applied,
+			false: strategy.Duplicate}[n < 2], did)
 	}
 	assert.Equal(t, "resolved", record(t, l, choice.ID).Result.ID)
-	did, err := revise(l, "resolved", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	did, err := revise(l, "resolved", strategy.Outcome{Choice: choice, ID: "weak", Value: -1,
+		Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, did)
 	_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "sure", Value: 1, Confidence: 1})
 	require.NoError(t, err)
-	did, err = revise(l, "sure", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	did, err = revise(l, "sure", strategy.Outcome{Choice: choice, ID: "weak", Value: -1,
+		Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Duplicate, did, "also one that was dropped")
 	assert.Equal(t, "sure", record(t, l, choice.ID).Result.ID)
@@ -160,7 +179,10 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	outcome := func(id string) strategy.Outcome {
 		return strategy.Outcome{Choice: first, ID: id, Value: -1, Confidence: 1}
 	}
-	retract := func(choice strategy.Choice, id string) error { return l.Retract(ctx, choice, []string{id}, "ann", "r") }
+	retract := func(choice strategy.Choice, id string) error {
+		return l.Retract(ctx, choice,
+			[]string{id}, "ann", "r")
+	}
 
 	require.ErrorIs(t, retract(first, "unknown"), heed.ErrNotFound)
 	_, err = revise(l, "unknown", outcome("new"))
@@ -200,14 +222,16 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	assert.Equal(t, cold, means(t, unrecorded, q), "it needs no record")
 }
 
-// TestOutcomesComeAndGo makes random outcomes, corrections and sweeps through one or two learners of one store, and compares
-// what is there with a list of the outcomes that stand.
+// TestOutcomesComeAndGo makes random outcomes, corrections and sweeps through one or two learners
+// of one store, and compares what is there with a list of the outcomes that stand.
 func TestOutcomesComeAndGo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg, c := recording(t, strategy.Config{
-			Arms: parametered, Topic: "heed.strategy", Silence: strategy.Silence{After: time.Hour}, Pooling: strategy.Alone{},
+			Arms: parametered, Topic: "heed.strategy", Silence: strategy.Silence{After: time.Hour},
+			Pooling: strategy.Alone{},
 		})
-		learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}[:rapid.IntRange(1, 2).Draw(rt, "learners")]
+		learners := []*strategy.Learner{newLearner(t, cfg),
+			newLearner(t, cfg)}[:rapid.IntRange(1, 2).Draw(rt, "learners")]
 		q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
 		choice := choose(t, learners[0], q)
 		standing, seen := make(map[string]strategy.Result), make(map[string]bool)
@@ -220,12 +244,14 @@ func TestOutcomesComeAndGo(t *testing.T) {
 			}
 			c.Advance(rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Hour}).Draw(rt, "wait"))
 			o := strategy.Outcome{
-				Choice: of, ID: id.Draw(rt, "id"), Value: rapid.SampledFrom([]float64{-1, 0, 0.5, 1}).Draw(rt, "value"), Confidence: 1,
+				Choice: of, ID: id.Draw(rt, "id"), Value: rapid.SampledFrom([]float64{-1, 0, 0.5, 1}).Draw(
+					rt, "value"), Confidence: 1,
 				At: start.Add(time.Duration(rapid.IntRange(0, 9).Draw(rt, "at"))),
 			}
 			stands := func() { // unless it did before
 				if !seen[o.ID] {
-					standing[o.ID] = strategy.Result{ID: o.ID, Value: o.Value, Confidence: 1, At: evidence.InstantOf(o.At).Time()}
+					standing[o.ID] = strategy.Result{ID: o.ID, Value: o.Value, Confidence: 1,
+						At: evidence.InstantOf(o.At).Time()}
 				}
 				seen[o.ID] = true
 			}
@@ -286,7 +312,8 @@ func TestOutcomesComeAndGo(t *testing.T) {
 		for _, part := range [][]int{{0, len(log)}, {0, len(log) / 2}} {
 			_, err := replayed.Replay(ctx, logOf(log[part[0]:part[1]]))
 			require.NoError(rt, err)
-			require.Equal(rt, record(t, learners[0], choice.ID).Result, record(t, replayed, choice.ID).Result)
+			require.Equal(rt, record(t, learners[0], choice.ID).Result,
+				record(t, replayed, choice.ID).Result)
 		}
 	})
 }
@@ -306,9 +333,11 @@ func TestARecordMissesNoOutcomeOfSeveral(t *testing.T) {
 	}
 	require.NoError(t, l.Retract(ctx, choice, []string{"3"}, "", ""))
 	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID)
-	_, err := l.ObserveAll(ctx, slices.Concat(outcomes, []strategy.Outcome{{Choice: choice, ID: "0", Value: 1, Confidence: 1}}), "", "")
+	_, err := l.ObserveAll(ctx, slices.Concat(outcomes,
+		[]strategy.Outcome{{Choice: choice, ID: "0", Value: 1, Confidence: 1}}), "", "")
 	require.NoError(t, err)
-	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID, "what was taken back does not come back beside what is new")
+	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID,
+		"what was taken back does not come back beside what is new")
 }
 
 // TestFindSession finds what Find finds of each item, and of each segment without items.
@@ -316,7 +345,8 @@ func TestFindSession(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{})
 	l := newLearner(t, cfg)
 	queries := []strategy.Query{
-		{Session: "s", Item: "i", Category: "c"}, {Session: "s", Item: "j", Category: "d"}, {Session: "s", Category: "c"}, {Session: "s", Category: "d"},
+		{Session: "s", Item: "i", Category: "c"}, {Session: "s", Item: "j", Category: "d"},
+		{Session: "s", Category: "c"}, {Session: "s", Category: "d"},
 	}
 	var made [][]strategy.ChoiceID
 	for range 3 {
@@ -332,7 +362,8 @@ func TestFindSession(t *testing.T) {
 		c.Advance(time.Hour)
 	}
 	for at, want := range map[time.Time][]strategy.ChoiceID{
-		{}: made[2], c.Now(): made[2], start.Add(30 * time.Minute): made[0], start: made[0], start.Add(90 * time.Minute): made[1],
+		{}: made[2], c.Now(): made[2], start.Add(30 * time.Minute): made[0], start: made[0],
+		start.Add(90 * time.Minute):  made[1],
 		start.Add(-evidence.MaxSkew): made[0][3:],
 	} {
 		found, err := newLearner(t, cfg).FindSession(ctx, "s", at)
@@ -347,8 +378,14 @@ func TestFindSession(t *testing.T) {
 	for _, none := range []func() ([]strategy.ChoiceRecord, error){
 		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "", c.Now()) },
 		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "nobody's", c.Now()) },
-		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "s", start.Add(-time.Hour)) },
-		func() ([]strategy.ChoiceRecord, error) { return newLearner(t, cfg).FindSession(ctx, "s", c.Now()) },
+		func() ([]strategy.ChoiceRecord, error) {
+			return l.FindSession(ctx, "s",
+				start.Add(-time.Hour))
+		},
+		func() ([]strategy.ChoiceRecord, error) {
+			return newLearner(t, cfg).FindSession(ctx, "s",
+				c.Now())
+		},
 		func() ([]strategy.ChoiceRecord, error) {
 			return newLearner(t, strategy.Config{Unrecorded: true}).FindSession(ctx, "s", c.Now())
 		},
@@ -358,7 +395,8 @@ func TestFindSession(t *testing.T) {
 	}
 }
 
-// TestADeliveryFindsItsChoiceAgain, though the item was chosen for anew in between: by the time of the event, it counts once.
+// TestADeliveryFindsItsChoiceAgain, though the item was chosen for anew in between: by the time of
+// the event, it counts once.
 func TestADeliveryFindsItsChoiceAgain(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Cache: strategy.Cache{TTL: time.Minute}})
 	l := newLearner(t, cfg)
@@ -370,7 +408,8 @@ func TestADeliveryFindsItsChoiceAgain(t *testing.T) {
 		c.Advance(time.Hour)
 		found, err := l.FindSession(ctx, "s", happened)
 		require.NoError(t, err)
-		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: found[0].Choice, ID: "review 8", Value: 1, Confidence: 1, At: happened})
+		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: found[0].Choice, ID: "review 8",
+			Value: 1, Confidence: 1, At: happened})
 		require.NoError(t, err)
 		got = append(got, disposition)
 		choose(t, l, q)
@@ -385,7 +424,8 @@ func TestAnOutcomeIsNotBeforeItsChoice(t *testing.T) {
 	c.Advance(time.Hour)
 	l := newLearner(t, strategy.Config{Now: c.Now})
 	choice := choose(t, l, strategy.Query{Item: "i"})
-	o := strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, At: choice.At.Add(-evidence.MaxSkew - 1)}
+	o := strategy.Outcome{Choice: choice, Value: 1, Confidence: 1,
+		At: choice.At.Add(-evidence.MaxSkew - 1)}
 	_, err := l.Observe(ctx, o)
 	assertInputError(t, err, "At")
 	o.At = choice.At.Add(-evidence.MaxSkew)
@@ -401,12 +441,15 @@ func TestAHostChoosesByItself(t *testing.T) {
 	n2 := strategy.Setting{Name: "n", Value: "2"}
 	made, err := l.Record(ctx, q, "a", 0.25, n2)
 	require.NoError(t, err)
-	assert.Equal(t, []any{strategy.ArmID("a"), "2", 0.25, false}, []any{made.Arm, made.Parameter("n"), made.Propensity(), made.Fallback()})
-	for _, one := range []*strategy.Learner{l, newLearner(t, cfg)} { // within the session it is the same choice
+	assert.Equal(t, []any{strategy.ArmID("a"), "2", 0.25, false},
+		[]any{made.Arm, made.Parameter("n"), made.Propensity(), made.Fallback()})
+	// within the session it is the same choice
+	for _, one := range []*strategy.Learner{l, newLearner(t, cfg)} {
 		again, err := one.Record(ctx, q, "a", 0, n2)
 		require.NoError(t, err)
 		assert.Equal(t, throughJSON(t, made), throughJSON(t, again))
-		assert.Equal(t, made.ID, choose(t, one, strategy.Query{Session: "s", Item: "i", Category: "c"}).ID)
+		assert.Equal(t, made.ID, choose(t, one, strategy.Query{Session: "s", Item: "i",
+			Category: "c"}).ID)
 	}
 	found, err := newLearner(t, cfg).Find(ctx, "s", "i", c.Now())
 	require.NoError(t, err)
@@ -455,9 +498,12 @@ func TestRecordNamesWhatIsWrong(t *testing.T) {
 		parameters []strategy.Setting
 	}{
 		{"Arm", q, "z", 1, nil},
-		{"Propensity", q, "a", -0.1, nil}, {"Propensity", q, "a", 1.1, nil}, {"Propensity", q, "a", math.NaN(), nil},
-		{"Parameters", q, "a", 1, n("3")}, {"Parameters", q, "a", 1, n("1", "2")}, {"Parameters", q, "b", 1, n("1")},
-		{"Parameters", q, "a", 1, n("1", "1")}, {"Session", strategy.Query{Session: "\x00"}, "a", 1, nil},
+		{"Propensity", q, "a", -0.1, nil}, {"Propensity", q, "a", 1.1, nil},
+		{"Propensity", q, "a", math.NaN(), nil},
+		{"Parameters", q, "a", 1, n("3")}, {"Parameters", q, "a", 1, n("1", "2")},
+		{"Parameters", q, "b", 1, n("1")},
+		{"Parameters", q, "a", 1, n("1", "1")}, {"Session", strategy.Query{Session: "\x00"}, "a", 1,
+			nil},
 	} {
 		_, err := l.Record(ctx, test.q, test.arm, test.propensity, test.parameters...)
 		assertInputError(t, err, test.field)
@@ -507,14 +553,18 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	if long(0, 1) == 1 {
 		began := time.Now()
-		assert.InDelta(t, 0.0138, c.Propensity(), 0.001)  // this share of its draws is 1, and the first arm wins a tie
-		assert.Less(t, time.Since(began), 20*time.Second) // a second, and not fourteen, on an idle machine without the race detector
+		// this share of its draws is 1, and the first arm wins a tie
+		assert.InDelta(t, 0.0138, c.Propensity(), 0.001)
+		// a second, and not fourteen, on an idle machine without the race detector
+		assert.Less(t, time.Since(began), 20*time.Second)
 	}
-	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
+	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{
+		Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
 	assert.Contains(t, fields(err), "Arms")
 }
 
-// With a store as it comes, outcomes can be revised and taken back beyond a hundred of an item's arm.
+// With a store as it comes, outcomes can be revised and taken back beyond a hundred of an item's
+// arm.
 func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Arms: parametered})
 	l := newLearner(t, cfg)
@@ -523,11 +573,13 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	for i := range 150 {
 		q.Session = fmt.Sprint(i)
 		made = append(made, choose(t, l, q))
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: made[i], ID: "resolved", Value: 1, Confidence: 1})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: made[i], ID: "resolved", Value: 1,
+			Confidence: 1})
 		require.NoError(t, err)
 	}
 	c.Advance(time.Minute)
-	_, err := revise(l, "resolved", strategy.Outcome{Choice: made[0], ID: "open again", Value: -1, Confidence: 1})
+	_, err := revise(l, "resolved", strategy.Outcome{Choice: made[0], ID: "open again", Value: -1,
+		Confidence: 1})
 	require.NoError(t, err)
 	require.NoError(t, l.Retract(ctx, made[1], []string{"resolved"}, "ann", "a mistake"))
 	for _, p := range kept(t, cfg.Store, q, "arm") {
@@ -535,8 +587,8 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	}
 }
 
-// Outcomes of several people whose shares add up to 1 are worth as much as one outcome of their mean. They are replaced in one commit, and
-// replayed from their events.
+// Outcomes of several people whose shares add up to 1 are worth as much as one outcome of their
+// mean. They are replaced in one commit, and replayed from their events.
 func TestSharesOfAnOutcome(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
@@ -549,13 +601,17 @@ func TestSharesOfAnOutcome(t *testing.T) {
 			q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
 			choice, only := choose(t, l, q), choose(t, oracle, q)
 			says := func(id, source string, value, share float64) strategy.Outcome {
-				return strategy.Outcome{Choice: choice, ID: id, Value: value, Confidence: 0.5, Share: share, Source: source}
+				return strategy.Outcome{Choice: choice, ID: id, Value: value, Confidence: 0.5, Share: share,
+					Source: source}
 			}
-			did, err := l.Revise(ctx, nil, []strategy.Outcome{says("1", "ann", 1, 0.75), says("2", "bob", 1, 0.25)}, "")
+			did, err := l.Revise(ctx, nil, []strategy.Outcome{says("1", "ann", 1, 0.75),
+				says("2", "bob", 1, 0.25)}, "")
 			require.NoError(t, err)
 			assert.Equal(t, []strategy.Disposition{strategy.Applied, strategy.Applied}, did)
 			for range 2 { // it is delivered again
-				_, err = l.Revise(ctx, []string{"1", "2"}, []strategy.Outcome{says("3", "ann", -1, 0.2), says("4", "bob", -1, 0.3), says("5", "cy", -1, 0.5)}, "cy")
+				_, err = l.Revise(ctx, []string{"1", "2"},
+					[]strategy.Outcome{says("3", "ann", -1, 0.2), says("4", "bob", -1, 0.3),
+						says("5", "cy", -1, 0.5)}, "cy")
 				require.NoError(t, err)
 			}
 			_, err = oracle.Observe(ctx, strategy.Outcome{Choice: only, Value: -1, Confidence: 0.5})
@@ -564,7 +620,8 @@ func TestSharesOfAnOutcome(t *testing.T) {
 			assert.Equal(t, "5", record(t, l, choice.ID).Result.ID)
 			assert.InDelta(t, 0.25, record(t, l, choice.ID).Result.Confidence, 1e-9)
 			entry := audited(t, cfg.Store)[0]
-			assert.Equal(t, []string{"cy", "strategy.revise", "1, 2"}, []string{entry.Actor, entry.Action, entry.Details["outcome"]})
+			assert.Equal(t, []string{"cy", "strategy.revise", "1, 2"},
+				[]string{entry.Actor, entry.Action, entry.Details["outcome"]})
 			second := alone
 			second.Store = newStore(t, c.Now)
 			replayed := newLearner(t, second)
@@ -581,7 +638,8 @@ func TestSharesOfAnOutcome(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	choice := choose(t, l, strategy.Query{})
 	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Share: share})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1,
+			Share: share})
 		assertInputError(t, err, "Share")
 	}
 	one := strategy.Outcome{Choice: choice, ID: "x", Value: 1, Confidence: 1}
@@ -589,7 +647,8 @@ func TestSharesOfAnOutcome(t *testing.T) {
 	assertInputError(t, err, "ID")
 	_, err = l.Revise(ctx, []string{"y"}, nil, "")
 	assertInputError(t, err, "outcomes")
-	_, err = l.Revise(ctx, nil, []strategy.Outcome{one, {Choice: choose(t, l, strategy.Query{}), Value: 1, Confidence: 1}}, "")
+	_, err = l.Revise(ctx, nil, []strategy.Outcome{one,
+		{Choice: choose(t, l, strategy.Query{}), Value: 1, Confidence: 1}}, "")
 	assertInputError(t, err, "Choice")
 	assertInputError(t, l.Retract(ctx, choice, nil, "", ""), "ids")
 }

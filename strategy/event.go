@@ -47,7 +47,8 @@ type LearnerEvent struct {
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
 	Caused: []string{
-		"payload.~.result.source", "payload.~.effect.observations.*.source", "payload.~.effect.expunge.*",
+		"payload.~.result.source", "payload.~.effect.observations.*.source",
+		"payload.~.effect.expunge.*",
 		"payload.~.source", "payload.~.event.payload.~.source",
 	},
 	Decided: []string{"payload.~.actor"},
@@ -59,7 +60,8 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 		return nil
 	}
 	if b.ID != "" {
-		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...), b.Expunge, b.Observations}
+		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...),
+			b.Expunge, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {

@@ -18,7 +18,8 @@ import (
 // eventful is a configuration under which everything happens.
 func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config {
 	return strategy.Config{
-		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling, Topic: "heed.strategy",
+		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling,
+		Topic:    "heed.strategy",
 		HalfLife: 30 * 24 * time.Hour, Change: strategy.ChangeTest{FalseAlarms: 0.01}.Each(5),
 		Silence: strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
 	}
@@ -46,15 +47,19 @@ func live(t testing.TB, c *clock, l *strategy.Learner) {
 		credit(t, l, choice, 0.5)
 	}
 	require.NoError(t, l.Retract(ctx, late[0], []string{""}, "me", "it was another's"))
-	_, err := revise(l, "", strategy.Outcome{Choice: late[1], ID: "again", Value: -0.5, Confidence: 1, Source: "me"})
+	_, err := revise(l, "", strategy.Outcome{Choice: late[1], ID: "again", Value: -0.5, Confidence: 1,
+		Source: "me"})
 	require.NoError(t, err)
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Item: "i2", Actor: "me", Reason: "a trial"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Item: "i2", Actor: "me",
+		Reason: "a trial"}))
 	try(t, l, strategy.Query{Session: "after", Item: "i2", Category: "c"}, "b", 1)
 }
 
-// The outbox of a learner to which everything happened has events of each type, under the ids of what they carry.
+// The outbox of a learner to which everything happened has events of each type, under the ids of
+// what they carry.
 func TestEvents(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10},
+		strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
 			c := &clock{}
 			first := newLearner(t, eventful(t, c, pooling))

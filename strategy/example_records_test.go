@@ -39,14 +39,16 @@ func learnerOf(cfg strategy.Config) *strategy.Learner {
 	return learner
 }
 
-// An outcome comes a day later, in another process, and knows of the choice only its session and its item.
+// An outcome comes a day later, in another process, and knows of the choice only its session and
+// its item.
 func ExampleLearner_Find() {
 	ctx := context.Background()
 	clock := newExampleClock()
 	cfg := clock.recorded()
 
 	monday := learnerOf(cfg)
-	query := strategy.Query{Session: "monday", Item: "release notes", Category: "writing", Arms: []strategy.ArmID{"long-prompt"}}
+	query := strategy.Query{Session: "monday", Item: "release notes", Category: "writing",
+		Arms: []strategy.ArmID{"long-prompt"}}
 	if _, err := monday.Select(ctx, query); err != nil {
 		panic(err)
 	}
@@ -61,7 +63,8 @@ func ExampleLearner_Find() {
 		panic(err)
 	}
 	fmt.Println(found.Choice.Arm, "in", found.Choice.Category, "is", found.Stage)
-	disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "review", Value: 0.8, Confidence: 0.9})
+	disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "review",
+		Value: 0.8, Confidence: 0.9})
 	fmt.Println(disposition, err)
 	// Output:
 	// long-prompt in writing is pending
@@ -84,15 +87,18 @@ func ExampleLearner_History() {
 		if n == 2 {
 			break // its outcome has not come yet
 		}
-		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: float64(n) - 0.5, Confidence: 0.8}); err != nil {
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: float64(n) - 0.5,
+			Confidence: 0.8}); err != nil {
 			panic(err)
 		}
 	}
-	for record, err := range learner.History(ctx, strategy.ChoiceFilter{Item: "release notes", Limit: 10}) {
+	for record, err := range learner.History(ctx,
+		strategy.ChoiceFilter{Item: "release notes", Limit: 10}) {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Print(record.Choice.At.Format("15:04 "), record.Choice.Session, " ", record.Choice.Arm, " ", record.Stage)
+		fmt.Print(record.Choice.At.Format("15:04 "), record.Choice.Session, " ", record.Choice.Arm, " ",
+			record.Stage)
 		if record.Result != nil {
 			fmt.Printf(" %+.1f", record.Result.Value)
 		}
@@ -112,11 +118,13 @@ func ExampleLearner_Distributions() {
 	value := map[strategy.ArmID]float64{"short-prompt": -1, "long-prompt": 1}
 	for n := range 20 {
 		for arm, value := range value {
-			choice, err := learner.Select(ctx, strategy.Query{Item: fmt.Sprint("item ", n%4), Category: "writing", Arms: []strategy.ArmID{arm}})
+			choice, err := learner.Select(ctx, strategy.Query{Item: fmt.Sprint("item ", n%4),
+				Category: "writing", Arms: []strategy.ArmID{arm}})
 			if err != nil {
 				panic(err)
 			}
-			if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value, Confidence: 1}); err != nil {
+			if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value,
+				Confidence: 1}); err != nil {
 				panic(err)
 			}
 		}
@@ -141,7 +149,8 @@ func ExampleLearner_Distributions() {
 	// leading for item 3: long-prompt
 }
 
-// A choice whose outcome never comes is weak evidence against its arm here, until the outcome comes after all.
+// A choice whose outcome never comes is weak evidence against its arm here, until the outcome comes
+// after all.
 func ExampleLearner_Sweep() {
 	ctx := context.Background()
 	clock := newExampleClock()
@@ -167,7 +176,8 @@ func ExampleLearner_Sweep() {
 		panic(err)
 	}
 	show("expired")
-	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+		Confidence: 1}); err != nil {
 		panic(err)
 	}
 	show("observed")
@@ -177,20 +187,24 @@ func ExampleLearner_Sweep() {
 	// observed: 0.667
 }
 
-// A learning was reworded: what was learned of it is forgotten, and the store's audit log says who wanted it and why.
+// A learning was reworded: what was learned of it is forgotten, and the store's audit log says who
+// wanted it and why.
 func ExampleLearner_Reset() {
 	ctx := context.Background()
 	cfg := newExampleClock().recorded()
 	learner := learnerOf(cfg)
-	query := strategy.Query{Item: "release notes", Category: "writing", Arms: []strategy.ArmID{"long-prompt"}}
+	query := strategy.Query{Item: "release notes", Category: "writing",
+		Arms: []strategy.ArmID{"long-prompt"}}
 	choice, err := learner.Select(ctx, query)
 	if err != nil {
 		panic(err)
 	}
-	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+		Confidence: 1}); err != nil {
 		panic(err)
 	}
-	err = learner.Reset(ctx, strategy.Reset{Category: "writing", Item: "release notes", Actor: "ann", Reason: "it was reworded"})
+	err = learner.Reset(ctx, strategy.Reset{Category: "writing", Item: "release notes", Actor: "ann",
+		Reason: "it was reworded"})
 	if err != nil {
 		panic(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// Any value with a method Uint64 is a source, such as those of golang.org/x/exp/rand. With the same seed, a session makes
-// the same choices.
+// Any value with a method Uint64 is a source, such as those of golang.org/x/exp/rand. With the same
+// seed, a session makes the same choices.
 func ExampleConfig_source() {
 	for range 2 {
 		learner, err := strategy.New(context.Background(), strategy.Config{
@@ -24,7 +24,8 @@ func ExampleConfig_source() {
 		if err != nil {
 			panic(err)
 		}
-		choice, err := learner.Select(context.Background(), strategy.Query{Session: "monday", Item: "use tabs"})
+		choice, err := learner.Select(context.Background(),
+			strategy.Query{Session: "monday", Item: "use tabs"})
 		if err != nil {
 			panic(err)
 		}

@@ -35,7 +35,8 @@ func ExampleParameter() {
 		}
 		passages := choice.Parameter("passages")
 		chosen[passages]++
-		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: worth[passages], Confidence: 1}); err != nil {
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: worth[passages],
+			Confidence: 1}); err != nil {
 			panic(err)
 		}
 	}
@@ -71,7 +72,8 @@ func ExampleChangeTest() {
 		if err != nil {
 			panic(err)
 		}
-		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value[choice.Arm], Confidence: 1}); err != nil {
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value[choice.Arm],
+			Confidence: 1}); err != nil {
 			panic(err)
 		}
 	}
@@ -84,11 +86,13 @@ func ExampleChangeTest() {
 	// Output: 02:38 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
 }
 
-// A learner's events wait in its store, in the same commit as their evidence, until a relay sends them.
+// A learner's events wait in its store, in the same commit as their evidence, until a relay sends
+// them.
 func Example_relay() {
 	ctx := context.Background()
 	st := &memstore.Store{}
-	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}}, Topic: "heed.strategy"})
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}},
+		Topic: "heed.strategy"})
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +100,8 @@ func Example_relay() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+		Confidence: 0.9}); err != nil {
 		panic(err)
 	}
 	topic := &streamtest.Stream{} // in a host: a topic of its broker
@@ -114,17 +119,20 @@ func ExampleLearner_Replay() {
 	ctx := context.Background()
 	st := &memstore.Store{}
 	cfg := strategy.Config{
-		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: "heed.strategy", Seed: rand.NewPCG(1, 2),
+		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
+		Topic: "heed.strategy", Seed: rand.NewPCG(1, 2),
 	}
 	learner, err := strategy.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
-	choice, err := learner.Select(ctx, strategy.Query{Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}})
+	choice, err := learner.Select(ctx, strategy.Query{Item: "release notes",
+		Arms: []strategy.ArmID{"long-prompt"}})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+		Confidence: 0.9}); err != nil {
 		panic(err)
 	}
 
@@ -134,7 +142,8 @@ func ExampleLearner_Replay() {
 		panic(err)
 	}
 	for range 2 {
-		changed, err := rebuilt.Replay(ctx, stream.Waiting(ctx, st)) // in a host: the topic that the events were relayed to
+		// in a host: the topic that the events were relayed to
+		changed, err := rebuilt.Replay(ctx, stream.Waiting(ctx, st))
 		fmt.Println(changed, err)
 	}
 	for _, l := range []*strategy.Learner{learner, rebuilt} {

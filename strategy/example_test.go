@@ -21,15 +21,18 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	right := map[strategy.ArmID]float64{"small-model": -0.5, "large-model": 0.9} // in a host: how good the answer was
+	// in a host: how good the answer was
+	right := map[strategy.ArmID]float64{"small-model": -0.5, "large-model": 0.9}
 	chosen := make(map[strategy.ArmID]int)
 	for question := range 100 {
-		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question ", question), Category: "law"})
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question ", question),
+			Category: "law"})
 		if err != nil {
 			fmt.Println("went on with", choice.Arm, "as", err)
 		}
 		chosen[choice.Arm]++
-		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: right[choice.Arm], Confidence: 0.8}); err != nil {
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: right[choice.Arm],
+			Confidence: 0.8}); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -37,7 +40,8 @@ func Example() {
 	// Output: map[large-model:99 small-model:1]
 }
 
-// An outcome that comes late finds its choice again: all that is needed is the choice itself, kept as JSON.
+// An outcome that comes late finds its choice again: all that is needed is the choice itself, kept
+// as JSON.
 func ExampleLearner_Observe() {
 	ctx := context.Background()
 	st := &memstore.Store{} // in a host: one that outlives the process
@@ -46,7 +50,8 @@ func ExampleLearner_Observe() {
 	if err != nil {
 		panic(err)
 	}
-	choice, err := monday.Select(ctx, strategy.Query{Session: "monday", Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}})
+	choice, err := monday.Select(ctx, strategy.Query{Session: "monday", Item: "release notes",
+		Arms: []strategy.ArmID{"long-prompt"}})
 	if err != nil {
 		panic(err)
 	}
@@ -64,7 +69,8 @@ func ExampleLearner_Observe() {
 		panic(err)
 	}
 	for range 2 { // it is delivered twice
-		disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: again, ID: "review", Value: 1, Confidence: 0.9})
+		disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: again, ID: "review", Value: 1,
+			Confidence: 0.9})
 		fmt.Println(disposition, err)
 	}
 	beliefs, err := tuesday.Beliefs(ctx, strategy.Query{Item: "release notes"})
@@ -92,7 +98,8 @@ func ExampleLearner_Select_permitted() {
 		panic(err)
 	}
 	for range 50 {
-		choice, err := learner.Select(ctx, strategy.Query{Category: "law", Arms: []strategy.ArmID{"small-model", "large-model"}})
+		choice, err := learner.Select(ctx, strategy.Query{Category: "law",
+			Arms: []strategy.ArmID{"small-model", "large-model"}})
 		if err != nil {
 			panic(err)
 		}
@@ -100,7 +107,8 @@ func ExampleLearner_Select_permitted() {
 			fmt.Println("over budget")
 		}
 	}
-	_, err = learner.Select(ctx, strategy.Query{Category: "law", Arms: []strategy.ArmID{"tiny-model"}})
+	_, err = learner.Select(ctx, strategy.Query{Category: "law",
+		Arms: []strategy.ArmID{"tiny-model"}})
 	fmt.Println(err)
 	// Output: strategy: select: Arms: has "tiny-model", which is none of the learner's arms
 }

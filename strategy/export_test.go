@@ -22,7 +22,8 @@ func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bo
 	return c.find(outcomes)
 }
 
-// Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each of its parameters.
+// Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each
+// of its parameters.
 func (c Choice) Cells() []evidence.Cell {
 	space := space{kindsOf(c.Learner()), answers.Scope(c.Category, c.Context)}
 	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
@@ -32,10 +33,12 @@ func (c Choice) Cells() []evidence.Cell {
 	return all
 }
 
-// BestOf integrates the probability that one of the draws has the greatest sample, or reports that it can't.
+// BestOf integrates the probability that one of the draws has the greatest sample, or reports that
+// it can't.
 func BestOf(draws []Draw, chosen int) (p float64, ok bool) { return bestOf(draws, chosen) }
 
-// DrawsFor returns how often each arm is drawn to count a propensity, and how many draws of arms that may come to.
+// DrawsFor returns how often each arm is drawn to count a propensity, and how many draws of arms
+// that may come to.
 func DrawsFor(arms int) (n, most int) { return drawsFor(arms), propensityWork }
 
 // Count counts it over draws.

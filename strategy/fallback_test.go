@@ -40,7 +40,8 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 				assert.Equal(t, injection.Deferred, c.Arm)
 				assert.Equal(t, "explicit", c.Parameter("trigger"))
 				assert.Equal(t, "0", c.Parameter("max_wait_ms"))
-				assert.Equal(t, []string{session, "i", "c", "x"}, []string{c.Session, c.Item, c.Category, c.Context})
+				assert.Equal(t, []string{session, "i", "c", "x"},
+					[]string{c.Session, c.Item, c.Category, c.Context})
 				assert.Equal(t, start, c.At)
 				assert.Equal(t, 1., c.Propensity())
 				for d := range c.Draws() {
@@ -60,7 +61,8 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 				for _, c := range []strategy.Choice{c, read} {
 					disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
 					require.NoError(t, err)
-					assert.Contains(t, []strategy.Disposition{strategy.Applied, strategy.Duplicate}, disposition)
+					assert.Contains(t, []strategy.Disposition{strategy.Applied, strategy.Duplicate},
+						disposition)
 				}
 				arms := kept(t, st, q, "arm")
 				require.Len(t, arms, 1)
@@ -134,7 +136,8 @@ func (f forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return receipts, err
 }
 
-// TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read anew when it next can be.
+// TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read anew when
+// it next can be.
 func TestWhatIsStoredIsApplied(t *testing.T) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: forgetful{st}, Pooling: strategy.Copy{}})
@@ -144,7 +147,8 @@ func TestWhatIsStoredIsApplied(t *testing.T) {
 	_, err := l.Select(ctx, q)
 	assert.ErrorIs(t, err, errStore)
 	st.read.Store(nil)
-	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1},
+		beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
 }
 
 func TestRefreshReportsWhatFailed(t *testing.T) {
@@ -166,7 +170,8 @@ type slow struct {
 	asked func()
 }
 
-func (s *slow) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *slow) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if s.asked == nil {
 		return s.Store.Read(ctx, into, cells, refs, finds...)
 	}
@@ -192,7 +197,8 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 // TestADisabledLearnerChoosesTheDefault and learns nothing, and asks nothing of its store.
 func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	st := &memstore.Store{}
-	l := newLearner(t, strategy.Config{Store: st, Disabled: true, Arms: injection.Arms(injection.Config{})})
+	l := newLearner(t, strategy.Config{Store: st, Disabled: true,
+		Arms: injection.Arms(injection.Config{})})
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, err)
 	assert.Equal(t, injection.Deferred, c.Arm)
@@ -201,7 +207,8 @@ func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, disposition)
 	assert.Empty(t, read(t, st, c.Cells()...))
-	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{injection.Subagent}})
+	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i",
+		Arms: []strategy.ArmID{injection.Subagent}})
 	require.NoError(t, err)
 	assert.Equal(t, injection.Subagent, c.Arm, "only what is permitted")
 }

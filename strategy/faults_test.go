@@ -52,17 +52,20 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 	ids := byte(0)
 	cfg.Now, cfg.Store, cfg.Seed, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), "heed.strategy"
 	cfg.NewID = func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} }
-	cfg.Arms = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
+	cfg.Arms = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+		Values: []string{"1", "2"}}}}, {ID: "b"}}
 	cfg.Silence = strategy.Silence{After: time.Hour, Confidence: 0.5}
 	w.cfg, w.Learner = cfg, newLearner(t, cfg)
 
 	for n, item := range []string{"other", "i", "other", "i"} {
-		try(t, w.Learner, strategy.Query{Session: fmt.Sprint("past", n), Item: item, Category: "c"}, "a", 1)
+		try(t, w.Learner, strategy.Query{Session: fmt.Sprint("past", n), Item: item, Category: "c"},
+			"a", 1)
 		w.clock.Advance(time.Minute)
 	}
 	w.judged = choose(t, w.Learner, w.query("judged", "i"))
 	for _, id := range []string{"", "other"} {
-		_, err := w.Observe(ctx, strategy.Outcome{Choice: w.judged, ID: id, Value: 1, Confidence: 1, Source: "bob"})
+		_, err := w.Observe(ctx, strategy.Outcome{Choice: w.judged, ID: id, Value: 1, Confidence: 1,
+			Source: "bob"})
 		require.NoError(t, err)
 	}
 	w.expired = choose(t, w.Learner, w.query("gone", "i"))
@@ -90,7 +93,8 @@ func (w *workshop) observe(c strategy.Choice) (string, error) {
 }
 
 func (w *workshop) revise(c strategy.Choice, confidence float64) (string, error) {
-	d, err := revise(w, "other", strategy.Outcome{Choice: c, ID: "again", Value: -1, Confidence: confidence, Source: "ann"})
+	d, err := revise(w, "other", strategy.Outcome{Choice: c, ID: "again", Value: -1,
+		Confidence: confidence, Source: "ann"})
 	return string(d), err
 }
 
@@ -171,7 +175,8 @@ func (w *workshop) consumer(attempts int) *attribution.Consumer {
 func (w *workshop) event() stream.Event {
 	e, err := attribution.Report{
 		Session: "now", Ended: true, Source: "ann", Items: []attribution.Worth{
-			{Item: "i", Activated: true, Value: -1}, {Item: "i", Session: "gone", Activated: true, Value: 1}, {Item: "unknown", Activated: true},
+			{Item: "i", Activated: true, Value: -1},
+			{Item: "i", Session: "gone", Activated: true, Value: 1}, {Item: "unknown", Activated: true},
 		},
 	}.Event("e", w.clock.Now())
 	require.NoError(w.t, err)
@@ -187,7 +192,8 @@ func (w *workshop) state() string {
 			for p, err := range w.kept.List(ctx, store.CellQuery{Kind: "strategy." + kind,
 				Scope: scope}) {
 				require.NoError(w.t, err)
-				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
+				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source,
+					p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
 			}
 		}
 	}
@@ -206,14 +212,17 @@ func (w *workshop) state() string {
 			all = append(all, fmt.Sprint(r.Kind, " ", r.ID, " ", r.At, r.Keys, string(text)))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b string) int { // copies that an item takes later than at first
-		return cmp.Compare(strings.Index(a, "stream.outbox specialized"), strings.Index(b, "stream.outbox specialized"))
+	// copies that an item takes later than at first
+	slices.SortStableFunc(all, func(a, b string) int {
+		return cmp.Compare(strings.Index(a, "stream.outbox specialized"),
+			strings.Index(b, "stream.outbox specialized"))
 	})
 	return masked(strings.Join(all, "\n"))
 }
 
-// masked replaces what differs between runs: the ids of resets, how often a session has ended, which ids of choices were used (attempts
-// that fail use some up), and the digits of a number beyond the ninth, as sums depend in them on the order in which they were added up.
+// masked replaces what differs between runs: the ids of resets, how often a session has ended,
+// which ids of choices were used (attempts that fail use some up), and the digits of a number
+// beyond the ninth, as sums depend in them on the order in which they were added up.
 func masked(text string) string {
 	seen := make(map[string]int)
 	var b strings.Builder
@@ -283,31 +292,57 @@ func chosen(c strategy.Choice, err error) (string, error) {
 var itemI = strategy.Query{Item: "i", Category: "c"}
 
 var fallibles = []fallible{
-	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.Select(ctx, w.query("new", "i"))) }},
-	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.other.Select(ctx, w.query("new", "i"))) }},
-	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.other.Select(ctx, w.query("now", "i"))) }},
+	{method: "Select", call: func(w *workshop) (string,
+		error) {
+		return chosen(w.Select(ctx, w.query("new", "i")))
+	}},
+	{method: "Select", call: func(w *workshop) (string,
+		error) {
+		return chosen(w.other.Select(ctx, w.query("new", "i")))
+	}},
+	{method: "Select", call: func(w *workshop) (string,
+		error) {
+		return chosen(w.other.Select(ctx, w.query("now", "i")))
+	}},
 	{method: "Select", call: func(w *workshop) (string, error) { // an arm that is no longer permitted
-		return chosen(w.Select(ctx, strategy.Query{Session: "now", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}))
+		return chosen(w.Select(ctx, strategy.Query{Session: "now", Item: "i", Category: "c",
+			Arms: []strategy.ArmID{"b"}}))
 	}},
 	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(w.fresh) }},
-	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.fresh)) }},
+	{method: "Observe", call: func(w *workshop) (string,
+		error) {
+		return w.observe(throughJSON(w.t, w.fresh))
+	}},
 	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(w.expired) }},
-	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.expired)) }},
-	{method: "ObserveAll", call: func(w *workshop) (string, error) { // two outcomes, and the end of the session of one
+	{method: "Observe", call: func(w *workshop) (string,
+		error) {
+		return w.observe(throughJSON(w.t, w.expired))
+	}},
+	// two outcomes, and the end of the session of one
+	{method: "ObserveAll", call: func(w *workshop) (string, error) {
 		d, err := w.ObserveAll(ctx, []strategy.Outcome{
-			{Choice: w.fresh, Value: -1, Confidence: 1, Source: "ann"}, {Choice: w.expired, Value: 1, Confidence: 1},
+			{Choice: w.fresh, Value: -1, Confidence: 1, Source: "ann"},
+			{Choice: w.expired, Value: 1, Confidence: 1},
 		}, "all", "now")
 		return fmt.Sprint(d), err
 	}},
-	{method: "Retract", call: func(w *workshop) (string, error) { return "", w.Retract(ctx, w.judged, []string{""}, "ann", "r") }},
+	{method: "Retract", call: func(w *workshop) (string, error) {
+		return "",
+			w.Retract(ctx, w.judged, []string{""}, "ann", "r")
+	}},
 	{method: "Retract", call: func(w *workshop) (string, error) {
 		return "", w.Retract(ctx, throughJSON(w.t, w.judged), []string{"other"}, "", "")
 	}},
 	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 1) }},
-	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(throughJSON(w.t, w.judged), 1) }},
-	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 0.1) }}, // which is dropped
+	{method: "Revise", call: func(w *workshop) (string,
+		error) {
+		return w.revise(throughJSON(w.t, w.judged), 1)
+	}},
+	// which is dropped
+	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 0.1) }},
 	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("new") }},
-	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("now") }}, // in the place of another arm
+	// in the place of another arm
+	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("now") }},
 	{method: "SelectIn", call: func(w *workshop) (string, error) { return w.selectIn("new", "") }},
 	{
 		method: "SelectIn", twice: "each choice without a session is an event",
@@ -329,9 +364,15 @@ var fallibles = []fallible{
 		}
 		return "<nil>", nil
 	}},
-	{method: "EndSession", call: func(w *workshop) (string, error) { return "", w.EndSession(ctx, "now") }},
+	{method: "EndSession", call: func(w *workshop) (string, error) {
+		return "",
+			w.EndSession(ctx, "now")
+	}},
 	{method: "Refresh", call: func(w *workshop) (string, error) { return "", w.Refresh(ctx) }},
-	{method: "Beliefs", call: func(w *workshop) (string, error) { return asText(w.other.Beliefs(ctx, itemI)) }},
+	{method: "Beliefs", call: func(w *workshop) (string,
+		error) {
+		return asText(w.other.Beliefs(ctx, itemI))
+	}},
 	{
 		method: "Reset", twice: "each reset is an entry in the audit, and an event",
 		call: func(w *workshop) (string, error) {
@@ -344,15 +385,30 @@ var fallibles = []fallible{
 			return "", w.Reset(ctx, strategy.Reset{Category: "c", Actor: "ann", Reason: "r"})
 		},
 	},
-	{method: "Sweep", call: func(w *workshop) (string, error) { return "", w.Sweep(ctx, time.Time{}) }},
-	{method: "Distributions", call: func(w *workshop) (string, error) { return collected(w.Distributions(ctx)) }},
+	{method: "Sweep", call: func(w *workshop) (string, error) {
+		return "",
+			w.Sweep(ctx, time.Time{})
+	}},
+	{method: "Distributions", call: func(w *workshop) (string,
+		error) {
+		return collected(w.Distributions(ctx))
+	}},
 	{method: "Distributions", call: func(w *workshop) (string, error) {
 		return asText(itemReport(w.Learner, itemI))
 	}},
 	{method: "Damaged", call: func(w *workshop) (string, error) { return asText(w.Damaged(ctx)) }},
-	{method: "History", call: func(w *workshop) (string, error) { return collected(w.History(ctx, strategy.ChoiceFilter{})) }},
-	{method: "Find", call: func(w *workshop) (string, error) { return asText(w.Find(ctx, "now", "i", w.clock.Now())) }},
-	{method: "FindSession", call: func(w *workshop) (string, error) { return asText(w.FindSession(ctx, "judged", w.clock.Now())) }},
+	{method: "History", call: func(w *workshop) (string,
+		error) {
+		return collected(w.History(ctx, strategy.ChoiceFilter{}))
+	}},
+	{method: "Find", call: func(w *workshop) (string,
+		error) {
+		return asText(w.Find(ctx, "now", "i", w.clock.Now()))
+	}},
+	{method: "FindSession", call: func(w *workshop) (string,
+		error) {
+		return asText(w.FindSession(ctx, "judged", w.clock.Now()))
+	}},
 	{method: "Find", call: func(w *workshop) (string, error) { // and that there is none
 		r, err := w.Find(ctx, "now", "unknown", w.clock.Now())
 		if errors.Is(err, storetest.ErrFailed) {
@@ -366,12 +422,17 @@ var fallibles = []fallible{
 	{method: "Replay", call: func(w *workshop) (string, error) {
 		log := slices.Clone(w.log[:len(w.log)*long(1, 2)/2])
 		for i := range log { // a life that the store knows nothing of
-			log[i].Payload = []byte(strings.NewReplacer("past", "then", "00000000-0000-0000-0000-0000000000", "00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
+			log[i].Payload = []byte(strings.NewReplacer("past", "then",
+				"00000000-0000-0000-0000-0000000000",
+				"00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
 		}
 		_, err := w.Replay(ctx, logOf(log))
 		return "", err
 	}},
-	{method: "Handle", call: func(w *workshop) (string, error) { return "", w.consumer(1).Handle(ctx, w.event()) }},
+	{method: "Handle", call: func(w *workshop) (string, error) {
+		return "",
+			w.consumer(1).Handle(ctx, w.event())
+	}},
 	{method: "Run", call: func(w *workshop) (string, error) {
 		w.stream = &streamtest.Stream{}
 		require.NoError(w.t, w.stream.Publish(ctx, w.event()))
@@ -380,9 +441,10 @@ var fallibles = []fallible{
 	}},
 }
 
-// TestTheStoreFailsInEveryCall lets each call of the store that a method makes fail, before its effect and after it. The store
-// is then as it was after some commit of the call, the first or the last among them; the memory agrees with the store; the
-// same call made again leaves what it leaves without a failure; and what comes without an error is the true answer.
+// TestTheStoreFailsInEveryCall lets each call of the store that a method makes fail, before its
+// effect and after it. The store is then as it was after some commit of the call, the first or the
+// last among them; the memory agrees with the store; the same call made again leaves what it leaves
+// without a failure; and what comes without an error is the true answer.
 func TestTheStoreFailsInEveryCall(t *testing.T) {
 	for name, cfg := range map[string]strategy.Config{
 		"copy":    {Pooling: strategy.Copy{Sessions: 3}},
@@ -470,7 +532,8 @@ func TestEveryMethodIsMadeToFail(t *testing.T) {
 	for _, f := range fallibles {
 		tested[f.method] = true
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[*strategy.Learner](), reflect.TypeFor[*attribution.Consumer]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[*strategy.Learner](),
+		reflect.TypeFor[*attribution.Consumer]()} {
 		for i := range of.NumMethod() {
 			name := of.Method(i).Name
 			assert.NotEqual(t, tested[name], exempt[name] != "", "%v.%s", of, name)

@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// fractional is what is often made of graded rewards: each adds itself to one shape and the rest of 1 to the other.
+// fractional is what is often made of graded rewards: each adds itself to one shape and the rest of
+// 1 to the other.
 type fractional struct{}
 
 func (fractional) Model(segment strategy.Segment, _ []strategy.Item) strategy.Model {
@@ -31,7 +32,8 @@ func (m fractionalModel) Believe(item strategy.Item, beliefs []strategy.Belief) 
 }
 
 // meanRegret is that of 10,000 rounds of a flat bandit.
-func meanRegret(pooling strategy.Pooling, runs uint64, reward func(float64, *rand.Rand) float64, weight float64) (mean float64) {
+func meanRegret(pooling strategy.Pooling, runs uint64, reward func(float64, *rand.Rand) float64,
+	weight float64) (mean float64) {
 	rates := [][]float64{{0.9, 0.8, 0.5, 0.1}}
 	for run := range runs {
 		w := newWorld(pooling, 1, 4, run)
@@ -41,8 +43,8 @@ func meanRegret(pooling strategy.Pooling, runs uint64, reward func(float64, *ran
 }
 
 // Where rewards vary an eleventh as much as coins do, the regret is at most 0.3 of that of
-// the fractional rule. It was 0.21 and 0.22 over 1,000 runs. The ratio's standard error is 0.02 over 40, and 0.05 over the 6 of the short
-// test.
+// the fractional rule. It was 0.21 and 0.22 over 1,000 runs. The ratio's standard error is 0.02
+// over 40, and 0.05 over the 6 of the short test.
 func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
 	t.Parallel()
 	runs := uint64(long(6, 40))
@@ -57,7 +59,8 @@ func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
 // On rewards of 0 and 1 the choices are those of the fractional rule, but for rounding.
 func TestCoinsTellWhatCoinsTell(t *testing.T) {
 	t.Parallel()
-	assert.InEpsilon(t, meanRegret(fractional{}, 2, coin, 1), meanRegret(strategy.Alone{}, 2, coin, 1), 1e-9)
+	assert.InEpsilon(t, meanRegret(fractional{}, 2, coin, 1),
+		meanRegret(strategy.Alone{}, 2, coin, 1), 1e-9)
 }
 
 // A confidence that all outcomes share changes no choice.
@@ -65,10 +68,12 @@ func TestEqualConfidencesCountAlike(t *testing.T) {
 	t.Parallel()
 	runs := uint64(long(1, 3))
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
-		for name, reward := range map[string]func(float64, *rand.Rand) float64{"coins": coin, "grades": grade} {
+		for name, reward := range map[string]func(float64, *rand.Rand) float64{"coins": coin,
+			"grades": grade} {
 			want := meanRegret(pooling, runs, reward, 1)
 			for _, weight := range []float64{0.9, 0.3} {
-				assert.InEpsilon(t, want, meanRegret(pooling, runs, reward, weight), 1e-9, fmt.Sprint(pooling, name, weight))
+				assert.InEpsilon(t, want, meanRegret(pooling, runs, reward, weight), 1e-9,
+					fmt.Sprint(pooling, name, weight))
 			}
 		}
 	}
@@ -76,7 +81,8 @@ func TestEqualConfidencesCountAlike(t *testing.T) {
 
 // tosses are n equal outcomes of one weight.
 func tosses(n, reward, weight float64) evidence.Sums {
-	return evidence.Sums{Mass: n * weight, Squares: n * weight * weight, Reward: n * weight * reward, RewardSquares: n * weight * reward * reward}
+	return evidence.Sums{Mass: n * weight, Squares: n * weight * weight, Reward: n * weight * reward,
+		RewardSquares: n * weight * reward * reward}
 }
 
 // TestUnsureOutcomesCountLess than sure ones of the segment, on whichever item and arm these are.

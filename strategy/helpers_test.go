@@ -50,7 +50,8 @@ func newStore(t testing.TB, now func() time.Time) *memstore.Store {
 	return st
 }
 
-// withFixtures fills in what a test does not care about: a clock that stands, a store of its own, a fixed seed, four arms.
+// withFixtures fills in what a test does not care about: a clock that stands, a store of its own, a
+// fixed seed, four arms.
 func withFixtures(t testing.TB, cfg strategy.Config) strategy.Config {
 	if cfg.Now == nil {
 		cfg.Now = (&clock{}).Now
@@ -117,7 +118,8 @@ func shares(t testing.TB, l *strategy.Learner, q strategy.Query, n int) map[stra
 	return share
 }
 
-// assertShare checks a share of n draws against a probability, within the given number of standard errors.
+// assertShare checks a share of n draws against a probability, within the given number of standard
+// errors.
 func assertShare(t testing.TB, want, got float64, n int, errors float64, about ...any) {
 	t.Helper()
 	assert.InDelta(t, want, got, errors*math.Sqrt(want*(1-want)/float64(n)), about...)
@@ -143,8 +145,8 @@ func throughJSON(t testing.TB, c strategy.Choice) (read strategy.Choice) {
 	return read
 }
 
-// kept returns all that a store has of a learner in the segment of a query, as far as it is of one of these sorts:
-// "arm", "given", "sessions", "parameter".
+// kept returns all that a store has of a learner in the segment of a query, as far as it is of one
+// of these sorts: "arm", "given", "sessions", "parameter".
 func kept(t testing.TB, st store.Store, q strategy.Query, sorts ...string) []evidence.Part {
 	scope := strategy.Choice{Category: q.Category, Context: q.Context}.Cells()[0].Scope
 	var parts []evidence.Part
@@ -197,7 +199,8 @@ func failure(p *atomic.Pointer[error]) error {
 	return nil
 }
 
-func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if err := failure(&f.read); err != nil {
 		return err
 	}
@@ -276,8 +279,8 @@ func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.R
 	return s.Store.Commit(ctx, batches...)
 }
 
-// long returns how often a long test repeats what it does: with HEED_LONG the full number, and else the short one. A test
-// that states a standard error states it for both.
+// long returns how often a long test repeats what it does: with HEED_LONG the full number, and else
+// the short one. A test that states a standard error states it for both.
 func long(short, full int) int {
 	if os.Getenv("HEED_LONG") != "" {
 		return full

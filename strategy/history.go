@@ -123,7 +123,8 @@ func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observat
 func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
 	return func(yield func(keptChoice, error) bool) {
 		if l.cfg.Unrecorded {
-			yield(keptChoice{}, fmt.Errorf("the learner keeps no records of choices: %w", heed.ErrNotFound))
+			yield(keptChoice{}, fmt.Errorf("the learner keeps no records of choices: %w",
+				heed.ErrNotFound))
 			return
 		}
 		for row, err := range l.answers.Find(ctx, l.cfg.Store, l.query(&f)) {
@@ -146,7 +147,8 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 // the event happened, and not the time of its delivery: otherwise a second delivery may find
 // another choice. The item may be empty, as in a [Query]. Without such a choice, and with
 // Config.Unrecorded, the error is [heed.ErrNotFound].
-func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord, err error) {
+func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord,
+	err error) {
 	defer because(&err, "find")
 	if session == "" {
 		return ChoiceRecord{}, heed.ErrNotFound
@@ -174,7 +176,8 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 // which the session chose without an item: the choice made last at most. It is for an event that
 // names a session alone, for example of a ticket. Without any choice, and with Config.Unrecorded,
 // the error is [heed.ErrNotFound].
-func (l *Learner) FindSession(ctx context.Context, session string, at time.Time) (found []ChoiceRecord, err error) {
+func (l *Learner) FindSession(ctx context.Context, session string,
+	at time.Time) (found []ChoiceRecord, err error) {
 	defer because(&err, "find session")
 	if session == "" {
 		return nil, heed.ErrNotFound

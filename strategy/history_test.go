@@ -16,7 +16,8 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 	c := &clock{}
 	l := newLearner(t, strategy.Config{Now: c.Now, Arms: plain("a", "b")})
 	q := strategy.Query{Item: "i", Category: "c", Context: "x"}
-	late := choose(t, l, strategy.Query{Session: "late", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"a"}})
+	late := choose(t, l, strategy.Query{Session: "late", Item: "i", Category: "c", Context: "x",
+		Arms: []strategy.ArmID{"a"}})
 	type entry struct {
 		arm     strategy.ArmID
 		session string
@@ -28,16 +29,19 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 		arm := strategy.ArmID("ab"[n%2 : n%2+1])
 		q.Session, q.Arms = "s"+string(arm), []strategy.ArmID{arm}
 		o := strategy.Outcome{
-			Choice: choose(t, l, q), ID: q.Session + string(rune('0'+n)), Value: value, Confidence: 0.5 + float64(n)/10, Channel: "user", Source: "u" + string(arm),
+			Choice: choose(t, l, q), ID: q.Session + string(rune('0'+n)), Value: value,
+			Confidence: 0.5 + float64(n)/10, Channel: "user", Source: "u" + string(arm),
 		}
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
 		want = append([]entry{{arm, q.Session, strategy.Result{
-			ID: o.ID, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now(),
+			ID: o.ID, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source,
+			At: c.Now(),
 		}}}, want...)
 	}
 	// A late observation is placed by its own time. Other items and segments stand elsewhere.
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: start.Add(90 * time.Second)})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1,
+		At: start.Add(90 * time.Second)})
 	require.NoError(t, err)
 	want = append(want[:4:4], entry{"a", "late", strategy.Result{
 		Value: 1, Confidence: 1, At: start.Add(90 * time.Second),

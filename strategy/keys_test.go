@@ -42,13 +42,15 @@ func from(t testing.TB, l *strategy.Learner, value float64, sources map[string]i
 	for source, n := range sources {
 		for i := range n {
 			c := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
-			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(i), Value: value, Confidence: 1, Source: source, Channel: source})
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(i), Value: value,
+				Confidence: 1, Source: source, Channel: source})
 			require.NoError(t, err)
 		}
 	}
 }
 
-// TestEveryKeyHasAnEffect compares, for each key of the configuration, what a learner does with it and without.
+// TestEveryKeyHasAnEffect compares, for each key of the configuration, what a learner does with it
+// and without.
 func TestEveryKeyHasAnEffect(t *testing.T) {
 	var keyWitness witness
 	type cfg = strategy.Config
@@ -91,12 +93,14 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		observe       func(*strategy.Learner, *clock) any
 		without, with any
 	}{
-		"Store": {set: func(c *cfg) { c.Store = shared }, observe: func(l *strategy.Learner, _ *clock) any {
-			return means(t, l, item)[1] > 0.5
-		}, without: false, with: true},
-		"Arms": {set: func(c *cfg) { c.Arms = plain("x") }, observe: func(l *strategy.Learner, _ *clock) any {
-			return len(means(t, l, item))
-		}, without: 4, with: 1},
+		"Store": {set: func(c *cfg) { c.Store = shared },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return means(t, l, item)[1] > 0.5
+			}, without: false, with: true},
+		"Arms": {set: func(c *cfg) { c.Arms = plain("x") },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return len(means(t, l, item))
+			}, without: 4, with: 1},
 		"Answers": {set: func(c *cfg) {
 			c.Answers = "n"
 		}, observe: func(l *strategy.Learner, _ *clock) any {
@@ -111,23 +115,27 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Name": {set: func(c *cfg) { c.Name = "n" }, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).Cells()[0].Kind
 		}, without: "strategy.arm", with: "n.arm"},
-		"Pooling": {set: func(c *cfg) { c.Pooling = strategy.Alone{} }, observe: func(l *strategy.Learner, _ *clock) any {
-			try(t, l, item, "a", 1)
-			return means(t, l, strategy.Query{Item: "new"})[0] > 0.5
-		}, without: true, with: false},
-		"Prior": {set: func(c *cfg) { c.Prior = evidence.Beta{Alpha: 3, Beta: 1} }, observe: func(l *strategy.Learner, _ *clock) any {
-			return means(t, l, item)[0]
-		}, without: 0.5, with: 0.75},
+		"Pooling": {set: func(c *cfg) { c.Pooling = strategy.Alone{} },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				try(t, l, item, "a", 1)
+				return means(t, l, strategy.Query{Item: "new"})[0] > 0.5
+			}, without: true, with: false},
+		"Prior": {set: func(c *cfg) { c.Prior = evidence.Beta{Alpha: 3, Beta: 1} },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return means(t, l, item)[0]
+			}, without: 0.5, with: 0.75},
 		"Exploration.Bonus": {
 			set: func(c *cfg) { c.Exploration.Bonus = 0.2 }, observe: bonuses,
 			without: []float64{0, 0, 0, 0}, with: []float64{0.2, 0.2, 0.2, 0.2},
 		},
 		"Exploration.MinSamples": {
-			base: func(c *cfg) { c.Exploration.Bonus = 0.2 }, set: func(c *cfg) { c.Exploration.MinSamples = 1 }, observe: bonuses,
+			base: func(c *cfg) { c.Exploration.Bonus = 0.2 },
+			set:  func(c *cfg) { c.Exploration.MinSamples = 1 }, observe: bonuses,
 			without: []float64{0.2, 0.2, 0.2, 0.2}, with: []float64{0, 0.2, 0.2, 0.2},
 		},
 		"HalfLife": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.HalfLife = time.Hour },
+			base: func(c *cfg) { c.Pooling = strategy.Copy{} },
+			set:  func(c *cfg) { c.HalfLife = time.Hour },
 			observe: func(l *strategy.Learner, c *clock) any {
 				try(t, l, item, "a", 1)
 				c.Advance(time.Hour)
@@ -159,83 +167,108 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				return means(t, l, item)[0]
 			}, without: 0.5, with: 2. / 3,
 		},
-		"MinConfidence": {set: func(c *cfg) { c.MinConfidence = 0.6 }, observe: func(l *strategy.Learner, _ *clock) any {
-			disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, item), Value: 1, Confidence: 0.5})
-			require.NoError(t, err)
-			return disposition
-		}, without: strategy.Applied, with: strategy.Dropped},
-		"Reward": {set: func(c *cfg) { c.Reward = func(o strategy.Outcome) float64 { return o.Value - 1 } }, observe: func(l *strategy.Learner, _ *clock) any {
-			try(t, l, item, "a", 1)
-			return tally(l)
-		}, without: []float64{1, 1}, with: []float64{1, 0.5}},
-		"Disabled": {set: func(c *cfg) { c.Disabled = true }, observe: func(l *strategy.Learner, _ *clock) any {
-			return choose(t, l, item).Fallback()
-		}, without: false, with: true},
+		"MinConfidence": {set: func(c *cfg) { c.MinConfidence = 0.6 },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, item), Value: 1,
+					Confidence: 0.5})
+				require.NoError(t, err)
+				return disposition
+			}, without: strategy.Applied, with: strategy.Dropped},
+		"Reward": {set: func(c *cfg) {
+			c.Reward = func(
+				o strategy.Outcome) float64 {
+				return o.Value - 1
+			}
+		},
+			observe: func(l *strategy.Learner, _ *clock) any {
+				try(t, l, item, "a", 1)
+				return tally(l)
+			}, without: []float64{1, 1}, with: []float64{1, 0.5}},
+		"Disabled": {set: func(c *cfg) { c.Disabled = true },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return choose(t, l, item).Fallback()
+			}, without: false, with: true},
 		"Default": {
 			base: func(c *cfg) { c.Disabled = true }, set: func(c *cfg) { c.Default = "c" },
 			observe: func(l *strategy.Learner, _ *clock) any { return choose(t, l, item).Arm },
 			without: strategy.ArmID("a"), with: strategy.ArmID("c"),
 		},
-		"Cache.TTL": {set: func(c *cfg) { c.Cache.TTL = time.Minute }, observe: func(l *strategy.Learner, c *clock) any {
-			q := strategy.Query{Session: "s"}
-			first := choose(t, l, q)
-			c.Advance(time.Minute)
-			return first.ID == choose(t, l, q).ID
-		}, without: true, with: false},
-		"Cache.Size": {set: func(c *cfg) { c.Cache.Size = 2 }, observe: func(l *strategy.Learner, _ *clock) any {
-			for n := range 5 {
-				choose(t, l, strategy.Query{Session: fmt.Sprint(n)})
-			}
-			return l.Remembered()
-		}, without: 5, with: 2},
-		"Unrecorded": {set: func(c *cfg) { c.Unrecorded = true }, observe: func(l *strategy.Learner, _ *clock) any {
-			c := choose(t, l, strategy.Query{Session: "s"})
-			found, err := l.Find(ctx, "s", "", time.Time{})
-			return err == nil && found.Choice.ID == c.ID
-		}, without: true, with: false},
-		"Silence.After": {set: func(c *cfg) { c.Silence.After = time.Hour }, observe: func(l *strategy.Learner, c *clock) any {
-			choose(t, l, item)
-			c.Advance(2 * time.Hour)
-			return sweep(t, l)
-		}, without: 0, with: 1},
+		"Cache.TTL": {set: func(c *cfg) { c.Cache.TTL = time.Minute },
+			observe: func(l *strategy.Learner, c *clock) any {
+				q := strategy.Query{Session: "s"}
+				first := choose(t, l, q)
+				c.Advance(time.Minute)
+				return first.ID == choose(t, l, q).ID
+			}, without: true, with: false},
+		"Cache.Size": {set: func(c *cfg) { c.Cache.Size = 2 },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				for n := range 5 {
+					choose(t, l, strategy.Query{Session: fmt.Sprint(n)})
+				}
+				return l.Remembered()
+			}, without: 5, with: 2},
+		"Unrecorded": {set: func(c *cfg) { c.Unrecorded = true },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				c := choose(t, l, strategy.Query{Session: "s"})
+				found, err := l.Find(ctx, "s", "", time.Time{})
+				return err == nil && found.Choice.ID == c.ID
+			}, without: true, with: false},
+		"Silence.After": {set: func(c *cfg) { c.Silence.After = time.Hour },
+			observe: func(l *strategy.Learner, c *clock) any {
+				choose(t, l, item)
+				c.Advance(2 * time.Hour)
+				return sweep(t, l)
+			}, without: 0, with: 1},
 		"Silence.Confidence": {
 			set: func(c *cfg) { c.Silence.Confidence = 0.5 }, observe: swept(tally),
 			without: nil, with: []float64{0.5, 0},
 		},
 		"Silence.Value": {
-			base: func(c *cfg) { c.Silence.Confidence = 0.5 }, set: func(c *cfg) { c.Silence.Value = -0.5 }, observe: swept(tally),
+			base: func(c *cfg) { c.Silence.Confidence = 0.5 },
+			set:  func(c *cfg) { c.Silence.Value = -0.5 }, observe: swept(tally),
 			without: []float64{0.5, 0}, with: []float64{0.5, 0.125},
 		},
 		"Change.FalseAlarms": {
-			base: func(c *cfg) { c.Pooling = strategy.Alone{} }, set: func(c *cfg) { c.Change.FalseAlarms = 0.01 }, observe: changing,
+			base: func(c *cfg) { c.Pooling = strategy.Alone{} },
+			set:  func(c *cfg) { c.Change.FalseAlarms = 0.01 }, observe: changing,
 			without: 0.5, with: 0.,
 		},
-		"Topic": {set: func(c *cfg) { c.Topic = "t" }, observe: func(l *strategy.Learner, _ *clock) any {
-			choose(t, l, item)
-			topics := []string{}
-			for e, err := range stream.Waiting(ctx, l.Config().Store) {
-				require.NoError(t, err)
-				topics = append(topics, e.Topic)
+		"Topic": {set: func(c *cfg) { c.Topic = "t" },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				choose(t, l, item)
+				topics := []string{}
+				for e, err := range stream.Waiting(ctx, l.Config().Store) {
+					require.NoError(t, err)
+					topics = append(topics, e.Topic)
+				}
+				return topics
+			}, without: []string{}, with: []string{"t"}},
+		"Refresh": {set: func(c *cfg) { c.Refresh = time.Minute },
+			observe: func(l *strategy.Learner, c *clock) any {
+				before := means(t, l, strategy.Query{Item: "new"})
+				try(t, newLearner(t, cfg{Store: l.Config().Store, Now: c.Now}), item, "a", 1)
+				c.Advance(time.Minute)
+				return reflect.DeepEqual(before, means(t, l, strategy.Query{Item: "new"}))
+			}, without: true, with: false},
+		"Now": {set: func(c *cfg) { c.Now = func() time.Time { return start.Add(time.Second) } },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return choose(t, l, item).At
+			}, without: start, with: start.Add(time.Second)},
+		"Seed": {set: func(c *cfg) { c.Seed = rand.NewPCG(3, 4) },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				return drawn(choose(t, l, item)) == drawn(choose(t, newLearner(t, cfg{}), item))
+			}, without: true, with: false},
+		"Observer": {set: func(c *cfg) { c.Observer = keyWitness.observe },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				choose(t, l, item)
+				return len(keyWitness.since())
+			}, without: 0, with: 1},
+		"NewID": {set: func(c *cfg) {
+			c.NewID = func() strategy.ChoiceID {
+				return strategy.ChoiceID{
+					1}
 			}
-			return topics
-		}, without: []string{}, with: []string{"t"}},
-		"Refresh": {set: func(c *cfg) { c.Refresh = time.Minute }, observe: func(l *strategy.Learner, c *clock) any {
-			before := means(t, l, strategy.Query{Item: "new"})
-			try(t, newLearner(t, cfg{Store: l.Config().Store, Now: c.Now}), item, "a", 1)
-			c.Advance(time.Minute)
-			return reflect.DeepEqual(before, means(t, l, strategy.Query{Item: "new"}))
-		}, without: true, with: false},
-		"Now": {set: func(c *cfg) { c.Now = func() time.Time { return start.Add(time.Second) } }, observe: func(l *strategy.Learner, _ *clock) any {
-			return choose(t, l, item).At
-		}, without: start, with: start.Add(time.Second)},
-		"Seed": {set: func(c *cfg) { c.Seed = rand.NewPCG(3, 4) }, observe: func(l *strategy.Learner, _ *clock) any {
-			return drawn(choose(t, l, item)) == drawn(choose(t, newLearner(t, cfg{}), item))
-		}, without: true, with: false},
-		"Observer": {set: func(c *cfg) { c.Observer = keyWitness.observe }, observe: func(l *strategy.Learner, _ *clock) any {
-			choose(t, l, item)
-			return len(keyWitness.since())
-		}, without: 0, with: 1},
-		"NewID": {set: func(c *cfg) { c.NewID = func() strategy.ChoiceID { return strategy.ChoiceID{1} } }, observe: func(l *strategy.Learner, _ *clock) any {
+		}, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).ID == strategy.ChoiceID{1}
 		}, without: false, with: true},
 	}
@@ -306,7 +339,10 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Pooling", func(c *cfg) { c.Pooling = givesNothing{} }},
 		{"Prior", func(c *cfg) { c.Prior = evidence.Beta{Alpha: 1, Beta: 1e7} }},
 		{"Exploration.Bonus", func(c *cfg) { c.Exploration.Bonus = 1.1 }},
-		{"Exploration.MinSamples", func(c *cfg) { c.Exploration = strategy.Exploration{Bonus: 0.1, MinSamples: -1} }},
+		{"Exploration.MinSamples", func(c *cfg) {
+			c.Exploration = strategy.Exploration{Bonus: 0.1,
+				MinSamples: -1}
+		}},
 		{"HalfLife", func(c *cfg) { c.HalfLife = time.Second }},
 		{"Trust.Instruments", func(c *cfg) { c.Trust.Instruments = []string{""} }},
 		{"Trust.SilenceMass", func(c *cfg) { c.Trust.SilenceMass = 1 }},
@@ -358,7 +394,8 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	assert.Equal(t, strategy.ChangeTest{}, cfg.Change)
 	assert.Empty(t, cfg.Topic)
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
-	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
+	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1},
+		Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1, Value: -1}, cfg.Silence)
 	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1}.Each(5), cfg.Change)
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// BenchmarkSelect times a choice among four arms over the in-memory store, with some evidence on every arm.
+// BenchmarkSelect times a choice among four arms over the in-memory store, with some evidence on
+// every arm.
 func BenchmarkSelect(b *testing.B) {
 	ctx := context.Background()
 	plain := []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
@@ -35,13 +36,15 @@ func BenchmarkSelect(b *testing.B) {
 		const items = 100
 		queries := make([]strategy.Query, items)
 		for i := range queries {
-			queries[i] = strategy.Query{Session: fmt.Sprint("session", i), Item: fmt.Sprint("item", i), Category: "preference", Context: "planning"}
+			queries[i] = strategy.Query{Session: fmt.Sprint("session", i), Item: fmt.Sprint("item", i),
+				Category: "preference", Context: "planning"}
 			for range 10 {
 				loose := queries[i]
 				loose.Session = ""
 				choice, err := learner.Select(ctx, loose)
 				require.NoError(b, err)
-				_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: float64(i%3 - 1), Confidence: 1})
+				_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: float64(i%3 - 1),
+					Confidence: 1})
 				require.NoError(b, err)
 			}
 			_, err = learner.Select(ctx, queries[i])
@@ -90,7 +93,8 @@ func BenchmarkSelect(b *testing.B) {
 // BenchmarkObserve times crediting a choice.
 func BenchmarkObserve(b *testing.B) {
 	ctx := context.Background()
-	learner, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}})
+	learner, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{},
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}})
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -98,18 +102,22 @@ func BenchmarkObserve(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+			Confidence: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkObserver times choices and outcomes without an observer, which costs nothing, and with one.
+// BenchmarkObserver times choices and outcomes without an observer, which costs nothing, and with
+// one.
 func BenchmarkObserver(b *testing.B) {
 	ctx := context.Background()
-	for name, observer := range map[string]heed.Observer{"nil": nil, "set": func(context.Context, heed.Notice) {}} {
+	for name, observer := range map[string]heed.Observer{"nil": nil,
+		"set": func(context.Context, heed.Notice) {}} {
 		learner, err := strategy.New(ctx, strategy.Config{
-			Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Observer: observer, Unrecorded: true,
+			Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Observer: observer,
+			Unrecorded: true,
 		})
 		require.NoError(b, err)
 		b.Run("select/observer="+name, func(b *testing.B) {
@@ -125,7 +133,8 @@ func BenchmarkObserver(b *testing.B) {
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+				if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1,
+					Confidence: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}

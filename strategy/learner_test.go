@@ -21,7 +21,8 @@ import (
 
 func TestASessionKeepsAnItemsChoice(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
-	first := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "preference", Context: "batch"})
+	first := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "preference",
+		Context: "batch"})
 	for _, q := range []strategy.Query{
 		{Session: "s", Item: "i", Category: "preference", Context: "batch"},
 		{Session: "s", Item: "i", Category: "preference", Context: "planning"},
@@ -30,7 +31,8 @@ func TestASessionKeepsAnItemsChoice(t *testing.T) {
 	} {
 		assert.Equal(t, first, choose(t, l, q))
 	}
-	for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "r", Item: "i"}, {Session: "si"}, {Item: "si"}} {
+	for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "r", Item: "i"},
+		{Session: "si"}, {Item: "si"}} {
 		assert.NotEqual(t, first.ID, choose(t, l, q).ID, "%v", q)
 	}
 }
@@ -56,7 +58,8 @@ func TestASessionKeepsItsChoiceWhateverIsLearned(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i"}
 	first := choose(t, l, q)
 	for i := range 50 {
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: first, ID: fmt.Sprint(i), Value: -1, Confidence: 1})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: first, ID: fmt.Sprint(i), Value: -1,
+			Confidence: 1})
 		require.NoError(t, err)
 	}
 	assert.Equal(t, first, choose(t, l, q))
@@ -126,7 +129,8 @@ func TestRememberedChoicesAreBounded(t *testing.T) {
 	})
 }
 
-// TestARaceForAChoiceIsDrawnOnce lets a hundred goroutines ask for the same choices, and counts the ids that were made.
+// TestARaceForAChoiceIsDrawnOnce lets a hundred goroutines ask for the same choices, and counts the
+// ids that were made.
 func TestARaceForAChoiceIsDrawnOnce(t *testing.T) {
 	const callers, keys = 100, 20
 	var made atomic.Uint64
@@ -209,7 +213,8 @@ func TestAChoiceNoLongerPermittedIsMadeAnew(t *testing.T) {
 func TestSelectNamesWhatIsWrongWithAQuery(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	for field, queries := range map[string][]strategy.Query{
-		"Arms":    {{Arms: []strategy.ArmID{"e"}}, {Arms: []strategy.ArmID{"a", ""}}, {Session: "s", Arms: []strategy.ArmID{"A"}}},
+		"Arms": {{Arms: []strategy.ArmID{"e"}}, {Arms: []strategy.ArmID{"a", ""}},
+			{Session: "s", Arms: []strategy.ArmID{"A"}}},
 		"Session": {{Session: long}, {Session: "\x00"}, {Session: "\xff"}},
 		"Item":    {{Item: long}, {Item: "a\x00b"}, {Item: "\xc3\x28"}},
 		"Category": {
@@ -236,13 +241,14 @@ func TestSelectNamesWhatIsWrongWithAQuery(t *testing.T) {
 	}
 }
 
-// TestChoicesDependOnSeedSessionAndItemAlone asks learners with one seed for the same choices, in another order, among
-// other choices, and from many goroutines.
+// TestChoicesDependOnSeedSessionAndItemAlone asks learners with one seed for the same choices, in
+// another order, among other choices, and from many goroutines.
 func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 	const sessions, items = 20, 10
 	type key struct{ session, item int }
 	query := func(k key) strategy.Query {
-		return strategy.Query{Session: fmt.Sprint(k.session), Item: fmt.Sprint(k.item), Category: "preference"}
+		return strategy.Query{Session: fmt.Sprint(k.session), Item: fmt.Sprint(k.item),
+			Category: "preference"}
 	}
 	with := func(source rand.Source) *strategy.Learner {
 		return newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Seed: source})
@@ -263,7 +269,8 @@ func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 	assert.Len(t, different, len(keys), "no two are drawn alike")
 
 	l = with(rand.NewPCG(3, 4))
-	rand.New(rand.NewPCG(5, 6)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	rand.New(rand.NewPCG(5, 6)).Shuffle(len(keys),
+		func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	for _, k := range keys {
 		choose(t, l, strategy.Query{Item: "of no session"})
 		assert.Equal(t, want[k], drawn(choose(t, l, query(k))))
@@ -283,7 +290,8 @@ func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 	}
 	wait.Wait()
 
-	for _, other := range []rand.Source{rand.NewPCG(3, 5), rand.NewPCG(4, 3), rand.NewChaCha8([32]byte{1})} {
+	for _, other := range []rand.Source{rand.NewPCG(3, 5), rand.NewPCG(4, 3),
+		rand.NewChaCha8([32]byte{1})} {
 		l, same := with(other), 0
 		for k, text := range want {
 			if drawn(choose(t, l, query(k))) == text {
@@ -351,7 +359,8 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 
 func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
 	rng := evidence.Rand{State: 1}
-	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300}, evidence.Beta{Alpha: 1e-300, Beta: 1e300}
+	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300},
+		evidence.Beta{Alpha: 1e-300, Beta: 1e300}
 	for _, test := range []struct {
 		levels []evidence.Beta
 		want   int

@@ -18,7 +18,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A torn store lists each cell as it is when the loop comes to it, and calls a function before that.
+// A torn store lists each cell as it is when the loop comes to it, and calls a function before
+// that.
 type torn struct {
 	store.Store
 	between func()
@@ -77,7 +78,8 @@ func TestOutcomesDuringALoad(t *testing.T) {
 		st := &torn{Store: newStore(t, c.Now)}
 		var before, after func()
 		bonus := strategy.Exploration{Bonus: 0.1, MinSamples: rapid.IntRange(1, 8).Draw(rt, "samples")}
-		cfg := strategy.Config{Now: c.Now, Store: st, Arms: plain("a", "b", "c"), Exploration: bonus, Pooling: building{strategy.Copy{}, &before, &after}}
+		cfg := strategy.Config{Now: c.Now, Store: st, Arms: plain("a", "b", "c"), Exploration: bonus,
+			Pooling: building{strategy.Copy{}, &before, &after}}
 		l := newLearner(t, cfg)
 		n := 0
 		var made []strategy.Outcome
@@ -90,7 +92,8 @@ func TestOutcomesDuringALoad(t *testing.T) {
 			}
 			arm := rapid.SampledFrom([]strategy.ArmID{"a", "b", "c"}).Draw(rt, "arm")
 			item := fmt.Sprint("i", rapid.IntRange(0, 4).Draw(rt, "item"))
-			o := strategy.Outcome{ID: fmt.Sprint(n), Value: rapid.Float64Range(-1, 1).Draw(rt, "value"), Confidence: 1}
+			o := strategy.Outcome{ID: fmt.Sprint(n), Value: rapid.Float64Range(-1, 1).Draw(rt, "value"),
+				Confidence: 1}
 			var err error
 			o.Choice, err = l.Record(ctx, strategy.Query{Item: item}, arm, 1)
 			require.NoError(t, err)
@@ -133,7 +136,8 @@ func bonuses(c strategy.Choice) (all []float64) {
 	return all
 }
 
-// TestOutcomesDoNotWaitForAList lets a list of the segment hang. Outcomes and choices return meanwhile. The list ends, and the segment has the outcomes.
+// TestOutcomesDoNotWaitForAList lets a list of the segment hang. Outcomes and choices return
+// meanwhile. The list ends, and the segment has the outcomes.
 func TestOutcomesDoNotWaitForAList(t *testing.T) {
 	st := &torn{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{}})

@@ -36,7 +36,8 @@ func TestMemoRemembersUntilItsTime(t *testing.T) {
 		hit   bool
 	}{
 		{0, "g/a#0", false}, {time.Minute, "g/a#0", true}, {time.Hour - 1, "g/a#0", true},
-		{time.Hour, "g/a#1", false}, {time.Hour + 1, "g/a#1", true}, {2*time.Hour - 1, "g/a#1", true}, {3 * time.Hour, "g/a#2", false},
+		{time.Hour, "g/a#1", false}, {time.Hour + 1, "g/a#1", true}, {2*time.Hour - 1, "g/a#1", true},
+		{3 * time.Hour, "g/a#2", false},
 	} {
 		value, hit := get(t, c, "g", "a", memoStart.Add(test.after))
 		assert.Equal(t, test.value, value, "%v", test.after)

@@ -46,7 +46,8 @@ func TestObserverIsToldOfChoicesAndOutcomes(t *testing.T) {
 	choice := choose(t, l, q)
 	id := choice.ID.String()
 	assert.Equal(t, []heed.Notice{heed.Selected{
-		Component: component, At: choice.At, ID: id, Category: "c", Context: "x", Item: "i", Arm: string(choice.Arm),
+		Component: component, At: choice.At, ID: id, Category: "c", Context: "x", Item: "i",
+		Arm: string(choice.Arm),
 	}}, w.since())
 	choose(t, l, q)
 	choose(t, newLearner(t, cfg), q)
@@ -55,7 +56,8 @@ func TestObserverIsToldOfChoicesAndOutcomes(t *testing.T) {
 	assert.Equal(t, loose.ID.String(), w.since()[0].(heed.Selected).ID)
 
 	c.Advance(time.Minute)
-	o := strategy.Outcome{Choice: choice, Value: -0.5, Confidence: 0.8, Channel: "user", Source: "ann", At: start}
+	o := strategy.Outcome{Choice: choice, Value: -0.5, Confidence: 0.8, Channel: "user",
+		Source: "ann", At: start}
 	for range 2 {
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
@@ -65,7 +67,8 @@ func TestObserverIsToldOfChoicesAndOutcomes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []heed.Notice{
 		heed.Observed{
-			Component: component, At: c.Now(), ID: id, Category: "c", Context: "x", Item: "i", Arm: string(choice.Arm),
+			Component: component, At: c.Now(), ID: id, Category: "c", Context: "x", Item: "i",
+			Arm:     string(choice.Arm),
 			Channel: "user", Reward: 0.25, Confidence: 0.8,
 		},
 		heed.Duplicate{Component: component, At: c.Now(), What: "outcome", ID: id},
@@ -85,13 +88,15 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 		assert.Empty(t, w.since(), "nothing is due")
 		c.Advance(25 * time.Hour)
 		require.NoError(t, l.Sweep(ctx, time.Time{}))
-		assert.Equal(t, []heed.Notice{heed.Swept{Component: component, At: c.Now(), Count: 3}}, w.since())
+		assert.Equal(t, []heed.Notice{heed.Swept{Component: component, At: c.Now(), Count: 3}},
+			w.since())
 	}
 }
 
 func TestObserverIsToldOfInvertedItems(t *testing.T) {
 	var w witness
-	l := newLearner(t, strategy.Config{Observer: w.observe, Change: strategy.ChangeTest{FalseAlarms: 0.001}})
+	l := newLearner(t, strategy.Config{Observer: w.observe,
+		Change: strategy.ChangeTest{FalseAlarms: 0.001}})
 	q := strategy.Query{Item: "i", Category: "c"}
 	for n := range 60 {
 		value := 1.
@@ -107,7 +112,8 @@ func TestObserverIsToldOfInvertedItems(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, inverted)
-	assert.Equal(t, heed.Inverted{Component: component, At: start, Subject: "i", Reason: inverted[0].Reason}, inverted[0])
+	assert.Equal(t, heed.Inverted{Component: component, At: start, Subject: "i",
+		Reason: inverted[0].Reason}, inverted[0])
 	assert.Contains(t, inverted[0].Reason, "the rewards of a changed from 1.00 to 0.00")
 }
 
@@ -130,7 +136,8 @@ func TestObserverIsToldOfHiddenFailures(t *testing.T) {
 	told := w.since()
 	require.Len(t, told, 3)
 	assert.IsType(t, heed.Selected{}, told[0])
-	assert.Equal(t, heed.Failed{Component: component, At: cfg.Now(), What: "after an outcome", Err: errStore}, told[1])
+	assert.Equal(t, heed.Failed{Component: component, At: cfg.Now(), What: "after an outcome",
+		Err: errStore}, told[1])
 	assert.IsType(t, heed.Observed{}, told[2])
 
 	broken := &faulty{Store: cfg.Store}
@@ -167,6 +174,9 @@ func TestObserverMayCallBack(t *testing.T) {
 
 // TestAnObserverThatPanics stops nothing.
 func TestAnObserverThatPanics(t *testing.T) {
-	l := newLearner(t, strategy.Config{Observer: func(context.Context, heed.Notice) { panic("observer") }})
+	l := newLearner(t, strategy.Config{Observer: func(context.Context,
+		heed.Notice) {
+		panic("observer")
+	}})
 	credit(t, l, choose(t, l, strategy.Query{Session: "s", Item: "i"}), 1)
 }

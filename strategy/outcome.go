@@ -57,7 +57,8 @@ type Disposition string
 const (
 	Applied   Disposition = "applied"
 	Duplicate Disposition = "duplicate" // it had been applied before
-	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence, or the learner is disabled
+	// its confidence was below Config.MinConfidence, or the learner is disabled
+	Dropped Disposition = "dropped"
 )
 
 // Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a
@@ -153,24 +154,31 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	case o.Choice.Learner() != l.cfg.Name:
 		return errForeign
 	case !(o.Value >= -1 && o.Value <= 1):
-		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", o.Value)}
+		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]",
+			o.Value)}
 	case !(o.Confidence > 0 && o.Confidence <= 1):
-		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
+		return &heed.InputError{Field: "Confidence",
+			Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
 	case !(o.Share >= 0 && o.Share <= 1):
-		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share)}
+		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf(
+			"is %v, must be in (0, 1], or 0 for 1", o.Share)}
 	case o.At.Sub(now) > evidence.MaxSkew:
-		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
+		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock",
+			evidence.MaxSkew)}
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
-		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew)}
+		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice",
+			evidence.MaxSkew)}
 	case !(o.Cost >= 0 && o.Cost <= maxCost):
-		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [0, 1e15]", o.Cost)}
+		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [0, 1e15]",
+			o.Cost)}
 	case o.Latency < 0:
 		return &heed.InputError{Field: "Latency", Reason: "must not be negative"}
 	case o.Tokens < 0:
 		return &heed.InputError{Field: "Tokens", Reason: "must not be negative"}
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
-		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
+		return &heed.InputError{Field: "Choice.Arm",
+			Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
 	}
 	if err := l.validateID(o.ID); err != nil {
 		return err
@@ -190,11 +198,16 @@ func (l *Learner) judge(o *Outcome) error {
 	if l.cfg.Reward == nil {
 		return nil
 	}
-	if err := host.Call("Config.Reward", func() error { o.worth = l.cfg.Reward(*o); return nil }); err != nil {
+	if err := host.Call("Config.Reward", func() error {
+		o.worth = l.cfg.Reward(
+			*o)
+		return nil
+	}); err != nil {
 		return err
 	}
 	if !(o.worth >= -1 && o.worth <= 1) {
-		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("of the configuration gave %v, must give [-1, 1]", o.worth)}
+		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf(
+			"of the configuration gave %v, must give [-1, 1]", o.worth)}
 	}
 	return nil
 }
@@ -206,8 +219,10 @@ func (l *Learner) validateID(id string) error {
 	if strings.HasPrefix(id, reserved) {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
-	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText { // of evidenceID
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
+	// of evidenceID
+	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText {
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf(
+			"is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
 	}
 	return nil
 }
@@ -221,7 +236,8 @@ func (o *Outcome) validateTexts() error {
 			return err
 		}
 	}
-	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session", c.Session, "Choice.Item", c.Item,
+	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session",
+		c.Session, "Choice.Item", c.Item,
 		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category",
 		answers.Scope(c.Category, c.Context))
 }
@@ -242,8 +258,9 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
-		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
-		Reward: (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
+		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source,
+		Session: c.Session,
+		Reward:  (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
 	}
 	b := store.Batch{ID: id, Policies: l.policies}
 	b.Observations = make([]evidence.Observation, 0, 2+len(c.facts().Parameters))
@@ -271,7 +288,8 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 		session = c.ID.String()
 	}
 	return evidence.Observation{
-		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session), Cell: s.space.sessions(c.Item),
+		ID:      derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session),
+		Cell:    s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	}
 }
@@ -279,7 +297,8 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 // result is the outcome as a record has it.
 func (o *Outcome) result() Result {
 	return Result{
-		ID: o.ID, Value: o.Value, Confidence: o.weight(), Channel: o.Channel, Source: o.Source, At: evidence.InstantOf(o.At).Time(),
+		ID: o.ID, Value: o.Value, Confidence: o.weight(), Channel: o.Channel, Source: o.Source,
+		At:   evidence.InstantOf(o.At).Time(),
 		Cost: o.Cost, Latency: o.Latency, Tokens: o.Tokens,
 	}
 }

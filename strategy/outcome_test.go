@@ -29,7 +29,8 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 		l := newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})})
 		q := strategy.Query{Session: "s", Item: "i", Category: "solution", Context: "batch"}
 		c := choose(t, l, q)
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value, Confidence: test.confidence})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value,
+			Confidence: test.confidence})
 		require.NoError(t, err)
 		parts := read(t, st, c.Cells()...)
 		require.Len(t, parts, 3, "the arm and its parameters")
@@ -41,8 +42,9 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 	}
 }
 
-// TestOutcomesAddUp checks an arm that is alone. Its belief is the prior and the outcomes, and each outcome counts in full, the first as
-// the hundredth. Shapes never fall. An outcome as good as expected leaves the mean where it is.
+// TestOutcomesAddUp checks an arm that is alone. Its belief is the prior and the outcomes, and each
+// outcome counts in full, the first as the hundredth. Shapes never fall. An outcome as good as
+// expected leaves the mean where it is.
 func TestOutcomesAddUp(t *testing.T) {
 	type outcomes = []float64
 	for name, test := range map[string]struct {
@@ -50,22 +52,33 @@ func TestOutcomesAddUp(t *testing.T) {
 		values outcomes
 		want   evidence.Beta
 	}{
-		"nothing":                        {"", nil, evidence.Beta{Alpha: 1, Beta: 1}},
-		"a good one":                     {"", outcomes{1}, evidence.Beta{Alpha: 2, Beta: 1}},
-		"good ones, then a bad one":      {"", outcomes{1, 1, -1}, evidence.Beta{Alpha: 3, Beta: 2}},
-		"a middling one":                 {"", outcomes{0}, evidence.Beta{Alpha: 1.5, Beta: 1.5}},
-		"bad ones":                       {"", outcomes{-1, -1}, evidence.Beta{Alpha: 1, Beta: 3}},
-		"a hundred":                      {"", slices.Repeat(outcomes{1}, 100), evidence.Beta{Alpha: 101, Beta: 1}},
-		"main context, good":             {injection.MainContext, outcomes{1}, evidence.Beta{Alpha: 2.2, Beta: 1}},
-		"main context, rather bad":       {injection.MainContext, outcomes{-0.3}, evidence.Beta{Alpha: 1.55, Beta: 1.65}},
-		"background, bad":                {injection.BackgroundSubagent, outcomes{-0.8}, evidence.Beta{Alpha: 0.5, Beta: 1.9}},
-		"background, bad two times":      {injection.BackgroundSubagent, outcomes{-1, -1}, evidence.Beta{Alpha: 0.4, Beta: 3}},
-		"deferred, middling":             {injection.Deferred, outcomes{0}, evidence.Beta{Alpha: 2.1, Beta: 1.5}},
-		"deferred, half bad":             {injection.Deferred, outcomes{-0.5}, evidence.Beta{Alpha: 1.85, Beta: 1.75}},
-		"deferred, as bad as it can be":  {injection.Deferred, outcomes{-1}, evidence.Beta{Alpha: 1.6, Beta: 2}},
-		"subagent, as expected of it":    {injection.Subagent, outcomes{-1. / 9}, evidence.Beta{Alpha: 0.8 + 4./9, Beta: 1 + 5./9}},
-		"deferred, from good to bad":     {injection.Deferred, outcomes{1, -1}, evidence.Beta{Alpha: 2.6, Beta: 2}},
-		"main context, a middling thing": {injection.MainContext, outcomes{0}, evidence.Beta{Alpha: 1.7, Beta: 1.5}},
+		"nothing":                   {"", nil, evidence.Beta{Alpha: 1, Beta: 1}},
+		"a good one":                {"", outcomes{1}, evidence.Beta{Alpha: 2, Beta: 1}},
+		"good ones, then a bad one": {"", outcomes{1, 1, -1}, evidence.Beta{Alpha: 3, Beta: 2}},
+		"a middling one":            {"", outcomes{0}, evidence.Beta{Alpha: 1.5, Beta: 1.5}},
+		"bad ones":                  {"", outcomes{-1, -1}, evidence.Beta{Alpha: 1, Beta: 3}},
+		"a hundred": {"", slices.Repeat(outcomes{1}, 100),
+			evidence.Beta{Alpha: 101, Beta: 1}},
+		"main context, good": {injection.MainContext, outcomes{1},
+			evidence.Beta{Alpha: 2.2, Beta: 1}},
+		"main context, rather bad": {injection.MainContext, outcomes{-0.3},
+			evidence.Beta{Alpha: 1.55, Beta: 1.65}},
+		"background, bad": {injection.BackgroundSubagent, outcomes{-0.8},
+			evidence.Beta{Alpha: 0.5, Beta: 1.9}},
+		"background, bad two times": {injection.BackgroundSubagent, outcomes{-1, -1},
+			evidence.Beta{Alpha: 0.4, Beta: 3}},
+		"deferred, middling": {injection.Deferred, outcomes{0},
+			evidence.Beta{Alpha: 2.1, Beta: 1.5}},
+		"deferred, half bad": {injection.Deferred, outcomes{-0.5},
+			evidence.Beta{Alpha: 1.85, Beta: 1.75}},
+		"deferred, as bad as it can be": {injection.Deferred, outcomes{-1},
+			evidence.Beta{Alpha: 1.6, Beta: 2}},
+		"subagent, as expected of it": {injection.Subagent, outcomes{-1. / 9},
+			evidence.Beta{Alpha: 0.8 + 4./9, Beta: 1 + 5./9}},
+		"deferred, from good to bad": {injection.Deferred, outcomes{1, -1},
+			evidence.Beta{Alpha: 2.6, Beta: 2}},
+		"main context, a middling thing": {injection.MainContext, outcomes{0},
+			evidence.Beta{Alpha: 1.7, Beta: 1.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			arms := plain("", "b")
@@ -94,7 +107,8 @@ func TestOutcomesAddUp(t *testing.T) {
 func TestAnOutcomeCreditsTheArmAlone(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			l := newLearner(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{})})
+			l := newLearner(t, strategy.Config{Pooling: pooling,
+				Arms: injection.Arms(injection.Config{})})
 			q := strategy.Query{Item: "i"}
 			before := means(t, l, q)
 			try(t, l, q, injection.Subagent, 1)
@@ -109,7 +123,8 @@ func TestAnOutcomeCreditsTheArmAlone(t *testing.T) {
 
 func TestAParametersValueIsSharedByTheItemsOfItsSegment(t *testing.T) {
 	arms := []strategy.Arm{
-		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}, {Name: "m", Values: []string{"1", "2"}}}},
+		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}},
+			{Name: "m", Values: []string{"1", "2"}}}},
 		{ID: "b", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}},
 	}
 	l := newLearner(t, strategy.Config{Arms: arms})
@@ -184,7 +199,8 @@ func TestObserveRefusesWhatIsNotValid(t *testing.T) {
 		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: math.Inf(1)}},
 		{"Choice", strategy.Outcome{ID: "1", Value: 1, Confidence: 1}},
 		{"Choice", strategy.Outcome{Choice: choose(t, other, q), Value: 1, Confidence: 1}},
-		{"Choice", strategy.Outcome{Choice: strategy.Choice{ID: c.ID, Arm: c.Arm, Item: c.Item}, Value: 1, Confidence: 1}},
+		{"Choice", strategy.Outcome{Choice: strategy.Choice{ID: c.ID, Arm: c.Arm, Item: c.Item},
+			Value: 1, Confidence: 1}},
 		{"Choice.Arm", strategy.Outcome{Choice: choose(t, more, q), Value: 1, Confidence: 1}},
 		{"Choice.Arm", strategy.Outcome{Choice: edited(t, c, "arm", "A"), Value: 1, Confidence: 1}},
 		{"ID", strategy.Outcome{Choice: c, ID: "\x00", Value: 1, Confidence: 1}},
@@ -193,14 +209,23 @@ func TestObserveRefusesWhatIsNotValid(t *testing.T) {
 		{"ID", strategy.Outcome{Choice: c, ID: long[:1000], Value: 1, Confidence: 1}},
 		{"Channel", strategy.Outcome{Choice: c, ID: "1", Channel: "\x00", Value: 1, Confidence: 1}},
 		{"Source", strategy.Outcome{Choice: c, ID: "1", Source: long, Value: 1, Confidence: 1}},
-		{"Choice.Session", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Session = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = "\xff" }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = long }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Category", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Category = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Category", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Category = long[:600]; c.Context = long[:600] }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Context", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Context = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters", []strategy.Setting{{Name: "n", Value: long}}), ID: "1", Value: 1, Confidence: 1}},
-		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters", []strategy.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Session", strategy.Outcome{Choice: changed(
+			func(c *strategy.Choice) { c.Session = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = "\xff" }),
+			ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = long }),
+			ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Category", strategy.Outcome{Choice: changed(
+			func(c *strategy.Choice) { c.Category = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Category", strategy.Outcome{Choice: changed(
+			func(c *strategy.Choice) { c.Category = long[:600]; c.Context = long[:600] }), ID: "1",
+			Value: 1, Confidence: 1}},
+		{"Choice.Context", strategy.Outcome{Choice: changed(
+			func(c *strategy.Choice) { c.Context = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters",
+			[]strategy.Setting{{Name: "n", Value: long}}), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters",
+			[]strategy.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
 	} {
 		unreachable := fmt.Errorf("the store is asked, though %s is not valid", test.field)
 		st.read.Store(&unreachable)
@@ -220,13 +245,15 @@ func TestAnOutcomeInTheFutureIsRefused(t *testing.T) {
 	st := newStore(t, c.Now)
 	l := newLearner(t, strategy.Config{Now: c.Now, Store: st})
 	q := strategy.Query{Item: "i"}
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1, At: start.Add(time.Hour)})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1,
+		At: start.Add(time.Hour)})
 	assert.ErrorContains(t, err, "ahead of the clock")
 	assert.Empty(t, everything(t, st, q))
 }
 
 func TestOutcomesOfLittleConfidenceAreDropped(t *testing.T) {
-	for _, test := range []struct{ least, confidence float64 }{{0, 0.299}, {0, 0.001}, {0.9, 0.899}, {1, 0.999}} {
+	for _, test := range []struct{ least, confidence float64 }{{0, 0.299}, {0, 0.001}, {0.9, 0.899},
+		{1, 0.999}} {
 		st := newStore(t, (&clock{}).Now)
 		l := newLearner(t, strategy.Config{Store: st, MinConfidence: test.least})
 		q := strategy.Query{Session: "s", Item: "i"}
@@ -250,7 +277,8 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			c := &clock{}
 			st := newStore(t, c.Now)
-			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling, Arms: injection.Arms(injection.Config{})}
+			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling,
+				Arms: injection.Arms(injection.Config{})}
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i"}
 			o := strategy.Outcome{Choice: choose(t, l, q), ID: "build 7", Value: 1, Confidence: 0.5}
@@ -293,7 +321,8 @@ func TestRacingDeliveriesOfAnOutcomeCountOnce(t *testing.T) {
 	for i := range deliveries {
 		wait.Go(func() {
 			for j := range outcomes {
-				disposition, err := learners[i%2].Observe(ctx, strategy.Outcome{Choice: choices[(i+j)%outcomes], Value: 1, Confidence: 1})
+				disposition, err := learners[i%2].Observe(ctx,
+					strategy.Outcome{Choice: choices[(i+j)%outcomes], Value: 1, Confidence: 1})
 				assert.NoError(t, err)
 				if disposition == strategy.Applied {
 					applied.Add(1)
@@ -315,7 +344,8 @@ func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i"}
 	c := choose(t, l, q)
 	for _, id := range []string{"", "1", "2", " ", "ü/:\n"} {
-		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: id, Value: 1, Confidence: 0.5})
+		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: id, Value: 1,
+			Confidence: 0.5})
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Applied, disposition)
 	}
@@ -326,7 +356,8 @@ func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
 // Another name is another learner, with evidence of its own.
 func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
 	st := &memstore.Store{}
-	one, two := newLearner(t, strategy.Config{Store: st}), newLearner(t, strategy.Config{Store: st, Name: "two"})
+	one, two := newLearner(t, strategy.Config{Store: st}),
+		newLearner(t, strategy.Config{Store: st, Name: "two"})
 	q := strategy.Query{Item: "i"}
 	try(t, one, q, "a", 1)
 	assert.NotEqual(t, 0.5, means(t, one, q)[0])
@@ -334,10 +365,11 @@ func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
 	assert.Equal(t, "two.arm", choose(t, two, q).Cells()[0].Kind)
 }
 
-// TestNothingIsCountedTwice adds up what the learner believes of an item of its own, and of its segment: as much evidence
-// as there were outcomes, when items specialise too.
+// TestNothingIsCountedTwice adds up what the learner believes of an item of its own, and of its
+// segment: as much evidence as there were outcomes, when items specialise too.
 func TestNothingIsCountedTwice(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.Copy{Sessions: 3}, strategy.Copy{Sessions: 1}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.Copy{Sessions: 3}, strategy.Copy{Sessions: 1},
+		strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			st := newStore(t, (&clock{}).Now)
 			cfg := withFixtures(t, strategy.Config{Store: st, Pooling: pooling})
@@ -346,7 +378,8 @@ func TestNothingIsCountedTwice(t *testing.T) {
 			own := make(map[string]float64)
 			for i := range 200 {
 				q.Item, q.Session = fmt.Sprint("item", i%4), fmt.Sprint(i/8)
-				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: fmt.Sprint(i), Value: float64(i%3/2*2 - 1), Confidence: 0.5})
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: fmt.Sprint(i),
+					Value: float64(i%3/2*2 - 1), Confidence: 0.5})
 				require.NoError(t, err)
 				own[q.Item] += 0.5
 				if i%20 != 19 {

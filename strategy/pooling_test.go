@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// A world lets items be served by a pooling's model as the learner does it, each outcome in a session of its own, without
-// a store.
+// A world lets items be served by a pooling's model as the learner does it, each outcome in a
+// session of its own, without a store.
 type world struct {
 	pooling strategy.Pooling
 	model   strategy.Model
@@ -32,7 +32,8 @@ type world struct {
 func newWorld(pooling strategy.Pooling, items, arms int, seed uint64) *world {
 	w := &world{
 		pooling: pooling, items: make([]strategy.Item, items), seen: make([]int, items),
-		beliefs: make([]strategy.Belief, arms), draws: make([]strategy.Draw, arms), rng: evidence.Rand{State: seed},
+		beliefs: make([]strategy.Belief, arms), draws: make([]strategy.Draw, arms),
+		rng: evidence.Rand{State: seed},
 	}
 	for i := range w.items {
 		w.items[i].Arms = make([]evidence.Sums, arms)
@@ -61,7 +62,8 @@ func (w *world) choose(item int) (arm int) {
 func (w *world) observe(item, arm int, reward, weight float64) {
 	sums := &w.items[item].Arms[arm]
 	before := *sums
-	*sums = sums.Plus(evidence.Sums{Mass: weight, Squares: weight * weight, Reward: weight * reward, RewardSquares: weight * reward * reward})
+	*sums = sums.Plus(evidence.Sums{Mass: weight, Squares: weight * weight, Reward: weight * reward,
+		RewardSquares: weight * reward * reward})
 	if w.model.Update(arm, before, *sums) {
 		w.model = w.pooling.Model(evenSegment(len(w.beliefs)), w.items)
 	}
@@ -86,13 +88,15 @@ func grade(rate float64, rng *rand.Rand) float64 {
 	return draw(evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}, rng)
 }
 
-// play serves every item rounds times, with rewards of 0 and 1, and returns the mean regret of an item.
+// play serves every item rounds times, with rewards of 0 and 1, and returns the mean regret of an
+// item.
 func (w *world) play(rates [][]float64, rounds int, rng *rand.Rand) (regret float64) {
 	return w.playFor(rates, rounds, rng, coin, 1)
 }
 
 // playFor does so with other rewards, and outcomes of another weight.
-func (w *world) playFor(rates [][]float64, rounds int, rng *rand.Rand, reward func(float64, *rand.Rand) float64, weight float64) (regret float64) {
+func (w *world) playFor(rates [][]float64, rounds int, rng *rand.Rand,
+	reward func(float64, *rand.Rand) float64, weight float64) (regret float64) {
 	for range rounds {
 		for item, rate := range rates {
 			best := 0.
@@ -124,12 +128,13 @@ func itemRates(items, arms int, strength float64, rng *rand.Rand) [][]float64 {
 }
 
 // Thompson sampling from Beta(1, 1) has a regret of 18.3 after 10,000 rounds on these rates; 15,000
-// runs with gonum's sampler gave it to ±0.1. The mean of 600 runs has a standard error of 0.6, and 8 % is 1.5. That of the 50
-// runs of the short test has one of 2.1, and 25 % is 4.6.
+// runs with gonum's sampler gave it to ±0.1. The mean of 600 runs has a standard error of 0.6, and
+// 8 % is 1.5. That of the 50 runs of the short test has one of 2.1, and 25 % is 4.6.
 func TestScaleOf(t *testing.T) {
 	assert.InDelta(t, 0.5, strategy.ScaleOf(evidence.Sums{Mass: 2, Squares: 1}, 0.1), 0)
 	assert.InDelta(t, 0.1, strategy.ScaleOf(evidence.Sums{Mass: 2, Squares: 0.02}, 0.1), 0)
-	assert.InDelta(t, 1, strategy.ScaleOf(evidence.Sums{Mass: 1e-200}, 0.1), 0, "the squares are too small for a number")
+	assert.InDelta(t, 1, strategy.ScaleOf(evidence.Sums{Mass: 1e-200}, 0.1), 0,
+		"the squares are too small for a number")
 }
 
 func TestRegretOfAFlatBandit(t *testing.T) {
@@ -142,7 +147,8 @@ func TestRegretOfAFlatBandit(t *testing.T) {
 	for worker := range uint64(workers) {
 		wait.Go(func() {
 			for run := worker; run < runs; run += workers {
-				regrets[worker] += newWorld(strategy.Alone{}, 1, 4, run).play(rates, rounds, rand.New(rand.NewPCG(run, 1)))
+				regrets[worker] += newWorld(strategy.Alone{}, 1, 4, run).play(rates, rounds,
+					rand.New(rand.NewPCG(run, 1)))
 			}
 		})
 	}
@@ -155,7 +161,8 @@ func TestRegretOfAFlatBandit(t *testing.T) {
 	assert.InEpsilon(t, 18.3, mean, tolerance)
 }
 
-// TestRegretOfPoolings compares the poolings on the same worlds: where items differ much, and where they are rather alike.
+// TestRegretOfPoolings compares the poolings on the same worlds: where items differ much, and where
+// they are rather alike.
 func TestRegretOfPoolings(t *testing.T) {
 	t.Parallel()
 	const items, rounds, arms = 100, 30, 4
@@ -174,7 +181,8 @@ func TestRegretOfPoolings(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint("strength ", test.strength), func(t *testing.T) {
 			t.Parallel()
-			twoLevel, copied, alone := regret(strategy.TwoLevel{}, test.strength), regret(strategy.Copy{}, test.strength), regret(strategy.Alone{}, test.strength)
+			twoLevel, copied, alone := regret(strategy.TwoLevel{}, test.strength),
+				regret(strategy.Copy{}, test.strength), regret(strategy.Alone{}, test.strength)
 			t.Logf("two-level %.2f, copy %.2f, alone %.2f", twoLevel, copied, alone)
 			assert.Less(t, twoLevel, test.ofCopy*copied)
 			assert.Less(t, twoLevel, test.ofAlone*alone)
@@ -187,7 +195,8 @@ func TestAloneSharesNothing(t *testing.T) {
 	for range 20 {
 		try(t, l, strategy.Query{Item: "i"}, "a", 1)
 	}
-	assert.Equal(t, evidence.Beta{Alpha: 21, Beta: 1}, beliefs(t, l, strategy.Query{Item: "i"})[0].Level)
+	assert.Equal(t, evidence.Beta{Alpha: 21, Beta: 1},
+		beliefs(t, l, strategy.Query{Item: "i"})[0].Level)
 	for _, b := range beliefs(t, l, strategy.Query{Item: "j"}) {
 		assert.Equal(t, strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, b)
 	}
@@ -195,16 +204,19 @@ func TestAloneSharesNothing(t *testing.T) {
 
 // TestOutcomesFade lets everything that was learned fade, and the prior stay.
 func TestOutcomesFade(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}, strategy.Copy{Sessions: 1}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{},
+		strategy.Copy{Sessions: 1}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			c := &clock{}
-			l := newLearner(t, strategy.Config{Now: c.Now, Pooling: pooling, HalfLife: time.Hour, Arms: injection.Arms(injection.Config{})})
+			l := newLearner(t, strategy.Config{Now: c.Now, Pooling: pooling, HalfLife: time.Hour,
+				Arms: injection.Arms(injection.Config{})})
 			q := strategy.Query{Item: "i", Category: "c"}
 			prior := beliefs(t, l, q)
 			for n := range 30 {
 				q.Session = fmt.Sprint(n)
 				try(t, l, q, injection.MainContext, -1)
-				try(t, l, strategy.Query{Item: "j", Category: "c", Session: q.Session}, injection.Subagent, 1)
+				try(t, l, strategy.Query{Item: "j", Category: "c", Session: q.Session}, injection.Subagent,
+					1)
 			}
 			for hours, mean := 0, 0.; hours < 8; hours++ {
 				b := beliefs(t, l, q)
@@ -278,7 +290,8 @@ func TestForgettingFollowsAWorldThatChanges(t *testing.T) {
 	}
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}}[:long(1, 2)] {
 		assert.Greater(t, recovered(strategy.Config{Pooling: pooling, HalfLife: time.Hour}), 0.8)
-		assert.Greater(t, recovered(strategy.Config{Pooling: pooling, Change: strategy.ChangeTest{FalseAlarms: 0.001}}), 0.9)
+		assert.Greater(t, recovered(strategy.Config{Pooling: pooling,
+			Change: strategy.ChangeTest{FalseAlarms: 0.001}}), 0.9)
 		assert.Less(t, recovered(strategy.Config{Pooling: pooling}), 0.2)
 	}
 }
@@ -288,10 +301,12 @@ func TestSegmentsAreKeptApart(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	l := newLearner(t, strategy.Config{Store: st})
 	segments := []strategy.Query{
-		{Category: "a/b", Context: "c"}, {Category: "a", Context: "b/c"}, {Category: "a/b/c"}, {Context: "a/b/c"}, {Category: "a"},
+		{Category: "a/b", Context: "c"}, {Category: "a", Context: "b/c"}, {Category: "a/b/c"},
+		{Context: "a/b/c"}, {Category: "a"},
 		{Context: "a"}, {}, {Category: `""`}, {Category: `"`}, {Category: `""/`}, {Context: `""`}, {Context: "/"}, {Category: "/"},
 		{Category: `"a/b"`, Context: "c"}, {Category: `"a`, Context: `b"/c`}, {Category: `a\`, Context: "b"}, {Category: `a\\`, Context: "b"},
-		{Category: "a "}, {Category: "A"}, {Category: "preference", Context: "planning"}, {Category: "ü", Context: "\n"},
+		{Category: "a "}, {Category: "A"}, {Category: "preference", Context: "planning"},
+		{Category: "ü", Context: "\n"},
 	}
 	for _, q := range segments {
 		q.Item = "i"
@@ -307,7 +322,8 @@ func TestSegmentsAreKeptApart(t *testing.T) {
 		assert.Less(t, one, 0.7, "what came of one outcome and not of many: %q", q)
 	}
 	assert.Len(t, scopes, len(segments))
-	assert.Equal(t, "preference/planning", choose(t, l, strategy.Query{Category: "preference", Context: "planning"}).Cells()[0].Scope)
+	assert.Equal(t, "preference/planning", choose(t, l,
+		strategy.Query{Category: "preference", Context: "planning"}).Cells()[0].Scope)
 }
 
 // Names are printed in reports.
@@ -360,7 +376,8 @@ func (m wildModel) Update(int, evidence.Sums, evidence.Sums) bool {
 // A belief that can't be drawn must not pass for one.
 func TestAPoolingThatBelievesNonsense(t *testing.T) {
 	for _, arm := range []int{0, 1} {
-		l := newLearner(t, strategy.Config{Pooling: wild{believe: func(beliefs []strategy.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
+		l := newLearner(t, strategy.Config{Pooling: wild{
+			believe: func(beliefs []strategy.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
 		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 		assert.ErrorContains(t, err, "can't be drawn")
 		assert.True(t, c.Fallback())
@@ -370,12 +387,14 @@ func TestAPoolingThatBelievesNonsense(t *testing.T) {
 // A panic of a host's is the host's, and must not lock others out.
 func TestAPoolingThatPanics(t *testing.T) {
 	panics := true
-	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]strategy.Belief) {}, update: func() {
-		if panics {
-			panic("oh")
-		}
-	}}})
-	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]strategy.Belief) {},
+		update: func() {
+			if panics {
+				panic("oh")
+			}
+		}}})
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1,
+		Confidence: 1}
 	assert.Panics(t, func() { _, _ = l.Observe(ctx, outcome) })
 	panics = false
 	choose(t, l, strategy.Query{Item: "i"})

@@ -149,7 +149,8 @@ const (
 // of works out the distribution.
 func (s *sampled) of(d *Draw) bool {
 	b := &d.Belief
-	*s = sampled{strength: b.Strength, successes: b.Successes, failures: b.Failures, sharpness: b.Sharpness, bonus: d.Bonus}
+	*s = sampled{strength: b.Strength, successes: b.Successes, failures: b.Failures,
+		sharpness: b.Sharpness, bonus: d.Bonus}
 	if s.strength == 0 {
 		s.strength, s.successes, s.failures, s.sharpness = 1, 0, 0, 0
 	}
@@ -158,7 +159,8 @@ func (s *sampled) of(d *Draw) bool {
 	if s.successes > 0 {
 		alpha *= least / leastBeside
 	}
-	for _, x := range [...]float64{alpha, b.Level.Beta, s.strength, s.total, s.sharpness*s.strength + least} {
+	for _, x := range [...]float64{alpha, b.Level.Beta, s.strength, s.total,
+		s.sharpness*s.strength + least} {
 		if !(x >= least && x <= mostShape) {
 			return false
 		}
@@ -188,7 +190,8 @@ func (s *sampled) of(d *Draw) bool {
 // split adds panels of the level that are narrow beside the spread of the own rate.
 func (s *sampled) split(from, to float64) {
 	start, end := s.point(from, false).logit, s.point(to, false).logit
-	if s.sharpness > 0 && end-start > 4*min(s.spread(from), s.spread(to)) && len(s.panels) < mostPanels {
+	if s.sharpness > 0 && end-start > 4*min(s.spread(from), s.spread(to)) &&
+		len(s.panels) < mostPanels {
 		s.split(from, (from+to)/2)
 		s.split((from+to)/2, to)
 		return
@@ -223,7 +226,8 @@ func (s *sampled) beyond(levels []float64) {
 	slices.Sort(cuts)
 	for _, to := range cuts {
 		if to = min(to, top); to > from+1e-6 {
-			s.panels = append(s.panels, sampledPanel{from: from, to: to, start: from, end: to, beyond: true})
+			s.panels = append(s.panels, sampledPanel{from: from, to: to, start: from, end: to,
+				beyond: true})
 			from = to
 		}
 	}
@@ -265,7 +269,8 @@ func (s *sampled) integrate(i int, sum float64) float64 {
 			d += rule.UpTo[j][k] * s.nodes[first+k].at(&points[j])
 		}
 		// The slope of the logit of the mean over that of the level.
-		slope := math.Exp(levels[j].log + levels[j].logRest + math.Log(s.strength/s.total) - points[j].log - points[j].logRest)
+		slope := math.Exp(levels[j].log + levels[j].logRest + math.Log(
+			s.strength/s.total) - points[j].log - points[j].logRest)
 		density[j] = n.weight*n.notAbove(&points[j]) + half*slope*d
 	}
 	var upTo [curves.Nodes]float64

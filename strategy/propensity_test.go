@@ -13,14 +13,16 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// randomDraws believes something of each arm: of a segment as it may come about, or with levels of any shapes.
+// randomDraws believes something of each arm: of a segment as it may come about, or with levels of
+// any shapes.
 func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 	from := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
 	known, strength := from(0.3, 300), from(1, 3000)
 	sharpness := []float64{0, 1, 2, 5}[rng.IntN(4)]
 	draws := make([]strategy.Draw, arms)
 	for i := range draws {
-		b := strategy.Belief{Level: evidence.Beta{Alpha: known * from(0.9, 10), Beta: known * from(0.9, 10)}, Strength: strength, Sharpness: sharpness}
+		b := strategy.Belief{Level: evidence.Beta{Alpha: known * from(0.9, 10),
+			Beta: known * from(0.9, 10)}, Strength: strength, Sharpness: sharpness}
 		if wild {
 			b.Level = evidence.Beta{Alpha: from(0.25, 1e4), Beta: from(0.01, 1e4)}
 		}
@@ -33,8 +35,8 @@ func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 	return draws
 }
 
-// TestIntegratedPropensities are what draws show, and those of all arms sum to 1. The long form makes two billion draws of arms, in about two
-// minutes of one core.
+// TestIntegratedPropensities are what draws show, and those of all arms sum to 1. The long form
+// makes two billion draws of arms, in about two minutes of one core.
 func TestIntegratedPropensities(t *testing.T) {
 	thorough, cases := long(0, 1) == 1, long(12, 24)
 	integrated := 0
@@ -65,7 +67,8 @@ func TestIntegratedPropensities(t *testing.T) {
 				all = false
 				break
 			}
-			assert.InDelta(t, p, w/float64(n), 4.5*math.Sqrt(max(p*(1-p), 1/float64(n))/float64(n))+1e-4, "case %d, arm %d", number, i)
+			assert.InDelta(t, p, w/float64(n), 4.5*math.Sqrt(max(p*(1-p), 1/float64(n))/float64(n))+1e-4,
+				"case %d, arm %d", number, i)
 			sum += p
 		}
 		if all {
@@ -78,7 +81,8 @@ func TestIntegratedPropensities(t *testing.T) {
 
 // TestTiesGoToTheFirst where rates are so near 1 that they are 1.
 func TestTiesGoToTheFirst(t *testing.T) {
-	b := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}, Strength: 5, Successes: 1, Sharpness: 2}
+	b := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}, Strength: 5, Successes: 1,
+		Sharpness: 2}
 	draws := []strategy.Draw{{Arm: "a", Belief: b.Keep()}, {Arm: "b", Belief: b.Keep()}}
 	first, ok := strategy.BestOf(draws, 0)
 	require.True(t, ok)
@@ -94,11 +98,14 @@ func TestTiesGoToTheFirst(t *testing.T) {
 	assert.InDelta(t, 1, first+second, 1e-6)
 }
 
-// The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate is all but 1.
+// The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate
+// is all but 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
-	favoured := strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7, Successes: 6, Failures: 1, Sharpness: 5}
+	favoured := strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7, Successes: 6,
+		Failures: 1, Sharpness: 5}
 	sure := strategy.Belief{Level: evidence.Beta{Alpha: 9000, Beta: 0.02}, Strength: 7, Sharpness: 5}
-	draws := []strategy.Draw{{Arm: "a", Belief: favoured.Keep(), Bonus: 0.2}, {Arm: "b", Belief: sure.Keep()}}
+	draws := []strategy.Draw{{Arm: "a", Belief: favoured.Keep(), Bonus: 0.2},
+		{Arm: "b", Belief: sure.Keep()}}
 	const n = 4000
 	random, wins := evidence.Rand{State: 3}, 0.
 	for range n {
@@ -117,7 +124,8 @@ func TestABonusBeatsARateOfOne(t *testing.T) {
 
 // Shapes that are too small, and those that take too many panels.
 func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
-	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1, Failures: 1, Sharpness: 2}
+	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1,
+		Failures: 1, Sharpness: 2}
 	for name, change := range map[string]func(*strategy.Belief){
 		"a small level":    func(b *strategy.Belief) { b.Level.Alpha = 0.2 },
 		"a great strength": func(b *strategy.Belief) { b.Strength, b.Sharpness = 5e4, 10 },
@@ -127,7 +135,8 @@ func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 	} {
 		other := good
 		change(&other)
-		_, ok := strategy.BestOf([]strategy.Draw{{Arm: "a", Belief: good}, {Arm: "b", Belief: other}}, 0)
+		_, ok := strategy.BestOf([]strategy.Draw{{Arm: "a", Belief: good}, {Arm: "b", Belief: other}},
+			0)
 		assert.False(t, ok, name)
 	}
 	_, ok := strategy.BestOf([]strategy.Draw{{Arm: "a", Belief: good}, {Arm: "b", Belief: good}}, 0)
@@ -141,7 +150,8 @@ func BenchmarkPropensity(b *testing.B) {
 		draws := make([]strategy.Draw, arms)
 		for i := range draws {
 			level := evidence.Beta{Alpha: 5 + 20*rng.Float64(), Beta: 10}
-			belief := strategy.Belief{Level: level, Strength: 10, Successes: float64(rng.IntN(6)), Failures: float64(rng.IntN(6)), Sharpness: 2}
+			belief := strategy.Belief{Level: level, Strength: 10, Successes: float64(rng.IntN(6)),
+				Failures: float64(rng.IntN(6)), Sharpness: 2}
 			draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: belief.Keep()}
 		}
 		b.Run(fmt.Sprintf("integrated/%d", arms), func(b *testing.B) {

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// TestReadsOfTheDesign calls each read that the Adaptive Strategies design names: docs/specs.md says which is which.
+// TestReadsOfTheDesign calls each read that the Adaptive Strategies design names: docs/specs.md
+// says which is which.
 func TestReadsOfTheDesign(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{})
 	l := newLearner(t, cfg)
@@ -20,8 +21,10 @@ func TestReadsOfTheDesign(t *testing.T) {
 	choose(t, l, strategy.Query{Session: "t", Item: "j", Category: "d"})
 
 	for name, f := range map[string]strategy.ChoiceFilter{
-		"by_learning": {Item: "i"}, "by_session": {Session: "s"}, "by_category": {Category: "c"}, "by_context": {Context: "x"},
-		"by_stage": {Stage: strategy.Observed}, "by_time": {Since: start, Until: c.Now().Add(time.Second), Limit: 2},
+		"by_learning": {Item: "i"}, "by_session": {Session: "s"}, "by_category": {Category: "c"},
+		"by_context": {Context: "x"},
+		"by_stage":   {Stage: strategy.Observed}, "by_time": {Since: start,
+			Until: c.Now().Add(time.Second), Limit: 2},
 	} {
 		n := 0
 		for record, err := range l.History(ctx, f) {

@@ -82,13 +82,16 @@ func (l *Learner) own(
 
 // ownParameters checks what the host has chosen, and returns the parameters in the order of the
 // arm's.
-func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting, err error) {
+func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting,
+	err error) {
 	at, ok := l.index[own.arm]
 	if !ok {
-		return nil, &heed.InputError{Field: "Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", own.arm)}
+		return nil, &heed.InputError{Field: "Arm",
+			Reason: fmt.Sprintf("is %q, which is none of the learner's arms", own.arm)}
 	}
 	if !(own.propensity >= 0 && own.propensity <= 1) {
-		return nil, &heed.InputError{Field: "Propensity", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)}
+		return nil, &heed.InputError{Field: "Propensity",
+			Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)}
 	}
 	for _, p := range l.cfg.Arms[at].Parameters {
 		i := slices.IndexFunc(parameters, func(s Setting) bool { return s.Name == p.Name })
@@ -97,7 +100,8 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered [
 		}
 	}
 	if len(ordered) != len(parameters) {
-		return nil, &heed.InputError{Field: "Parameters", Reason: "must be of the arm, each with one of its values, and once"}
+		return nil, &heed.InputError{Field: "Parameters",
+			Reason: "must be of the arm, each with one of its values, and once"}
 	}
 	return ordered, nil
 }

@@ -34,7 +34,8 @@ func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.Ch
 	return strategy.ChoiceRecord{}
 }
 
-func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (records []strategy.ChoiceRecord) {
+func historyOf(t testing.TB, l *strategy.Learner,
+	f strategy.ChoiceFilter) (records []strategy.ChoiceRecord) {
 	for r, err := range l.History(ctx, f) {
 		require.NoError(t, err)
 		records = append(records, r)
@@ -42,12 +43,14 @@ func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (reco
 	return records
 }
 
-// TestAnOutcomeADayLaterFindsItsChoice, though the session has ended, the cache has let go of it, and the process was
-// restarted: by session and item alone it is credited to the arm, in the segment, and with the parameters that it had.
+// TestAnOutcomeADayLaterFindsItsChoice, though the session has ended, the cache has let go of it,
+// and the process was restarted: by session and item alone it is credited to the arm, in the
+// segment, and with the parameters that it had.
 func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{})})
+			cfg, c := recording(t, strategy.Config{Pooling: pooling,
+				Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{injection.MainContext}}
 			made := choose(t, l, q)
@@ -63,7 +66,8 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 			assert.Equal(t, made.Cells(), found.Choice.Cells())
 			assert.Equal(t, []string{"a/b", `"x"`}, []string{found.Choice.Category, found.Choice.Context})
 
-			o := strategy.Outcome{Choice: found.Choice, ID: "review", Value: 1, Confidence: 0.8, Channel: "attribution", Source: "ann"}
+			o := strategy.Outcome{Choice: found.Choice, ID: "review", Value: 1, Confidence: 0.8,
+				Channel: "attribution", Source: "ann"}
 			disposition, err := restarted.Observe(ctx, o)
 			require.NoError(t, err)
 			assert.Equal(t, strategy.Applied, disposition)
@@ -101,7 +105,8 @@ func TestFindTakesTheLastChoiceOfItsTime(t *testing.T) {
 		{time.Time{}, 2},
 		{start.Add(10 * time.Hour), 2},
 		{start.Add(2 * time.Hour), 2},
-		{start.Add(2*time.Hour - time.Microsecond), 1}, // one that was made before goes before one that was made a little later
+		// one that was made before goes before one that was made a little later
+		{start.Add(2*time.Hour - time.Microsecond), 1},
 		{start.Add(time.Hour), 1},
 		{start, 0},
 		{start.Add(-evidence.MaxSkew), 0},
@@ -114,7 +119,8 @@ func TestFindTakesTheLastChoiceOfItsTime(t *testing.T) {
 		session, item string
 		at            time.Time
 	}{
-		{"s", "i", start.Add(-evidence.MaxSkew - time.Microsecond)}, {"s", "k", time.Time{}}, {"r", "i", time.Time{}},
+		{"s", "i", start.Add(-evidence.MaxSkew - time.Microsecond)}, {"s", "k", time.Time{}},
+		{"r", "i", time.Time{}},
 		{"s", "", time.Time{}}, {"", "i", time.Time{}}, {"", "", time.Time{}},
 	} {
 		_, err := l.Find(ctx, unknown.session, unknown.item, unknown.at)
@@ -125,8 +131,8 @@ func TestFindTakesTheLastChoiceOfItsTime(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// TestASessionsChoiceHoldsAcrossLearners, as after a restart or in another process: until the session ends, or for as long
-// as one learner would have remembered it.
+// TestASessionsChoiceHoldsAcrossLearners, as after a restart or in another process: until the
+// session ends, or for as long as one learner would have remembered it.
 func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 	for _, q := range []strategy.Query{
 		{Session: "s", Item: "i", Category: "c", Context: "x"},
@@ -150,7 +156,8 @@ func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 		third := next(3)
 		anew := choose(t, third, q)
 		assert.NotEqual(t, first.ID, anew.ID, "an hour is over")
-		assert.NotEqual(t, first.ID, choose(t, second, q).ID, "for a learner that had it from its record, too")
+		assert.NotEqual(t, first.ID, choose(t, second, q).ID,
+			"for a learner that had it from its record, too")
 		assert.Equal(t, anew.ID, choose(t, next(4), q).ID)
 		require.NoError(t, third.EndSession(ctx, "s"))
 		assert.NotEqual(t, anew.ID, choose(t, next(5), q).ID)
@@ -162,10 +169,12 @@ func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
 	first := choose(t, newLearner(t, cfg), q)
 	t.Run("another category or context of the item", func(t *testing.T) {
-		assert.Equal(t, first.ID, choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Item: "i", Category: "d", Context: "y"}).ID)
+		assert.Equal(t, first.ID, choose(t, newLearner(t, cfg),
+			strategy.Query{Session: "s", Item: "i", Category: "d", Context: "y"}).ID)
 	})
 	t.Run("another item or session", func(t *testing.T) {
-		for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "t", Item: "i"}, {Session: "s", Category: "c"}, {Item: "i", Category: "c"}} {
+		for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "t", Item: "i"},
+			{Session: "s", Category: "c"}, {Item: "i", Category: "c"}} {
 			assert.NotEqual(t, first.ID, choose(t, newLearner(t, cfg), q).ID, "%v", q)
 		}
 	})
@@ -174,7 +183,8 @@ func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
 		two := choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Category: "d"})
 		assert.NotEqual(t, one.ID, two.ID)
 		for _, c := range []strategy.Choice{one, two} {
-			assert.Equal(t, c.ID, choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Category: c.Category}).ID)
+			assert.Equal(t, c.ID, choose(t, newLearner(t, cfg),
+				strategy.Query{Session: "s", Category: c.Category}).ID)
 		}
 	})
 	t.Run("another learner", func(t *testing.T) {
@@ -190,12 +200,14 @@ func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
 		second := choose(t, l, q)
 		assert.NotEqual(t, strategy.ArmID("b"), second.Arm)
 		q.Arms = nil
-		assert.Equal(t, second.ID, choose(t, newLearner(t, cfg), q).ID, "and takes the place of the other")
+		assert.Equal(t, second.ID, choose(t, newLearner(t, cfg), q).ID,
+			"and takes the place of the other")
 	})
 	t.Run("an arm that there no longer is", func(t *testing.T) {
 		fewer := cfg
 		fewer.Arms = plain("x", "y")
-		assert.Contains(t, []strategy.ArmID{"x", "y"}, choose(t, newLearner(t, fewer), strategy.Query{Session: "s", Item: "i"}).Arm)
+		assert.Contains(t, []strategy.ArmID{"x", "y"},
+			choose(t, newLearner(t, fewer), strategy.Query{Session: "s", Item: "i"}).Arm)
 	})
 }
 
@@ -211,20 +223,23 @@ func TestItemlessChoicesAreRecordedAndFound(t *testing.T) {
 	credit(t, l, found.Choice, 1)
 	assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{Category: "c"}, "arm")))
 	alone := choose(t, l, strategy.Query{Item: "i"})
-	assert.Equal(t, strategy.Pending, record(t, l, alone.ID).Stage, "a choice without a session has a record as well")
+	assert.Equal(t, strategy.Pending, record(t, l, alone.ID).Stage,
+		"a choice without a session has a record as well")
 	credit(t, l, alone, 1)
 	assert.Equal(t, strategy.Observed, record(t, l, alone.ID).Stage)
 }
 
 func TestHistoryByItemSessionAndTime(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: 11*time.Minute + time.Second}})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{
+		After: 11*time.Minute + time.Second}})
 	l := newLearner(t, cfg)
 	other := cfg
 	other.Name = "other"
 	choose(t, newLearner(t, other), strategy.Query{Session: "s0", Item: "i0"})
 	var made []strategy.Choice
 	for n := range 12 { // of items i0 to i2 and sessions s0 to s3, one a minute
-		made = append(made, choose(t, l, strategy.Query{Session: fmt.Sprint("s", n%4), Item: fmt.Sprint("i", n%3), Category: "c", Context: fmt.Sprint("x", n%2)}))
+		made = append(made, choose(t, l, strategy.Query{Session: fmt.Sprint("s", n%4),
+			Item: fmt.Sprint("i", n%3), Category: "c", Context: fmt.Sprint("x", n%2)}))
 		c.Advance(time.Minute)
 	}
 	for _, n := range []int{2, 5} {
@@ -243,8 +258,10 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 		{"a session", strategy.ChoiceFilter{Session: "s1"}, []int{9, 5, 1}},
 		{"an item in a session", strategy.ChoiceFilter{Session: "s1", Item: "i0"}, []int{9}},
 		{"a context", strategy.ChoiceFilter{Context: "x1", Category: "c", Limit: 2}, []int{11, 9}},
-		{"a time", strategy.ChoiceFilter{Since: start.Add(4 * time.Minute), Until: start.Add(7 * time.Minute)}, []int{6, 5, 4}},
-		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: strategy.Pending}, []int{11, 8}},
+		{"a time", strategy.ChoiceFilter{Since: start.Add(4 * time.Minute),
+			Until: start.Add(7 * time.Minute)}, []int{6, 5, 4}},
+		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: strategy.Pending},
+			[]int{11, 8}},
 		{"what was observed", strategy.ChoiceFilter{Stage: strategy.Observed}, []int{5, 2}},
 		{"what has expired", strategy.ChoiceFilter{Stage: strategy.Expired}, []int{0}},
 		{"none", strategy.ChoiceFilter{Item: "i2", Session: "nobody's"}, nil},
@@ -272,7 +289,8 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 	}
 }
 
-// TestARecordHasTheLastOutcome that was counted, in whatever order they come; what comes again changes nothing.
+// TestARecordHasTheLastOutcome that was counted, in whatever order they come; what comes again
+// changes nothing.
 func TestARecordHasTheLastOutcome(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{})
 	l := newLearner(t, cfg)
@@ -285,14 +303,18 @@ func TestARecordHasTheLastOutcome(t *testing.T) {
 		assert.Equal(t, want, disposition)
 	}
 	c.Advance(time.Hour)
-	observe(strategy.Outcome{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)}, strategy.Applied)
-	observe(strategy.Outcome{ID: "early", Value: -1, Confidence: 1, At: start.Add(10 * time.Minute)}, strategy.Applied)
+	observe(strategy.Outcome{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)},
+		strategy.Applied)
+	observe(strategy.Outcome{ID: "early", Value: -1, Confidence: 1, At: start.Add(10 * time.Minute)},
+		strategy.Applied)
 	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
 	c.Advance(time.Hour)
-	// Without a time of its own, a second delivery is later than the first; it may tell of another value, too.
+	// Without a time of its own, a second delivery is later than the first; it may tell of another
+	// value, too.
 	observe(strategy.Outcome{ID: "early", Value: 1, Confidence: 1}, strategy.Duplicate)
 	observe(strategy.Outcome{ID: "late", Value: 1, Confidence: 1}, strategy.Duplicate)
-	assert.Equal(t, &strategy.Result{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)}, record(t, l, choice.ID).Result)
+	assert.Equal(t, &strategy.Result{ID: "late", Value: 0.5, Confidence: 1,
+		At: start.Add(30 * time.Minute)}, record(t, l, choice.ID).Result)
 	observe(strategy.Outcome{ID: "weak", Value: 1, Confidence: 0.1}, strategy.Dropped)
 	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
 	assert.Equal(t, 2., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
@@ -333,7 +355,8 @@ func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 			of(st).Store(nil)
 			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
 			credit(t, l, c, 1)
-			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}), "its outcome counts, and makes no record")
+			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}),
+				"its outcome counts, and makes no record")
 			drawn := choose(t, l, q)
 			assert.False(t, drawn.Fallback())
 			of(st).Store(&errStore)

@@ -26,7 +26,8 @@ type blocked struct {
 	reading, goOn chan struct{}
 }
 
-func (b *blocked) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (b *blocked) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if b.reading != nil {
 		b.reading <- struct{}{}
 		<-b.goOn
@@ -62,14 +63,18 @@ func TestWaitingForALoadEnds(t *testing.T) {
 // As an item's own at once, as its segment's after a refresh, asked for or in time.
 func TestWhatOthersLearnIsSeen(t *testing.T) {
 	for name, refresh := range map[string]func(*testing.T, *strategy.Learner, *clock){
-		"asked for": func(t *testing.T, l *strategy.Learner, _ *clock) { require.NoError(t, l.Refresh(ctx)) },
-		"in time":   func(_ *testing.T, _ *strategy.Learner, c *clock) { c.Advance(10 * time.Minute) },
+		"asked for": func(t *testing.T, l *strategy.Learner,
+			_ *clock) {
+			require.NoError(t, l.Refresh(ctx))
+		},
+		"in time": func(_ *testing.T, _ *strategy.Learner, c *clock) { c.Advance(10 * time.Minute) },
 	} {
 		for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}} {
 			t.Run(fmt.Sprint(name, " ", pooling), func(t *testing.T) {
 				c := &clock{}
 				cfg := withFixtures(t, strategy.Config{Now: c.Now, Pooling: pooling, Arms: []strategy.Arm{
-					{ID: "a"}, {ID: "b", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}},
+					{ID: "a"}, {ID: "b", Parameters: []strategy.Parameter{{Name: "n",
+						Values: []string{"1", "2"}}}},
 				}})
 				here, there := newLearner(t, cfg), newLearner(t, cfg)
 				item, other := strategy.Query{Item: "i"}, strategy.Query{Item: "new"}
@@ -92,7 +97,8 @@ func TestWhatOthersLearnIsSeen(t *testing.T) {
 				assert.Greater(t, means(t, here, other)[1], before[1])
 				twos := 0
 				for range 100 {
-					if choose(t, here, strategy.Query{Item: "i", Arms: []strategy.ArmID{"b"}}).Parameter("n") == "2" {
+					if choose(t, here, strategy.Query{Item: "i", Arms: []strategy.ArmID{"b"}}).Parameter(
+						"n") == "2" {
 						twos++
 					}
 				}
@@ -105,7 +111,8 @@ func TestWhatOthersLearnIsSeen(t *testing.T) {
 // A segment whose time of loading lies in the future counts as old.
 func TestAClockThatIsPutBackKeepsNothingOld(t *testing.T) {
 	c := &clock{}
-	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, func() time.Time { return start.Add(5 * time.Hour) })})
+	cfg := withFixtures(t, strategy.Config{Now: c.Now,
+		Store: newStore(t, func() time.Time { return start.Add(5 * time.Hour) })})
 	here, there := newLearner(t, cfg), newLearner(t, cfg)
 	other := strategy.Query{Item: "new"}
 	c.Advance(5 * time.Hour)
@@ -126,9 +133,11 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 				cfg := strategy.Config{Store: st, Pooling: pooling, Trust: trust}
 				l, untouched := newLearner(t, cfg), newLearner(t,
 					strategy.Config{Pooling: pooling, Trust: trust})
-				observe := func(l *strategy.Learner, item, source string, arm strategy.ArmID, value float64) {
+				observe := func(l *strategy.Learner, item, source string, arm strategy.ArmID,
+					value float64) {
 					c := choose(t, l, strategy.Query{Item: item, Arms: []strategy.ArmID{arm}})
-					_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: source})
+					_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1,
+						Source: source})
 					require.NoError(t, err)
 				}
 				for n := range 30 {
@@ -157,11 +166,13 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 	}
 }
 
-// Another learner of the store has arms and values of its own, and keeps what was learned of the others.
+// Another learner of the store has arms and values of its own, and keeps what was learned of the
+// others.
 func TestArmsMayComeAndGo(t *testing.T) {
 	for _, pooling := range poolings {
 		st := newStore(t, (&clock{}).Now)
-		before := newLearner(t, strategy.Config{Store: st, Pooling: pooling, Arms: plain("a", "b", "c")})
+		before := newLearner(t, strategy.Config{Store: st, Pooling: pooling,
+			Arms: plain("a", "b", "c")})
 		after := newLearner(t, strategy.Config{Store: st, Pooling: pooling, Arms: plain("d", "c", "b")})
 		q := strategy.Query{Item: "i"}
 		for arm, value := range map[strategy.ArmID]float64{"a": 1, "b": -1, "c": 1} {
@@ -189,7 +200,8 @@ func TestALiarAmongPeople(t *testing.T) {
 				l := newLearner(t, strategy.Config{Pooling: pooling})
 				q := strategy.Query{Item: "i", Category: "c"}
 				report := func(source string, arm strategy.ArmID, value float64) {
-					c := choose(t, l, strategy.Query{Item: q.Item, Category: q.Category, Arms: []strategy.ArmID{arm}})
+					c := choose(t, l, strategy.Query{Item: q.Item, Category: q.Category,
+						Arms: []strategy.ArmID{arm}})
 					o := strategy.Outcome{Choice: c, Value: value, Confidence: 1}
 					if named {
 						o.Source = source
@@ -208,7 +220,8 @@ func TestALiarAmongPeople(t *testing.T) {
 					report("liar", "d", 1)
 				}
 				require.NoError(t, l.Refresh(ctx))
-				return shares(t, l, q, 500)["d"], shares(t, l, strategy.Query{Item: "new", Category: q.Category}, 500)["d"]
+				return shares(t, l, q, 500)["d"], shares(t, l,
+					strategy.Query{Item: "new", Category: q.Category}, 500)["d"]
 			}
 			ofItem, ofNew := share(true)
 			assert.Less(t, ofItem, 0.05)
@@ -221,23 +234,29 @@ func TestALiarAmongPeople(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse lets 16 goroutines do all that a learner can. Then each of their outcomes is in the store and in the memory of the learner.
+// TestConcurrentUse lets 16 goroutines do all that a learner can. Then each of their outcomes is in
+// the store and in the memory of the learner.
 func TestConcurrentUse(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 5}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 5},
+		strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			const goroutines, items = 16, 5
 			outcomes := long(60, 120)
-			cfg := withFixtures(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{}), Cache: strategy.Cache{Size: 50}})
+			cfg := withFixtures(t, strategy.Config{Pooling: pooling,
+				Arms: injection.Arms(injection.Config{}), Cache: strategy.Cache{Size: 50}})
 			l := newLearner(t, cfg)
 			var wait sync.WaitGroup
 			for g := range goroutines {
 				wait.Go(func() {
 					for n := range outcomes {
-						q := strategy.Query{Session: fmt.Sprint(n % 30), Item: fmt.Sprint(g * n % items), Category: "c"}
+						q := strategy.Query{Session: fmt.Sprint(n % 30), Item: fmt.Sprint(g * n % items),
+							Category: "c"}
 						c, err := l.Select(ctx, q)
 						assert.NoError(t, err)
-						disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(g, n), Value: float64(n%3 - 1), Confidence: 1})
+						disposition, err := l.Observe(ctx,
+							strategy.Outcome{Choice: c, ID: fmt.Sprint(g, n), Value: float64(n%3 - 1),
+								Confidence: 1})
 						assert.NoError(t, err)
 						assert.Equal(t, strategy.Applied, disposition)
 						switch {
@@ -286,7 +305,8 @@ type absentMinded struct {
 	lost bool
 }
 
-func (f *absentMinded) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+func (f *absentMinded) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt,
+	error) {
 	receipts, err := f.Store.Commit(ctx, batches...)
 	if len(batches[0].Observations) > 0 && !f.lost {
 		f.lost = true
@@ -298,7 +318,8 @@ func (f *absentMinded) Commit(ctx context.Context, batches ...store.Batch) ([]st
 // TestACommitWhoseReplyIsLost is counted once, and the segment knows of it.
 func TestACommitWhoseReplyIsLost(t *testing.T) {
 	l := newLearner(t, strategy.Config{Store: &absentMinded{Store: &memstore.Store{}}})
-	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1,
+		Confidence: 1}
 	_, err := l.Observe(ctx, outcome)
 	require.ErrorContains(t, err, "lost")
 	disposition, err := l.Observe(ctx, outcome)
@@ -326,7 +347,8 @@ func TestASourceCanBeExpungedWithoutHistory(t *testing.T) {
 	assert.Empty(t, read(t, st, choice.Cells()...))
 }
 
-// counting is a store that counts how often a segment is read, and says no to commits when it is told to.
+// counting is a store that counts how often a segment is read, and says no to commits when it is
+// told to.
 type counting struct {
 	store.Store
 	lists  int
@@ -350,12 +372,14 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 	st := &counting{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st})
-	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1,
+		Confidence: 1}
 	for _, test := range []struct {
 		refuse error
 		reads  int
 	}{
-		{&heed.InputError{Field: "At"}, 0}, {&heed.SettingsError{}, 0}, {evidence.ErrFull, 0}, {errors.New("no connection"), 1},
+		{&heed.InputError{Field: "At"}, 0}, {&heed.SettingsError{}, 0}, {evidence.ErrFull, 0},
+		{errors.New("no connection"), 1},
 	} {
 		before := st.lists
 		st.refuse = test.refuse

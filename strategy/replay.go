@@ -41,7 +41,8 @@ type effect struct {
 // payload that is not an event ends the replay with a [*heed.InputError].
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
-func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
+func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int,
+	err error) {
 	defer l.expireAll() // the next use reads it again
 	out, err := l.expungedSources(ctx)
 	if err != nil {
@@ -84,10 +85,12 @@ func (l *Learner) expungedSources(ctx context.Context) (map[string]time.Time, er
 	return out, nil
 }
 
-func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string]time.Time) (changed bool, err error) {
+func (l *Learner) replay(ctx context.Context, entry stream.Event,
+	out map[string]time.Time) (changed bool, err error) {
 	var e LearnerEvent
 	if err := json.Unmarshal(entry.Payload, &e); err != nil {
-		return false, &heed.InputError{Field: "Payload", Reason: "is no event of a learner: " + err.Error()}
+		return false, &heed.InputError{Field: "Payload",
+			Reason: "is no event of a learner: " + err.Error()}
 	}
 	did := l.effects(&e, out)
 	if e.Learner != l.cfg.Name && did == nil {
@@ -134,7 +137,9 @@ func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Bat
 		}
 	case len(b.Expunge) == 0:
 		return nil
-	default: // it may have been done before for the other learner, and has to be done after what this one has learned
+	// it may have been done before for the other learner, and has to be done after what this one has
+	// learned
+	default:
 		b.ID = derivedID("expunged", l.cfg.Name, f.ID)
 	}
 	return []store.Batch{b}

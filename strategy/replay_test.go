@@ -27,10 +27,11 @@ func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
 	}
 }
 
-// The log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
-// or in part, changes nothing.
+// The log of a learner to which everything happened rebuilds the same beliefs in an empty store,
+// and once more, or in part, changes nothing.
 func TestReplay(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10},
+		strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
 			c := &clock{}
 			first := newLearner(t, eventful(t, c, pooling))
@@ -85,7 +86,8 @@ func TestReplayInPart(t *testing.T) {
 	assert.Equal(t, 1, changed, "the outcome that took the place of silence counts")
 }
 
-// Events of other learners are passed over, and what is no event ends the replay, though not in vain.
+// Events of other learners are passed over, and what is no event ends the replay, though not in
+// vain.
 func TestReplayOfOthers(t *testing.T) {
 	c := &clock{}
 	first := newLearner(t, eventful(t, c, nil))
@@ -104,16 +106,21 @@ func TestReplayOfOthers(t *testing.T) {
 	assertInputError(t, err, "Payload")
 	assert.Equal(t, 1, changed)
 	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
-	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errStore) })
+	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) {
+		yield(stream.Event{},
+			errStore)
+	})
 	require.ErrorIs(t, err, errStore)
 }
 
-// TestReplayLeavesOutWhatWasExpunged expunges a source in two ways. A learner writes it into the log, which several learners may share.
-// The store writes it into its audit. Later outcomes of the source count again.
+// TestReplayLeavesOutWhatWasExpunged expunges a source in two ways. A learner writes it into the
+// log, which several learners may share. The store writes it into its audit. Later outcomes of the
+// source count again.
 func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 	q := strategy.Query{Item: "i", Category: "c"}
 	by := func(l *strategy.Learner, source string, value float64) {
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: value, Confidence: 1, Source: source})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: value, Confidence: 1,
+			Source: source})
 		require.NoError(t, err)
 	}
 	c := &clock{}
@@ -132,9 +139,11 @@ func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 		}
 	}
 	c.Advance(time.Minute)
-	require.NoError(t, one.Reset(ctx, strategy.Reset{Source: "liar", Actor: "ops", Reason: "it lies"}))
+	require.NoError(t, one.Reset(ctx, strategy.Reset{Source: "liar", Actor: "ops",
+		Reason: "it lies"}))
 	entry := audited(t, cfg.Store)[0]
-	assert.Equal(t, []string{"one.expunge", "liar", "ops"}, []string{entry.Action, entry.Subject, entry.Actor})
+	assert.Equal(t, []string{"one.expunge", "liar", "ops"},
+		[]string{entry.Action, entry.Subject, entry.Actor})
 	c.Advance(time.Minute)
 	require.NoError(t, two.Refresh(ctx)) // as one alone knows
 	by(two, "liar", -1)
@@ -155,10 +164,14 @@ func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 	st = newStore(t, c.Now)
 	_ = of(st, "one") // which declares the audit
 	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{
-		store.AuditEntry{ID: "1", At: start.Add(time.Minute), Action: "expunge", Subject: "liar"}.Record(),
+		store.AuditEntry{ID: "1", At: start.Add(time.Minute), Action: "expunge",
+			Subject: "liar"}.Record(),
 	}})
 	require.NoError(t, err)
-	untold := slices.DeleteFunc(log, func(e stream.Event) bool { return bytes.Contains(e.Payload, []byte("expunge")) })
+	untold := slices.DeleteFunc(log, func(e stream.Event) bool {
+		return bytes.Contains(e.Payload,
+			[]byte("expunge"))
+	})
 	for i, name := range []string{"one", "two"} {
 		l := of(st, name)
 		_, err := l.Replay(ctx, logOf(untold))
@@ -169,7 +182,8 @@ func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 
 func TestASourceIsForgottenAlone(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
-	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "liar", Category: "c", Reason: "r"}), "Source")
+	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "liar", Category: "c", Reason: "r"}),
+		"Source")
 	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "liar"}), "Reason")
 	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "\xff", Reason: "r"}), "Source")
 }

@@ -55,7 +55,8 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if err := l.anyOf(ctx, b.Reset); err != nil {
 		return err
 	}
-	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
+	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(),
+		Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err
 }
 
@@ -64,9 +65,11 @@ func (r *Reset) validate() error {
 	case r.Reason == "":
 		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
 	case r.Source != "" && (r.Category != "" || r.Context != "" || r.Item != ""):
-		return &heed.InputError{Field: "Source", Reason: "must stand alone, as it is forgotten in the whole store"}
+		return &heed.InputError{Field: "Source",
+			Reason: "must stand alone, as it is forgotten in the whole store"}
 	}
-	return checkTexts("Item", r.Item, "Category", r.Category, "Context", r.Context, "Source", r.Source)
+	return checkTexts("Item", r.Item, "Category", r.Category, "Context", r.Context, "Source",
+		r.Source)
 }
 
 // expunge takes away what a source caused, with its event and its entry in the audit.
@@ -74,9 +77,11 @@ func (l *Learner) expunge(ctx context.Context, r Reset) error {
 	at := l.cfg.Now()
 	b := store.Batch{ID: "reset:" + uuid.NewString(), Expunge: []string{r.Source}}
 	b.Records = []store.Record{store.AuditEntry{
-		ID: b.ID, At: at, Actor: r.Actor, Action: l.cfg.Name + expunged, Subject: r.Source, Reason: r.Reason,
+		ID: b.ID, At: at, Actor: r.Actor, Action: l.cfg.Name + expunged, Subject: r.Source,
+		Reason: r.Reason,
 	}.Record()}
-	if err := l.emit(&b, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor, Reason: r.Reason}); err != nil {
+	if err := l.emit(&b, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor,
+		Reason: r.Reason}); err != nil {
 		return err
 	}
 	_, err := l.cfg.Store.Commit(ctx, b)
@@ -102,11 +107,14 @@ func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 
 // forget commits a batch that takes evidence away, with its event, its entry in the audit, and the
 // count of resets. It reports false if it was done before.
-func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor, action string) (bool, error) {
-	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}
+func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor,
+	action string) (bool, error) {
+	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1,
+		Weight: 1, At: e.At}}
 	b.PartsOf = store.CellsOf(b.Observations...)
 	b.Records = []store.Record{store.AuditEntry{
-		ID: b.ID, At: e.At, Actor: actor, Action: l.cfg.Name + action, Subject: e.Item, Reason: e.Reason,
+		ID: b.ID, At: e.At, Actor: actor, Action: l.cfg.Name + action, Subject: e.Item,
+		Reason:  e.Reason,
 		Details: map[string]string{"category": s.category, "context": s.context},
 	}.Record()}
 	e.ID, e.Category, e.Context = b.ID, s.category, s.context

@@ -15,9 +15,11 @@ import (
 )
 
 // earn has an item seen in the given number of sessions, each with one outcome.
-func earn(t *testing.T, l *strategy.Learner, item, session string, sessions int) (outcomes []strategy.Outcome) {
+func earn(t *testing.T, l *strategy.Learner, item, session string,
+	sessions int) (outcomes []strategy.Outcome) {
 	for i := range sessions {
-		c := choose(t, l, strategy.Query{Session: fmt.Sprint(session, i), Item: item, Category: "preference"})
+		c := choose(t, l, strategy.Query{Session: fmt.Sprint(session, i), Item: item,
+			Category: "preference"})
 		o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1}
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
@@ -37,7 +39,8 @@ func given(t *testing.T, st store.Store, item string) (mass float64) {
 	return mass
 }
 
-// TestAnItemThatWasResetLearnsAnew, and specialises anew, while what had been counted stays counted.
+// TestAnItemThatWasResetLearnsAnew, and specialises anew, while what had been counted stays
+// counted.
 func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 	st := &memstore.Store{}
 	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 5}})
@@ -45,7 +48,8 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 	old := earn(t, l, "item", "s", 5)
 	require.InDelta(t, 3, given(t, st, "item"), 1e-9)
 
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Actor: "ann", Reason: "it was reworded"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Actor: "ann",
+		Reason: "it was reworded"}))
 	assert.Zero(t, given(t, st, "item"))
 	history, err := outcomes(l, strategy.Query{Item: "item", Category: "preference"}, 0)
 	require.NoError(t, err)
@@ -111,14 +115,17 @@ func TestAResetOfNothingIsNotFound(t *testing.T) {
 	l := newLearner(t, strategy.Config{Store: st})
 	earn(t, l, "item", "s", 1)
 	for _, r := range []strategy.Reset{
-		{Category: "preferences"}, {Category: "preference", Context: "x"}, {Category: "preference", Item: "itme"},
+		{Category: "preferences"}, {Category: "preference", Context: "x"},
+		{Category: "preference", Item: "itme"},
 	} {
 		r.Reason = "it was reworded"
 		require.ErrorIs(t, l.Reset(ctx, r), heed.ErrNotFound, "%+v", r)
 	}
 	assert.Empty(t, audited(t, st))
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Reason: "it was reworded"}))
-	require.ErrorIs(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Reason: "once more"}), heed.ErrNotFound)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item",
+		Reason: "it was reworded"}))
+	require.ErrorIs(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item",
+		Reason: "once more"}), heed.ErrNotFound)
 }
 
 func TestAResetNeedsAReason(t *testing.T) {

@@ -23,7 +23,8 @@ func (s whole) List(_ context.Context, q store.CellQuery) iter.Seq2[evidence.Par
 	return s.Store.List(ctx, store.CellQuery{Kind: q.Kind, Scope: q.Scope})
 }
 
-// populate commits 1 to 8 outcomes of each item and arm. The first half of the keys do better with the first arm, and the other half with the second.
+// populate commits 1 to 8 outcomes of each item and arm. The first half of the keys do better with
+// the first arm, and the other half with the second.
 func populate(t testing.TB, st store.Store, items int, strength float64, arms ...strategy.ArmID) {
 	rng, draws := rand.New(rand.NewPCG(3, 4)), evidence.Key{A: 3, B: 4}.Rand(0)
 	var b store.Batch
@@ -53,8 +54,8 @@ func populate(t testing.TB, st store.Store, items int, strength float64, arms ..
 	}
 }
 
-// Beliefs come close to those of all items, though the rates depend on the keys' order. An item's own outcomes
-// are all there. Poolings that copy what a segment has shown read all of it.
+// Beliefs come close to those of all items, though the rates depend on the keys' order. An item's
+// own outcomes are all there. Poolings that copy what a segment has shown read all of it.
 func TestASampleSpeaksForItsSegment(t *testing.T) {
 	const items = 2000
 	st := newStore(t, (&clock{}).Now)
@@ -72,7 +73,8 @@ func TestASampleSpeaksForItsSegment(t *testing.T) {
 				assert.InDelta(t, want[i].Mean(), got[i].Mean(), 0.05, "%v %s %d", pooling, item, i)
 				if pooling == (strategy.TwoLevel{}) {
 					assert.InEpsilon(t, want[i].Strength, got[i].Strength, 0.3)
-					assert.InDelta(t, want[i].Successes+want[i].Failures, got[i].Successes+got[i].Failures, 1e-9)
+					assert.InDelta(t, want[i].Successes+want[i].Failures, got[i].Successes+got[i].Failures,
+						1e-9)
 					assert.Less(t, got[i].Level.Alpha, want[i].Level.Alpha/2)
 				}
 			}
@@ -83,11 +85,13 @@ func TestASampleSpeaksForItsSegment(t *testing.T) {
 	}
 }
 
-// Outcomes of a new arm come for items outside of the sample, too, and the next load still knows of them.
+// Outcomes of a new arm come for items outside of the sample, too, and the next load still knows of
+// them.
 func TestASampleKeepsWhatItsLearnerSaw(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
 	populate(t, st, 1000, 10, "a", "b")
-	l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b", "c"), Unrecorded: true, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1200}})
+	l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b", "c"), Unrecorded: true,
+		Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1200}})
 	strategy.SampleItems(l, 250)
 	choose(t, l, strategy.Query{Item: "new"})
 	for n := range 250 {
@@ -99,7 +103,8 @@ func TestASampleKeepsWhatItsLearnerSaw(t *testing.T) {
 		require.NoError(t, l.Refresh(ctx))
 		assert.InDelta(t, before, means(t, l, strategy.Query{Item: "new"})[2], 0.02)
 	}
-	assert.Equal(t, []float64{0, 0, 0.1}, bonuses(choose(t, l, strategy.Query{Item: "new"})), "what is counted in the sample speaks for all")
+	assert.Equal(t, []float64{0, 0, 0.1}, bonuses(choose(t, l, strategy.Query{Item: "new"})),
+		"what is counted in the sample speaks for all")
 }
 
 // An asked store keeps how many items each listing asked for.
@@ -115,7 +120,8 @@ func (s *asked) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 	return s.Store.List(ctx, q)
 }
 
-// The first choice in a segment waits for half a sample. Where there are more items, a whole one is read after a tenth of Refresh.
+// The first choice in a segment waits for half a sample. Where there are more items, a whole one is
+// read after a tenth of Refresh.
 func TestTheFirstSampleIsHalf(t *testing.T) {
 	for _, test := range []struct {
 		items int
@@ -128,7 +134,8 @@ func TestTheFirstSampleIsHalf(t *testing.T) {
 		c := &clock{}
 		st := &asked{Store: newStore(t, c.Now)}
 		populate(t, st, test.items, 10, "a", "b")
-		l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true, Now: c.Now, Refresh: time.Hour})
+		l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true,
+			Now: c.Now, Refresh: time.Hour})
 		strategy.SampleItems(l, 40)
 		choose(t, l, strategy.Query{Item: "new"})
 		c.Advance(test.after)
@@ -142,11 +149,13 @@ func TestTheFirstSampleIsHalf(t *testing.T) {
 	}
 }
 
-// regret plays rounds for each item, in any order, and returns what the choices cost against the best arms. The world and the luck depend on the
-// seed alone. The segment is read anew ten times.
-func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, strength float64, seed uint64) (cost float64) {
+// regret plays rounds for each item, in any order, and returns what the choices cost against the
+// best arms. The world and the luck depend on the seed alone. The segment is read anew ten times.
+func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, strength float64,
+	seed uint64) (cost float64) {
 	arms := plain("a", "b", "c", "d")
-	l := newLearner(t, strategy.Config{Store: st, Arms: arms, Unrecorded: true, Now: c.Now, Seed: rand.NewPCG(seed, 1)})
+	l := newLearner(t, strategy.Config{Store: st, Arms: arms, Unrecorded: true, Now: c.Now,
+		Seed: rand.NewPCG(seed, 1)})
 	strategy.SampleItems(l, sample)
 	rng, draws := rand.New(rand.NewPCG(seed, 2)), evidence.Key{A: seed, B: 3}.Rand(0)
 	rates := make([][4]float64, items)
@@ -175,8 +184,8 @@ func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, s
 	return cost / float64(items)
 }
 
-// With paired seeds, the regret over all strengths is at most 5 % above that of a learner that reads all items. The short form has too few
-// rounds to tell more than 30 %.
+// With paired seeds, the regret over all strengths is at most 5 % above that of a learner that
+// reads all items. The short form has too few rounds to tell more than 30 %.
 func TestASampleCostsNoRegret(t *testing.T) {
 	items, sample, seeds, off, strengths := 400, 150, 1, 0.3, []float64{5}
 	if long(0, 1) == 1 {
@@ -189,7 +198,8 @@ func TestASampleCostsNoRegret(t *testing.T) {
 			one := regret(t, newStore(t, c.Now), c, sample, items, 5, strength, uint64(seed))
 			c = &clock{}
 			other := regret(t, whole{newStore(t, c.Now)}, c, sample, items, 5, strength, uint64(seed))
-			t.Logf("strength %v: regret %.4f for each item with a sample, %.4f with all items: %.3f", strength, one, other, one/other)
+			t.Logf("strength %v: regret %.4f for each item with a sample, %.4f with all items: %.3f",
+				strength, one, other, one/other)
 			some, all = some+one, all+other
 		}
 	}

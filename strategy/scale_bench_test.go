@@ -23,7 +23,8 @@ func BenchmarkArms(b *testing.B) {
 		for i := range n {
 			arms = append(arms, strategy.Arm{ID: strategy.ArmID(fmt.Sprint("arm", i))})
 		}
-		scale(b, fmt.Sprintf("arms=%d", n), strategy.Config{Arms: arms}, func(i int) (strategy.ArmID, string) { return arms[i%n].ID, "" }, 4*n)
+		scale(b, fmt.Sprintf("arms=%d", n), strategy.Config{Arms: arms},
+			func(i int) (strategy.ArmID, string) { return arms[i%n].ID, "" }, 4*n)
 	}
 }
 
@@ -31,12 +32,14 @@ func BenchmarkArms(b *testing.B) {
 func BenchmarkSources(b *testing.B) {
 	for _, n := range []int{10, 1000, 10_000} {
 		cfg := strategy.Config{Arms: plain("a")}
-		scale(b, fmt.Sprintf("sources=%d", n), cfg, func(i int) (strategy.ArmID, string) { return "a", fmt.Sprint("source", i%n) }, n)
+		scale(b, fmt.Sprintf("sources=%d", n), cfg,
+			func(i int) (strategy.ArmID, string) { return "a", fmt.Sprint("source", i%n) }, n)
 	}
 }
 
 // scale times a learner that has seen a number of outcomes, the i-th of this arm and this source.
-func scale(b *testing.B, name string, cfg strategy.Config, outcome func(i int) (strategy.ArmID, string), outcomes int) {
+func scale(b *testing.B, name string, cfg strategy.Config,
+	outcome func(i int) (strategy.ArmID, string), outcomes int) {
 	cfg.Store, cfg.Seed, cfg.Unrecorded = &memstore.Store{}, rand.NewPCG(1, 2), true
 	l, err := strategy.New(ctx, cfg)
 	require.NoError(b, err)
@@ -51,16 +54,19 @@ func scale(b *testing.B, name string, cfg strategy.Config, outcome func(i int) (
 			c = choose(b, l, q)
 			made[arm] = c
 		}
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(i), Value: float64(i%3 - 1), Confidence: 1, Source: source})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(i), Value: float64(i%3 - 1),
+			Confidence: 1, Source: source})
 		return err
 	}
-	for n := range outcomes { // as the learner would keep them, without reading what it has after each
+	// as the learner would keep them, without reading what it has after each
+	for n := range outcomes {
 		arm, source := outcome(n)
 		cell := strategy.Choice{Item: q.Item, Arm: arm}.Cells()[0]
 		cell.Kind = "strategy.arm"
 		_, err := cfg.Store.Commit(ctx, store.Batch{
-			Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
-			Observations: []evidence.Observation{{ID: fmt.Sprint("before", n), Cell: cell, Source: source, Reward: 0.5, Weight: 1, At: time.Now()}},
+			Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
+			Observations: []evidence.Observation{{ID: fmt.Sprint("before", n), Cell: cell, Source: source,
+				Reward: 0.5, Weight: 1, At: time.Now()}},
 		})
 		require.NoError(b, err)
 	}
@@ -87,7 +93,8 @@ func fill(b testing.TB, st store.Store, category string, items int, arms ...stra
 	var batch store.Batch
 	for i := range items {
 		for _, arm := range arms {
-			o := evidence.Observation{Reward: float64(i % 2), Weight: 1, At: time.Now(), ID: fmt.Sprint(category, " ", i, " ", arm)}
+			o := evidence.Observation{Reward: float64(i % 2), Weight: 1, At: time.Now(),
+				ID: fmt.Sprint(category, " ", i, " ", arm)}
 			o.Cell = strategy.Choice{Category: category, Item: fmt.Sprint("i", i), Arm: arm}.Cells()[0]
 			o.Cell.Kind = "strategy.arm"
 			batch.Observations = append(batch.Observations, o)
@@ -100,7 +107,8 @@ func fill(b testing.TB, st store.Store, category string, items int, arms ...stra
 	}
 }
 
-// BenchmarkFirstSelect times the first choice in a segment of 100 items, by the number of cells in other segments.
+// BenchmarkFirstSelect times the first choice in a segment of 100 items, by the number of cells in
+// other segments.
 func BenchmarkFirstSelect(b *testing.B) {
 	for _, others := range []int{1000, 10_000, 100_000, 1_000_000} {
 		st := newStore(b, time.Now)
@@ -111,7 +119,8 @@ func BenchmarkFirstSelect(b *testing.B) {
 		runtime.GC() // of what fill left
 		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
 			for b.Loop() {
-				l, err := strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+				l, err := strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"),
+					Unrecorded: true})
 				require.NoError(b, err)
 				choose(b, l, strategy.Query{Category: "mine", Item: "i1"})
 			}
@@ -139,7 +148,8 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstSelectOfMany times the first choice in a segment of as many items, and says how much memory that takes beside the store.
+// BenchmarkFirstSelectOfMany times the first choice in a segment of as many items, and says how
+// much memory that takes beside the store.
 func BenchmarkFirstSelectOfMany(b *testing.B) {
 	for _, items := range []int{100_000, 1_000_000} {
 		st := newStore(b, time.Now)
@@ -154,7 +164,8 @@ func BenchmarkFirstSelectOfMany(b *testing.B) {
 			var l *strategy.Learner
 			for b.Loop() {
 				var err error
-				l, err = strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+				l, err = strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"),
+					Unrecorded: true})
 				require.NoError(b, err)
 				choose(b, l, strategy.Query{Category: "mine", Item: "i1"})
 			}
@@ -167,7 +178,8 @@ func BenchmarkFirstSelectOfMany(b *testing.B) {
 	}
 }
 
-// BenchmarkModel makes the model of a segment of four arms, each with 2 to 21 outcomes of each item.
+// BenchmarkModel makes the model of a segment of four arms, each with 2 to 21 outcomes of each
+// item.
 func BenchmarkModel(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -177,7 +189,8 @@ func BenchmarkModel(b *testing.B) {
 			for arm := range items[i].Arms {
 				mass := 2 + rng.IntN(20)
 				reward := float64(rng.IntN(mass + 1))
-				items[i].Arms[arm] = evidence.Sums{Mass: float64(mass), Squares: float64(mass), Reward: reward, RewardSquares: reward}
+				items[i].Arms[arm] = evidence.Sums{Mass: float64(mass), Squares: float64(mass),
+					Reward: reward, RewardSquares: reward}
 			}
 		}
 		even := evidence.Beta{Alpha: 1, Beta: 1}
@@ -191,7 +204,8 @@ func BenchmarkModel(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveWhileRead observes outcomes while their segment is read anew, and says how long the longest took.
+// BenchmarkObserveWhileRead observes outcomes while their segment is read anew, and says how long
+// the longest took.
 func BenchmarkObserveWhileRead(b *testing.B) {
 	for _, items := range []int{1000, 100_000} {
 		st := newStore(b, time.Now)
@@ -210,7 +224,8 @@ func BenchmarkObserveWhileRead(b *testing.B) {
 				}
 				n++
 				at := time.Now()
-				_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 1, Confidence: 1})
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 1,
+					Confidence: 1})
 				require.NoError(b, err)
 				worst = max(worst, time.Since(at))
 			}

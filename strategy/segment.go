@@ -35,7 +35,8 @@ type segment struct {
 	resets     map[string]resets  // of items that were reset, as far as they were read
 	expired    uint64             // how often it was expired
 	touched    map[touched]bool   // by outcomes since a load began; nil while there is none
-	own        map[string]bool    // items that outcomes came for of late; nil unless the model is of a sample
+	// items that outcomes came for of late; nil unless the model is of a sample
+	own map[string]bool
 
 	// observers has a token of each goroutine that adds evidence. The end of a load takes all
 	// tokens: see load.
@@ -57,7 +58,8 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	}
 	scope := answers.Scope(category, context)
 	if len(scope) > evidence.MaxText {
-		return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
+		return nil, &heed.InputError{Field: "Category",
+			Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

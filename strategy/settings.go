@@ -75,7 +75,8 @@ const history = 10_000
 
 // declare says how what a learner writes is kept.
 func (l *Learner) declare(ctx context.Context) error {
-	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history}, {Name: l.kinds.parameter, History: history}}
+	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history},
+		{Name: l.kinds.parameter, History: history}}
 	if !l.cfg.Unrecorded {
 		kinds = append(kinds, l.answers.Kind, sessions.Kind)
 	}
@@ -142,7 +143,8 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 		}
 		tx.Add(store.Batch{
 			ID: id, Policies: l.policies, Rebuild: cells, Records: []store.Record{kept, store.AuditEntry{
-				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name, Reason: reason,
+				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name,
+				Reason:  reason,
 				Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
 			}.Record()},
 		})

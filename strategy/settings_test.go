@@ -57,7 +57,8 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	assert.Equal(t, "0.3 -> 0.5", entries[0].Details["MinConfidence"])
 }
 
-// TestRebuild makes the sums of a whole history anew: they are what they would be had the settings never been others.
+// TestRebuild makes the sums of a whole history anew: they are what they would be had the settings
+// never been others.
 func TestRebuild(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 2}} {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestRebuild(t *testing.T) {
 			lived := func(halfLife time.Duration) (strategy.Config, *strategy.Learner, *clock) {
 				c := &clock{}
 				cfg := withFixtures(t, strategy.Config{
-					Now: c.Now, Pooling: pooling, HalfLife: halfLife, Arms: injection.Arms(injection.Config{}),
+					Now: c.Now, Pooling: pooling, HalfLife: halfLife,
+					Arms: injection.Arms(injection.Config{}),
 				})
 				l := newLearner(t, cfg)
 				for n := range 8 {
@@ -95,7 +97,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildNeedsTheWholeHistory, and changes nothing without it; a reset mends what a rebuild can't.
+// TestRebuildNeedsTheWholeHistory, and changes nothing without it; a reset mends what a rebuild
+// can't.
 func TestRebuildNeedsTheWholeHistory(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 2})
@@ -122,7 +125,8 @@ func TestRebuildNeedsTheWholeHistory(t *testing.T) {
 
 // A tool that knows a learner's name alone believes what its host believes, and writes nothing.
 func TestOpen(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3}, strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3},
+		strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
 		c := &clock{}
 		cfg := withFixtures(t, strategy.Config{
 			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling,
@@ -137,7 +141,10 @@ func TestOpen(t *testing.T) {
 			try(t, host, q, injection.Subagent, 1)
 		}
 		require.NoError(t, host.Refresh(ctx))
-		st := &fragile{Store: cfg.Store, before: func(context.Context, store.Batch) error { return errStore }}
+		st := &fragile{Store: cfg.Store, before: func(context.Context,
+			store.Batch) error {
+			return errStore
+		}}
 		tool, err := strategy.Open(ctx, strategy.Config{Store: st, Name: "models", Now: c.Now})
 		require.NoError(t, err)
 		assert.Equal(t, beliefs(t, host, q), beliefs(t, tool, q))

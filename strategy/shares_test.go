@@ -15,12 +15,14 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// TestSharesTakeThePlaceOfBeliefs counts how often each arm is chosen, and asks each choice for its propensity.
+// TestSharesTakeThePlaceOfBeliefs counts how often each arm is chosen, and asks each choice for its
+// propensity.
 func TestSharesTakeThePlaceOfBeliefs(t *testing.T) {
 	l, _ := sharing(t, nil)
 	counts := make(map[strategy.ArmID]int)
 	for range 2000 {
-		c, err := l.Select(context.Background(), strategy.Query{Arms: []strategy.ArmID{"c", "a"}, Shares: []float64{0.25, 0.75}})
+		c, err := l.Select(context.Background(), strategy.Query{Arms: []strategy.ArmID{"c", "a"},
+			Shares: []float64{0.25, 0.75}})
 		require.NoError(t, err)
 		counts[c.Arm]++
 		assert.InDelta(t, map[strategy.ArmID]float64{"a": 0.75, "c": 0.25}[c.Arm], c.Propensity(), 0)
@@ -35,7 +37,8 @@ func TestASessionKeepsItsArmUnderOtherShares(t *testing.T) {
 	q := strategy.Query{Session: "s", Shares: []float64{0, 1, 0}}
 	first, err := l.Select(context.Background(), q)
 	require.NoError(t, err)
-	other, err := strategy.New(context.Background(), strategy.Config{Store: st, Arms: l.Config().Arms})
+	other, err := strategy.New(context.Background(),
+		strategy.Config{Store: st, Arms: l.Config().Arms})
 	require.NoError(t, err)
 	q.Shares = []float64{1, 0, 0}
 	for _, learner := range []*strategy.Learner{l, other} {
@@ -49,7 +52,8 @@ func TestASessionKeepsItsArmUnderOtherShares(t *testing.T) {
 
 func TestSharesThatAreNone(t *testing.T) {
 	l, _ := sharing(t, nil)
-	for _, shares := range [][]float64{{1}, {0.5, 0.5}, {0.5, 0.5, 0.5}, {-1, 1, 1}, {math.NaN(), 0, 1}} {
+	for _, shares := range [][]float64{{1}, {0.5, 0.5}, {0.5, 0.5, 0.5}, {-1, 1, 1},
+		{math.NaN(), 0, 1}} {
 		_, err := l.Select(context.Background(), strategy.Query{Shares: shares})
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault, "%v", shares)
@@ -88,8 +92,10 @@ func TestCostsAndRewardsThatAreNone(t *testing.T) {
 		field string
 		strategy.Outcome
 	}{
-		{"Cost", strategy.Outcome{Cost: math.NaN()}}, {"Cost", strategy.Outcome{Cost: -0.01}}, {"Cost", strategy.Outcome{Cost: 2e15}},
-		{"Latency", strategy.Outcome{Latency: -1}}, {"Tokens", strategy.Outcome{Tokens: -1}}, {"Reward", strategy.Outcome{Value: 1}},
+		{"Cost", strategy.Outcome{Cost: math.NaN()}}, {"Cost", strategy.Outcome{Cost: -0.01}},
+		{"Cost", strategy.Outcome{Cost: 2e15}},
+		{"Latency", strategy.Outcome{Latency: -1}}, {"Tokens", strategy.Outcome{Tokens: -1}},
+		{"Reward", strategy.Outcome{Value: 1}},
 	} {
 		field, o := test.field, test.Outcome
 		if field == "Reward" {
@@ -105,10 +111,12 @@ func TestCostsAndRewardsThatAreNone(t *testing.T) {
 }
 
 // sharing returns a learner of three arms, and its store.
-func sharing(t *testing.T, reward func(strategy.Outcome) float64) (*strategy.Learner, *memstore.Store) {
+func sharing(t *testing.T, reward func(strategy.Outcome) float64) (*strategy.Learner,
+	*memstore.Store) {
 	st := &memstore.Store{}
 	l, err := strategy.New(context.Background(), strategy.Config{
-		Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}, Pooling: strategy.Alone{}, Reward: reward, Seed: rand.NewPCG(1, 2),
+		Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}, Pooling: strategy.Alone{},
+		Reward: reward, Seed: rand.NewPCG(1, 2),
 	})
 	require.NoError(t, err)
 	return l, st

@@ -65,7 +65,8 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsWeakEvidence of its value and its confidence, on the arm and on its parameters, and on nothing else.
+// TestSilenceIsWeakEvidence of its value and its confidence, on the arm and on its parameters, and
+// on nothing else.
 func TestSilenceIsWeakEvidence(t *testing.T) {
 	for _, test := range []struct {
 		silence strategy.Silence
@@ -76,7 +77,8 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 		{strategy.Silence{Confidence: 0.5, Value: -0.5, After: time.Hour}, 0.25},
 	} {
 		for _, pooling := range poolings {
-			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling, Arms: injection.Arms(injection.Config{})})
+			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling,
+				Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
 			before := means(t, l, q)
@@ -135,16 +137,20 @@ func TestAnArmThatNeverAnswersFallsBehind(t *testing.T) {
 
 // The store and the learner's memory are as if there had been none.
 func TestALateOutcomeTakesSilenceBack(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3},
+		strategy.Alone{}} {
 		for _, halfLife := range []time.Duration{0, 48 * time.Hour} {
 			t.Run(fmt.Sprint(pooling, halfLife), func(t *testing.T) {
-				run := func(silence strategy.Silence) (cfg strategy.Config, l *strategy.Learner, q strategy.Query) {
+				run := func(silence strategy.Silence) (cfg strategy.Config, l *strategy.Learner,
+					q strategy.Query) {
 					cfg, c := recording(t, strategy.Config{
-						Silence: silence, Pooling: pooling, HalfLife: halfLife, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
-						Arms: injection.Arms(injection.Config{}), Refresh: 1000 * time.Hour,
+						Silence: silence, Pooling: pooling, HalfLife: halfLife,
+						Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
+						Arms:        injection.Arms(injection.Config{}), Refresh: 1000 * time.Hour,
 					})
 					l = newLearner(t, cfg)
-					q = strategy.Query{Item: "i", Category: "c", Arms: []strategy.ArmID{injection.MainContext}}
+					q = strategy.Query{Item: "i", Category: "c",
+						Arms: []strategy.ArmID{injection.MainContext}}
 					var made []strategy.Choice
 					for n := range 4 {
 						q.Session = fmt.Sprint("s", n)
@@ -157,7 +163,8 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 					}
 					for n, choice := range made[:2] {
 						c.Advance(time.Hour)
-						disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 0.5 - float64(n), Confidence: 0.5})
+						disposition, err := l.Observe(ctx,
+							strategy.Outcome{Choice: choice, Value: 0.5 - float64(n), Confidence: 0.5})
 						require.NoError(t, err)
 						require.Equal(t, strategy.Applied, disposition)
 						require.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
@@ -165,7 +172,8 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 					for _, choice := range made[2:] { // their outcomes never come
 						if silence.Confidence > 0 {
 							_, err := cfg.Store.Commit(ctx, store.Batch{Retract: []string{
-								"strategy:" + choice.ID.String() + ":heed:silence", "strategy:" + choice.ID.String() + ":heed:silence:1",
+								"strategy:" + choice.ID.String() + ":heed:silence",
+								"strategy:" + choice.ID.String() + ":heed:silence:1",
 								"strategy:" + choice.ID.String() + ":heed:silence:2",
 							}})
 							require.NoError(t, err)
@@ -182,44 +190,53 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 				for i := range got {
 					assert.Equal(t, want[i].Cell, got[i].Cell)
 					assert.InDelta(t, want[i].Tally.Mass, got[i].Tally.Mass, 1e-12*max(1, want[i].Tally.Mass))
-					assert.InDelta(t, want[i].Tally.Reward, got[i].Tally.Reward, 1e-12*max(1, want[i].Tally.Mass))
+					assert.InDelta(t, want[i].Tally.Reward, got[i].Tally.Reward,
+						1e-12*max(1, want[i].Tally.Mass))
 					assert.Equal(t, want[i].Tally.N(), got[i].Tally.N())
 					assert.Equal(t, want[i].Tally.Last(), got[i].Tally.Last())
 				}
 				require.NoError(t, with.Refresh(ctx))
 				require.NoError(t, without.Refresh(ctx))
 				for _, item := range []string{"i", "new"} {
-					assert.InDeltaSlice(t, means(t, without, strategy.Query{Item: item, Category: "c"}), means(t, with, strategy.Query{Item: item, Category: "c"}), 1e-9)
+					assert.InDeltaSlice(t, means(t, without, strategy.Query{Item: item, Category: "c"}),
+						means(t, with, strategy.Query{Item: item, Category: "c"}), 1e-9)
 				}
 			})
 		}
 	}
 }
 
-// TestBrokenSilenceIsGoneFromMemory at once: from the beliefs about the segment, the parameters and the bonus.
+// TestBrokenSilenceIsGoneFromMemory at once: from the beliefs about the segment, the parameters and
+// the bonus.
 func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{
-		Arms:    []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}},
-		Silence: strategy.Silence{Confidence: 1}, Pooling: strategy.Copy{}, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 2},
-		Refresh: 1000 * time.Hour,
+		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+			Values: []string{"1", "2"}}}}, {ID: "b"}},
+		Silence: strategy.Silence{Confidence: 1}, Pooling: strategy.Copy{},
+		Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 2},
+		Refresh:     1000 * time.Hour,
 	})
 	l := newLearner(t, cfg)
 	choice := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
 	c.Advance(25 * time.Hour)
 	require.Equal(t, 1, sweep(t, l))
-	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 2}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 2},
+		beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
 	credit(t, l, choice, 1)
-	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1},
+		beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
 	for d := range choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Draws() {
 		assert.Equal(t, 0.1, d.Bonus, "of one outcome, where two end it")
 	}
 	twos := 0
 	for range 400 {
-		if choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Parameter("n") == choice.Parameter("n") {
+		if choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Parameter(
+			"n") == choice.Parameter("n") {
 			twos++
 		}
 	}
-	assert.InDelta(t, 400*2./3, twos, 45, "P(Beta(2, 1) > Beta(1, 1)) is 2/3, within 4.7 standard errors")
+	assert.InDelta(t, 400*2./3, twos, 45,
+		"P(Beta(2, 1) > Beta(1, 1)) is 2/3, within 4.7 standard errors")
 }
 
 // TestSilenceThatTheStoreHasForgotten stays, and where the arm's is still known that is taken back.
@@ -229,7 +246,8 @@ func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{
 		Now: c.Now, Store: st, Silence: strategy.Silence{Confidence: 0.5},
-		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}},
+		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+			Values: []string{"1"}}}}},
 	})
 	choice := choose(t, l, strategy.Query{Item: "i"})
 	c.Advance(25 * time.Hour)
@@ -249,7 +267,8 @@ func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 	for _, sure := range []bool{false, true} {
 		st := &fragile{}
-		cfg, c := recording(t, strategy.Config{Store: st, Silence: strategy.Silence{Confidence: 0.5}, Disabled: sure})
+		cfg, c := recording(t, strategy.Config{Store: st, Silence: strategy.Silence{Confidence: 0.5},
+			Disabled: sure})
 		st.Store = newStore(t, c.Now)
 		enabled := cfg
 		enabled.Disabled = false
@@ -271,10 +290,11 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 	}
 }
 
-// TestSweepsAndOutcomesRace in two learners of many goroutines each: every choice then counts for its outcome, or else for
-// its silence, and once.
+// TestSweepsAndOutcomesRace in two learners of many goroutines each: every choice then counts for
+// its outcome, or else for its silence, and once.
 func TestSweepsAndOutcomesRace(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(injection.Config{})})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25},
+		Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(injection.Config{})})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	const choices, goroutines = 200, 8
 	made := make([]strategy.Choice, choices)
@@ -286,7 +306,8 @@ func TestSweepsAndOutcomesRace(t *testing.T) {
 		return 1
 	}
 	for n := range made {
-		made[n] = choose(t, learners[0], strategy.Query{Session: fmt.Sprint(n), Item: fmt.Sprint("i", n%5), Category: "c"})
+		made[n] = choose(t, learners[0], strategy.Query{Session: fmt.Sprint(n),
+			Item: fmt.Sprint("i", n%5), Category: "c"})
 		parameters += float64(len(made[n].Cells())-1) * weight(n)
 	}
 	c.Advance(25 * time.Hour)
@@ -320,9 +341,11 @@ func TestSweepsAndOutcomesRace(t *testing.T) {
 	assert.Equal(t, 133., massOf(kept(t, cfg.Store, q, "sessions")))
 }
 
-// TestTwoLearnersExpireAChoiceOnce has two learners sweep one choice, where one may be behind the other.
+// TestTwoLearnersExpireAChoiceOnce has two learners sweep one choice, where one may be behind the
+// other.
 func TestTwoLearnersExpireAChoiceOnce(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}, Topic: "heed.strategy"})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5},
+		Topic: "heed.strategy"})
 	for n := range 20 {
 		choose(t, newLearner(t, cfg), strategy.Query{Item: fmt.Sprint(n)})
 	}
@@ -349,7 +372,8 @@ func TestASweepPassesOverWhatItCannotCount(t *testing.T) {
 	l := newLearner(t, cfg)
 	made := make(map[string]strategy.Choice)
 	for _, category := range []string{"first", "odd", "last"} {
-		made[category] = choose(t, l, strategy.Query{Item: "i", Category: category, Arms: []strategy.ArmID{"a"}})
+		made[category] = choose(t, l, strategy.Query{Item: "i", Category: category,
+			Arms: []strategy.ArmID{"a"}})
 		c.Advance(time.Minute)
 	}
 	odd := made["odd"].Cells()[0]
@@ -362,12 +386,14 @@ func TestASweepPassesOverWhatItCannotCount(t *testing.T) {
 	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), heed.ErrConflict)
 	assert.Equal(t, 2, expired(t, l))
 	assert.Equal(t, strategy.Pending, record(t, l, made["odd"].ID).Stage)
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "odd", Reason: "it has another half-life"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "odd",
+		Reason: "it has another half-life"}))
 	assert.Equal(t, 1, sweep(t, l))
 	assert.Equal(t, strategy.Expired, record(t, l, made["odd"].ID).Stage)
 }
 
-// TestSilenceOfAnArmThatThereIsNoMore, or of a learner that is disabled, expires and counts for nothing.
+// TestSilenceOfAnArmThatThereIsNoMore, or of a learner that is disabled, expires and counts for
+// nothing.
 func TestSilenceOfAnArmThatThereIsNoMore(t *testing.T) {
 	for name, change := range map[string]func(*strategy.Config){
 		"the arm is gone": func(cfg *strategy.Config) { cfg.Arms = plain("x") },
@@ -395,10 +421,12 @@ func TestASweepEndsWithItsContext(t *testing.T) {
 	assert.Equal(t, 1, sweep(t, l))
 }
 
-// TestSilenceEndsTheBonus of an arm that one sample is enough for, though the segment is not read again.
+// TestSilenceEndsTheBonus of an arm that one sample is enough for, though the segment is not read
+// again.
 func TestSilenceEndsTheBonus(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{
-		Silence: strategy.Silence{Confidence: 1}, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1}, Refresh: 1000 * time.Hour,
+		Silence:     strategy.Silence{Confidence: 1},
+		Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1}, Refresh: 1000 * time.Hour,
 	})
 	l := newLearner(t, cfg)
 	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}

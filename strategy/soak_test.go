@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// TestSoak lets sessions come and go for long: what is remembered stays bounded, and so do the heap and the goroutines. With
-// HEED_LONG there are a million sessions, and without it five thousand.
+// TestSoak lets sessions come and go for long: what is remembered stays bounded, and so do the heap
+// and the goroutines. With HEED_LONG there are a million sessions, and without it five thousand.
 func TestSoak(t *testing.T) {
 	sessions := long(5000, 1_000_000)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -29,9 +29,11 @@ func TestSoak(t *testing.T) {
 	var settled uint64
 	for i := range sessions {
 		now = now.Add(4 * time.Second)
-		c := choose(t, l, strategy.Query{Session: fmt.Sprint("session ", i), Item: fmt.Sprint("item ", i%200)})
+		c := choose(t, l, strategy.Query{Session: fmt.Sprint("session ", i),
+			Item: fmt.Sprint("item ", i%200)})
 		if i%3 > 0 {
-			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(i%7)/3 - 1, Confidence: 0.8})
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(i%7)/3 - 1,
+				Confidence: 0.8})
 			require.NoError(t, err)
 		}
 		if i%500 == 0 || i == sessions-1 {

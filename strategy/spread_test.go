@@ -34,10 +34,12 @@ func TestDispersion(t *testing.T) {
 		return all.dispersion()
 	}
 	assert.Equal(t, 1., dispersion())
-	assert.InDelta(t, 1, dispersion(arm(500, coin(0.3)), arm(100, coin(0.9)), arm(1, coin(0.5))), 1e-9, "0/1 rewards are coin tosses")
+	assert.InDelta(t, 1, dispersion(arm(500, coin(0.3)), arm(100, coin(0.9)), arm(1, coin(0.5))),
+		1e-9, "0/1 rewards are coin tosses")
 	// Graded rewards of Beta(10·m, 10·(1-m)) have an eleventh of the variance.
 	graded := func(m float64) func() float64 {
-		s, r := evidence.Beta{Alpha: 10 * m, Beta: 10 * (1 - m)}.Sampler(), evidence.Rand{State: rng.Uint64()}
+		s, r := evidence.Beta{Alpha: 10 * m, Beta: 10 * (1 - m)}.Sampler(),
+			evidence.Rand{State: rng.Uint64()}
 		return func() float64 { return s.Draw(&r) }
 	}
 	assert.InDelta(t, 11, dispersion(arm(20_000, graded(0.3)), arm(20_000, graded(0.7))), 0.3)
@@ -46,7 +48,8 @@ func TestDispersion(t *testing.T) {
 		few = append(few, arm(3, graded(0.5)))
 	}
 	assert.InDelta(t, 11, dispersion(few...), 0.3, "many items of a few rewards each tell the same")
-	assert.Less(t, dispersion(arm(2, func() float64 { return 0.6 })), 2., "two that agree are not certainty")
+	assert.Less(t, dispersion(arm(2, func() float64 { return 0.6 })), 2.,
+		"two that agree are not certainty")
 	assert.EqualValues(t, maxDispersion, dispersion(arm(100_000, func() float64 { return 0.6 })))
 	one, other := newSpread(few[0], 0.3), newSpread(few[1], 0.3)
 	assert.InDelta(t, one.Seen, one.plus(other).minus(other).Seen, 1e-12)
@@ -55,7 +58,8 @@ func TestDispersion(t *testing.T) {
 }
 
 func TestLess(t *testing.T) {
-	all, part := evidence.Sums{Mass: 3, Squares: 2, Reward: 1, RewardSquares: 0.5}, evidence.Sums{Mass: 1, Squares: 1, Reward: 1 + 1e-9, RewardSquares: 0.25}
+	all, part := evidence.Sums{Mass: 3, Squares: 2, Reward: 1, RewardSquares: 0.5},
+		evidence.Sums{Mass: 1, Squares: 1, Reward: 1 + 1e-9, RewardSquares: 0.25}
 	want := evidence.Sums{Mass: 2, Squares: 1, Reward: 0, RewardSquares: 0.25}
 	assert.Equal(t, want, sumsWithout(all, part))
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func TestStandingsAreWhatTheItemsAre(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}, strategy.Copy{Sessions: 2, MinConfidence: 0.1}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{},
+		strategy.Copy{Sessions: 2, MinConfidence: 0.1}} {
 		l, _ := surveyed(t, pooling)
 		d, err := distribution(l, "c", "x")
 		require.NoError(t, err)
@@ -57,7 +58,8 @@ func (unlistable) List(context.Context, store.CellQuery) iter.Seq2[evidence.Part
 
 func TestDistributionTellsTheStoresErrors(t *testing.T) {
 	l, _ := surveyed(t, nil)
-	broken := newLearner(t, strategy.Config{Store: unlistable{l.Config().Store}, Arms: plain("a", "b")})
+	broken := newLearner(t, strategy.Config{Store: unlistable{l.Config().Store},
+		Arms: plain("a", "b")})
 	_, err := distribution(broken, "c", "x")
 	require.ErrorIs(t, err, errUnlistable)
 }

@@ -305,7 +305,8 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	return nil
 }
 
-func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport, err error) {
+func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport,
+	err error) {
 	if len(l.values) == 0 {
 		return nil, nil
 	}

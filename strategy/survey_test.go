@@ -19,7 +19,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-func distributionOf(t testing.TB, l *strategy.Learner, category, context string) strategy.Distribution {
+func distributionOf(t testing.TB, l *strategy.Learner, category,
+	context string) strategy.Distribution {
 	d, err := distribution(l, category, context)
 	require.NoError(t, err)
 	return d
@@ -39,7 +40,8 @@ func itemOf(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.ItemRe
 	return r
 }
 
-// surveyed has one failure of b by item j, then two successes of a by item i in two sessions, then a success of b by j.
+// surveyed has one failure of b by item j, then two successes of a by item i in two sessions, then
+// a success of b by j.
 func surveyed(t testing.TB, pooling strategy.Pooling) (*strategy.Learner, *clock) {
 	cfg, c := recording(t, strategy.Config{Arms: plain("a", "b"), Pooling: pooling})
 	l := newLearner(t, cfg)
@@ -49,13 +51,16 @@ func surveyed(t testing.TB, pooling strategy.Pooling) (*strategy.Learner, *clock
 		value float64
 	}{{"j", "b", -1}, {"i", "a", 1}, {"i", "a", 1}, {"j", "b", 1}} {
 		c.Advance(time.Hour)
-		try(t, l, strategy.Query{Session: fmt.Sprint("s", min(n, 2)), Item: step.item, Category: "c", Context: "x"}, step.arm, step.value)
+		try(t, l, strategy.Query{Session: fmt.Sprint("s", min(n, 2)), Item: step.item, Category: "c",
+			Context: "x"}, step.arm, step.value)
 	}
 	return l, c
 }
 
-// assertArm checks a report of an arm whose belief is a plain Beta; the bounds are of its closed form.
-func assertArm(t testing.TB, r strategy.ArmReport, arm strategy.ArmID, level evidence.Beta, low, high float64, outcomes uint64) {
+// assertArm checks a report of an arm whose belief is a plain Beta; the bounds are of its closed
+// form.
+func assertArm(t testing.TB, r strategy.ArmReport, arm strategy.ArmID, level evidence.Beta, low,
+	high float64, outcomes uint64) {
 	t.Helper()
 	assert.Equal(t, arm, r.Arm)
 	assert.Equal(t, level, r.Belief.Level)
@@ -65,8 +70,8 @@ func assertArm(t testing.TB, r strategy.ArmReport, arm strategy.ArmID, level evi
 	assert.Equal(t, outcomes, r.Outcomes)
 }
 
-// The bounds of 90 % of Beta(1, 1), of Beta(3, 1), whose distribution is x³, of Beta(1, 2), 1-(1-x)², and of Beta(2, 2),
-// 3x²-2x³.
+// The bounds of 90 % of Beta(1, 1), of Beta(3, 1), whose distribution is x³, of Beta(1, 2),
+// 1-(1-x)², and of Beta(2, 2), 3x²-2x³.
 var (
 	even     = [2]float64{0.05, 0.95}
 	threeOne = [2]float64{math.Cbrt(0.05), math.Cbrt(0.95)}
@@ -152,16 +157,19 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 		try(t, l, strategy.Query{Item: fmt.Sprint("bad", n%4), Category: "c"}, "a", -1)
 	}
 	d = distributionOf(t, l, "c", "")
-	assert.Equal(t, []string{"bad0", "bad1", "bad2", "bad3", "good0", "good1", "good2", "good3"}, d.Specialized)
+	assert.Equal(t, []string{"bad0", "bad1", "bad2", "bad3", "good0", "good1", "good2", "good3"},
+		d.Specialized)
 	assert.Equal(t, 9, d.Items)
 	r = itemOf(t, l, strategy.Query{Item: "good0", Category: "c"})
 	assert.InDelta(t, 10/(d.Arms[0].Belief.Strength+10), r.Independence, 1e-9)
 	assert.Greater(t, r.Arms[0].Mean, 0.8)
 }
 
-// TestTheSurveyIsWhatIsBelieved checks the surveys of items and segments, for each pooling, and from a second learner.
+// TestTheSurveyIsWhatIsBelieved checks the surveys of items and segments, for each pooling, and
+// from a second learner.
 func TestTheSurveyIsWhatIsBelieved(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3, MinConfidence: 0.1}, strategy.Alone{}} {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{},
+		strategy.Copy{Sessions: 3, MinConfidence: 0.1}, strategy.Alone{}} {
 		l, q := experienced(t, strategy.Config{Pooling: pooling})
 		require.NoError(t, l.Refresh(ctx))
 		r, d := itemOf(t, l, q), distributionOf(t, l, "c", "x")
@@ -251,14 +259,16 @@ func TestSegmentsAreListedByTheirNames(t *testing.T) {
 
 func TestAResetShowsInTheSurvey(t *testing.T) {
 	l, _ := surveyed(t, strategy.Copy{Sessions: 2, MinConfidence: 0.5})
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x", Item: "i", Reason: "reworded"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x", Item: "i",
+		Reason: "reworded"}))
 	_, err := itemReport(l, strategy.Query{Item: "i", Category: "c", Context: "x"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	d := distributionOf(t, l, "c", "x")
 	assert.Equal(t, []string{"j"}, d.Specialized)
 	assert.EqualValues(t, 2, d.Outcomes)
 	assert.EqualValues(t, 2, d.Sessions)
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x", Reason: "a new model"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Context: "x",
+		Reason: "a new model"}))
 	_, err = distribution(l, "c", "x")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.Empty(t, distributionsOf(t, l))
@@ -267,13 +277,16 @@ func TestAResetShowsInTheSurvey(t *testing.T) {
 
 func TestParametersAreReported(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{Arms: []strategy.Arm{
-		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}, {Name: "m", Values: []string{""}}}}, {ID: "b"},
+		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}},
+			{Name: "m", Values: []string{""}}}}, {ID: "b"},
 	}})
 	l := newLearner(t, cfg)
 	c := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
 	credit(t, l, c, 1)
 	won, even := evidence.Beta{Alpha: 2, Beta: 1}, evidence.Beta{Alpha: 1, Beta: 1}
-	want := []strategy.ParameterReport{{Arm: "a", Name: "n", Value: "1", Belief: even}, {Arm: "a", Name: "n", Value: "2", Belief: even}, {Arm: "a", Name: "m", Belief: won, Outcomes: 1}}
+	want := []strategy.ParameterReport{{Arm: "a", Name: "n", Value: "1", Belief: even},
+		{Arm: "a", Name: "n", Value: "2", Belief: even},
+		{Arm: "a", Name: "m", Belief: won, Outcomes: 1}}
 	for i := range 2 {
 		if want[i].Value == c.Parameter("n") {
 			want[i].Belief, want[i].Outcomes = won, 1
@@ -282,10 +295,12 @@ func TestParametersAreReported(t *testing.T) {
 	assert.Equal(t, want, distributionOf(t, l, "", "").Parameters)
 }
 
-// A plain belief has the quantiles of its distribution. A belief about an item around a level has those of the mixture. This test adds up the
-// mixture's distribution over 400 quantiles of the level.
+// A plain belief has the quantiles of its distribution. A belief about an item around a level has
+// those of the mixture. This test adds up the mixture's distribution over 400 quantiles of the
+// level.
 func TestIntervals(t *testing.T) {
-	for _, level := range []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 3, Beta: 0.5}, {Alpha: 400, Beta: 600}} {
+	for _, level := range []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 3, Beta: 0.5},
+		{Alpha: 400, Beta: 600}} {
 		for _, p := range []float64{0.5, 0.9, 0.99} {
 			wantLow, wantHigh := level.Interval(p)
 			low, high := strategy.Belief{Level: level}.Interval(p)
@@ -294,7 +309,8 @@ func TestIntervals(t *testing.T) {
 	}
 	for _, b := range []strategy.Belief{
 		{Level: evidence.Beta{Alpha: 1, Beta: 1}, Strength: 1},
-		{Level: evidence.Beta{Alpha: 30, Beta: 10}, Strength: 5, Successes: 2, Failures: 12, Sharpness: 2},
+		{Level: evidence.Beta{Alpha: 30, Beta: 10}, Strength: 5, Successes: 2, Failures: 12,
+			Sharpness: 2},
 		{Level: evidence.Beta{Alpha: 2, Beta: 9}, Strength: 300, Successes: 40},
 		{Level: evidence.Beta{Alpha: 300, Beta: 100}, Strength: 0.2, Failures: 1},
 	} {
@@ -330,13 +346,16 @@ func TestIntervals(t *testing.T) {
 func TestReportsKeepTheirShapeAsJSON(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{
 		Pooling: strategy.Copy{Sessions: 2, MinConfidence: 0.5},
-		Arms:    []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}, {ID: "b"}},
-		NewID:   func() strategy.ChoiceID { return strategy.ChoiceID{15: 7} },
+		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n",
+			Values: []string{"1"}}}}, {ID: "b"}},
+		NewID: func() strategy.ChoiceID { return strategy.ChoiceID{15: 7} },
 	})
 	l := newLearner(t, cfg)
-	q := strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"a"}}
+	q := strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x",
+		Arms: []strategy.ArmID{"a"}}
 	choice := choose(t, l, q)
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "review", Value: 0.5, Confidence: 1, Channel: "user", Source: "ann"})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "review", Value: 0.5, Confidence: 1,
+		Channel: "user", Source: "ann"})
 	require.NoError(t, err)
 	c.Advance(time.Second)
 	credits, err := outcomes(l, q, 0)

@@ -39,8 +39,10 @@ func TestRoundTrips(t *testing.T) {
 				t.Helper()
 				st.Fail(0, false)
 				do()
-				got := []int{st.Calls("List"), st.Calls("Read"), st.Calls("Find"), st.Calls("Commit"), st.Calls()}
-				assert.Equal(t, []int{list, read, find, commit, list + read + find + commit}, got, "%v, unrecorded: %v", pooling, unrecorded)
+				got := []int{st.Calls("List"), st.Calls("Read"), st.Calls("Find"), st.Calls("Commit"),
+					st.Calls()}
+				assert.Equal(t, []int{list, read, find, commit, list + read + find + commit}, got,
+					"%v, unrecorded: %v", pooling, unrecorded)
 			}
 			recorded := 1
 			if unrecorded {
@@ -60,7 +62,8 @@ func TestRoundTrips(t *testing.T) {
 			})
 			other := newLearner(t, cfg)
 			trips(0, recorded, 0, 1, func() { // another process needs the record, and not the segment
-				_, err := other.Observe(ctx, strategy.Outcome{Choice: throughJSON(t, second), ID: "2", Value: 1, Confidence: 1})
+				_, err := other.Observe(ctx, strategy.Outcome{Choice: throughJSON(t, second), ID: "2",
+					Value: 1, Confidence: 1})
 				require.NoError(t, err)
 			})
 			trips(0, recorded, 0, recorded, func() { require.NoError(t, l.EndSession(ctx, "t")) })
@@ -75,7 +78,8 @@ func TestRoundTrips(t *testing.T) {
 				require.NoError(t, err)
 			})
 			trips(0, 0, 0, 1, func() {
-				_, err := other.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "3", Value: 1, Confidence: 1})
+				_, err := other.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "3", Value: 1,
+					Confidence: 1})
 				require.NoError(t, err)
 			})
 		}
@@ -174,8 +178,9 @@ func (d *doubtful) Commit(
 	return receipts, err
 }
 
-// TestTwoProcesses over one store: an outcome in one finds the choice of the other, one of them alone makes a session's choice,
-// and each sees no later than Config.Refresh what the other ends or resets.
+// TestTwoProcesses over one store: an outcome in one finds the choice of the other, one of them
+// alone makes a session's choice, and each sees no later than Config.Refresh what the other ends or
+// resets.
 func TestTwoProcesses(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{})
 	one, two := newLearner(t, cfg), newLearner(t, cfg)
@@ -201,7 +206,8 @@ func TestTwoProcesses(t *testing.T) {
 	require.NoError(t, two.Reset(ctx, strategy.Reset{Reason: "r"}))
 	assert.Equal(t, before, means(t, one, strategy.Query{Item: "new"}))
 	c.Advance(10 * time.Minute)
-	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, means(t, one, strategy.Query{Item: "new"}), "the reset is seen")
+	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, means(t, one, strategy.Query{Item: "new"}),
+		"the reset is seen")
 }
 
 // TestOneProcessMakesAChoice, however many ask for it at the same time.
@@ -230,13 +236,15 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			of = of.Elem()
 		}
-		if of.Kind() != reflect.Struct || slices.Contains(within, of) || of == reflect.TypeFor[time.Time]() {
+		if of.Kind() != reflect.Struct || slices.Contains(within, of) ||
+			of == reflect.TypeFor[time.Time]() {
 			return
 		}
 		for i := range of.NumField() {
 			f := of.Field(i)
 			at := strings.TrimPrefix(path+"."+f.Name, ".")
-			if f.Type.Kind() == reflect.String && slices.Contains([]string{"Source", "Actor", "Person", "Reviewer"}, f.Name) {
+			if f.Type.Kind() == reflect.String && slices.Contains([]string{"Source", "Actor", "Person",
+				"Reviewer"}, f.Name) {
 				named = append(named, of.Name()+"."+at)
 			}
 			look(f.Type, at, append(within, of))
@@ -257,11 +265,14 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Topic: "heed.strategy"})
 	l := newLearner(t, cfg)
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
-	for _, id := range []string{"", "wrong", "other"} { // of the choice's record, one is the last and one an earlier one
-		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: id, Value: 1, Confidence: 1, Source: person})
+	// of the choice's record, one is the last and one an earlier one
+	for _, id := range []string{"", "wrong", "other"} {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: id, Value: 1, Confidence: 1,
+			Source: person})
 		require.NoError(t, err)
 	}
-	_, err := revise(l, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1, Confidence: 1, Source: person})
+	_, err := revise(l, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1,
+		Confidence: 1, Source: person})
 	require.NoError(t, err)
 	require.NoError(t, l.Retract(ctx, choice, []string{"right"}, person, "r"))
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: "i", Actor: person, Reason: "r"}))
@@ -272,7 +283,8 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	text, err := json.Marshal(stream.DeadLetter{Event: report})
 	require.NoError(t, err)
 	letter := stream.Event{ID: "l", Topic: attribution.DeadTopic, At: c.Now(), Payload: text}
-	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{report.Waiting(person), letter.Waiting(person)}})
+	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{report.Waiting(person),
+		letter.Waiting(person)}})
 	require.NoError(t, err)
 	assert.Positive(t, strings.Count(everyText(t, cfg.Store), strings.ToLower(person)))
 

@@ -35,7 +35,8 @@ type TwoLevel struct {
 // Validate reports all faults, joined.
 func (p TwoLevel) Validate() error {
 	var found valid.Faults
-	found.Check(p.Sharpness == 0 || p.Sharpness >= 1 && p.Sharpness <= 100, "Sharpness", p.Sharpness, "must be in [1, 100], or 0 for the default")
+	found.Check(p.Sharpness == 0 || p.Sharpness >= 1 && p.Sharpness <= 100, "Sharpness", p.Sharpness,
+		"must be in [1, 100], or 0 for the default")
 	return found.Err()
 }
 
@@ -60,7 +61,8 @@ type twoLevel struct {
 	scale      float64       // of the outcomes' weights
 	candidates [len(strengths)]candidate
 	own        []weighed // the candidates by what was seen of each arm alone
-	levels     []Belief  // of each arm: what is believed of an item without evidence, kept for drawing
+	// of each arm: what is believed of an item without evidence, kept for drawing
+	levels []Belief
 }
 
 type candidate struct {
@@ -71,12 +73,14 @@ type candidate struct {
 // Model implements [Pooling].
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
-		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
+		segment: segment, sharpness: cmp.Or(p.Sharpness, 2),
+		levels: make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
 		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
 	m.dispersion, m.scale = m.spread.dispersion(), scaleOf(m.total, segment.LeastWeight)
 	for j := range m.candidates {
-		m.candidates[j] = candidate{make([]counts, len(segment.Priors)), make([]float64, len(segment.Priors))}
+		m.candidates[j] = candidate{make([]counts, len(segment.Priors)),
+			make([]float64, len(segment.Priors))}
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
@@ -243,7 +247,8 @@ func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts) {
 	}
 	for j, s := range strengths {
 		p := &at[j]
-		m.candidates[j].logs[arm] += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(s+n) + p.log
+		m.candidates[j].logs[arm] += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(
+			s+n) + p.log
 	}
 }
 
@@ -307,7 +312,8 @@ func (m *twoLevel) refresh() {
 		}
 		mean := share*shared.mean + (1-share)*own.mean
 		squares := share*shared.squares + (1-share)*own.squares
-		m.levels[i] = Belief{Level: level, Strength: math.Exp(mean), Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)}.Keep()
+		m.levels[i] = Belief{Level: level, Strength: math.Exp(mean),
+			Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)}.Keep()
 	}
 }
 

@@ -46,19 +46,23 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	assert.Equal(t, nothing, strength(same), "single outcomes say nothing of how alike items are")
 
 	beliefs := make([]strategy.Belief, 1)
-	strategy.TwoLevel{}.Model(segment, alike).Believe(strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
+	strategy.TwoLevel{}.Model(segment, alike).Believe(
+		strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
 	assert.InDelta(t, 0.75, beliefs[0].Mean(), 0.03, "five outcomes say little where items are alike")
-	strategy.TwoLevel{}.Model(segment, different).Believe(strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
+	strategy.TwoLevel{}.Model(segment, different).Believe(
+		strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
 	assert.Less(t, beliefs[0].Mean(), 0.15, "and nearly all where they are not")
 }
 
-// One arm does equally well everywhere, and the other for half of the items. Where all arms are alike, they
-// have one strength.
+// One arm does equally well everywhere, and the other for half of the items. Where all arms are
+// alike, they have one strength.
 func TestTwoLevelLetsArmsDifferInHowAlikeItemsAre(t *testing.T) {
 	var mixed, alike []strategy.Item
 	for i := range 30 {
-		mixed = append(mixed, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3), coins(8+28*(i%2), 32-28*(i%2))}})
-		alike = append(alike, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3), coins(19+i%3, 21-i%3)}})
+		mixed = append(mixed, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3),
+			coins(8+28*(i%2), 32-28*(i%2))}})
+		alike = append(alike, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3),
+			coins(19+i%3, 21-i%3)}})
 	}
 	b := believeNew(strategy.TwoLevel{}.Model(evenSegment(2), mixed), 2)
 	assert.Greater(t, b[0].Strength, 100.)
@@ -91,7 +95,8 @@ func TestTwoLevelStartsANewItemWhereItsSegmentIs(t *testing.T) {
 		assert.Greater(t, b.Strength, 30.)
 	}
 	try(t, l, q, "a", -1)
-	assert.InDelta(t, 0.8, means(t, l, q)[0], 0.07, "one failure does not undo what the others have shown")
+	assert.InDelta(t, 0.8, means(t, l, q)[0], 0.07,
+		"one failure does not undo what the others have shown")
 }
 
 // TestTwoLevelLetsItemsGoTheirOwnWay where they differ: half the items need the other arm.
@@ -118,7 +123,8 @@ func TestTwoLevelLetsItemsGoTheirOwnWay(t *testing.T) {
 	assert.Less(t, beliefs(t, l, strategy.Query{Item: "new"})[0].Strength, 3.)
 }
 
-// sumsOf draws what an item may have shown on an arm: outcomes of any weight that the learner accepts.
+// sumsOf draws what an item may have shown on an arm: outcomes of any weight that the learner
+// accepts.
 func sumsOf(t *rapid.T) (s evidence.Sums) {
 	for range rapid.IntRange(0, 12).Draw(t, "outcomes") {
 		w, r := rapid.Float64Range(0.3, 1).Draw(t, "weight"), rapid.Float64Range(0, 1).Draw(t, "reward")
@@ -136,7 +142,8 @@ func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
 		}), 0, 12).Draw(t, "items")
 		shuffled := rapid.Permutation(items).Draw(t, "shuffled")
 		for _, pooling := range poolings {
-			one, two := pooling.Model(evenSegment(arms), items), pooling.Model(evenSegment(arms), shuffled)
+			one, two := pooling.Model(evenSegment(arms), items),
+				pooling.Model(evenSegment(arms), shuffled)
 			for _, item := range append(items, strategy.Item{Arms: make([]evidence.Sums, arms)}) {
 				a, b := make([]strategy.Belief, arms), make([]strategy.Belief, arms)
 				one.Believe(item, a)
@@ -156,8 +163,8 @@ func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
 	})
 }
 
-// Updated models of Copy and Alone agree with new ones to within rounding. TwoLevel's levels agree to within 0.02, as its strength comes of
-// predictions that were made when less was known.
+// Updated models of Copy and Alone agree with new ones to within rounding. TwoLevel's levels agree
+// to within 0.02, as its strength comes of predictions that were made when less was known.
 func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	const arms = 4
 	for _, pooling := range poolings {
@@ -190,7 +197,8 @@ func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestTwoLevelDrawsTheLevelAloneOfANewItem, and the item's own rate once it has any evidence, on whichever arm.
+// TestTwoLevelDrawsTheLevelAloneOfANewItem, and the item's own rate once it has any evidence, on
+// whichever arm.
 func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	q := strategy.Query{Item: "i"}
@@ -201,13 +209,15 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	}
 	try(t, l, q, "c", 1)
 	for i, b := range beliefs(t, l, q) {
-		assert.InDelta(t, 2*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9, "ten of eleven outcomes are other items'")
+		assert.InDelta(t, 2*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9,
+			"ten of eleven outcomes are other items'")
 		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
 		assert.Zero(t, b.Failures)
 	}
 }
 
-// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have. An item that is alone is its segment, and explores.
+// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have. An item that
+// is alone is its segment, and explores.
 func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 	sharpness := func(own, others float64) float64 {
 		item := strategy.Item{Arms: []evidence.Sums{coins(int(own), 0), {}}}
@@ -221,7 +231,8 @@ func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 		return b[0].Sharpness
 	}
 	for _, test := range []struct{ own, others, times float64 }{
-		{1, 0, 1}, {1000, 0, 1}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4}, {90, 910, 1 + 2*0.91/100}, {1, 999_999, 1 + 2/(1.1*1.1)},
+		{1, 0, 1}, {1000, 0, 1}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4},
+		{90, 910, 1 + 2*0.91/100}, {1, 999_999, 1 + 2/(1.1*1.1)},
 	} {
 		assert.InDelta(t, 2*test.times, sharpness(test.own, test.others), 1e-4, test)
 	}
@@ -253,7 +264,8 @@ func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
 
 func TestTwoLevelReportsItsFault(t *testing.T) {
 	for sharpness, good := range map[float64]bool{
-		0: true, 1: true, 100: true, 0.5: false, 101: false, -1: false, math.Inf(1): false, math.NaN(): false,
+		0: true, 1: true, 100: true, 0.5: false, 101: false, -1: false, math.Inf(1): false,
+		math.NaN(): false,
 	} {
 		err := strategy.TwoLevel{Sharpness: sharpness}.Validate()
 		if good {
@@ -294,7 +306,8 @@ func TestTwoLevelIntervalsHold(t *testing.T) {
 	assert.Less(t, held/asked, 0.95)
 }
 
-// TestTwoLevelFindsAStrengthBetweenItsCandidates, which are 1, 3, 10 and so on, and says how sure it is.
+// TestTwoLevelFindsAStrengthBetweenItsCandidates, which are 1, 3, 10 and so on, and says how sure
+// it is.
 func TestTwoLevelFindsAStrengthBetweenItsCandidates(t *testing.T) {
 	var last float64
 	for _, items := range []int{20, 100, 1000} {
@@ -311,7 +324,8 @@ func TestTwoLevelFindsAStrengthBetweenItsCandidates(t *testing.T) {
 			}
 		}
 		b := believeNew(strategy.TwoLevel{}.Model(evenSegment(4), all), 4)[0]
-		assert.Less(t, math.Abs(math.Log(b.Strength/6)), 3*b.Doubt, "%d items: %v, and its doubt is %v", items, b.Strength, b.Doubt)
+		assert.Less(t, math.Abs(math.Log(b.Strength/6)), 3*b.Doubt, "%d items: %v, and its doubt is %v",
+			items, b.Strength, b.Doubt)
 		last = b.Doubt
 	}
 	assert.Less(t, last, 0.2, "of a thousand items")

@@ -12,15 +12,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Outbox is the kind of events that wait in a store to be published. A package that puts events there declares it, with
-// the paths to the names of people in its payloads. A commit that finds the outbox full is refused with
-// [evidence.ErrFull].
+// Outbox is the kind of events that wait in a store to be published. A package that puts events
+// there declares it, with the paths to the names of people in its payloads. A commit that finds the
+// outbox full is refused with [evidence.ErrFull].
 //
 // [evidence.ErrFull]: https://pkg.go.dev/github.com/heedhq/heed/evidence#ErrFull
 var Outbox = store.Kind{Name: "stream.outbox", Limits: store.Limits{Most: 100_000, Refuse: true}}
 
-// Waiting returns the event as a record for a batch, so that it is published if and only if the batch is committed. An
-// event whose ID waits already stays as it is. people are those whom the payload names: see [store.Batch].Forget.
+// Waiting returns the event as a record for a batch, so that it is published if and only if the
+// batch is committed. An event whose ID waits already stays as it is. people are those whom the
+// payload names: see [store.Batch].Forget.
 func (e Event) Waiting(people ...string) store.Record {
 	e.At = e.At.UTC().Truncate(time.Microsecond)
 	e.Payload = slices.Clone(e.Payload)
@@ -30,13 +31,16 @@ func (e Event) Waiting(people ...string) store.Record {
 			keys = append(keys, key)
 		}
 	}
-	// Events leave in the order in which they were written, whenever they happened: all have one moment.
+	// Events leave in the order in which they were written, whenever they happened: all have one
+	// moment.
 	return store.Record{
-		Ref: store.Ref{Kind: Outbox.Name, ID: e.ID}, Revision: store.Once, At: time.Unix(1, 0).UTC(), Keys: keys, Body: store.Of(e),
+		Ref: store.Ref{Kind: Outbox.Name, ID: e.ID}, Revision: store.Once, At: time.Unix(1, 0).UTC(),
+		Keys: keys, Body: store.Of(e),
 	}
 }
 
-// Waiting yields the events in the outbox of a store, the first written first. The rules of [store.Store].Find hold.
+// Waiting yields the events in the outbox of a store, the first written first. The rules of
+// [store.Store].Find hold.
 func Waiting(ctx context.Context, s store.Store) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for w, err := range waiting(ctx, s) {
@@ -71,8 +75,9 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 // relayBatch is after how many published events they are taken out of the outbox.
 const relayBatch = 100
 
-// Relay publishes the events in the outbox of a store, in order, takes them out, and returns how many it took out. If it
-// fails in between, some are published again. Several relays over one store may publish an event twice, and lose none.
+// Relay publishes the events in the outbox of a store, in order, takes them out, and returns how
+// many it took out. If it fails in between, some are published again. Several relays over one store
+// may publish an event twice, and lose none.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record
 	remove := func() error {
@@ -100,7 +105,8 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 	return sent, nil
 }
 
-// removeSent takes events out of the outbox, and returns how many it took out. Another relay may have been quicker.
+// removeSent takes events out of the outbox, and returns how many it took out. Another relay may
+// have been quicker.
 func removeSent(ctx context.Context, s store.Store, published []store.Record) (int, error) {
 	if len(published) == 0 {
 		return 0, nil

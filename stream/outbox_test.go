@@ -53,7 +53,8 @@ func waiting(t *testing.T, st store.Store) (ids []string) {
 func TestEventsWaitInTheOrderOfTheirCommits(t *testing.T) {
 	var st memstore.Store
 	put(t, &st, "a", "b", "a", "c")
-	require.Equal(t, []string{"a", "b", "c"}, waiting(t, &st), "an event that waits already waits once")
+	require.Equal(t, []string{"a", "b", "c"}, waiting(t, &st),
+		"an event that waits already waits once")
 	for e, err := range stream.Waiting(t.Context(), &st) {
 		require.NoError(t, err)
 		require.Equal(t, stream.Event{ID: "a", Topic: "suite", At: at.Truncate(time.Microsecond), Payload: []byte(`{"who":"ann"}`)}, e)
@@ -70,7 +71,8 @@ func TestAnEventIsFoundByThoseItNames(t *testing.T) {
 	var st memstore.Store
 	put(t, &st, "a")
 	found := 0
-	for r, err := range st.Find(t.Context(), store.Query{Kind: stream.Outbox.Name, Keys: []string{store.PersonKey("ANN")}}) {
+	for r, err := range st.Find(t.Context(), store.Query{Kind: stream.Outbox.Name,
+		Keys: []string{store.PersonKey("ANN")}}) {
 		require.NoError(t, err)
 		require.Len(t, r.Keys, 1, "nobody has no key")
 		found++
@@ -89,7 +91,8 @@ func TestRelay(t *testing.T) {
 	sent, err := stream.Relay(t.Context(), &st, to)
 	require.ErrorContains(t, err, "no connection")
 	require.Equal(t, 120, sent)
-	require.Equal(t, all[120:], waiting(t, &st), "what was published is taken out, also where the next fails")
+	require.Equal(t, all[120:], waiting(t, &st),
+		"what was published is taken out, also where the next fails")
 	to.refuses = ""
 	sent, err = stream.Relay(t.Context(), &st, to)
 	require.NoError(t, err)
@@ -122,7 +125,8 @@ type publish func(stream.Event) error
 
 func (p publish) Publish(_ context.Context, e stream.Event) error { return p(e) }
 
-// TestRelayLosesNothing lets each call of the store fail: an event is published once or more, and never taken out before.
+// TestRelayLosesNothing lets each call of the store fail: an event is published once or more, and
+// never taken out before.
 func TestRelayLosesNothing(t *testing.T) {
 	storetest.FailEach(func(n int, after bool) bool {
 		var st memstore.Store
@@ -144,10 +148,12 @@ func TestRelayLosesNothing(t *testing.T) {
 }
 
 func TestOutboxThatIsFull(t *testing.T) {
-	st, err := memstore.New(memstore.Config{Limits: map[string]store.Limits{stream.Outbox.Name: {Most: 2, Refuse: true}}})
+	st, err := memstore.New(memstore.Config{Limits: map[string]store.Limits{
+		stream.Outbox.Name: {Most: 2, Refuse: true}}})
 	require.NoError(t, err)
 	put(t, st, "a", "b")
-	_, err = st.Commit(t.Context(), store.Batch{Records: []store.Record{stream.Event{ID: "c", Topic: "suite", At: at}.Waiting()}})
+	_, err = st.Commit(t.Context(), store.Batch{
+		Records: []store.Record{stream.Event{ID: "c", Topic: "suite", At: at}.Waiting()}})
 	require.ErrorIs(t, err, evidence.ErrFull)
 	require.Equal(t, []string{"a", "b"}, waiting(t, st))
 }

@@ -1,11 +1,11 @@
 // Package stream is the seam to where events come from and go to: a broker, a queue, a table.
 //
-// A [Source] delivers events, a [Sink] takes them. A broker is adapted once, and then serves every package that reads or
-// publishes. sqlstore has an Inbox, for hosts without a broker. Package streamtest has the suite
-// that judges an implementation, and a stream in memory for tests.
+// A [Source] delivers events, a [Sink] takes them. A broker is adapted once, and then serves every
+// package that reads or publishes. sqlstore has an Inbox, for hosts without a broker. Package
+// streamtest has the suite that judges an implementation, and a stream in memory for tests.
 //
-// A package that has something to tell puts an [Event] into the outbox of its store, in the same commit as what happened:
-// see [Outbox]. [Relay] publishes what waits there.
+// A package that has something to tell puts an [Event] into the outbox of its store, in the same
+// commit as what happened: see [Outbox]. [Relay] publishes what waits there.
 package stream
 
 import (
@@ -25,11 +25,13 @@ type Event struct {
 // ErrClosed says that a [Source] has nothing more to deliver and never will.
 var ErrClosed = errors.New("closed")
 
-// A Source delivers events, each at least once. An implementation must be safe for concurrent use by multiple goroutines.
+// A Source delivers events, each at least once. An implementation must be safe for concurrent use
+// by multiple goroutines.
 type Source interface {
-	// Receive waits for the next event. A delivered event is held back from others until it is acknowledged or rejected, or
-	// until its lease ends, which is the source's to choose. Receive returns the context's error when the context ends
-	// first, and [ErrClosed] when there is nothing more to come.
+	// Receive waits for the next event. A delivered event is held back from others until it is
+	// acknowledged or rejected, or until its lease ends, which is the source's to choose. Receive
+	// returns the context's error when the context ends first, and [ErrClosed] when there is nothing
+	// more to come.
 	Receive(ctx context.Context) (Delivery, error)
 }
 
@@ -45,6 +47,7 @@ type Delivery interface {
 
 // A Sink takes events. An implementation must be safe for concurrent use by multiple goroutines.
 type Sink interface {
-	// Publish returns nil when the event will not be lost. The same event may be published more than once, under one id.
+	// Publish returns nil when the event will not be lost. The same event may be published more than
+	// once, under one id.
 	Publish(ctx context.Context, e Event) error
 }

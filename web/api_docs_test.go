@@ -23,9 +23,11 @@ import (
 // programs are the programs of a page, each with what it prints.
 var programs = regexp.MustCompile("(?s)```(bash|python|ts)\n(.*?)```\n\n```text\n(.*?)```")
 
-// interpreters run the programs. Node takes this TypeScript as it is, as it has no types in it but those that can be inferred.
+// interpreters run the programs. Node takes this TypeScript as it is, as it has no types in it but
+// those that can be inferred.
 var interpreters = map[string]struct{ command, file string }{
-	"bash": {"bash", "program.sh"}, "python": {"python3", "program.py"}, "ts": {"node", "program.mjs"},
+	"bash": {"bash", "program.sh"}, "python": {"python3", "program.py"},
+	"ts": {"node", "program.mjs"},
 }
 
 var (
@@ -33,7 +35,8 @@ var (
 	retried  = regexp.MustCompile(`problem\.code not in \(([0-9, ]+)\)`)
 )
 
-// The Python program sends a request again after those problems of which the page says so, and after no other: what is not configured stays so.
+// The Python program sends a request again after those problems of which the page says so, and
+// after no other: what is not configured stays so.
 func TestThePythonProgramTriesAgain(t *testing.T) {
 	page, err := os.ReadFile("../docs/http.md")
 	require.NoError(t, err)
@@ -48,7 +51,8 @@ func TestThePythonProgramTriesAgain(t *testing.T) {
 		}
 	}
 	slices.Sort(again)
-	assert.Equal(t, retried.FindStringSubmatch(string(page))[1], strings.Join(slices.Compact(again), ", "))
+	assert.Equal(t, retried.FindStringSubmatch(string(page))[1],
+		strings.Join(slices.Compact(again), ", "))
 	assert.NotContains(t, again, strconv.Itoa(sorts[view.MissingPart].Status))
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A keyed is a call with an idempotency key. Nothing in it can be read without the key and the body, which the store never has.
+// A keyed is a call with an idempotency key. Nothing in it can be read without the key and the
+// body, which the store never has.
 type keyed struct {
 	ID     string    `json:"id"`     // derived from the caller and the key
 	Proof  []byte    `json:"proof"`  // of the call and its body, made with the key
@@ -88,8 +89,8 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 	return err
 }
 
-// event returns the id of the event that the call is about, if its body has none. So whoever takes the call over, after a crash, gets the
-// answer that is there already.
+// event returns the id of the event that the call is about, if its body has none. So whoever takes
+// the call over, after a crash, gets the answer that is there already.
 func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
 // begin looks for the call, and takes it if nobody has it.
@@ -104,7 +105,8 @@ func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) 
 	case err != nil:
 		return nil, err
 	case known && !hmac.Equal(before.Value.Proof, c.call.Proof):
-		return nil, problemOf(keyReused, "The same Idempotency-Key came with another body, or for another call.")
+		return nil, problemOf(keyReused,
+			"The same Idempotency-Key came with another body, or for another call.")
 	case known && before.Value.Done:
 		text, err := c.seal.Open(nil, nil, before.Value.Answer, []byte(c.call.ID))
 		return &reply{before.Value.Status, text}, err
@@ -112,7 +114,8 @@ func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) 
 		return nil, nil
 	}
 	c.call.At, c.call.Until = now, now.Add(within)
-	receipts, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Record(c.call, before.Revision)}})
+	receipts, err := c.st.Commit(ctx, store.Batch{
+		Records: []store.Record{keyedCalls.Record(c.call, before.Revision)}})
 	if errors.Is(err, heed.ErrConflict) { // somebody else was quicker
 		return nil, nil
 	}
@@ -122,11 +125,14 @@ func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) 
 	return nil, err
 }
 
-// keep keeps the answer for those who ask again. It tries until the context ends, as another answer under the same key would be worse than none.
+// keep keeps the answer for those who ask again. It tries until the context ends, as another answer
+// under the same key would be worse than none.
 func (c *claim) keep(ctx context.Context, got reply) error {
-	c.call.Done, c.call.Status, c.call.Answer = true, got.status, c.seal.Seal(nil, nil, got.text, []byte(c.call.ID))
+	c.call.Done, c.call.Status, c.call.Answer = true, got.status,
+		c.seal.Seal(nil, nil, got.text, []byte(c.call.ID))
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Record(c.call, c.revision)}})
+		_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Record(c.call,
+			c.revision)}})
 		if errors.Is(err, heed.ErrConflict) {
 			return c.kept(ctx)
 		}
@@ -143,7 +149,8 @@ func (c *claim) keep(ctx context.Context, got reply) error {
 	}
 }
 
-// kept returns nil if the store has this very answer: a commit before has come to an end, and its error was that of the connection.
+// kept returns nil if the store has this very answer: a commit before has come to an end, and its
+// error was that of the connection.
 func (c *claim) kept(ctx context.Context) error {
 	before, err := keyedCalls.Get(ctx, c.st, c.call.ID)
 	if err == nil && !bytes.Equal(before.Value.Answer, c.call.Answer) {
@@ -154,6 +161,7 @@ func (c *claim) kept(ctx context.Context) error {
 
 // release gives the key back, as the call has come to nothing.
 func (c *claim) release(ctx context.Context) error {
-	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Removal(c.call.ID, c.revision)}})
+	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Removal(c.call.ID,
+		c.revision)}})
 	return err
 }

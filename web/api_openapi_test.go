@@ -117,7 +117,8 @@ func (d *document) faultOfObject(s schema, of reflect.Type, at string) string {
 	slices.Sort(s.Required)
 	switch {
 	case len(s.Properties) != len(names):
-		return fmt.Sprintf("%s has %d properties in the document, and %d in Go", at, len(s.Properties), len(names))
+		return fmt.Sprintf("%s has %d properties in the document, and %d in Go", at, len(s.Properties),
+			len(names))
 	case !slices.Equal(required, s.Required):
 		return fmt.Sprintf("%s must require %v", at, required)
 	}
@@ -138,7 +139,8 @@ func sortsOf(call *view.Operation) map[string][]string {
 	return found
 }
 
-// The document has each call with all fields, their types, and each status that the call may end in, and nothing else.
+// The document has each call with all fields, their types, and each status that the call may end
+// in, and nothing else.
 func TestDocumentOfAPI(t *testing.T) {
 	d := documented(t)
 	calls := view.Operations()
@@ -189,7 +191,8 @@ func compareQuery(t *testing.T, op *operation, call *view.Operation) {
 	}
 }
 
-// The comparison finds a field that the document lacks, one that it has too much, and one of another type.
+// The comparison finds a field that the document lacks, one that it has too much, and one of
+// another type.
 func TestComparisonBites(t *testing.T) {
 	d := documented(t)
 	s := d.Components.Schemas["UndoRequest"]

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// pieces sends an answer as it comes, as server-sent events: "piece", and at the end "answer" or "problem". It is used by one goroutine at
-// a time. nil sends nothing.
+// pieces sends an answer as it comes, as server-sent events: "piece", and at the end "answer" or
+// "problem". It is used by one goroutine at a time. nil sends nothing.
 type pieces struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
@@ -26,7 +26,8 @@ func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
 	return &pieces{w: w, rc: http.NewResponseController(w), ctx: ctx}
 }
 
-// piece sends a part of the answer. A client that does not read is cut off when the time of its request ends.
+// piece sends a part of the answer. A client that does not read is cut off when the time of its
+// request ends.
 func (p *pieces) piece(_ context.Context, text string, anew bool) {
 	data, err := json.Marshal(piece{text, anew})
 	if err == nil {

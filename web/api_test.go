@@ -36,8 +36,9 @@ type world struct {
 	doc     document
 	name    string // of the model
 
-	asked atomic.Int64                                               // calls of the model
-	model func(context.Context, decision.LLMRequest) (string, error) // nil: it says "Rotate its logs."
+	asked atomic.Int64 // calls of the model
+	// nil: it says "Rotate its logs."
+	model func(context.Context, decision.LLMRequest) (string, error)
 }
 
 func (w *world) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
@@ -50,7 +51,8 @@ func (w *world) Generate(ctx context.Context, r decision.LLMRequest) (decision.L
 }
 
 // Stream gives the answer in two pieces.
-func (w *world) Stream(ctx context.Context, r decision.LLMRequest, piece func(string)) (decision.LLMResponse, error) {
+func (w *world) Stream(ctx context.Context, r decision.LLMRequest,
+	piece func(string)) (decision.LLMResponse, error) {
 	got, err := w.Generate(ctx, r)
 	half := len(got.Text) / 2
 	piece(got.Text[:half])
@@ -62,10 +64,15 @@ func newWorld(t *testing.T, change ...func(*loop.Config, *Config)) *world {
 	t.Helper()
 	w := &world{t: t, store: &memstore.Store{}, doc: documented(t), name: "scripted"}
 	agent := loop.Config{
-		Store: w.store, Model: w, Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."}, {ID: "long"}},
-		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "greet", Condition: "somebody says hello", Action: "Hello!"}}},
+		Store: w.store, Model: w, Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."},
+			{ID: "long"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "greet",
+			Condition: "somebody says hello", Action: "Hello!"}}},
 	}
-	cfg := Config{Store: w.store, Identify: func(r *http.Request) (string, error) { return r.Header.Get("X-Person"), nil }}
+	cfg := Config{Store: w.store, Identify: func(r *http.Request) (string,
+		error) {
+		return r.Header.Get("X-Person"), nil
+	}}
 	for _, f := range change {
 		f(&agent, &cfg)
 	}
@@ -102,7 +109,8 @@ func (a reception) text(t *testing.T, name string) string {
 // sort returns the sort of a problem, or "".
 func (a reception) sort() string {
 	var p trouble
-	if a.header.Get("Content-Type") != "application/problem+json" || json.Unmarshal([]byte(a.body), &p) != nil || p.Status != a.status {
+	if a.header.Get("Content-Type") != "application/problem+json" ||
+		json.Unmarshal([]byte(a.body), &p) != nil || p.Status != a.status {
 		return ""
 	}
 	return strings.TrimPrefix(p.Type, problemsAt)
@@ -145,7 +153,8 @@ func (w *world) must(status int, a reception) reception {
 	return a
 }
 
-// A program in another language chooses an arm, says how it turned out, and finds that in the segment.
+// A program in another language chooses an arm, says how it turned out, and finds that in the
+// segment.
 func TestSelectAndObserve(t *testing.T) {
 	w := newWorld(t)
 	chosen := w.must(200, w.post("/v1/select", `{"item":"ann","category":"mail","arms":["long"]}`))
@@ -176,7 +185,8 @@ func TestReportsServeForASecond(t *testing.T) {
 		assert.Equal(t, "11", outcomes(), "the second outcome is not seen yet")
 		time.Sleep(time.Second)
 		assert.NotContains(t, w.must(200, w.get("/v1/segments")).body, `"outcomes":1,"updated"`)
-		require.NoError(t, w.agent.Strategy().Reset(t.Context(), strategy.Reset{Category: "mail", Actor: "kim", Reason: "r"}))
+		require.NoError(t, w.agent.Strategy().Reset(t.Context(),
+			strategy.Reset{Category: "mail", Actor: "kim", Reason: "r"}))
 		time.Sleep(time.Second)
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body)
 	})
@@ -231,12 +241,14 @@ func TestPrepareAndAnswered(t *testing.T) {
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
 
-// Lists have pages that neither repeat nor lose an item, also if the item at which a page ended has gone.
+// Lists have pages that neither repeat nor lose an item, also if the item at which a page ended has
+// gone.
 func TestPages(t *testing.T) {
 	w := newWorld(t)
 	var lessons loop.Lessons
 	for i := range 7 {
-		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: "c", Action: "a"})
+		lessons.Heuristics = append(lessons.Heuristics,
+			learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: "c", Action: "a"})
 		c := w.must(200, w.post("/v1/select", fmt.Sprintf(`{"category":"c%d"}`, i))).text(t, "choice")
 		w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
 	}
@@ -256,14 +268,16 @@ func TestPages(t *testing.T) {
 			after = next
 		}
 	}
-	all := ids("/v1/heuristics?domain=d&", "id", func(last string) { require.NoError(t, w.agent.Learning().Delete(t.Context(), last)) })
+	all := ids("/v1/heuristics?domain=d&", "id",
+		func(last string) { require.NoError(t, w.agent.Learning().Delete(t.Context(), last)) })
 	assert.Equal(t, []string{"h0", "h1", "h2", "h3", "h4", "h5", "h6"}, all)
 	all = ids("/v1/segments?", "category", func(string) {})
 	assert.Equal(t, []string{"c0", "c1", "c2", "c3", "c4", "c5", "c6"}, all)
 	for _, path := range []string{"/v1/rules?status=ACTIVE", "/v1/warnings"} {
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get(path)).body, path)
 	}
-	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!", "limit=1&limit=2", "what=1"} {
+	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!",
+		"limit=1&limit=2", "what=1"} {
 		sort := w.get("/v1/segments?" + query).sort()
 		assert.Contains(t, []string{view.BadField, view.Malformed}, sort, query)
 	}
@@ -358,16 +372,17 @@ func TestBadEnvelopes(t *testing.T) {
 		got  reception
 		sort string
 	}{
-		"no content type":        {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
-		"a form":                 {of("POST", "/v1/undo", `answer=e`, kind, "application/x-www-form-urlencoded"), notJSONType},
-		"a charset is fine":      {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), view.Unknown},
-		"another method":         {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
-		"GET of a call":          {of("GET", "/v1/undo", ""), badMethod},
-		"POST to a list":         {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
-		"a query beside a body":  {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), view.Malformed},
-		"too large":              {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind, jsonType), tooLarge},
-		"another site":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Sec-Fetch-Site", "cross-site"), otherSite},
-		"nobody":                 {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"), Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
+		"no content type":       {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
+		"a form":                {of("POST", "/v1/undo", `answer=e`, kind, "application/x-www-form-urlencoded"), notJSONType},
+		"a charset is fine":     {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), view.Unknown},
+		"another method":        {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
+		"GET of a call":         {of("GET", "/v1/undo", ""), badMethod},
+		"POST to a list":        {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
+		"a query beside a body": {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), view.Malformed},
+		"too large":             {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind, jsonType), tooLarge},
+		"another site":          {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Sec-Fetch-Site", "cross-site"), otherSite},
+		"nobody": {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"),
+			Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
 		"an empty key":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", ""), view.BadField},
 		"two keys":               {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", "a", "Idempotency-Key", "b"), view.BadField},
 		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
@@ -389,7 +404,8 @@ func TestBadEnvelopes(t *testing.T) {
 func TestMissingPartsAndFailures(t *testing.T) {
 	alone := &world{t: t, doc: documented(t)}
 	var err error
-	alone.handler, err = New(Config{Store: &memstore.Store{}, Identify: func(*http.Request) (string, error) { return "shop", nil }})
+	alone.handler, err = New(Config{Store: &memstore.Store{},
+		Identify: func(*http.Request) (string, error) { return "shop", nil }})
 	require.NoError(t, err)
 	for path, body := range map[string]string{
 		"/v1/select": `{}`, "/v1/observe": `{"choice":"x","value":1,"confidence":1}`, "/v1/answer": `{"text":"t"}`,
@@ -407,7 +423,10 @@ func TestMissingPartsAndFailures(t *testing.T) {
 	silent := newWorld(t, func(c *loop.Config, _ *Config) { c.Model = nil })
 	assert.Equal(t, view.MissingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")
 	broken := newWorld(t)
-	broken.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("the secret reason") }
+	broken.model = func(context.Context, decision.LLMRequest) (string, error) {
+		return "",
+			errors.New("the secret reason")
+	}
 	got := broken.post("/v1/answer", `{"text":"t"}`)
 	assert.Equal(t, view.ModelFailed, got.sort())
 	assert.NotContains(t, got.body, "secret")
@@ -419,7 +438,8 @@ func TestStream(t *testing.T) {
 	got := w.must(200, w.post("/v1/answer", `{"id":"e1","text":"t"}`, "Accept", "text/event-stream"))
 	events := eventsOf(got.body)
 	require.Len(t, events, 3, got.body)
-	assert.Equal(t, []string{"piece", "piece", "answer"}, []string{events[0][0], events[1][0], events[2][0]})
+	assert.Equal(t, []string{"piece", "piece", "answer"},
+		[]string{events[0][0], events[1][0], events[2][0]})
 	assert.JSONEq(t, `{"text":"Rotate i","anew":false}`, events[0][1])
 	assert.Contains(t, events[2][1], `"text":"Rotate its logs."`)
 	assert.Equal(t, "text/event-stream", got.header.Get("Content-Type"))
@@ -445,7 +465,8 @@ func eventsOf(body string) (events [][2]string) {
 	return events
 }
 
-// The same key and body have one answer, in this process and in another one, and are carried out once.
+// The same key and body have one answer, in this process and in another one, and are carried out
+// once.
 func TestIdempotencyKeys(t *testing.T) {
 	w := newWorld(t)
 	const body, key = `{"text":"The disk of db-1 is full.","person":"ann"}`, "Idempotency-Key"
@@ -462,7 +483,8 @@ func TestIdempotencyKeys(t *testing.T) {
 
 	assert.Equal(t, keyReused, w.post("/v1/answer", `{"text":"another"}`, key, "k").sort())
 	assert.Equal(t, keyReused, w.post("/v1/prepare", body, key, "k").sort(), "another call")
-	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "k", "X-Person", "another")).body, "a key is of who sent it")
+	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "k", "X-Person",
+		"another")).body, "a key is of who sent it")
 	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "l")).body)
 
 	chosen := w.must(200, w.post("/v1/select", `{}`, key, "s"))
@@ -473,14 +495,26 @@ func TestIdempotencyKeys(t *testing.T) {
 
 // A call that failed leaves its key free, and its texts are not in the store.
 func TestKeysKeepNothingReadable(t *testing.T) {
-	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Redact = func(string) string { return "-" } })
-	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("down") }
+	w := newWorld(t, func(c *loop.Config, _ *Config) {
+		c.Redact = func(
+			string) string {
+			return "-"
+		}
+	})
+	w.model = func(context.Context, decision.LLMRequest) (string, error) {
+		return "",
+			errors.New("down")
+	}
 	const body = `{"text":"the secret question"}`
 	failed := w.post("/v1/answer", body, "Idempotency-Key", "secret key")
 	assert.Equal(t, view.ModelFailed, failed.sort())
-	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "the secret answer", nil }
+	w.model = func(context.Context, decision.LLMRequest) (string, error) {
+		return "the secret answer",
+			nil
+	}
 	first := w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key"))
-	assert.Equal(t, "the secret answer", w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
+	assert.Equal(t, "the secret answer", w.must(200,
+		w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
 	assert.Contains(t, first.body, "secret")
 	for record, err := range w.store.Find(t.Context(), store.Query{Kind: keyedCalls.Name}) {
 		require.NoError(t, err)
@@ -530,7 +564,8 @@ type shaky struct {
 }
 
 func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	keeps := len(batches) == 1 && len(batches[0].Records) == 1 && batches[0].Records[0].Kind == keyedCalls.Name && batches[0].Records[0].Revision > 0
+	keeps := len(batches) == 1 && len(batches[0].Records) == 1 &&
+		batches[0].Records[0].Kind == keyedCalls.Name && batches[0].Records[0].Revision > 0
 	if !keeps || s.fails.Add(-1) < 0 {
 		return s.Store.Commit(ctx, batches...)
 	}
@@ -540,13 +575,15 @@ func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return nil, errors.New("the connection was lost")
 }
 
-// A repeated call gets the body that the first one got. If it could not be kept, the first one got none.
+// A repeated call gets the body that the first one got. If it could not be kept, the first one got
+// none.
 func TestAnAnswerThatIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails int64
 		late  bool
 		want  int
-	}{"once": {1, false, 200}, "the answer of the commit is lost": {1, true, 200}, "for long": {1000, false, 500}} {
+	}{"once": {1, false, 200}, "the answer of the commit is lost": {1, true, 200},
+		"for long": {1000, false, 500}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var st *shaky
@@ -567,7 +604,8 @@ func TestAnAnswerThatIsNotKept(t *testing.T) {
 	}
 }
 
-// A program that knows the session alone finds the answer. An answer that must be the model's is no heuristic's.
+// A program that knows the session alone finds the answer. An answer that must be the model's is no
+// heuristic's.
 func TestFindAndAskModel(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Lessons.Heuristics[0].Initial = 0.9 })
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"somebody says hello","session":"ticket 7"}`))
@@ -588,7 +626,8 @@ func TestFindAndAskModel(t *testing.T) {
 	assert.True(t, p.Result.Cut)
 }
 
-// A call whose process has died is taken over when its time is up, and its event has the answer that it may have had already.
+// A call whose process has died is taken over when its time is up, and its event has the answer
+// that it may have had already.
 func TestAbandonedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = 3 * time.Second })
@@ -602,7 +641,8 @@ func TestAbandonedKey(t *testing.T) {
 		assert.Equal(t, view.Conflicting, got.sort(), "it may still be alive")
 		assert.NotEmpty(t, got.header.Get("Retry-After"))
 		time.Sleep(3*time.Second + keySpare)
-		assert.Equal(t, claim.event(), w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
+		assert.Equal(t, claim.event(), w.must(200,
+			w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
 		assert.EqualValues(t, 1, w.asked.Load())
 		time.Sleep(keyFor)
 		w.must(200, w.post("/v1/answer", `{"text":"another"}`, "Idempotency-Key", "k"))
@@ -645,11 +685,16 @@ func TestRateIsBounded(t *testing.T) {
 	assert.Equal(t, 500*time.Millisecond, r.take("0"))
 }
 
-// A model that takes too long is a problem, and a client that goes away ends the call and frees its key.
+// A model that takes too long is a problem, and a client that goes away ends the call and frees its
+// key.
 func TestTimeAndCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = time.Second })
-		w.model = func(ctx context.Context, _ decision.LLMRequest) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+		w.model = func(ctx context.Context, _ decision.LLMRequest) (string,
+			error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
 		began := time.Now()
 		assert.Equal(t, view.OutOfTime, w.post("/v1/answer", `{"text":"t"}`).sort())
 		assert.Equal(t, time.Second, time.Since(began))

@@ -70,8 +70,8 @@ type node struct {
 	with map[string]string
 }
 
-// read reads a page as strictly as it can: only elements and attributes that templates have, quoted, closed in order, and no address that
-// leads out.
+// read reads a page as strictly as it can: only elements and attributes that templates have,
+// quoted, closed in order, and no address that leads out.
 func read(page string) (all []node, err error) {
 	rest, ok := strings.CutPrefix(page, "<!DOCTYPE html>\n")
 	if !ok {
@@ -160,7 +160,8 @@ func accessible(all []node) (faults []string) {
 		}
 	}
 	for _, n := range all {
-		control := n.name == "input" && n.with["type"] != "hidden" || n.name == "textarea" || n.name == "select"
+		control := n.name == "input" && n.with["type"] != "hidden" || n.name == "textarea" ||
+			n.name == "select"
 		if control && !labels[n.with["id"]] {
 			faults = append(faults, n.name+" "+n.with["name"]+" has no label")
 		}
@@ -184,12 +185,17 @@ func accessible(all []node) (faults []string) {
 	return faults
 }
 
-// furnish adds corrections, proposals and rules to a world, and returns the paths of pages that show it all.
+// furnish adds corrections, proposals and rules to a world, and returns the paths of pages that
+// show it all.
 func (w *world) furnish(say func(string) string) (paths []string) {
 	w.Helper()
 	rules, ctx := w.agent.Feedback().Rules(), w.Context()
-	for i, text := range []string{"Always show the price in the summary", "Never show the price in the summary", "Give every time with its time zone", "Give every time with its time zone"} {
-		c, err := w.agent.Correct(ctx, fmt.Sprint(say("event"), i%3), loop.Correction{Reviewer: []string{"ann", "bob"}[i%2], Text: text + say(""), Comment: say("comment")})
+	for i, text := range []string{"Always show the price in the summary",
+		"Never show the price in the summary", "Give every time with its time zone",
+		"Give every time with its time zone"} {
+		c, err := w.agent.Correct(ctx, fmt.Sprint(say("event"), i%3),
+			loop.Correction{Reviewer: []string{"ann", "bob"}[i%2], Text: text + say(""),
+				Comment: say("comment")})
 		require.NoError(w, err)
 		paths = append(paths, address("/correction", "id", c.ID))
 	}
@@ -197,8 +203,10 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 	require.NoError(w, err)
 	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.NoError(w, err)
-	for _, text := range []string{"Name the ticket in each commit", "Never name the ticket in each commit", "Ask before a restart"} {
-		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"desk"}, Place: "style"}, Actor: "eve", Reason: say("why")})
+	for _, text := range []string{"Name the ticket in each commit",
+		"Never name the ticket in each commit", "Ask before a restart"} {
+		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text,
+			Agents: []string{"desk"}, Place: "style"}, Actor: "eve", Reason: say("why")})
 		require.NoError(w, err)
 		all = append(all, p)
 		for _, person := range []string{"lee", "zoe"} {
@@ -211,7 +219,9 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 			}
 		}
 	}
-	edited, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Never name tickets", Agents: []string{"desk"}}, Replaces: all[len(all)-2].ID, Actor: "eve", Reason: say("short")})
+	edited, err := rules.Propose(ctx, feedback.Submission{
+		Draft:    feedback.Draft{Text: "Never name tickets", Agents: []string{"desk"}},
+		Replaces: all[len(all)-2].ID, Actor: "eve", Reason: say("short")})
 	require.NoError(w, err)
 	for _, p := range append(all, edited) {
 		paths = append(paths, address("/proposal", "id", p.ID))
@@ -220,11 +230,15 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 		}
 	}
 	segment := []string{"category", say("servers"), "context", say("night")}
-	return append(paths, "/", "/inbox", "/rules", "/audit", "/arms", address("/segment", segment...), address("/saved", segment...), address("/item", append(segment, "item", say("ticket"))...),
-		"/heuristics", address("/heuristic", "id", say("rotate")), "/ways", "/ways?warned=1", address("/way", "id", say("tests-first")), "/answers", address("/answer", "id", say("event")+"1"))
+	return append(paths, "/", "/inbox", "/rules", "/audit", "/arms", address("/segment", segment...),
+		address("/saved", segment...), address("/item", append(segment, "item", say("ticket"))...),
+		"/heuristics", address("/heuristic", "id", say("rotate")), "/ways", "/ways?warned=1",
+		address("/way", "id", say("tests-first")), "/answers",
+		address("/answer", "id", say("event")+"1"))
 }
 
-// TestHostileFields puts hostile texts into every text of the data of every page: with HEED_LONG each of them into each.
+// TestHostileFields puts hostile texts into every text of the data of every page: with HEED_LONG
+// each of them into each.
 func TestHostileFields(t *testing.T) {
 	texts := hostile()
 	require.GreaterOrEqual(t, len(texts), 200)
@@ -261,15 +275,18 @@ func TestHostileWorld(t *testing.T) {
 		page := w.get("/heuristics", "q", text)
 		_, err := read(page)
 		assert.NoError(t, err)
-		for _, path := range []string{"/proposal", "/rule", "/correction", "/heuristic", "/way", "/answer", "/" + "x"} {
-			w := ask{method: "GET", path: address(path, "id", "none"+text, "done", text), person: "kim"}.of(w.h)
+		for _, path := range []string{"/proposal", "/rule", "/correction", "/heuristic", "/way",
+			"/answer", "/" + "x"} {
+			w := ask{method: "GET", path: address(path, "id", "none"+text, "done", text),
+				person: "kim"}.of(w.h)
 			assert.Equal(t, http.StatusNotFound, w.Code)
 			assert.NotContains(t, w.Body.String(), "h4ck")
 		}
 	}
 }
 
-// TestAccessible holds the pages to rules that tools check: labels, headings in order, unique ids, one main part, names of pictures.
+// TestAccessible holds the pages to rules that tools check: labels, headings in order, unique ids,
+// one main part, names of pictures.
 func TestAccessible(t *testing.T) {
 	w := newWorld(t, 8, same)
 	for _, path := range w.furnish(same) {
@@ -290,7 +307,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// TestContrast computes the contrast of the colors of the style sheet, in light and in dark, as WCAG 2 does.
+// TestContrast computes the contrast of the colors of the style sheet, in light and in dark, as
+// WCAG 2 does.
 func TestContrast(t *testing.T) {
 	css := ask{method: "GET", path: "/style.css", person: ""}.of(handler(t)).Body.String()
 	light, dark := colorsOf(css, ":root {\n  color-scheme"), colorsOf(css, "  :root {\n    --paper")
@@ -298,12 +316,15 @@ func TestContrast(t *testing.T) {
 	assert.Equal(t, slices.Sorted(maps.Keys(light)), slices.Sorted(maps.Keys(dark)))
 	for _, colors := range []map[string]float64{light, dark} {
 		for _, pair := range [][2]string{
-			{"ink", "paper"}, {"ink", "card"}, {"soft", "paper"}, {"soft", "card"}, {"soft", "tint"}, {"link", "paper"}, {"link", "card"}, {"link", "tint"}, {"ink", "tint"},
-			{"good", "in"}, {"good", "card"}, {"paper", "good"}, {"stop", "card"}, {"stop", "bad-paper"}, {"mild", "mild-paper"}, {"ink", "in"}, {"ink", "out"},
+			{"ink", "paper"}, {"ink", "card"}, {"soft", "paper"}, {"soft", "card"}, {"soft", "tint"},
+			{"link", "paper"}, {"link", "card"}, {"link", "tint"}, {"ink", "tint"},
+			{"good", "in"}, {"good", "card"}, {"paper", "good"}, {"stop", "card"}, {"stop", "bad-paper"},
+			{"mild", "mild-paper"}, {"ink", "in"}, {"ink", "out"},
 		} {
 			assert.GreaterOrEqual(t, contrast(colors[pair[0]], colors[pair[1]]), 4.5, pair)
 		}
-		for _, pair := range [][2]string{{"focus", "paper"}, {"focus", "card"}, {"line-strong", "paper"}, {"line-strong", "card"}, {"bar", "card"}} {
+		for _, pair := range [][2]string{{"focus", "paper"}, {"focus", "card"},
+			{"line-strong", "paper"}, {"line-strong", "card"}, {"bar", "card"}} {
 			assert.GreaterOrEqual(t, contrast(colors[pair[0]], colors[pair[1]]), 3.0, pair)
 		}
 	}

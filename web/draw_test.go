@@ -22,14 +22,16 @@ import (
 // mostPoints is how many observations a curve has at most.
 const mostPoints = 400
 
-// TestCurve ends where the confidence is, with evidence that fades, and with a history that is longer than what is drawn.
+// TestCurve ends where the confidence is, with evidence that fades, and with a history that is
+// longer than what is drawn.
 func TestCurve(t *testing.T) {
 	for _, judgements := range []int{2, 30, mostPoints + 50} {
 		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 		clock := func() time.Time { return now }
 		st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 1000})
 		require.NoError(t, err)
-		m, err := learning.New(t.Context(), learning.Config{Store: st, Now: clock, HalfLife: 240 * time.Hour})
+		m, err := learning.New(t.Context(), learning.Config{Store: st, Now: clock,
+			HalfLife: 240 * time.Hour})
 		require.NoError(t, err)
 		_, err = m.Put(t.Context(), learning.Heuristic{ID: "rotate", Action: "Rotate the logs."})
 		require.NoError(t, err)
@@ -40,7 +42,8 @@ func TestCurve(t *testing.T) {
 				value = -1
 			}
 			_, err := m.Judge(t.Context(), learning.Judgement{
-				HeuristicID: "rotate", Person: fmt.Sprint("p", i), EventID: fmt.Sprint("e", i), Value: value, At: now,
+				HeuristicID: "rotate", Person: fmt.Sprint("p", i), EventID: fmt.Sprint("e", i),
+				Value: value, At: now,
 			})
 			require.NoError(t, err)
 		}
@@ -50,7 +53,8 @@ func TestCurve(t *testing.T) {
 		points := strings.Fields(curve(found.Curve))
 		require.Len(t, points, min(judgements, mostPoints)+1)
 		var x, y, endX, endY float64
-		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y, &endX, &endY)
+		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y,
+			&endX, &endY)
 		require.NoError(t, err)
 		assert.InDelta(t, endY, y, 1.01, "%d judgements", judgements)
 		assert.Equal(t, []float64{scaleWidth, scaleWidth}, []float64{x, endX})
@@ -75,7 +79,8 @@ func TestColumns(t *testing.T) {
 			for _, p := range c.Parts {
 				share, height = share+p.Share, height+p.Height
 			}
-			if share < 0.999 || share > 1.001 || height < chartHeight-1 || height > chartHeight+1 || c.Of < 5 {
+			if share < 0.999 || share > 1.001 || height < chartHeight-1 || height > chartHeight+1 ||
+				c.Of < 5 {
 				t.Fatalf("column of %d: shares %v, height %v", c.Of, share, height)
 			}
 		}
@@ -110,8 +115,10 @@ func TestDifferences(t *testing.T) {
 
 func TestSay(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain text, ä 日本 😀": "plain text, ä 日本 😀", "a\u202eb": "a[U+202E]b", "zero\u200bwidth": "zero[U+200B]width", "a\x00b": "a[U+0000]b",
-		"\ufeffx": "[U+FEFF]x", "two\nlines\t": "two\nlines\t", "\u3164": "[U+3164]", "bad\xffbyte": "bad[U+FFFD]byte", "\u2066x": "[U+2066]x", "": "", "\U000e0041": "[U+E0041]",
+		"plain text, ä 日本 😀": "plain text, ä 日本 😀", "a\u202eb": "a[U+202E]b",
+		"zero\u200bwidth": "zero[U+200B]width", "a\x00b": "a[U+0000]b",
+		"\ufeffx": "[U+FEFF]x", "two\nlines\t": "two\nlines\t", "\u3164": "[U+3164]",
+		"bad\xffbyte": "bad[U+FFFD]byte", "\u2066x": "[U+2066]x", "": "", "\U000e0041": "[U+E0041]",
 	} {
 		assert.Equal(t, want, say(text))
 	}
@@ -136,9 +143,11 @@ func TestClear(t *testing.T) {
 
 func TestDeed(t *testing.T) {
 	for action, want := range map[string]string{
-		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected", "feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
-		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)", "support.strategy.reset": "reset (support.strategy)",
-		"patterns.reset_task": "reset task (patterns)",
+		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
+		"feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
+		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
+		"support.strategy.reset": "reset (support.strategy)",
+		"patterns.reset_task":    "reset task (patterns)",
 	} {
 		assert.Equal(t, want, deed(action), action)
 	}
@@ -146,6 +155,7 @@ func TestDeed(t *testing.T) {
 
 // TestRefusal has no constant in what a person reads.
 func TestRefusal(t *testing.T) {
-	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED", State: "SUPERSEDED"})
+	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",
+		State: "SUPERSEDED"})
 	assert.Contains(t, text, "he proposal is superseded. It was edited")
 }

@@ -33,7 +33,9 @@ type sent struct {
 var common = []string{"id", "hash", "reason"}
 
 // errStale says that a person decided about something that is another one by now.
-var errStale = &feedback.RefusedError{Reason: "This is no longer as you saw it. Nothing was done. Look at it again", Err: heed.ErrConflict}
+var errStale = &feedback.RefusedError{
+	Reason: "This is no longer as you saw it. Nothing was done. Look at it again",
+	Err:    heed.ErrConflict}
 
 // act registers an action.
 func (h *Handler) act(a action) {
@@ -46,7 +48,8 @@ func (h *Handler) act(a action) {
 		to, err := a.do(r.Context(), d)
 		if err == nil {
 			http.SetCookie(w, &http.Cookie{
-				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
+				SameSite: http.SameSiteLaxMode,
 			})
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
@@ -55,7 +58,8 @@ func (h *Handler) act(a action) {
 	})
 }
 
-// doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim that something was done.
+// doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim
+// that something was done.
 const doneCookie = "heed-done"
 
 func doneMark(person, to string) string {
@@ -74,7 +78,8 @@ func (h *Handler) notice(r *http.Request) string {
 
 // decided reads a form. A field that is not known is refused, and so is one that is there twice.
 func decided(r *http.Request, known []string) (d sent, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		kind != "application/x-www-form-urlencoded" {
 		return d, &heed.InputError{Field: "form", Reason: "must be a form as the pages send it"}
 	}
 	if err := r.ParseForm(); err != nil {
@@ -82,7 +87,8 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 	}
 	for name, values := range r.PostForm {
 		if !slices.Contains(known, name) {
-			return d, &heed.InputError{Field: "form", Reason: "has a field that is not known. heed knows who you are, and no form can say so"}
+			return d, &heed.InputError{Field: "form",
+				Reason: "has a field that is not known. heed knows who you are, and no form can say so"}
 		}
 		if len(values) > 1 && name != "override" {
 			return d, &heed.InputError{Field: name, Reason: "is there twice"}
@@ -92,7 +98,8 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 	if form.Get("id") == "" {
 		return d, heed.ErrNotFound
 	}
-	return sent{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")), form}, nil
+	return sent{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")),
+		form}, nil
 }
 
 // again shows the page once more, with why the action was refused, and what the person had typed.

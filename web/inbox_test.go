@@ -38,10 +38,14 @@ func newHouse(t *testing.T, change ...func(*web.Config)) *house {
 	t.Helper()
 	hs := &house{T: t, store: &memstore.Store{}, now: start}
 	clock := func() time.Time { return hs.now }
-	f, err := feedback.New(t.Context(), feedback.Config{Store: hs.store, Now: clock, NewID: func() string { hs.made++; return fmt.Sprint("made-", hs.made) }})
+	f, err := feedback.New(t.Context(), feedback.Config{Store: hs.store, Now: clock,
+		NewID: func() string { hs.made++; return fmt.Sprint("made-", hs.made) }})
 	require.NoError(t, err)
 	hs.f = f
-	hs.h = handler(t, append([]func(*web.Config){func(c *web.Config) { c.Store, c.Feedback, c.Now = hs.store, f, clock }}, change...)...)
+	hs.h = handler(t, append([]func(*web.Config){func(c *web.Config) {
+		c.Store, c.Feedback,
+			c.Now = hs.store, f, clock
+	}}, change...)...)
 	return hs
 }
 
@@ -49,7 +53,8 @@ func newHouse(t *testing.T, change ...func(*web.Config)) *house {
 func (hs *house) corrects(id, person, text string) feedback.Feedback {
 	hs.Helper()
 	_, err := hs.f.Record(hs.Context(), feedback.Feedback{
-		ID: id, Gate: "review", Agent: "writer", Decision: feedback.ApprovedWithChanges, Reviewer: person, At: hs.now, Summary: text, OutputSHA: id, ApprovedSHA: id + "x",
+		ID: id, Gate: "review", Agent: "writer", Decision: feedback.ApprovedWithChanges,
+		Reviewer: person, At: hs.now, Summary: text, OutputSHA: id, ApprovedSHA: id + "x",
 	})
 	require.NoError(hs, err)
 	c, err := hs.f.Evaluate(hs.Context(), id)
@@ -64,7 +69,8 @@ func (hs *house) proposed() feedback.Proposal {
 	hs.corrects("c2", "bob", "Give every time with its time zone")
 	_, _, err := hs.f.Flush(hs.Context())
 	require.NoError(hs, err)
-	all, _, err := hs.f.Rules().Proposals(hs.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	all, _, err := hs.f.Rules().Proposals(hs.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(hs, err)
 	require.Len(hs, all, 1)
 	return all[0]
@@ -95,17 +101,20 @@ func (hs *house) post(person, path string, fields ...string) (*httptest.Response
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
-	w := ask{method: "POST", path: path, person: person, form: form, header: map[string]string{"Sec-Fetch-Site": "same-origin"}}.of(hs.h)
+	w := ask{method: "POST", path: path, person: person, form: form,
+		header: map[string]string{"Sec-Fetch-Site": "same-origin"}}.of(hs.h)
 	if w.Code != http.StatusSeeOther {
 		return w, w.Body.String()
 	}
 	to := w.Header().Get("Location")
 	require.True(hs, strings.HasPrefix(to, "/"), to)
 	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
-	return w, ask{method: "GET", path: to, person: person, header: map[string]string{"Cookie": cookie}}.of(hs.h).Body.String()
+	return w, ask{method: "GET", path: to, person: person,
+		header: map[string]string{"Cookie": cookie}}.of(hs.h).Body.String()
 }
 
-// No link can claim that something was done, and an action is told of on the page that it leads to alone.
+// No link can claim that something was done, and an action is told of on the page that it leads to
+// alone.
 func TestNotices(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
@@ -135,14 +144,16 @@ func TestApproval(t *testing.T) {
 	p := hs.proposed()
 	inbox := plain(hs.get("kim", "/inbox"))
 	assert.Contains(t, inbox, "Give every time with its time zone")
-	assert.Contains(t, inbox, "0 of 2; 2 more people must approve, and at least 1 other than ann or bob")
+	assert.Contains(t, inbox,
+		"0 of 2; 2 more people must approve, and at least 1 other than ann or bob")
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, page, p.Hash())
 	assert.Contains(t, plain(page), "ann, approved with changes")
 
 	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "  ")
 	assert.Equal(t, http.StatusBadRequest, w.Code)
-	_, page = hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Seen it too")
+	_, page = hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason",
+		"Seen it too")
 	assert.Contains(t, plain(page), "1 of 2; one more person must approve, other than kim")
 	assert.Contains(t, page, "You have approved this.")
 	assert.NotContains(t, page, "/proposal/approve")
@@ -154,11 +165,14 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, feedback.StateActive, rule.Status)
 	assert.Equal(t, "kim", rule.Approvals[0].Actor)
 
-	_, page = hs.post("zoe", "/rule/pin", "id", rule.ID, "hash", rule.Hash(), "reason", "It matters most")
+	_, page = hs.post("zoe", "/rule/pin", "id", rule.ID, "hash", rule.Hash(), "reason",
+		"It matters most")
 	assert.Contains(t, plain(page), "Change pin the rule")
-	_, page = hs.post("zoe", "/rule/retire", "id", rule.ID, "hash", rule.Hash(), "reason", "It was about the old site")
+	_, page = hs.post("zoe", "/rule/retire", "id", rule.ID, "hash", rule.Hash(), "reason",
+		"It was about the old site")
 	assert.Contains(t, page, "Retired. It is in no prompt")
-	_, page = hs.post("zoe", "/rule/restore", "id", rule.ID, "hash", rule.Hash(), "reason", "It came back")
+	_, page = hs.post("zoe", "/rule/restore", "id", rule.ID, "hash", rule.Hash(), "reason",
+		"It came back")
 	assert.Contains(t, page, "Proposed. Others have to approve it.")
 	_, page = hs.post("zoe", "/rule/revoke", "id", rule.ID, "hash", rule.Hash(), "reason", "Enough")
 	assert.Contains(t, page, "Revoked.")
@@ -171,37 +185,43 @@ func TestApproval(t *testing.T) {
 func TestEdit(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
-	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text", "Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
+	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text",
+		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Contains(t, page, "<del>time </del>")
 	assert.Contains(t, page, "You proposed or edited this")
 
 	// The first version was on lee's screen.
 	for _, what := range []string{"approve", "reject"} {
-		w, page = hs.post("lee", "/proposal/"+what, "id", p.ID, "hash", p.Hash(), "reason", "It is right")
+		w, page = hs.post("lee", "/proposal/"+what, "id", p.ID, "hash", p.Hash(), "reason",
+			"It is right")
 		assert.Equal(t, http.StatusConflict, w.Code)
 		assert.Contains(t, page, "There is a newer version")
 		assert.Contains(t, page, "<del>time </del>")
 	}
-	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	all, _, err := hs.f.Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	for _, what := range []string{"approve", "reject", "edit", "take-out"} {
-		w, page = hs.post("lee", "/proposal/"+what, "id", all[0].ID, "hash", p.Hash(), "reason", "It is right <b>")
+		w, page = hs.post("lee", "/proposal/"+what, "id", all[0].ID, "hash", p.Hash(), "reason",
+			"It is right <b>")
 		assert.Equal(t, http.StatusConflict, w.Code, what)
 		if what == "reject" {
 			assert.Contains(t, page, "It is right &lt;b&gt;", "what was typed is lost")
 		}
 	}
 	assert.Empty(t, all[0].Approvals)
-	_, page = hs.post("lee", "/proposal/reject", "id", all[0].ID, "hash", all[0].Hash(), "reason", "No")
+	_, page = hs.post("lee", "/proposal/reject", "id", all[0].ID, "hash", all[0].Hash(), "reason",
+		"No")
 	assert.Contains(t, page, "Rejected.")
 }
 
 func TestTakeOut(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
-	_, page := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2", "reason", "It is about dates")
+	_, page := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2",
+		"reason", "It is about dates")
 	assert.Contains(t, page, "Taken out.")
 	sources, err := hs.f.Rules().Sources(t.Context(), p.ID)
 	require.NoError(t, err)
@@ -213,7 +233,9 @@ func TestTakeOut(t *testing.T) {
 func TestContradiction(t *testing.T) {
 	hs := newHouse(t)
 	make := func(text string) feedback.Proposal {
-		p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"writer"}}, Actor: "eve", Reason: "why not"})
+		p, err := hs.f.Rules().Propose(t.Context(),
+			feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"writer"}},
+				Actor: "eve", Reason: "why not"})
 		require.NoError(t, err)
 		return p
 	}
@@ -226,14 +248,17 @@ func TestContradiction(t *testing.T) {
 	assert.Contains(t, page, `name="override" value="`+first.ID+`"`)
 	assert.Contains(t, plain(page), "May contradict Always show the price in the summary")
 	assert.Contains(t, page, `<b>May contradict</b> <a href="/rule?id=`+first.ID+`"`, "the other side is a link")
-	w, page := hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes")
+	w, page := hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason",
+		"Yes")
 	assert.Equal(t, http.StatusForbidden, w.Code)
 	assert.Contains(t, page, "Tick each rule")
-	w, _ = hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes", "override", first.ID)
+	w, _ = hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason",
+		"Yes", "override", first.ID)
 	assert.Equal(t, http.StatusSeeOther, w.Code)
 }
 
-// TestContradictingCorrection has a correction against a proposal: the page leads to it, and no box overrides it.
+// TestContradictingCorrection has a correction against a proposal: the page leads to it, and no box
+// overrides it.
 func TestContradictingCorrection(t *testing.T) {
 	hs := newHouse(t)
 	hs.corrects("c1", "ann", "Never show the price in the summary")
@@ -242,7 +267,8 @@ func TestContradictingCorrection(t *testing.T) {
 	}
 	_, _, err := hs.f.Flush(t.Context())
 	require.NoError(t, err)
-	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	all, _, err := hs.f.Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	p := all[0]
@@ -262,11 +288,14 @@ func TestResolve(t *testing.T) {
 	assert.Regexp(t, "Does it contradict .*(price|summary)", plain(hs.get("kim", "/inbox")))
 	assert.Contains(t, hs.get("kim", "/inbox"), "Never show the price")
 	page := hs.get("kim", "/correction", "id", "c2")
-	assert.Contains(t, page, "It may contradict this one, compared word by word: one says it, the other denies it")
+	assert.Contains(t, page,
+		"It may contradict this one, compared word by word: one says it, the other denies it")
 	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
-	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case", "reason", "One customer")
+	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case",
+		"reason", "One customer")
 	assert.Equal(t, http.StatusConflict, w.Code)
-	_, page = hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash, "as", "edge_case", "reason", "One customer")
+	_, page = hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash, "as", "edge_case",
+		"reason", "One customer")
 	assert.Contains(t, page, "Resolved.")
 	after, err := hs.f.Feedback(t.Context(), "c2")
 	require.NoError(t, err)
@@ -278,10 +307,12 @@ func TestActor(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
 	for _, field := range []string{"actor", "Actor", "person", "user", "X-Person", "reviewer"} {
-		w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes", field, "lee")
+		w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes",
+			field, "lee")
 		assert.Equal(t, http.StatusBadRequest, w.Code, field)
 	}
-	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes", "reason", "No")
+	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes",
+		"reason", "No")
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 	hs.post("kim", "/proposal/approve?actor=lee", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
 	after, err := hs.f.Rules().Proposal(t.Context(), p.ID)
@@ -289,7 +320,8 @@ func TestActor(t *testing.T) {
 	require.Len(t, after.Approvals, 1)
 	assert.Equal(t, "kim", after.Approvals[0].Actor)
 	for method, want := range map[string]int{"GET": 404, "PUT": 404} {
-		assert.Equal(t, want, ask{method: method, path: "/proposal/approve", person: "kim"}.of(hs.h).Code)
+		assert.Equal(t, want, ask{method: method, path: "/proposal/approve",
+			person: "kim"}.of(hs.h).Code)
 	}
 	r := httptest.NewRequestWithContext(context.Background(), "POST", "/proposal/approve", strings.NewReader(`{"id":"x"}`))
 	r.Header.Set("X-Person", "kim")
@@ -304,7 +336,8 @@ func TestLists(t *testing.T) {
 	hs := newHouse(t)
 	for i := range 30 {
 		_, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
-			Draft: feedback.Draft{Text: fmt.Sprintf("Rule %d about subject%d", i, i), Agents: []string{"writer"}}, Actor: fmt.Sprint("p", i/10), Reason: "why",
+			Draft: feedback.Draft{Text: fmt.Sprintf("Rule %d about subject%d", i, i),
+				Agents: []string{"writer"}}, Actor: fmt.Sprint("p", i/10), Reason: "why",
 		})
 		if i < 20 {
 			require.NoError(t, err)
@@ -313,10 +346,13 @@ func TestLists(t *testing.T) {
 	}
 	w := ask{method: "GET", path: "/audit", person: "kim"}.of(hs.h)
 	assert.Contains(t, w.Body.String(), `href="?page=2"`)
-	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2", person: "kim"}.of(hs.h).Code)
+	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2",
+		person: "kim"}.of(hs.h).Code)
 	for path, want := range map[string]int{
-		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400, "/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
-		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404, "/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
+		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
+		"/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
+		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
+		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
 	} {
 		w := ask{method: "GET", path: path, person: "kim"}.of(hs.h)
 		assert.Equal(t, want, w.Code, path+plain(w.Body.String()))
@@ -330,12 +366,14 @@ func TestLists(t *testing.T) {
 func TestRefusedEdits(t *testing.T) {
 	hs := newHouse(t)
 	p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Delete no table", Type: feedback.Constraint, Agents: []string{"dba"}}, Actor: "eve", Reason: "x",
+		Draft: feedback.Draft{Text: "Delete no table", Type: feedback.Constraint,
+			Agents: []string{"dba"}}, Actor: "eve", Reason: "x",
 	})
 	require.NoError(t, err)
 	typed := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", "dba\nwriter"}
 	edit := func(fields ...string) (int, string) {
-		w, page := hs.post("kim", "/proposal/edit", append([]string{"id", p.ID, "hash", p.Hash()}, fields...)...)
+		w, page := hs.post("kim", "/proposal/edit",
+			append([]string{"id", p.ID, "hash", p.Hash()}, fields...)...)
 		return w.Code, page
 	}
 	status, page := edit(append(typed, "reason", "")...)

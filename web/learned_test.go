@@ -29,7 +29,8 @@ func (p parrot) Generate(context.Context, decision.LLMRequest) (decision.LLMResp
 	return decision.LLMResponse{Text: p.text, InputTokens: 100, OutputTokens: 10}, nil
 }
 
-// A world is an agent that has learned something, with the pages over it. Each text that people or models give comes from say.
+// A world is an agent that has learned something, with the pages over it. Each text that people or
+// models give comes from say.
 type world struct {
 	*testing.T
 	agent *loop.Agent
@@ -49,27 +50,35 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 		Store: st, Name: "desk", Model: parrot{say("answer")},
 		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)}, Observer: live.Observe,
 		Lessons: loop.Lessons{
-			Arms:       []loop.Arm{{ID: say("small"), InputPrice: 1}, {ID: say("large"), InputPrice: 9}},
-			Heuristics: []learning.Heuristic{{ID: say("rotate"), Domain: say("servers"), Condition: say("the disk is full"), Action: say("Rotate the logs.")}},
+			Arms: []loop.Arm{{ID: say("small"), InputPrice: 1}, {ID: say("large"), InputPrice: 9}},
+			Heuristics: []learning.Heuristic{{ID: say("rotate"), Domain: say("servers"),
+				Condition: say("the disk is full"), Action: say("Rotate the logs.")}},
 		},
 	})
 	require.NoError(t, err)
-	_, err = w.agent.Patterns().Define(t.Context(), patterns.Pattern{ID: patterns.PatternID(say("tests-first")), Content: say("write the tests first"), Tags: []string{say("tests")}})
+	_, err = w.agent.Patterns().Define(t.Context(),
+		patterns.Pattern{ID: patterns.PatternID(say("tests-first")),
+			Content: say("write the tests first"), Tags: []string{say("tests")}})
 	require.NoError(t, err)
 	for i := range events {
 		w.now = w.now.Add(10 * time.Minute)
 		e := loop.Event{
-			ID: fmt.Sprint(say("event"), i), Text: say("the disk is full"), Domain: say("servers"), Item: say("ticket"), Context: say("night"), Person: say("ann"),
+			ID: fmt.Sprint(say("event"), i), Text: say("the disk is full"), Domain: say("servers"),
+			Item: say("ticket"), Context: say("night"), Person: say("ann"),
 			Session: fmt.Sprint(say("session"), i), Task: fmt.Sprint(say("task"), i),
 		}
 		answer, err := w.agent.Answer(t.Context(), e)
 		require.NoError(t, err)
 		good := answer.Plan.Arm.ID == say("large")
 		value := map[bool]float64{true: 1, false: -1}[good]
-		require.NoError(t, w.agent.React(t.Context(), answer.ID, loop.Reaction{Person: say("ann"), Channel: say("thumb"), Value: value}))
-		require.NoError(t, w.agent.Outcome(t.Context(), answer.ID, loop.Outcome{Success: &good, Ways: []patterns.PatternID{patterns.PatternID(say("tests-first"))}, Failure: say("failed")}))
+		require.NoError(t, w.agent.React(t.Context(), answer.ID,
+			loop.Reaction{Person: say("ann"), Channel: say("thumb"), Value: value}))
+		require.NoError(t, w.agent.Outcome(t.Context(), answer.ID,
+			loop.Outcome{Success: &good, Ways: []patterns.PatternID{
+				patterns.PatternID(say("tests-first"))}, Failure: say("failed")}))
 		_, err = w.agent.Learning().Judge(t.Context(), learning.Judgement{
-			HeuristicID: say("rotate"), EventID: fmt.Sprint("other", i), Person: say("ann"), Value: value, At: w.now,
+			HeuristicID: say("rotate"), EventID: fmt.Sprint("other", i), Person: say("ann"), Value: value,
+			At: w.now,
 		})
 		require.NoError(t, err)
 	}
@@ -103,26 +112,33 @@ func TestLearned(t *testing.T) {
 		assert.Contains(t, page, fmt.Sprintf("large leads%.3f", d.Arms[1].Mean), path)
 	}
 	page := w.get("/segment", segment...)
-	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low, d.Arms[1].High))
-	assert.Contains(t, plain(page), fmt.Sprintf("Item Leading Mean From its own outcomes Reports ticket large %.3f", d.Arms[1].Mean)) // sessions are counted under Copy alone
+	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low,
+		d.Arms[1].High))
+	// sessions are counted under Copy alone
+	assert.Contains(t, plain(page), fmt.Sprintf(
+		"Item Leading Mean From its own outcomes Reports ticket large %.3f", d.Arms[1].Mean))
 	assert.Equal(t, 10*2, strings.Count(page, `<rect class="c`))
 	assert.Contains(t, page, "What it saved")
 	assert.Contains(t, plain(w.get("/saved", segment...)), "53 choices with an outcome cost")
 	assert.Contains(t, plain(w.get("/item", append(segment, "item", "ticket")...)), "thumb +1.00")
-	assert.Contains(t, plain(w.get("/heuristics", "q", "DISK logs")), "the disk is full → Rotate the logs.")
-	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")), "There is no such heuristic")
+	assert.Contains(t, plain(w.get("/heuristics", "q", "DISK logs")),
+		"the disk is full → Rotate the logs.")
+	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")),
+		"There is no such heuristic")
 	heuristic := w.get("/heuristic", "id", "rotate")
 	assert.Contains(t, plain(heuristic), "observations are kept")
 	assert.Regexp(t, `<polyline class="line" points="0,\d+ `, heuristic)
 	assert.Contains(t, plain(w.get("/ways")+w.get("/ways", "warned", "1")), "write the tests first")
 	assert.Contains(t, plain(w.get("/way", "id", "tests-first")), "helpful")
-	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "the arm large was chosen for ticket")
+	assert.Contains(t, plain(w.get("/answer", "id", "event59")),
+		"the arm large was chosen for ticket")
 	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "Asked: the disk is full")
 	page = plain(w.get("/answer", "id", "event59"))
 	assert.Regexp(t, `thumb by ann .*: \+1\.00, counts 0\.50`, page)
 	assert.Regexp(t, `outcome.* \+1\.00, counts 0\.50`, plain(w.get("/answer", "id", "event59")))
 	assert.Contains(t, plain(heuristic), "Answers by itself")
-	c, err := w.agent.Correct(t.Context(), "event59", loop.Correction{Reviewer: "lee", Text: "Name the server."})
+	c, err := w.agent.Correct(t.Context(), "event59",
+		loop.Correction{Reviewer: "lee", Text: "Name the server."})
 	require.NoError(t, err)
 	correction := w.get("/correction", "id", c.ID)
 	assert.Contains(t, plain(correction), "Question the disk is full")
@@ -135,8 +151,10 @@ func TestLearned(t *testing.T) {
 	assert.Contains(t, older, "id=event34")
 	assert.NotContains(t, older, "id=event35")
 	for path, want := range map[string]int{
-		"/segment?context=none": 404, "/heuristic?id=none": 404, "/way?id=none": 404, "/answer?id=none": 404, "/answers?after=%00": 400,
-		"/arms?page=2": 404, "/segment?category=servers&context=night&page=9": 404, "/heuristics?page=2": 404, "/heuristic?id=rotate&page=99": 404, "/ways?page=7": 404,
+		"/segment?context=none": 404, "/heuristic?id=none": 404, "/way?id=none": 404,
+		"/answer?id=none": 404, "/answers?after=%00": 400,
+		"/arms?page=2": 404, "/segment?category=servers&context=night&page=9": 404,
+		"/heuristics?page=2": 404, "/heuristic?id=rotate&page=99": 404, "/ways?page=7": 404,
 	} {
 		answer := ask{method: "GET", path: path, person: "kim"}.of(w.h)
 		assert.Equal(t, want, answer.Code, path+plain(answer.Body.String()))
@@ -146,9 +164,11 @@ func TestLearned(t *testing.T) {
 // TestWithout has a handler beside the host, with no agent, and one without any part.
 func TestWithout(t *testing.T) {
 	w := newWorld(t, 3, same)
-	h, err := web.New(web.Config{Store: w.cfg.Store, Name: "desk", Identify: byHeader, Now: w.cfg.Now})
+	h, err := web.New(web.Config{Store: w.cfg.Store, Name: "desk", Identify: byHeader,
+		Now: w.cfg.Now})
 	require.NoError(t, err)
-	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1", person: "kim"}.of(h).Code)
+	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1",
+		person: "kim"}.of(h).Code)
 	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {
 		assert.GreaterOrEqual(t, ask{method: "GET", path: path, person: "kim"}.of(h).Code, 400, path)
 	}

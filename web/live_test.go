@@ -29,7 +29,8 @@ type counted struct {
 	hangs  atomic.Bool
 }
 
-func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	c.reads.Add(1)
 	if c.hangs.Load() {
 		<-ctx.Done()
@@ -44,7 +45,8 @@ func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []eviden
 func audited(t *testing.T, st store.Store, id string, at time.Time) {
 	t.Helper()
 	require.NoError(t, st.Declare(t.Context(), store.Audit))
-	_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{store.AuditEntry{ID: id, At: at, Action: "test"}.Record()}})
+	_, err := st.Commit(t.Context(), store.Batch{
+		Records: []store.Record{store.AuditEntry{ID: id, At: at, Action: "test"}.Record()}})
 	require.NoError(t, err)
 }
 

@@ -22,7 +22,8 @@ import (
 //go:embed templates/*.html static/style.css static/app.js static/icon.svg
 var files embed.FS
 
-// assets are the files that pages load, by their paths. Anybody may have them: a page of refusal needs its style.
+// assets are the files that pages load, by their paths. Anybody may have them: a page of refusal
+// needs its style.
 var assets = map[string]struct {
 	kind, file string
 }{
@@ -75,10 +76,12 @@ type frame struct {
 // An entry is one of the menu.
 type entry struct{ Path, Name string }
 
-// templates are the pages, each with the frame. They are parsed once, and escape all data by its context.
+// templates are the pages, each with the frame. They are parsed once, and escape all data by its
+// context.
 var templates = func() map[string]*template.Template {
 	all := make(map[string]*template.Template)
-	frame := template.Must(template.New("frame").Funcs(funcs).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	frame := template.Must(template.New("frame").Funcs(funcs).ParseFS(files, "templates/frame.html",
+		"templates/parts.html"))
 	found, err := files.ReadDir("templates")
 	for _, file := range found {
 		name := strings.TrimSuffix(file.Name(), ".html")
@@ -180,10 +183,14 @@ func (h *Handler) pages() {
 
 // notices say what was done, by the word in the address.
 var notices = map[string]string{
-	"approved": "Your approval counts. It becomes a rule when enough people have approved it.", "active": "Approved. It is a rule now, and in the next prompts.", "changed": "Approved. The change of the rule holds from now on.",
-	"rejected": "Rejected.", "edited": "Edited. This is the new version, and others have to approve it.",
-	"out":     "Taken out. It stands alone from now on. The proposal has no approvals any more.",
-	"retired": "Retired. It is in no prompt that is built from now on.", "revoked": "Revoked. It is in no prompt that is built from now on.",
+	"approved": "Your approval counts. It becomes a rule when enough people have approved it.",
+	"active":   "Approved. It is a rule now, and in the next prompts.",
+	"changed":  "Approved. The change of the rule holds from now on.",
+	"rejected": "Rejected.",
+	"edited":   "Edited. This is the new version, and others have to approve it.",
+	"out":      "Taken out. It stands alone from now on. The proposal has no approvals any more.",
+	"retired":  "Retired. It is in no prompt that is built from now on.",
+	"revoked":  "Revoked. It is in no prompt that is built from now on.",
 	"proposed": "Proposed. Others have to approve it.", "resolved": "Resolved.",
 }
 
@@ -244,7 +251,8 @@ func statusOf(err error) (status int, text string) {
 	case errors.As(err, &refused):
 		return refusal(refused)
 	case errors.As(err, &long):
-		return http.StatusRequestEntityTooLarge, fmt.Sprintf("That is too long: at most %d bytes can be sent.", long.Limit)
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf(
+			"That is too long: at most %d bytes can be sent.", long.Limit)
 	case errors.As(err, &input):
 		return http.StatusBadRequest, "Not accepted: " + input.Field + " " + input.Reason + "."
 	case errors.Is(err, heed.ErrNotFound):
@@ -254,11 +262,13 @@ func statusOf(err error) (status int, text string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable, "This took too long. Try again."
 	default:
-		return http.StatusInternalServerError, "Something failed. Nothing is known to have changed. Try again."
+		return http.StatusInternalServerError,
+			"Something failed. Nothing is known to have changed. Try again."
 	}
 }
 
-// link returns the path of a page with a query, as pairs of a name and a value. Pairs without a value are left out.
+// link returns the path of a page with a query, as pairs of a name and a value. Pairs without a
+// value are left out.
 func (h *Handler) link(path string, pairs ...string) string {
 	query := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -80,7 +80,8 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 		}
 	}
 	draft := p.Draft
-	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")), feedback.RuleType(d.form.Get("type"))
+	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")),
+		feedback.RuleType(d.form.Get("type"))
 	draft.Agents = nil
 	for line := range strings.Lines(d.form.Get("agents")) {
 		if name := strings.TrimSpace(line); name != "" {
@@ -88,7 +89,8 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 		}
 	}
 	draft.AllAgents = d.form.Get("all") != ""
-	after, err := h.cfg.Feedback.Rules().Propose(ctx, feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
+	after, err := h.cfg.Feedback.Rules().Propose(ctx,
+		feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
 	return h.link("/proposal", "id", after.ID, "done", "edited"), err
 }
 
@@ -97,7 +99,8 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = h.cfg.Feedback.Rules().TakeOut(ctx, feedback.Order{ID: p.ID, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
+	_, err = h.cfg.Feedback.Rules().TakeOut(ctx,
+		feedback.Order{ID: p.ID, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
 	return h.link("/proposal", "id", d.id, "done", "out"), err
 }
 
@@ -109,7 +112,8 @@ func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 	if hashOf(c) != d.hash {
 		return "", errStale
 	}
-	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, feedback.Classification(d.form.Get("as")))
+	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
+		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return h.link("/proposal", "id", after.Proposal, "done", "resolved"), nil
 	}
@@ -122,7 +126,8 @@ func (h *Handler) move(to feedback.State, done string) func(context.Context, sen
 		if _, err := h.seenRule(ctx, d); err != nil {
 			return "", err
 		}
-		_, err := h.cfg.Feedback.Rules().Move(ctx, feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
+		_, err := h.cfg.Feedback.Rules().Move(ctx,
+			feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
 		return h.link("/rule", "id", d.id, "done", done), err
 	}
 }
@@ -136,7 +141,8 @@ func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent
 		}
 		draft := rule.Draft
 		draft.Change, draft.Of = change, rule.ID
-		p, err := h.cfg.Feedback.Rules().Propose(ctx, feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
+		p, err := h.cfg.Feedback.Rules().Propose(ctx,
+			feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
 		return h.link("/proposal", "id", p.ID, "done", "proposed"), err
 	}
 }

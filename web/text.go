@@ -28,7 +28,8 @@ var funcs = template.FuncMap{
 	"quorum": func(q view.Quorum) string { return q.Words(say) },
 }
 
-// say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
+// say makes characters visible that a page would hide, or that turn the text around them: what
+// people decide about must be what they see.
 func say(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
@@ -44,7 +45,8 @@ func say(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a character can't be seen, lines and tabs aside. A joiner within an emoji counts too.
+// hidden reports whether a character can't be seen, lines and tabs aside. A joiner within an emoji
+// counts too.
 func hidden(r rune) bool {
 	switch r {
 	case '\n', '\t', ' ':
@@ -52,7 +54,8 @@ func hidden(r rune) bool {
 	case unicode.ReplacementChar, '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
 		return true
 	}
-	return !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Variation_Selector, r)
+	return !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) ||
+		unicode.Is(unicode.Variation_Selector, r)
 }
 
 // short cuts a text.
@@ -91,7 +94,8 @@ func words(value any) string {
 	return strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(say(fmt.Sprint(value))))
 }
 
-// deed writes the action of an audit entry, to stand after a name: "feedback.approve" is "approved", and "learning.pin" is "pinned (learning)".
+// deed writes the action of an audit entry, to stand after a name: "feedback.approve" is
+// "approved", and "learning.pin" is "pinned (learning)".
 func deed(action string) string {
 	action, refused := strings.CutSuffix(action, ".refused")
 	dot := strings.LastIndexByte(action, '.')
@@ -110,7 +114,8 @@ func deed(action string) string {
 }
 
 var irregular = map[string]string{
-	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set", "rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
+	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
+	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
 	"activate": "made a rule of it", "modify": "edited",
 }
 
@@ -152,7 +157,8 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// because returns the reason of an entry, if it says something to people: the reason of heed's own proposals is the id of a cluster.
+// because returns the reason of an entry, if it says something to people: the reason of heed's own
+// proposals is the id of a cluster.
 func because(e store.AuditEntry) string {
 	if e.Actor == "" && strings.HasPrefix(e.Reason, "cluster ") {
 		return ""

@@ -1,11 +1,13 @@
-// Package web shows what heed has learned, and lets people decide about proposals, in pages that a host mounts:
+// Package web shows what heed has learned, and lets people decide about proposals, in pages that a
+// host mounts:
 //
 //	live := &web.Live{}
 //	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model, Observer: live.Observe})
 //	pages, err := web.New(web.Config{Agent: agent, Live: live, Identify: whoIsThere})
 //	mux.Handle("/", pages)
 //
-// The host says who is there: see [Config].Identify. Without a person nothing is shown but a page that says so.
+// The host says who is there: see [Config].Identify. Without a person nothing is shown but a page
+// that says so.
 //
 // Below /v1/ the same handler has an API in JSON for programs.
 package web
@@ -34,28 +36,34 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// Config configures a Handler. Identify must be set, and Agent or Store. A page without its part is not shown.
+// Config configures a Handler. Identify must be set, and Agent or Store. A page without its part is
+// not shown.
 type Config struct {
 	// Store has the audit log and the answers. nil means the agent's.
 	Store store.Store
-	// Identify says who sent a request. The person is the actor of all that the request decides: no form and no body can name
-	// another one. Without a person, or with an error, the answer is 401, and nothing of the error is shown. It is called before the body
-	// is read, which it must leave alone, and by many goroutines at the same time.
+	// Identify says who sent a request. The person is the actor of all that the request decides: no
+	// form and no body can name another one. Without a person, or with an error, the answer is 401,
+	// and nothing of the error is shown. It is called before the body is read, which it must leave
+	// alone, and by many goroutines at the same time.
 	Identify func(*http.Request) (person string, err error)
-	// Program reports whether a request comes from a program, as one with a bearer token does. Programs have the API alone: pages, and with
-	// them decisions about rules, are 403. nil means that no request does, so everybody whom Identify names decides.
+	// Program reports whether a request comes from a program, as one with a bearer token does.
+	// Programs have the API alone: pages, and with them decisions about rules, are 403. nil means
+	// that no request does, so everybody whom Identify names decides.
 	Program func(*http.Request) bool
 
-	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below are all that there is.
+	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below
+	// are all that there is.
 	Agent *loop.Agent
-	// Name is the agent's name, for its answers. It is not used if there is an Agent. "" means "loop".
+	// Name is the agent's name, for its answers. It is not used if there is an Agent. "" means
+	// "loop".
 	Name     string
 	Feedback *feedback.Service
 	Learning *learning.Module
 	Strategy *strategy.Learner
 	Patterns *patterns.Recorder
 
-	// Prefix is the path that the handler is mounted at, as "/heed". "" is the root. The handler takes it off by itself.
+	// Prefix is the path that the handler is mounted at, as "/heed". "" is the root. The handler
+	// takes it off by itself.
 	Prefix string
 	// Live is told by the parts when something happens. nil: pages follow the store alone.
 	Live *Live
@@ -64,7 +72,8 @@ type Config struct {
 	// Timeout bounds the time of a request, from its header to its answer. 0 means 10 seconds.
 	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute.
 	Timeout, AnswerTimeout time.Duration
-	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0 means 500.
+	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0
+	// means 500.
 	Rate float64
 	// Observer is told of failures that a page only calls a failure. nil costs nothing.
 	Observer heed.Observer
@@ -72,7 +81,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// A Handler serves the pages and the API. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+// A Handler serves the pages and the API. Make one with [New]. It is safe for concurrent use by
+// multiple goroutines.
 type Handler struct {
 	cfg   Config
 	mux   *http.ServeMux
@@ -114,7 +124,8 @@ func (c Config) withDefaults() Config {
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
-	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout), cmp.Or(c.Rate, defaultRate)
+	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout),
+		cmp.Or(c.Rate, defaultRate)
 	if c.Live == nil {
 		c.Live = &Live{}
 	}
@@ -141,8 +152,10 @@ func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set where there is no Agent")
 	found.Check(c.Identify != nil, "Identify", nil, "must be set")
-	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
-	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) && path.Clean(c.Prefix) == c.Prefix
+	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,
+		"must be valid UTF-8 without NUL, of at most 1024 bytes")
+	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) &&
+		path.Clean(c.Prefix) == c.Prefix
 	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
 	found.Check(c.MaxBody > 0, "MaxBody", c.MaxBody, "must not be negative")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
@@ -198,7 +211,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, 
 		return "", false
 	}
 	if !isCall(r) && h.cfg.Program != nil && h.cfg.Program(r) {
-		h.turnAway(w, r, http.StatusForbidden, "Programs have the API below /v1/ alone. The pages, and decisions about rules, are for people who have signed in.")
+		h.turnAway(w, r, http.StatusForbidden,
+			"Programs have the API below /v1/ alone. The pages, and decisions about rules, are for "+
+				"people who have signed in.")
 		return "", false
 	}
 	return person, true
@@ -207,15 +222,18 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, 
 // stranger says to somebody who is not known what to do.
 func stranger(r *http.Request) string {
 	if isCall(r) {
-		return "A program sends the header Authorization, with Bearer and a token that the server knows. A person signs in first: heed serve prints a link."
+		return "A program sends the header Authorization, with Bearer and a token that the server " +
+			"knows. A person signs in first: heed serve prints a link."
 	}
-	return "heed does not know who you are. Sign in first: if heed serve runs this, open the link that it printed for you."
+	return "heed does not know who you are. Sign in first: if heed serve runs this, open the link " +
+		"that it printed for you."
 }
 
 // isCall reports whether a request below the prefix is one of the API.
 func isCall(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
 
-// turnAway refuses a request without its body, and ends the connection. The HTTP server would wait for the body otherwise.
+// turnAway refuses a request without its body, and ends the connection. The HTTP server would wait
+// for the body otherwise.
 func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if r.Body != nil && r.Body != http.NoBody {
 		leaveBody(w)
@@ -254,7 +272,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 
 // clean reports whether a path has no empty part, and no "." or "..". Its end may be a slash.
 func clean(p string) bool {
-	return p == "" || p == "/" || path.IsAbs(p) && !strings.HasSuffix(p, "//") && path.Clean(p) == strings.TrimSuffix(p, "/")
+	return p == "" || p == "/" || path.IsAbs(p) && !strings.HasSuffix(p, "//") &&
+		path.Clean(p) == strings.TrimSuffix(p, "/")
 }
 
 type personKey struct{}
@@ -265,12 +284,14 @@ func personOf(r *http.Request) string {
 	return person
 }
 
-// policy is the content security policy: nothing but files of this handler, no script or style within a page, and no frames.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+// policy is the content security policy: nothing but files of this handler, no script or style
+// within a page, and no frames.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect sets the headers that every answer has. The referrer is kept within the site: without one, a browser hides the origin of a
-// form, too.
+// protect sets the headers that every answer has. The referrer is kept within the site: without
+// one, a browser hides the origin of a form, too.
 func protect(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -46,7 +46,8 @@ type ask struct {
 }
 
 func (a ask) of(h http.Handler) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(context.Background(), a.method, a.path, strings.NewReader(a.form.Encode()))
+	r := httptest.NewRequestWithContext(context.Background(), a.method, a.path,
+		strings.NewReader(a.form.Encode()))
 	if a.form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -102,8 +103,10 @@ func TestHeaders(t *testing.T) {
 func TestPaths(t *testing.T) {
 	h := handler(t, func(c *web.Config) { c.Prefix = "/heed" })
 	for path, want := range map[string]int{
-		"/heed/": 200, "/heed": 303, "/heed/style.css": 200, "/": 404, "/heedx/": 404, "/heed/../heed/": 404, "/heed//": 404,
-		"/heed/%2e%2e/etc": 404, "/heed/static/style.css": 404, "/heed/templates/frame.html": 404, "/heed/%00": 404, "/heed/a%2fb": 404,
+		"/heed/": 200, "/heed": 303, "/heed/style.css": 200, "/": 404, "/heedx/": 404,
+		"/heed/../heed/": 404, "/heed//": 404,
+		"/heed/%2e%2e/etc": 404, "/heed/static/style.css": 404, "/heed/templates/frame.html": 404,
+		"/heed/%00": 404, "/heed/a%2fb": 404,
 		"/heed/style.css/": 404, "//evil.example/%2e%2e": 404,
 	} {
 		w := ask{"GET", path, "ann", nil, nil}.of(h)
@@ -136,7 +139,8 @@ func TestSlowBody(t *testing.T) {
 	h := handler(t, func(c *web.Config) { c.Timeout, c.MaxBody = 50*time.Millisecond, 100 })
 	server := httptest.NewServer(h)
 	defer server.Close()
-	for begin, want := range map[string]int{"reason=": http.StatusRequestTimeout, strings.Repeat("a", 101): http.StatusRequestEntityTooLarge} {
+	for begin, want := range map[string]int{"reason=": http.StatusRequestTimeout,
+		strings.Repeat("a", 101): http.StatusRequestEntityTooLarge} {
 		for _, path := range []string{"/v1/x", "/"} {
 			body, write := io.Pipe()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, body)
@@ -156,7 +160,8 @@ func TestSlowBody(t *testing.T) {
 func TestAStrangersBody(t *testing.T) {
 	server := httptest.NewServer(handler(t, func(c *web.Config) { c.Timeout = time.Hour }))
 	defer server.Close()
-	for path, want := range map[string]int{"/v1/select": http.StatusUnauthorized, "/": http.StatusUnauthorized, "/../x": http.StatusNotFound} {
+	for path, want := range map[string]int{"/v1/select": http.StatusUnauthorized,
+		"/": http.StatusUnauthorized, "/../x": http.StatusNotFound} {
 		body, write := io.Pipe()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, body)
@@ -178,12 +183,15 @@ func TestProgram(t *testing.T) {
 	})
 	token := map[string]string{"Authorization": "Bearer x"}
 	for _, a := range []ask{
-		{method: http.MethodGet, path: "/"}, {method: http.MethodGet, path: "/live"}, {method: http.MethodGet, path: "/none"},
-		{method: http.MethodPost, path: "/proposal/approve", form: url.Values{"id": {"x"}, "hash": {"x"}, "reason": {"x"}}},
+		{method: http.MethodGet, path: "/"}, {method: http.MethodGet, path: "/live"},
+		{method: http.MethodGet, path: "/none"},
+		{method: http.MethodPost, path: "/proposal/approve",
+			form: url.Values{"id": {"x"}, "hash": {"x"}, "reason": {"x"}}},
 	} {
 		a.person, a.header = "shop", token
 		assert.Equal(t, http.StatusForbidden, a.of(h).Code, a.path)
 	}
-	assert.Equal(t, http.StatusOK, ask{method: http.MethodGet, path: "/v1/openapi.json", person: "shop", header: token}.of(h).Code)
+	assert.Equal(t, http.StatusOK, ask{method: http.MethodGet, path: "/v1/openapi.json",
+		person: "shop", header: token}.of(h).Code)
 	assert.Equal(t, http.StatusOK, ask{method: http.MethodGet, path: "/", person: "kim"}.of(h).Code)
 }

@@ -4,8 +4,9 @@
 //	root, err := llmagent.New(llmagent.Config{Name: "ops", Model: heeding.Model(gemini, nil)})
 //	r, err := runner.New(runner.Config{Agent: root, PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}}})
 //
-// The plugin has a run of the runner answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed what
-// the model said and what the tools gave. [ID] gives the id of an answer, for [loop.Agent.React] and the others.
+// The plugin has a run of the runner answered by a heuristic that is trusted, or else tells the
+// model what was learned, and tells heed what the model said and what the tools gave. [ID] gives
+// the id of an answer, for [loop.Agent.React] and the others.
 package adk
 
 import (
@@ -27,16 +28,16 @@ import (
 type Config struct {
 	// Agent is what learns. It must be set.
 	Agent *loop.Agent
-	// Agents are the names of ADK's agents that learn. nil means all of them. In a run in which several agents give a final answer, the
-	// first one of these counts.
+	// Agents are the names of ADK's agents that learn. nil means all of them. In a run in which
+	// several agents give a final answer, the first one of these counts.
 	Agents []string
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
-	// goes on after a pause. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
+	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
 	Enforce bool
 }
 
-// An Adapter joins a [loop.Agent] to the runners of ADK. Make one with [New]. It is safe for concurrent use by multiple goroutines, and any
-// number of runners may share it.
+// An Adapter joins a [loop.Agent] to the runners of ADK. Make one with [New]. It is safe for
+// concurrent use by multiple goroutines, and any number of runners may share it.
 type Adapter struct {
 	cfg    Config
 	plugin *plugin.Plugin
@@ -67,20 +68,22 @@ func New(cfg Config) (*Adapter, error) {
 	return a, err
 }
 
-// Plugin returns the plugin for runner.PluginConfig. Plugins before it that answer in its place keep heed out of the run.
+// Plugin returns the plugin for runner.PluginConfig. Plugins before it that answer in its place
+// keep heed out of the run.
 func (a *Adapter) Plugin() *plugin.Plugin { return a.plugin }
 
 type eventKey struct{}
 
-// WithEvent returns a context for Run of the runner. The fields of e that are set say what heed is told of the message, in the place of the
-// message's text, the id of the invocation, and the ids of the session and the user. Set the ID to that of the message, so that a message
-// that is delivered again gets the same answer.
+// WithEvent returns a context for Run of the runner. The fields of e that are set say what heed is
+// told of the message, in the place of the message's text, the id of the invocation, and the ids of
+// the session and the user. Set the ID to that of the message, so that a message that is delivered
+// again gets the same answer.
 func WithEvent(ctx context.Context, e loop.Event) context.Context {
 	return context.WithValue(ctx, eventKey{}, e)
 }
 
-// ID returns the id of the answer that an event of ADK's is, or "" if it is none that heed knows. The id is in the event's CustomMetadata, which
-// the session keeps.
+// ID returns the id of the answer that an event of ADK's is, or "" if it is none that heed knows.
+// The id is in the event's CustomMetadata, which the session keeps.
 func ID(e *session.Event) string {
 	if e == nil {
 		return ""
@@ -88,7 +91,8 @@ func ID(e *session.Event) string {
 	return turn.ID(e.CustomMetadata)
 }
 
-// eventOf returns what heed is told of a run, and the person's message. A run that goes on after a pause has the message that it began with.
+// eventOf returns what heed is told of a run, and the person's message. A run that goes on after a
+// pause has the message that it began with.
 func eventOf(ctx agent.InvocationContext) (e loop.Event, said string, resumed bool) {
 	e, _ = ctx.Value(eventKey{}).(loop.Event)
 	if said = textOf(ctx.UserContent()); said == "" {

@@ -42,7 +42,8 @@ type said struct {
 
 func (m *said) Name() string { return "said" }
 
-func (m *said) GenerateContent(_ context.Context, r *model.LLMRequest, _ bool) iter.Seq2[*model.LLMResponse, error] {
+func (m *said) GenerateContent(_ context.Context, r *model.LLMRequest,
+	_ bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
 		m.requests = append(m.requests, r)
 		if m.err != nil {
@@ -71,7 +72,8 @@ type rig struct {
 	runner  *runner.Runner
 }
 
-func newRig(t *testing.T, cfg adk.Config, lc loop.Config, root func(*adk.Adapter) (sdkagent.Agent, error), more ...*plugin.Plugin) *rig {
+func newRig(t *testing.T, cfg adk.Config, lc loop.Config,
+	root func(*adk.Adapter) (sdkagent.Agent, error), more ...*plugin.Plugin) *rig {
 	t.Helper()
 	learner, _ := looptest.New(t, lc)
 	cfg.Agent = learner
@@ -80,8 +82,9 @@ func newRig(t *testing.T, cfg adk.Config, lc loop.Config, root func(*adk.Adapter
 	made, err := root(adapter)
 	require.NoError(t, err)
 	run, err := runner.New(runner.Config{
-		AppName: "test", Agent: made, SessionService: session.InMemoryService(), AutoCreateSession: true,
-		PluginConfig: runner.PluginConfig{Plugins: append([]*plugin.Plugin{adapter.Plugin()}, more...)},
+		AppName: "test", Agent: made, SessionService: session.InMemoryService(),
+		AutoCreateSession: true,
+		PluginConfig:      runner.PluginConfig{Plugins: append([]*plugin.Plugin{adapter.Plugin()}, more...)},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.Zero(t, adk.Turns(adapter), "turns are forgotten") })
@@ -91,7 +94,8 @@ func newRig(t *testing.T, cfg adk.Config, lc loop.Config, root func(*adk.Adapter
 // run runs a turn, and returns its events and its error.
 func (r *rig) run(e loop.Event, message *genai.Content) (events []*session.Event, err error) {
 	r.Helper()
-	for event, err := range r.runner.Run(adk.WithEvent(r.Context(), e), "ann", "s1", message, sdkagent.RunConfig{}) {
+	for event, err := range r.runner.Run(adk.WithEvent(r.Context(), e), "ann", "s1", message,
+		sdkagent.RunConfig{}) {
 		if err != nil {
 			return events, err
 		}
@@ -111,7 +115,8 @@ func (r *rig) ask(words string) (*session.Event, error) {
 
 func ops(m model.LLM, tools ...tool.Tool) func(*adk.Adapter) (sdkagent.Agent, error) {
 	return func(a *adk.Adapter) (sdkagent.Agent, error) {
-		return llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat, Model: a.Model(m, nil), Tools: tools})
+		return llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat,
+			Model: a.Model(m, nil), Tools: tools})
 	}
 }
 
@@ -122,11 +127,14 @@ func TestNewNeedsAnAgent(t *testing.T) {
 	assert.Equal(t, "Agent", fault.Field)
 }
 
-// TestRunWithoutEvent gives the answer the invocation's id, and tells heed of the session and the user. The tokens reach the arm.
+// TestRunWithoutEvent gives the answer the invocation's id, and tells heed of the session and the
+// user. The tokens reach the arm.
 func TestRunWithoutEvent(t *testing.T) {
 	answer := text("Look at the logs.")
-	answer.UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7, CandidatesTokenCount: 3, ThoughtsTokenCount: 2}
-	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", InputPrice: 1, OutputPrice: 1}}}, ops(&said{responses: []*model.LLMResponse{answer}}))
+	answer.UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7,
+		CandidatesTokenCount: 3, ThoughtsTokenCount: 2}
+	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", InputPrice: 1,
+		OutputPrice: 1}}}, ops(&said{responses: []*model.LLMResponse{answer}}))
 	event, err := r.ask("What now?")
 	require.NoError(t, err)
 	assert.Equal(t, event.InvocationID, adk.ID(event))
@@ -145,8 +153,10 @@ func TestRunWithoutEvent(t *testing.T) {
 
 // TestMessageWithoutText is left alone.
 func TestMessageWithoutText(t *testing.T) {
-	r := newRig(t, adk.Config{}, loop.Config{}, ops(&said{responses: []*model.LLMResponse{text("A cat.")}}))
-	events, err := r.run(loop.Event{}, genai.NewContentFromBytes([]byte{1}, "image/png", genai.RoleUser))
+	r := newRig(t, adk.Config{}, loop.Config{},
+		ops(&said{responses: []*model.LLMResponse{text("A cat.")}}))
+	events, err := r.run(loop.Event{}, genai.NewContentFromBytes([]byte{1}, "image/png",
+		genai.RoleUser))
 	require.NoError(t, err)
 	assert.Empty(t, adk.ID(events[len(events)-1]))
 	assert.Empty(t, adk.ID(nil))
@@ -154,7 +164,8 @@ func TestMessageWithoutText(t *testing.T) {
 
 // TestAgents has the answer of one agent in a sequence of two learn.
 func TestAgents(t *testing.T) {
-	first, second := &said{responses: []*model.LLMResponse{text("The disk is full.")}}, &said{responses: []*model.LLMResponse{text("Rotate its logs.")}}
+	first, second := &said{responses: []*model.LLMResponse{text("The disk is full.")}},
+		&said{responses: []*model.LLMResponse{text("Rotate its logs.")}}
 	root := func(a *adk.Adapter) (sdkagent.Agent, error) {
 		looks, err := llmagent.New(llmagent.Config{Name: "looks", Model: a.Model(first, nil)})
 		if err != nil {
@@ -164,12 +175,17 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return sequentialagent.New(sequentialagent.Config{AgentConfig: sdkagent.Config{Name: "both", SubAgents: []sdkagent.Agent{looks, says}}})
+		return sequentialagent.New(sequentialagent.Config{AgentConfig: sdkagent.Config{Name: "both",
+			SubAgents: []sdkagent.Agent{looks, says}}})
 	}
-	for want, agents := range map[string][]string{"Rotate its logs.": {"says"}, "The disk is full.": nil} {
+	for want, agents := range map[string][]string{"Rotate its logs.": {"says"},
+		"The disk is full.": nil} {
 		first.requests, second.requests = nil, nil
-		r := newRig(t, adk.Config{Agents: agents}, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}}}}, root)
-		events, err := r.run(loop.Event{ID: "m1"}, genai.NewContentFromText("What of db-1?", genai.RoleUser))
+		r := newRig(t, adk.Config{Agents: agents},
+			loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}}}},
+			root)
+		events, err := r.run(loop.Event{ID: "m1"},
+			genai.NewContentFromText("What of db-1?", genai.RoleUser))
 		require.NoError(t, err)
 		answers := map[string]string{}
 		for _, e := range events {
@@ -182,31 +198,40 @@ func TestAgents(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, account.Text)
 		assert.Contains(t, linesOf(second.requests[0])[0].Text, "db-1 is small.")
-		assert.Equal(t, agents == nil, first.requests[0].Config.SystemInstruction != nil && len(first.requests[0].Config.SystemInstruction.Parts) > 1)
+		assert.Equal(t, agents == nil, first.requests[0].Config.SystemInstruction != nil &&
+			len(first.requests[0].Config.SystemInstruction.Parts) > 1)
 	}
 }
 
-// TestOutputSchema has the model answer where a heuristic is trusted, as the session's state keeps JSON.
+// TestOutputSchema has the model answer where a heuristic is trusted, as the session's state keeps
+// JSON.
 func TestOutputSchema(t *testing.T) {
-	lessons := loop.Lessons{Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.", Initial: 0.8}}}
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?",
+		Action: "It is well.", Initial: 0.8}}}
 	for want, output := range map[string]*genai.Schema{"It is well.": nil, `{"up":true}`: {Type: genai.TypeObject}} {
-		r := newRig(t, adk.Config{}, loop.Config{Lessons: lessons}, func(a *adk.Adapter) (sdkagent.Agent, error) {
-			m := a.Model(&said{responses: []*model.LLMResponse{text(`{"up":true}`)}}, nil)
-			return llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat, Model: m, OutputSchema: output, OutputKey: "state"})
-		})
+		r := newRig(t, adk.Config{}, loop.Config{Lessons: lessons},
+			func(a *adk.Adapter) (sdkagent.Agent, error) {
+				m := a.Model(&said{responses: []*model.LLMResponse{text(`{"up":true}`)}}, nil)
+				return llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat, Model: m,
+					OutputSchema: output, OutputKey: "state"})
+			})
 		event, err := r.ask("What of db-1?")
 		require.NoError(t, err)
 		assert.Equal(t, want, textOf(event.Content))
 	}
 }
 
-// TestFallbackOfAnotherPlugin answers where the model failed. The answer counts, and the failure does not.
+// TestFallbackOfAnotherPlugin answers where the model failed. The answer counts, and the failure
+// does not.
 func TestFallbackOfAnotherPlugin(t *testing.T) {
-	spare, err := plugin.New(plugin.Config{Name: "spare", OnModelErrorCallback: func(sdkagent.Context, *model.LLMRequest, error) (*model.LLMResponse, error) {
-		return text("Ask the operator."), nil
-	}})
+	spare, err := plugin.New(plugin.Config{Name: "spare",
+		OnModelErrorCallback: func(sdkagent.Context, *model.LLMRequest, error) (*model.LLMResponse,
+			error) {
+			return text("Ask the operator."), nil
+		}})
 	require.NoError(t, err)
-	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, ops(&said{err: errors.New("overloaded")}), spare)
+	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+		ops(&said{err: errors.New("overloaded")}), spare)
 	event, err := r.ask("What now?")
 	require.NoError(t, err)
 	account, err := r.learner.Explain(t.Context(), adk.ID(event))
@@ -215,10 +240,13 @@ func TestFallbackOfAnotherPlugin(t *testing.T) {
 	assert.False(t, account.Known)
 }
 
-// TestPause has a tool wait for a person. The run that goes on is the same turn, unless the model answered meanwhile.
+// TestPause has a tool wait for a person. The run that goes on is the same turn, unless the model
+// answered meanwhile.
 func TestPause(t *testing.T) {
-	for interim, want := range map[string]string{"": "It is approved.", "I have asked.": "I have asked."} {
-		approve, err := functiontool.New(functiontool.Config{Name: "approve", Description: "Asks the boss.", IsLongRunning: true},
+	for interim, want := range map[string]string{"": "It is approved.",
+		"I have asked.": "I have asked."} {
+		approve, err := functiontool.New(functiontool.Config{Name: "approve",
+			Description: "Asks the boss.", IsLongRunning: true},
 			func(sdkagent.Context, struct{}) (map[string]any, error) {
 				if interim == "" {
 					return nil, nil
@@ -228,16 +256,19 @@ func TestPause(t *testing.T) {
 		require.NoError(t, err)
 		m := &said{responses: []*model.LLMResponse{call("c1", "approve"), text("It is approved.")}}
 		if interim != "" {
-			m.responses = []*model.LLMResponse{call("c1", "approve"), text(interim), text("It is approved.")}
+			m.responses = []*model.LLMResponse{call("c1", "approve"), text(interim),
+				text("It is approved.")}
 		}
 		r := newRig(t, adk.Config{}, loop.Config{}, ops(m, approve))
 		events, err := r.run(loop.Event{}, genai.NewContentFromText("May I?", genai.RoleUser))
 		require.NoError(t, err)
 		for _, e := range events {
-			assert.Equal(t, interim != "" && textOf(e.Content) == interim, adk.ID(e) != "", "a pause is no answer")
+			assert.Equal(t, interim != "" && textOf(e.Content) == interim, adk.ID(e) != "",
+				"a pause is no answer")
 		}
 		resumed, err := r.run(loop.Event{}, &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{
-			{FunctionResponse: &genai.FunctionResponse{ID: "c1", Name: "approve", Response: map[string]any{"status": "approved"}}},
+			{FunctionResponse: &genai.FunctionResponse{ID: "c1", Name: "approve",
+				Response: map[string]any{"status": "approved"}}},
 		}})
 		require.NoError(t, err)
 		assert.Equal(t, "It is approved.", textOf(resumed[len(resumed)-1].Content))
@@ -255,7 +286,8 @@ func TestPause(t *testing.T) {
 
 // TestUnknownTool counts once as an error.
 func TestUnknownTool(t *testing.T) {
-	r := newRig(t, adk.Config{}, loop.Config{}, ops(&said{responses: []*model.LLMResponse{call("c1", "fly"), text("I can't fly.")}}))
+	r := newRig(t, adk.Config{}, loop.Config{},
+		ops(&said{responses: []*model.LLMResponse{call("c1", "fly"), text("I can't fly.")}}))
 	event, err := r.ask("Fly!")
 	require.NoError(t, err)
 	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
@@ -266,14 +298,16 @@ func TestUnknownTool(t *testing.T) {
 
 // TestModelThatOnlyThinks ends the run, as ADK would ask it for ever.
 func TestModelThatOnlyThinks(t *testing.T) {
-	m := &said{responses: []*model.LLMResponse{{Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: "Hm.", Thought: true}}}}}}
+	m := &said{responses: []*model.LLMResponse{{Content: &genai.Content{Role: genai.RoleModel,
+		Parts: []*genai.Part{{Text: "Hm.", Thought: true}}}}}}
 	r := newRig(t, adk.Config{}, loop.Config{}, ops(m))
 	_, err := r.ask("What now?")
 	require.Error(t, err)
 	assert.Len(t, m.requests, 3)
 }
 
-// TestCut has an answer that ends at its most tokens. ADK calls that an error where it streams, beside the text.
+// TestCut has an answer that ends at its most tokens. ADK calls that an error where it streams,
+// beside the text.
 func TestCut(t *testing.T) {
 	streamed := text("The beg")
 	streamed.ErrorCode = string(genai.FinishReasonMaxTokens)
@@ -288,7 +322,8 @@ func TestCut(t *testing.T) {
 		require.NoError(t, err)
 		want := last.Content.Parts[0].Text == "The beg"
 		assert.Equal(t, want, kept.Result.Cut)
-		got, err := adk.LLM(&said{responses: []*model.LLMResponse{last}}).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+		got, err := adk.LLM(&said{responses: []*model.LLMResponse{last}}).Generate(t.Context(),
+			decision.LLMRequest{Prompt: "What now?"})
 		require.NoError(t, err)
 		assert.Equal(t, want, got.Cut)
 	}
@@ -297,7 +332,8 @@ func TestCut(t *testing.T) {
 // TestNoContent of a response is a model that failed, with an error code or without.
 func TestNoContent(t *testing.T) {
 	for _, response := range []*model.LLMResponse{{ErrorCode: "SAFETY", ErrorMessage: "no"}, {}} {
-		r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, ops(&said{responses: []*model.LLMResponse{response}}))
+		r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+			ops(&said{responses: []*model.LLMResponse{response}}))
 		event, err := r.ask("What now?")
 		require.NoError(t, err)
 		assert.Empty(t, adk.ID(event))
@@ -312,23 +348,30 @@ func TestNoContent(t *testing.T) {
 
 // TestModelThatIsMissing is an error that names it.
 func TestModelThatIsMissing(t *testing.T) {
-	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		return decision.LLMResponse{}, nil
 	})
-	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", ModelName: "flash"}}, Models: map[string]decision.LLM{"flash": spare}}, ops(&said{}))
+	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", ModelName: "flash"}},
+		Models: map[string]decision.LLM{"flash": spare}}, ops(&said{}))
 	_, err := r.ask("What now?")
 	require.ErrorContains(t, err, `"flash"`)
 }
 
 func TestLLM(t *testing.T) {
 	response := text("Look at the logs.")
-	response.UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7, CandidatesTokenCount: 3}
+	response.UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7,
+		CandidatesTokenCount: 3}
 	m := &said{responses: []*model.LLMResponse{response}}
 	warm := 0.5
-	got, err := adk.LLM(m).Generate(t.Context(), decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm, JSON: true})
+	got, err := adk.LLM(m).Generate(t.Context(),
+		decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm,
+			JSON: true})
 	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look at the logs.", Model: "said", InputTokens: 7, OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."}, {Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
+	assert.Equal(t, decision.LLMResponse{Text: "Look at the logs.", Model: "said", InputTokens: 7,
+		OutputTokens: 3}, got)
+	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
+		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
 	config := m.requests[0].Config
 	assert.Equal(t, int32(9), config.MaxOutputTokens)
 	assert.Equal(t, float32(0.5), *config.Temperature)
@@ -345,7 +388,8 @@ func TestLLM(t *testing.T) {
 func TestReceiverThatStops(t *testing.T) {
 	m := &said{responses: []*model.LLMResponse{call("c1", "fly"), text("I can't fly.")}}
 	r := newRig(t, adk.Config{}, loop.Config{}, ops(m))
-	for range r.runner.Run(t.Context(), "ann", "s1", genai.NewContentFromText("Fly!", genai.RoleUser), sdkagent.RunConfig{}) {
+	for range r.runner.Run(t.Context(), "ann", "s1", genai.NewContentFromText("Fly!", genai.RoleUser),
+		sdkagent.RunConfig{}) {
 		break
 	}
 	for range r.learner.Decision().Traces(t.Context()) {
@@ -358,7 +402,8 @@ func TestReceiverThatStops(t *testing.T) {
 func TestEnforce(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
 		runs := 0
-		drop, err := functiontool.New(functiontool.Config{Name: "drop", Description: "Drops a database."},
+		drop, err := functiontool.New(functiontool.Config{Name: "drop",
+			Description: "Drops a database."},
 			func(sdkagent.Context, map[string]any) (map[string]any, error) {
 				runs++
 				return map[string]any{"status": "dropped"}, nil
@@ -381,9 +426,11 @@ func TestEnforce(t *testing.T) {
 	}
 }
 
-// TestEnforceAfterPause has a call refused in a run that goes on after a pause, although the model had answered before it.
+// TestEnforceAfterPause has a call refused in a run that goes on after a pause, although the model
+// had answered before it.
 func TestEnforceAfterPause(t *testing.T) {
-	approve, err := functiontool.New(functiontool.Config{Name: "approve", Description: "Asks the boss.", IsLongRunning: true},
+	approve, err := functiontool.New(functiontool.Config{Name: "approve",
+		Description: "Asks the boss.", IsLongRunning: true},
 		func(sdkagent.Context, struct{}) (map[string]any, error) {
 			return map[string]any{"status": "pending"}, nil
 		})
@@ -397,13 +444,15 @@ func TestEnforceAfterPause(t *testing.T) {
 	require.NoError(t, err)
 	called := call("c2", "drop")
 	called.Content.Parts[0].FunctionCall.Args = map[string]any{"name": "db-1"}
-	m := &said{responses: []*model.LLMResponse{call("c1", "approve"), text("I have asked."), called, text("Done.")}}
+	m := &said{responses: []*model.LLMResponse{call("c1", "approve"), text("I have asked."), called,
+		text("Done.")}}
 	r := newRig(t, adk.Config{Enforce: true}, loop.Config{}, ops(m, approve, drop))
 	adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
 	_, err = r.run(loop.Event{}, genai.NewContentFromText("May I?", genai.RoleUser))
 	require.NoError(t, err)
 	_, err = r.run(loop.Event{}, &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{
-		{FunctionResponse: &genai.FunctionResponse{ID: "c1", Name: "approve", Response: map[string]any{"status": "approved"}}},
+		{FunctionResponse: &genai.FunctionResponse{ID: "c1", Name: "approve",
+			Response: map[string]any{"status": "approved"}}},
 	}})
 	require.NoError(t, err)
 	assert.Zero(t, runs)

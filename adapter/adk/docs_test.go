@@ -27,7 +27,8 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/adk.md") }
 func armed(ctx context.Context, pro, flash model.LLM) (*adk.Adapter, model.LLM, error) {
 	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"flash": adk.LLM(flash)},
-		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash", Tools: []string{"look_up"}}},
+		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash",
+			Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -41,14 +42,16 @@ func armed(ctx context.Context, pro, flash model.LLM) (*adk.Adapter, model.LLM, 
 
 // TestArms has the models of two arms answer.
 func TestArms(t *testing.T) {
-	pro, flash := &said{responses: []*model.LLMResponse{text("Look.")}}, &said{responses: []*model.LLMResponse{text("Wait.")}}
+	pro, flash := &said{responses: []*model.LLMResponse{text("Look.")}},
+		&said{responses: []*model.LLMResponse{text("Wait.")}}
 	heeding, routed, err := armed(t.Context(), pro, flash)
 	require.NoError(t, err)
 	root, err := llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat, Model: routed})
 	require.NoError(t, err)
 	run, err := runner.New(runner.Config{
-		AppName: "test", Agent: root, SessionService: session.InMemoryService(), AutoCreateSession: true,
-		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}},
+		AppName: "test", Agent: root, SessionService: session.InMemoryService(),
+		AutoCreateSession: true,
+		PluginConfig:      runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}},
 	})
 	require.NoError(t, err)
 	message := genai.NewContentFromText("What now?", genai.RoleUser)

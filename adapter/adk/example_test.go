@@ -14,7 +14,8 @@ func ExampleAdapter_Model() {
 		model := heeding.Model(gemini, map[string]model.LLM{"flash": flash})
 		config := loop.Config{
 			Models: map[string]decision.LLM{"flash": adk.LLM(flash)},
-			Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash", Tools: []string{"look_up"}}},
+			Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash",
+				Tools: []string{"look_up"}}},
 		}
 		return model, config
 	}

@@ -32,7 +32,10 @@ func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 	if p.Arm.Tools != nil {
 		config.Tools = allowed(config.Tools, p.Arm.Tools)
 		tools := maps.Clone(r.Tools)
-		maps.DeleteFunc(tools, func(name string, _ any) bool { return !slices.Contains(p.Arm.Tools, name) })
+		maps.DeleteFunc(tools, func(name string, _ any) bool {
+			return !slices.Contains(p.Arm.Tools,
+				name)
+		})
 		r.Tools = tools
 	}
 	r.Config = &config
@@ -53,9 +56,10 @@ func allowed(tools []*genai.Tool, names []string) (kept []*genai.Tool) {
 			continue
 		}
 		some := *t
-		some.FunctionDeclarations = slices.DeleteFunc(slices.Clone(t.FunctionDeclarations), func(f *genai.FunctionDeclaration) bool {
-			return f != nil && !slices.Contains(names, f.Name)
-		})
+		some.FunctionDeclarations = slices.DeleteFunc(slices.Clone(t.FunctionDeclarations),
+			func(f *genai.FunctionDeclaration) bool {
+				return f != nil && !slices.Contains(names, f.Name)
+			})
 		if len(some.FunctionDeclarations) > 0 {
 			kept = append(kept, &some)
 		}
@@ -80,8 +84,8 @@ func withText(c *genai.Content, text string) *genai.Content {
 	return changed
 }
 
-// Model returns a model for an agent of ADK's. It asks the one of the models that the arm names, and main where the arm names none. It
-// takes thoughts in tags, such as <think>, out of a stream.
+// Model returns a model for an agent of ADK's. It asks the one of the models that the arm names,
+// and main where the arm names none. It takes thoughts in tags, such as <think>, out of a stream.
 func (a *Adapter) Model(main model.LLM, models map[string]model.LLM) model.LLM {
 	return &router{adapter: a, main: main, models: maps.Clone(models)}
 }
@@ -109,7 +113,8 @@ func (r *router) choose(ctx context.Context) (model.LLM, error) {
 	return turn.ModelOf(r.models, r.main, &t.Plan.Arm)
 }
 
-func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
+func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest,
+	stream bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
 		chosen, err := r.choose(ctx)
 		if err != nil {
@@ -130,14 +135,16 @@ func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest,
 }
 
 // spoken passes on what a model streams, without thoughts in tags.
-func spoken(responses iter.Seq2[*model.LLMResponse, error], yield func(*model.LLMResponse, error) bool) {
+func spoken(responses iter.Seq2[*model.LLMResponse, error],
+	yield func(*model.LLMResponse, error) bool) {
 	var speech turn.Speech
 	for response, err := range responses {
 		if err == nil && response != nil && response.Partial {
 			response = spokenPart(response, speech.Say)
 		} else if err == nil && response != nil {
 			if rest := speech.Rest(); rest != "" { // it comes before the whole
-				if !yield(&model.LLMResponse{Content: genai.NewContentFromText(rest, genai.RoleModel), Partial: true}, nil) {
+				if !yield(&model.LLMResponse{Content: genai.NewContentFromText(rest, genai.RoleModel),
+					Partial: true}, nil) {
 					return
 				}
 			}
@@ -168,10 +175,13 @@ func spokenPart(r *model.LLMResponse, say func(string) string) *model.LLMRespons
 	return &changed
 }
 
-// LLM returns a model of ADK's as one of heed's, for Config.Model and Config.Models of package loop. The result is as safe for concurrent use as m.
+// LLM returns a model of ADK's as one of heed's, for Config.Model and Config.Models of package
+// loop. The result is as safe for concurrent use as m.
 func LLM(m model.LLM) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (said decision.LLMResponse, err error) {
-		request := &model.LLMRequest{Model: m.Name(), Contents: genai.Text(r.Prompt), Config: &genai.GenerateContentConfig{}}
+	return decision.LLMFunc(func(ctx context.Context,
+		r decision.LLMRequest) (said decision.LLMResponse, err error) {
+		request := &model.LLMRequest{Model: m.Name(), Contents: genai.Text(r.Prompt),
+			Config: &genai.GenerateContentConfig{}}
 		if r.System != "" {
 			request.Config.SystemInstruction = genai.NewContentFromText(r.System, genai.RoleUser)
 		}
@@ -204,10 +214,12 @@ func LLM(m model.LLM) decision.LLM {
 	})
 }
 
-// formatted reports whether a request wants JSON or the like. ADK has some models give it by a tool.
+// formatted reports whether a request wants JSON or the like. ADK has some models give it by a
+// tool.
 func formatted(r *model.LLMRequest) bool {
 	c := r.Config
-	if c != nil && (c.ResponseSchema != nil || c.ResponseJsonSchema != nil || c.ResponseMIMEType != "" && c.ResponseMIMEType != "text/plain") {
+	if c != nil && (c.ResponseSchema != nil || c.ResponseJsonSchema != nil ||
+		c.ResponseMIMEType != "" && c.ResponseMIMEType != "text/plain") {
 		return true
 	}
 	return r.Tools["set_model_response"] != nil || r.Tools["finish_task"] != nil

@@ -24,16 +24,22 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// TestSuite has the suite of adapters judge the plugin, in ADK's own runner. All of its rules hold, with whole answers and with streams.
+// TestSuite has the suite of adapters judge the plugin, in ADK's own runner. All of its rules hold,
+// with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-		r, err := runnerOf(agent, s, session.InMemoryService())
-		return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) { return turn(ctx, r, t) }}, err
-	}})
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
+		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+			r, err := runnerOf(agent, s, session.InMemoryService())
+			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said,
+				error) {
+				return turn(ctx, r, t)
+			}}, err
+		}})
 }
 
 // runnerOf returns a runner of ADK's over what the suite plays.
-func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service, more ...*plugin.Plugin) (*runner.Runner, error) {
+func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service,
+	more ...*plugin.Plugin) (*runner.Runner, error) {
 	heeding, err := adk.New(adk.Config{Agent: agent, Enforce: true})
 	if err != nil {
 		return nil, err
@@ -44,7 +50,8 @@ func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service, mo
 	}
 	var tools []tool.Tool
 	for _, played := range s.Tools {
-		made, err := functiontool.New(functiontool.Config{Name: played.Name, Description: played.Description},
+		made, err := functiontool.New(functiontool.Config{Name: played.Name,
+			Description: played.Description},
 			func(ctx sdkagent.Context, in struct {
 				Host string `json:"host"`
 			}) (map[string]any, error) {
@@ -61,7 +68,8 @@ func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service, mo
 		tools = append(tools, made)
 	}
 	root, err := llmagent.New(llmagent.Config{
-		Name: "ops", Mode: llmagent.ModeChat, Instruction: s.System, Model: heeding.Model(scripted{s.Model, "main"}, models), Tools: tools,
+		Name: "ops", Mode: llmagent.ModeChat, Instruction: s.System,
+		Model: heeding.Model(scripted{s.Model, "main"}, models), Tools: tools,
 	})
 	if err != nil {
 		return nil, err
@@ -92,7 +100,8 @@ func turn(ctx context.Context, r *runner.Runner, t looptest.Turn) (said looptest
 	}
 	ctx = adk.WithEvent(ctx, loop.Event{ID: t.ID})
 	shown := false
-	for event, err := range r.Run(ctx, user, conversation, genai.NewContentFromText(t.Text, genai.RoleUser), config) {
+	for event, err := range r.Run(ctx, user, conversation,
+		genai.NewContentFromText(t.Text, genai.RoleUser), config) {
 		if err != nil {
 			return looptest.Said{}, err
 		}
@@ -131,7 +140,8 @@ type scripted struct {
 
 func (m scripted) Name() string { return m.name }
 
-func (m scripted) GenerateContent(ctx context.Context, r *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
+func (m scripted) GenerateContent(ctx context.Context, r *model.LLMRequest,
+	stream bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
 		request := linesOf(r)
 		if !stream {
@@ -170,7 +180,8 @@ func responseOf(p looptest.Piece) *model.LLMResponse {
 		if json.Unmarshal([]byte(call.Input), &args) != nil {
 			continue
 		}
-		content.Parts = append(content.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Tool, Args: args}})
+		content.Parts = append(content.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID,
+			Name: call.Tool, Args: args}})
 	}
 	return &model.LLMResponse{Content: content}
 }
@@ -191,7 +202,8 @@ func linesOf(r *model.LLMRequest) (lines looptest.Request) {
 		for _, part := range c.Parts {
 			switch {
 			case part.FunctionResponse != nil:
-				lines = append(lines, looptest.Line{Role: looptest.ToolRole, Text: fmt.Sprint(part.FunctionResponse.Response)})
+				lines = append(lines, looptest.Line{Role: looptest.ToolRole,
+					Text: fmt.Sprint(part.FunctionResponse.Response)})
 			case part.Text != "":
 				lines = append(lines, looptest.Line{Role: role, Text: part.Text})
 			}

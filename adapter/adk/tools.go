@@ -6,7 +6,8 @@ import (
 )
 
 // beforeTool asks the rules.
-func (a *Adapter) beforeTool(ctx agent.Context, called tool.Tool, args map[string]any) (map[string]any, error) {
+func (a *Adapter) beforeTool(ctx agent.Context, called tool.Tool,
+	args map[string]any) (map[string]any, error) {
 	t := a.turn(ctx.InvocationID(), ctx.AgentName())
 	if t == nil {
 		return nil, nil
@@ -18,12 +19,14 @@ func (a *Adapter) beforeTool(ctx agent.Context, called tool.Tool, args map[strin
 }
 
 // onToolError sees all errors of tools, before another plugin makes results of them.
-func (a *Adapter) onToolError(ctx agent.Context, called tool.Tool, args map[string]any, err error) (map[string]any, error) {
+func (a *Adapter) onToolError(ctx agent.Context, called tool.Tool, args map[string]any,
+	err error) (map[string]any, error) {
 	a.tool(ctx, called, args, nil, err)
 	return nil, nil
 }
 
-func (a *Adapter) afterTool(ctx agent.Context, called tool.Tool, args, result map[string]any, err error) (map[string]any, error) {
+func (a *Adapter) afterTool(ctx agent.Context, called tool.Tool, args, result map[string]any,
+	err error) (map[string]any, error) {
 	if err == nil {
 		a.tool(ctx, called, args, result, nil)
 	}
@@ -31,7 +34,8 @@ func (a *Adapter) afterTool(ctx agent.Context, called tool.Tool, args, result ma
 }
 
 // tool tells heed what a tool gave.
-func (a *Adapter) tool(ctx agent.Context, called tool.Tool, args, result map[string]any, failure error) {
+func (a *Adapter) tool(ctx agent.Context, called tool.Tool, args, result map[string]any,
+	failure error) {
 	if t := a.turn(ctx.InvocationID(), ctx.AgentName()); t != nil {
 		t.Tool(ctx, ctx.FunctionCallID(), called.Name(), args, result, failure)
 	}

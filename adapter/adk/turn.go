@@ -46,7 +46,8 @@ func (a *Adapter) beforeRun(ctx agent.InvocationContext) (*genai.Content, error)
 	return nil, nil
 }
 
-// afterRun forgets the turn. The failure of a model is told here, as another plugin may have answered in its place.
+// afterRun forgets the turn. The failure of a model is told here, as another plugin may have
+// answered in its place.
 func (a *Adapter) afterRun(ctx agent.InvocationContext) {
 	t := a.turn(ctx.InvocationID(), "")
 	if t == nil {
@@ -105,7 +106,8 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 }
 
 // afterModel counts tokens and time.
-func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error) (*model.LLMResponse, error) {
+func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse,
+	err error) (*model.LLMResponse, error) {
 	t := a.turn(ctx.InvocationID(), ctx.AgentName())
 	if t == nil || r == nil || r.Partial || err != nil {
 		return nil, nil
@@ -123,7 +125,8 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error)
 	return nil, nil
 }
 
-func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest, err error) (*model.LLMResponse, error) {
+func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest,
+	err error) (*model.LLMResponse, error) {
 	if t := a.turn(ctx.InvocationID(), ctx.AgentName()); t != nil {
 		t.Lock()
 		defer t.Unlock()
@@ -133,7 +136,8 @@ func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest, err error
 	return nil, nil
 }
 
-// onEvent sees each event before the session keeps it and the person sees it. It tells heed the answer.
+// onEvent sees each event before the session keeps it and the person sees it. It tells heed the
+// answer.
 func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*session.Event, error) {
 	t := a.turn(ctx.InvocationID(), e.Author)
 	if t == nil || e.Partial || !e.IsFinalResponse() || len(e.LongRunningToolIDs) > 0 {
@@ -155,9 +159,11 @@ func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*sessi
 	return nil, nil
 }
 
-// cutOff reports whether a response ends at its most tokens. ADK makes an error of that where it streams, beside the text.
+// cutOff reports whether a response ends at its most tokens. ADK makes an error of that where it
+// streams, beside the text.
 func cutOff(r *model.LLMResponse) bool {
-	return r.FinishReason == genai.FinishReasonMaxTokens || r.ErrorCode == string(genai.FinishReasonMaxTokens)
+	return r.FinishReason == genai.FinishReasonMaxTokens ||
+		r.ErrorCode == string(genai.FinishReasonMaxTokens)
 }
 
 // failureOf returns what the code of a response means: the status of a service, or else why the
@@ -189,10 +195,12 @@ func (t *run) answers(e *session.Event) bool {
 		}
 		return false
 	}
-	if e.Content == nil || slices.ContainsFunc(e.Content.Parts, func(p *genai.Part) bool { return p.FunctionResponse != nil }) {
+	if e.Content == nil || slices.ContainsFunc(e.Content.Parts,
+		func(p *genai.Part) bool { return p.FunctionResponse != nil }) {
 		return false
 	}
-	thinks := len(e.Content.Parts) > 0 && !slices.ContainsFunc(e.Content.Parts, func(p *genai.Part) bool { return !p.Thought })
+	thinks := len(e.Content.Parts) > 0 && !slices.ContainsFunc(e.Content.Parts,
+		func(p *genai.Part) bool { return !p.Thought })
 	if thinks {
 		t.silent++ // ADK asks again
 	}

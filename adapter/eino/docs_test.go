@@ -20,7 +20,8 @@ import (
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/eino.md") }
 
 // before and after are loops as the page has them.
-func before(ctx context.Context, runner *adk.Runner, text string, show func(*adk.AgentEvent)) error {
+func before(ctx context.Context, runner *adk.Runner, text string,
+	show func(*adk.AgentEvent)) error {
 	events := runner.Query(ctx, text)
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		if event.Err != nil {
@@ -31,7 +32,8 @@ func before(ctx context.Context, runner *adk.Runner, text string, show func(*adk
 	return nil
 }
 
-func after(ctx context.Context, heeding *eino.Adapter, runner *adk.Runner, id, session, person, text string, show func(*adk.AgentEvent)) error {
+func after(ctx context.Context, heeding *eino.Adapter, runner *adk.Runner, id, session, person,
+	text string, show func(*adk.AgentEvent)) error {
 	said := loop.Event{ID: id, Session: session, Person: person}
 	for event, err := range heeding.Run(ctx, runner, said, []adk.Message{schema.UserMessage(text)}) {
 		if err != nil {
@@ -44,7 +46,8 @@ func after(ctx context.Context, heeding *eino.Adapter, runner *adk.Runner, id, s
 
 // TestLoops has both of the page's loops show the model's answer.
 func TestLoops(t *testing.T) {
-	r := newRig(t, eino.Config{}, loop.Config{}, &said{messages: []*schema.Message{text("Look.")}}, false)
+	r := newRig(t, eino.Config{}, loop.Config{}, &said{messages: []*schema.Message{text("Look.")}},
+		false)
 	shown := 0
 	show := func(e *adk.AgentEvent) {
 		assert.Equal(t, "Look.", e.Output.MessageOutput.Message.Content)
@@ -59,24 +62,29 @@ func TestLoops(t *testing.T) {
 func armed(ctx context.Context, small model.BaseChatModel) (*eino.Adapter, error) {
 	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"small": eino.LLM(small)},
-		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small", Tools: []string{"look_up"}}},
+		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small",
+			Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return eino.New(eino.Config{Agent: learner, Models: map[string]model.BaseChatModel{"small": small}})
+	return eino.New(eino.Config{Agent: learner,
+		Models: map[string]model.BaseChatModel{"small": small}})
 }
 
 // TestArms has the models of two arms answer.
 func TestArms(t *testing.T) {
-	large, small := &said{messages: []*schema.Message{text("Look.")}}, &said{messages: []*schema.Message{text("Wait.")}}
+	large, small := &said{messages: []*schema.Message{text("Look.")}},
+		&said{messages: []*schema.Message{text("Wait.")}}
 	heeding, err := armed(t.Context(), small)
 	require.NoError(t, err)
 	agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "ops", Description: "Helps.", Model: large, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()},
+		Name: "ops", Description: "Helps.", Model: large,
+		Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()},
 	})
 	require.NoError(t, err)
-	r := &rig{T: t, adapter: heeding, runner: adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent})}
+	r := &rig{T: t, adapter: heeding, runner: adk.NewRunner(t.Context(),
+		adk.RunnerConfig{Agent: agent})}
 	for i := 0; i < 30 || len(large.requests) == 0 || len(small.requests) == 0; i++ {
 		require.Less(t, i, 200, "an arm is never chosen")
 		_, err := r.ask(loop.Event{Session: fmt.Sprint(i)}, schema.UserMessage("What now?"))

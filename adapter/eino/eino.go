@@ -4,9 +4,10 @@
 //	ops, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()}})
 //	for event, err := range heeding.Run(ctx, runner, loop.Event{ID: "m1", Session: "s1", Person: "ann"}, messages) { … }
 //
-// The middleware has a run answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed what the tools
-// gave. [Adapter.Run] runs Eino's runner, and tells heed the answer once the host has all of it. [ID] gives the answer's id, for
-// [loop.Agent.React] and the others.
+// The middleware has a run answered by a heuristic that is trusted, or else tells the model what
+// was learned, and tells heed what the tools gave. [Adapter.Run] runs Eino's runner, and tells heed
+// the answer once the host has all of it. [ID] gives the answer's id, for [loop.Agent.React] and
+// the others.
 package eino
 
 import (
@@ -31,19 +32,20 @@ import (
 type Config struct {
 	// Agent is what learns. It must be set.
 	Agent *loop.Agent
-	// Agents are the names of Eino's agents whose answers count. nil means all of them. In a run in which several agents answer, the first one
-	// of these counts. Give the middleware to these alone.
+	// Agents are the names of Eino's agents whose answers count. nil means all of them. In a run in
+	// which several agents answer, the first one of these counts. Give the middleware to these alone.
 	Agents []string
 	// Models are the models that arms name.
 	Models map[string]model.BaseChatModel
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
-	// goes on after a pause. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
+	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
 }
 
-// An Adapter joins a [loop.Agent] to the agents and runners of Eino. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+// An Adapter joins a [loop.Agent] to the agents and runners of Eino. Make one with [New]. It is
+// safe for concurrent use by multiple goroutines.
 type Adapter struct{ cfg Config }
 
 // New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
@@ -58,34 +60,39 @@ func New(cfg Config) (*Adapter, error) {
 	return &Adapter{cfg}, nil
 }
 
-// Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or [Adapter.Resume] it does
-// nothing but what [Config].Enforce says.
+// Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or
+// [Adapter.Resume] it does nothing but what [Config].Enforce says.
 func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware{adapter: a} }
 
-// Run runs the runner, and yields its events. Of e, the ID is that of the message: a message that is delivered again gets the same answer.
-// Session and Person are the conversation and who speaks. Without a Text, it is that of the last user message of the model's request.
+// Run runs the runner, and yields its events. Of e, the ID is that of the message: a message that
+// is delivered again gets the same answer. Session and Person are the conversation and who speaks.
+// Without a Text, it is that of the last user message of the model's request.
 //
-// The answer counts when the host has all of it: when an event without a stream is yielded, or when the stream of an event was read to its end. If
-// the loop ends earlier, the run's context ends.
+// The answer counts when the host has all of it: when an event without a stream is yielded, or when
+// the stream of an event was read to its end. If the loop ends earlier, the run's context ends.
 func (a *Adapter) Run(
-	ctx context.Context, r *adk.Runner, e loop.Event, messages []adk.Message, opts ...adk.AgentRunOption,
+	ctx context.Context, r *adk.Runner, e loop.Event, messages []adk.Message,
+	opts ...adk.AgentRunOption,
 ) iter.Seq2[*adk.AgentEvent, error] {
 	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
 		return r.Run(ctx, messages, opts...), nil
 	})
 }
 
-// Resume goes on with a run after an interrupt, as ResumeWithParams of the runner does. Give it the event that [Adapter.Run] had.
+// Resume goes on with a run after an interrupt, as ResumeWithParams of the runner does. Give it the
+// event that [Adapter.Run] had.
 func (a *Adapter) Resume(
-	ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string, params *adk.ResumeParams, opts ...adk.AgentRunOption,
+	ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string, params *adk.ResumeParams,
+	opts ...adk.AgentRunOption,
 ) iter.Seq2[*adk.AgentEvent, error] {
 	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
 		return r.ResumeWithParams(ctx, checkpoint, params, opts...)
 	})
 }
 
-// ID returns the id of the answer that a message is, or "" if it is none that heed knows. Of a stream, the last piece has it. So does the
-// whole message that schema.ConcatMessages makes of the pieces.
+// ID returns the id of the answer that a message is, or "" if it is none that heed knows. Of a
+// stream, the last piece has it. So does the whole message that schema.ConcatMessages makes of the
+// pieces.
 func ID(m *schema.Message) string {
 	if m == nil {
 		return ""
@@ -106,10 +113,11 @@ func textOf(m *schema.Message) string {
 	return text.String()
 }
 
-// LLM returns a model of Eino's as one of heed's, for Config.Model and Config.Models of package loop. The result is as safe for concurrent
-// use as m.
+// LLM returns a model of Eino's as one of heed's, for Config.Model and Config.Models of package
+// loop. The result is as safe for concurrent use as m.
 func LLM(m model.BaseChatModel) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		var messages []*schema.Message
 		if r.System != "" {
 			messages = append(messages, schema.SystemMessage(r.System))
@@ -132,10 +140,11 @@ func LLM(m model.BaseChatModel) decision.LLM {
 	})
 }
 
-// cutOff reports whether a message ends at its most tokens. Eino passes on the provider's own word for that: "length" with OpenAI, "max_tokens"
-// with Anthropic, and "MAX_TOKENS" with Gemini.
+// cutOff reports whether a message ends at its most tokens. Eino passes on the provider's own word
+// for that: "length" with OpenAI, "max_tokens" with Anthropic, and "MAX_TOKENS" with Gemini.
 func cutOff(m *schema.Message) bool {
-	return m.ResponseMeta != nil && (m.ResponseMeta.FinishReason == "length" || strings.EqualFold(m.ResponseMeta.FinishReason, "max_tokens"))
+	return m.ResponseMeta != nil && (m.ResponseMeta.FinishReason == "length" ||
+		strings.EqualFold(m.ResponseMeta.FinishReason, "max_tokens"))
 }
 
 func tokensOf(m *schema.Message) (in, out int) {

@@ -40,7 +40,8 @@ type said struct {
 	options  []*model.Options
 }
 
-func (m *said) Generate(_ context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+func (m *said) Generate(_ context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.Message, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests = append(m.requests, input)
@@ -51,7 +52,8 @@ func (m *said) Generate(_ context.Context, input []*schema.Message, opts ...mode
 	return m.messages[min(len(m.requests), len(m.messages))-1], nil
 }
 
-func (m *said) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (m *said) Stream(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
 	message, err := m.Generate(ctx, input, opts...)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,8 @@ func (m *said) Stream(ctx context.Context, input []*schema.Message, opts ...mode
 func text(s string) *schema.Message { return schema.AssistantMessage(s, nil) }
 
 func call(id, name string) *schema.Message {
-	return schema.AssistantMessage("", []schema.ToolCall{{ID: id, Type: "function", Function: schema.FunctionCall{Name: name, Arguments: "{}"}}})
+	return schema.AssistantMessage("", []schema.ToolCall{{ID: id, Type: "function",
+		Function: schema.FunctionCall{Name: name, Arguments: "{}"}}})
 }
 
 // A rig is a runner of Eino's with the middleware.
@@ -73,7 +76,8 @@ type rig struct {
 	runner  *adk.Runner
 }
 
-func newRig(t *testing.T, cfg eino.Config, lc loop.Config, m model.BaseChatModel, streaming bool, tools ...tool.BaseTool) *rig {
+func newRig(t *testing.T, cfg eino.Config, lc loop.Config, m model.BaseChatModel, streaming bool,
+	tools ...tool.BaseTool) *rig {
 	t.Helper()
 	r := &rig{T: t}
 	r.learner, _ = looptest.New(t, lc)
@@ -82,22 +86,26 @@ func newRig(t *testing.T, cfg eino.Config, lc loop.Config, m model.BaseChatModel
 	r.adapter, err = eino.New(cfg)
 	require.NoError(t, err)
 	agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "ops", Description: "Helps.", Model: m, Handlers: []adk.ChatModelAgentMiddleware{r.adapter.Middleware()},
+		Name: "ops", Description: "Helps.", Model: m,
+		Handlers:    []adk.ChatModelAgentMiddleware{r.adapter.Middleware()},
 		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: tools}},
 	})
 	require.NoError(t, err)
-	r.runner = adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent, EnableStreaming: streaming, CheckPointStore: &checkpoints{}})
+	r.runner = adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent, EnableStreaming: streaming,
+		CheckPointStore: &checkpoints{}})
 	return r
 }
 
 // ask returns the last message of the model.
 func (r *rig) ask(e loop.Event, words ...*schema.Message) (last *schema.Message, err error) {
 	r.Helper()
-	for event, err := range r.adapter.Run(r.Context(), r.runner, e, words, adk.WithCheckPointID("c")) {
+	for event, err := range r.adapter.Run(r.Context(), r.runner, e, words,
+		adk.WithCheckPointID("c")) {
 		if err != nil {
 			return nil, err
 		}
-		if event.Output != nil && event.Output.MessageOutput != nil && event.Output.MessageOutput.Role == schema.Assistant {
+		if event.Output != nil && event.Output.MessageOutput != nil &&
+			event.Output.MessageOutput.Role == schema.Assistant {
 			if last, err = read(event.Output.MessageOutput, func(string) {}); err != nil {
 				return nil, err
 			}
@@ -121,7 +129,8 @@ func (c *checkpoints) Set(_ context.Context, id string, data []byte) error {
 	return nil
 }
 
-func toolOf[T any](t *testing.T, name string, run func(context.Context, struct{}) (T, error)) tool.BaseTool {
+func toolOf[T any](t *testing.T, name string,
+	run func(context.Context, struct{}) (T, error)) tool.BaseTool {
 	t.Helper()
 	made, err := utils.InferTool(name, "Does it.", run)
 	require.NoError(t, err)
@@ -138,29 +147,38 @@ func TestNewNeedsAnAgent(t *testing.T) {
 // TestWithoutRun leaves the agent as it is without heed.
 func TestWithoutRun(t *testing.T) {
 	m := &said{messages: []*schema.Message{text("Look.")}}
-	r := newRig(t, eino.Config{}, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}}}}, m, false,
+	r := newRig(t, eino.Config{}, loop.Config{Lessons: loop.Lessons{
+		Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}}}}, m, false,
 		toolOf(t, "look", func(context.Context, struct{}) (string, error) { return "It is up.", nil }))
 	m.messages = []*schema.Message{call("c1", "look"), text("Look.")}
 	events := r.runner.Query(t.Context(), "What of db-1?")
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		require.NoError(t, event.Err)
 	}
-	assert.Equal(t, looptest.Request{{Role: looptest.User, Text: "What of db-1?"}}, linesOf(m.requests[0]))
+	assert.Equal(t, looptest.Request{{Role: looptest.User, Text: "What of db-1?"}},
+		linesOf(m.requests[0]))
 	for range r.learner.Decision().Traces(t.Context()) {
 		t.Error("an answer was kept")
 	}
 }
 
-// TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all the same.
+// TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all
+// the same.
 func TestTokensAndTime(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		now := time.Unix(0, 0)
 		clock := func() time.Time { now = now.Add(time.Second); return now }
 		first, second := call("c1", "look"), text("It is up.")
-		first.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 7, CompletionTokens: 1}}
-		second.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 9, CompletionTokens: 3}}
-		r := newRig(t, eino.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{messages: []*schema.Message{first, second}}, streaming,
-			toolOf(t, "look", func(context.Context, struct{}) (string, error) { return "It is up.", nil }))
+		first.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 7,
+			CompletionTokens: 1}}
+		second.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 9,
+			CompletionTokens: 3}}
+		r := newRig(t, eino.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+			&said{messages: []*schema.Message{first, second}}, streaming,
+			toolOf(t, "look", func(context.Context, struct{}) (string, error) {
+				return "It is up.",
+					nil
+			}))
 		answer, err := r.ask(loop.Event{Session: "s1"}, schema.UserMessage("What now?"))
 		require.NoError(t, err)
 		require.NotEmpty(t, eino.ID(answer))
@@ -181,7 +199,8 @@ func TestTokensAndTime(t *testing.T) {
 // TestCut has an answer that ends at its most tokens, in the words of each provider.
 func TestCut(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
-		for reason, want := range map[string]bool{"length": true, "max_tokens": true, "MAX_TOKENS": true, "stop": false} {
+		for reason, want := range map[string]bool{"length": true, "max_tokens": true,
+			"MAX_TOKENS": true, "stop": false} {
 			message := text("The beg")
 			message.ResponseMeta = &schema.ResponseMeta{FinishReason: reason}
 			m := &said{messages: []*schema.Message{message}}
@@ -202,22 +221,28 @@ func TestCut(t *testing.T) {
 func TestPictures(t *testing.T) {
 	m := &said{messages: []*schema.Message{text("A disk.")}}
 	r := newRig(t, eino.Config{}, loop.Config{}, m, false)
-	picture := schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{}}
-	answer, err := r.ask(loop.Event{}, &schema.Message{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{picture}})
+	picture := schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL,
+		Image: &schema.MessageInputImage{}}
+	answer, err := r.ask(loop.Event{}, &schema.Message{Role: schema.User,
+		UserInputMultiContent: []schema.MessageInputPart{picture}})
 	require.NoError(t, err)
 	assert.Empty(t, eino.ID(answer))
-	answer, err = r.ask(loop.Event{ID: "m1"}, &schema.Message{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{
-		{Type: schema.ChatMessagePartTypeText, Text: "What"}, picture, {Type: schema.ChatMessagePartTypeText, Text: " is it?"},
-	}})
+	answer, err = r.ask(loop.Event{ID: "m1"}, &schema.Message{Role: schema.User,
+		UserInputMultiContent: []schema.MessageInputPart{
+			{Type: schema.ChatMessagePartTypeText, Text: "What"}, picture,
+			{Type: schema.ChatMessagePartTypeText, Text: " is it?"},
+		}})
 	require.NoError(t, err)
 	assert.Equal(t, "m1", eino.ID(answer))
-	assert.Equal(t, []schema.MessageInputPart{{Type: schema.ChatMessagePartTypeText, Text: "What is it?"}, picture}, m.requests[1][0].UserInputMultiContent)
+	assert.Equal(t, []schema.MessageInputPart{{Type: schema.ChatMessagePartTypeText,
+		Text: "What is it?"}, picture}, m.requests[1][0].UserInputMultiContent)
 	assert.Empty(t, eino.ID(nil))
 }
 
 // TestAgents says whose answers count.
 func TestAgents(t *testing.T) {
-	r := newRig(t, eino.Config{Agents: []string{"another"}}, loop.Config{}, &said{messages: []*schema.Message{text("Look.")}}, false)
+	r := newRig(t, eino.Config{Agents: []string{"another"}}, loop.Config{},
+		&said{messages: []*schema.Message{text("Look.")}}, false)
 	answer, err := r.ask(loop.Event{}, schema.UserMessage("What now?"))
 	require.NoError(t, err)
 	assert.Empty(t, eino.ID(answer))
@@ -226,7 +251,8 @@ func TestAgents(t *testing.T) {
 // TestToolKinds has tools of all four kinds work and fail: each error counts once.
 func TestToolKinds(t *testing.T) {
 	refusal := errors.New("the host is locked")
-	result := &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: "It is up."}}}
+	result := &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText,
+		Text: "It is up."}}}
 	breaks := func() *schema.StreamReader[string] {
 		reader, writer := schema.Pipe[string](2)
 		writer.Send("It", nil)
@@ -235,17 +261,23 @@ func TestToolKinds(t *testing.T) {
 		return reader
 	}
 	stream := func(run func() (*schema.StreamReader[string], error)) tool.BaseTool {
-		made, err := utils.InferStreamTool("t", "Does it.", func(context.Context, struct{}) (*schema.StreamReader[string], error) { return run() })
+		made, err := utils.InferStreamTool("t", "Does it.",
+			func(context.Context, struct{}) (*schema.StreamReader[string], error) { return run() })
 		require.NoError(t, err)
 		return made
 	}
 	rich := func(run func() (*schema.ToolResult, error)) tool.BaseTool {
-		made, err := utils.InferEnhancedTool("t", "Does it.", func(context.Context, struct{}) (*schema.ToolResult, error) { return run() })
+		made, err := utils.InferEnhancedTool("t", "Does it.",
+			func(context.Context, struct{}) (*schema.ToolResult, error) { return run() })
 		require.NoError(t, err)
 		return made
 	}
 	richStream := func(run func() (*schema.StreamReader[*schema.ToolResult], error)) tool.BaseTool {
-		made, err := utils.InferEnhancedStreamTool("t", "Does it.", func(context.Context, struct{}) (*schema.StreamReader[*schema.ToolResult], error) { return run() })
+		made, err := utils.InferEnhancedStreamTool("t", "Does it.",
+			func(context.Context, struct{}) (*schema.StreamReader[*schema.ToolResult],
+				error) {
+				return run()
+			})
 		require.NoError(t, err)
 		return made
 	}
@@ -253,16 +285,31 @@ func TestToolKinds(t *testing.T) {
 		tool   tool.BaseTool
 		errors int
 	}{
-		"plain":        {toolOf(t, "t", func(context.Context, struct{}) (string, error) { return "It is up.", nil }), 0},
-		"plain, fails": {toolOf(t, "t", func(context.Context, struct{}) (string, error) { return "", refusal }), 1},
+		"plain": {toolOf(t, "t", func(context.Context, struct{}) (string,
+			error) {
+			return "It is up.", nil
+		}), 0},
+		"plain, fails": {toolOf(t, "t", func(context.Context, struct{}) (string, error) {
+			return "",
+				refusal
+		}), 1},
 		"stream": {stream(func() (*schema.StreamReader[string], error) {
 			return schema.StreamReaderFromArray([]string{"It ", "is up."}), nil
 		}), 0},
-		"stream, fails":          {stream(func() (*schema.StreamReader[string], error) { return nil, refusal }), 1},
-		"stream, breaks off":     {stream(func() (*schema.StreamReader[string], error) { return breaks(), nil }), 1},
-		"enhanced":               {rich(func() (*schema.ToolResult, error) { return result, nil }), 0},
-		"enhanced, fails":        {rich(func() (*schema.ToolResult, error) { return nil, refusal }), 1},
-		"enhanced stream, fails": {richStream(func() (*schema.StreamReader[*schema.ToolResult], error) { return nil, refusal }), 1},
+		"stream, fails": {stream(func() (*schema.StreamReader[string], error) {
+			return nil,
+				refusal
+		}), 1},
+		"stream, breaks off": {stream(func() (*schema.StreamReader[string],
+			error) {
+			return breaks(), nil
+		}), 1},
+		"enhanced":        {rich(func() (*schema.ToolResult, error) { return result, nil }), 0},
+		"enhanced, fails": {rich(func() (*schema.ToolResult, error) { return nil, refusal }), 1},
+		"enhanced stream, fails": {richStream(func() (*schema.StreamReader[*schema.ToolResult],
+			error) {
+			return nil, refusal
+		}), 1},
 		"enhanced stream": {richStream(func() (*schema.StreamReader[*schema.ToolResult], error) {
 			return schema.StreamReaderFromArray([]*schema.ToolResult{result}), nil
 		}), 0},
@@ -273,7 +320,8 @@ func TestToolKinds(t *testing.T) {
 				arm.Tools, tt.errors = []string{"another"}, 0
 			}
 			m := &said{messages: []*schema.Message{call("c1", "t"), text("Done.")}}
-			r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{arm}}, m, strings.Contains(name, "stream"), tt.tool)
+			r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{arm}}, m,
+				strings.Contains(name, "stream"), tt.tool)
 			answer, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("What now?"))
 			assert.Equal(t, tt.errors > 0, err != nil, name)
 			if err == nil {
@@ -300,21 +348,24 @@ func toolText(m *schema.Message) string {
 	return content
 }
 
-// TestInterrupt has a tool ask a person. That is no error, and the run that goes on is the same turn.
+// TestInterrupt has a tool ask a person. That is no error, and the run that goes on is the same
+// turn.
 func TestInterrupt(t *testing.T) {
 	asked := false
 	m := &said{messages: []*schema.Message{call("c1", "approve"), text("It is approved.")}}
-	r := newRig(t, eino.Config{}, loop.Config{}, m, false, toolOf(t, "approve", func(ctx context.Context, _ struct{}) (string, error) {
-		if !asked {
-			asked = true
-			return "", tool.Interrupt(ctx, "May it?")
-		}
-		return "approved", nil
-	}))
+	r := newRig(t, eino.Config{}, loop.Config{}, m, false,
+		toolOf(t, "approve", func(ctx context.Context, _ struct{}) (string, error) {
+			if !asked {
+				asked = true
+				return "", tool.Interrupt(ctx, "May it?")
+			}
+			return "approved", nil
+		}))
 	last, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("May I?"))
 	require.NoError(t, err)
 	assert.Empty(t, eino.ID(last))
-	for event, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{ID: "m1"}, "c", &adk.ResumeParams{}) {
+	for event, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{ID: "m1"}, "c",
+		&adk.ResumeParams{}) {
 		require.NoError(t, err)
 		if event.Output != nil && event.Output.MessageOutput.Role == schema.Assistant {
 			last = event.Output.MessageOutput.Message
@@ -325,7 +376,8 @@ func TestInterrupt(t *testing.T) {
 	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
 	require.NoError(t, err)
 	assert.Empty(t, report.Errors)
-	for _, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{}, "none", &adk.ResumeParams{}) {
+	for _, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{}, "none",
+		&adk.ResumeParams{}) {
 		require.Error(t, err)
 	}
 }
@@ -333,8 +385,12 @@ func TestInterrupt(t *testing.T) {
 // TestToolThatEndsTheRun counts against the arm.
 func TestToolThatEndsTheRun(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
-		r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{messages: []*schema.Message{call("c1", "look")}}, streaming,
-			toolOf(t, "look", func(context.Context, struct{}) (string, error) { return "", errors.New("the host is locked") }))
+		r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+			&said{messages: []*schema.Message{call("c1", "look")}}, streaming,
+			toolOf(t, "look", func(context.Context, struct{}) (string, error) {
+				return "",
+					errors.New("the host is locked")
+			}))
 		_, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("What now?"))
 		require.ErrorContains(t, err, "the host is locked")
 		for d, err := range r.learner.Strategy().Distributions(t.Context()) {
@@ -347,7 +403,8 @@ func TestToolThatEndsTheRun(t *testing.T) {
 // TestAskModel has the model answer where a heuristic is trusted.
 func TestAskModel(t *testing.T) {
 	r := newRig(t, eino.Config{}, loop.Config{Lessons: loop.Lessons{
-		Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.", Initial: 0.8}},
+		Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.",
+			Initial: 0.8}},
 	}}, &said{messages: []*schema.Message{text("{}")}}, false)
 	for want, e := range map[string]loop.Event{"It is well.": {}, "{}": {AskModel: true}} {
 		answer, err := r.ask(e, schema.UserMessage("What of db-1?"))
@@ -364,11 +421,14 @@ func TestRetry(t *testing.T) {
 	adapter, err := eino.New(eino.Config{Agent: learner})
 	require.NoError(t, err)
 	agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "ops", Description: "Helps.", Model: flaky, Handlers: []adk.ChatModelAgentMiddleware{adapter.Middleware()},
-		ModelRetryConfig: &adk.ModelRetryConfig{MaxRetries: 2, BackoffFunc: func(context.Context, int) time.Duration { return 0 }},
+		Name: "ops", Description: "Helps.", Model: flaky,
+		Handlers: []adk.ChatModelAgentMiddleware{adapter.Middleware()},
+		ModelRetryConfig: &adk.ModelRetryConfig{MaxRetries: 2,
+			BackoffFunc: func(context.Context, int) time.Duration { return 0 }},
 	})
 	require.NoError(t, err)
-	r := &rig{T: t, learner: learner, adapter: adapter, runner: adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent})}
+	r := &rig{T: t, learner: learner, adapter: adapter,
+		runner: adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent})}
 	answer, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("What now?"))
 	require.NoError(t, err)
 	account, err := learner.Explain(t.Context(), eino.ID(answer))
@@ -382,7 +442,8 @@ type flaky struct {
 	fails int
 }
 
-func (f *flaky) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+func (f *flaky) Generate(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.Message, error) {
 	if f.fails--; f.fails >= 0 {
 		return nil, errors.New("overloaded")
 	}
@@ -393,7 +454,8 @@ func (f *flaky) Generate(ctx context.Context, input []*schema.Message, opts ...m
 func TestModelThatIsMissing(t *testing.T) {
 	m := &said{messages: []*schema.Message{text("Look.")}}
 	r := newRig(t, eino.Config{}, loop.Config{
-		Arms: []loop.Arm{{ID: "only", ModelName: "flash"}}, Models: map[string]decision.LLM{"flash": eino.LLM(m)},
+		Arms:   []loop.Arm{{ID: "only", ModelName: "flash"}},
+		Models: map[string]decision.LLM{"flash": eino.LLM(m)},
 	}, m, false)
 	_, err := r.ask(loop.Event{}, schema.UserMessage("What now?"))
 	require.ErrorContains(t, err, `"flash"`)
@@ -402,13 +464,17 @@ func TestModelThatIsMissing(t *testing.T) {
 func TestLLM(t *testing.T) {
 	message := text("Look.")
 	message.ReasoningContent = "Hm."
-	message.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 7, CompletionTokens: 3}}
+	message.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 7,
+		CompletionTokens: 3}}
 	m := &said{messages: []*schema.Message{message}}
 	warm := 0.5
-	got, err := eino.LLM(m).Generate(t.Context(), decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm})
+	got, err := eino.LLM(m).Generate(t.Context(),
+		decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm})
 	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", InputTokens: 7, OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."}, {Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
+	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", InputTokens: 7,
+		OutputTokens: 3}, got)
+	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
+		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
 	assert.Equal(t, 9, *m.options[0].MaxTokens)
 	assert.Equal(t, float32(0.5), *m.options[0].Temperature)
 	m.err = io.ErrUnexpectedEOF
@@ -420,7 +486,8 @@ func TestLLM(t *testing.T) {
 func TestEnforce(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
 		runs := 0
-		drop, err := utils.InferTool("drop", "Drops a database.", func(context.Context, map[string]any) (string, error) { runs++; return "dropped", nil })
+		drop, err := utils.InferTool("drop", "Drops a database.",
+			func(context.Context, map[string]any) (string, error) { runs++; return "dropped", nil })
 		require.NoError(t, err)
 		called := call("c1", "drop")
 		called.ToolCalls[0].Function.Arguments = `{"name":"db-1"}`

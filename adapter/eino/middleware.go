@@ -20,7 +20,8 @@ type middleware struct {
 }
 
 // WrapModel has the model learn in the runs of [Adapter.Run].
-func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel, _ *adk.ModelContext) (model.BaseChatModel, error) {
+func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel,
+	_ *adk.ModelContext) (model.BaseChatModel, error) {
 	if t := m.adapter.runOf(ctx); t != nil {
 		return &learning{turn: t, inner: inner}, nil
 	}
@@ -33,7 +34,8 @@ type learning struct {
 	inner model.BaseChatModel
 }
 
-func (l *learning) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+func (l *learning) Generate(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.Message, error) {
 	call, err := l.turn.call(ctx, l.inner, input, opts)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,8 @@ func (l *learning) Generate(ctx context.Context, input []*schema.Message, opts .
 	return said, err
 }
 
-func (l *learning) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (l *learning) Stream(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
 	call, err := l.turn.call(ctx, l.inner, input, opts)
 	if err != nil {
 		return nil, err
@@ -114,7 +117,8 @@ func (t *run) call(
 	arm := &t.Plan.Arm
 	if arm.Tools != nil {
 		offered := model.GetCommonOptions(nil, opts...).Tools
-		kept := slices.DeleteFunc(slices.Clone(offered), func(o *schema.ToolInfo) bool { return !slices.Contains(arm.Tools, o.Name) })
+		kept := slices.DeleteFunc(slices.Clone(offered),
+			func(o *schema.ToolInfo) bool { return !slices.Contains(arm.Tools, o.Name) })
 		c.opts = append(slices.Clone(opts), model.WithTools(kept))
 	}
 	var err error

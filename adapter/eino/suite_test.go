@@ -22,15 +22,17 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// TestSuite has the suite of adapters judge the middleware, in Eino's own runner. All of its rules hold, with whole answers and with streams.
+// TestSuite has the suite of adapters judge the middleware, in Eino's own runner. All of its rules
+// hold, with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-		h, err := newHost(agent, s)
-		if err != nil {
-			return looptest.Driver{}, err
-		}
-		return looptest.Driver{Turn: h.turn}, nil
-	}})
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
+		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+			h, err := newHost(agent, s)
+			if err != nil {
+				return looptest.Driver{}, err
+			}
+			return looptest.Driver{Turn: h.turn}, nil
+		}})
 }
 
 // A host has an agent of Eino's, and keeps the conversations, as Eino's hosts do.
@@ -53,25 +55,27 @@ func newHost(agent *loop.Agent, s looptest.Script) (*host, error) {
 	}
 	var tools []tool.BaseTool
 	for _, played := range s.Tools {
-		made, err := utils.InferTool(played.Name, played.Description, func(ctx context.Context, in struct {
-			Host string `json:"host"`
-		}) (string, error) {
-			input, err := json.Marshal(in)
-			if err != nil {
-				return "", err
-			}
-			return played.Run(ctx, string(input))
-		})
+		made, err := utils.InferTool(played.Name, played.Description,
+			func(ctx context.Context, in struct {
+				Host string `json:"host"`
+			}) (string, error) {
+				input, err := json.Marshal(in)
+				if err != nil {
+					return "", err
+				}
+				return played.Run(ctx, string(input))
+			})
 		if err != nil {
 			return nil, err
 		}
 		tools = append(tools, made)
 	}
-	return &host{adapter: heeding, said: make(map[string][]*schema.Message), config: adk.ChatModelAgentConfig{
-		Name: "ops", Description: "Helps.", Instruction: s.System, Model: scripted{s.Model},
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: tools}},
-		Handlers:    []adk.ChatModelAgentMiddleware{heeding.Middleware()},
-	}}, nil
+	return &host{adapter: heeding, said: make(map[string][]*schema.Message),
+		config: adk.ChatModelAgentConfig{
+			Name: "ops", Description: "Helps.", Instruction: s.System, Model: scripted{s.Model},
+			ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: tools}},
+			Handlers:    []adk.ChatModelAgentMiddleware{heeding.Middleware()},
+		}}, nil
 }
 
 func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
@@ -83,16 +87,19 @@ func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	h.mu.Lock()
 	messages := append(slices.Clone(h.said[t.Session]), schema.UserMessage(t.Text))
 	h.mu.Unlock()
-	agent, err := adk.NewChatModelAgent(ctx, &h.config) // for one run, as runs at once of an agent with tools are a data race in Eino 0.9.13
+	// for one run, as runs at once of an agent with tools are a data race in Eino 0.9.13
+	agent, err := adk.NewChatModelAgent(ctx, &h.config)
 	if err != nil {
 		return looptest.Said{}, err
 	}
 	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: agent, EnableStreaming: t.Stream != nil})
-	for event, err := range h.adapter.Run(ctx, runner, loop.Event{ID: t.ID, Session: t.Session, Person: t.Person}, messages) {
+	for event, err := range h.adapter.Run(ctx, runner,
+		loop.Event{ID: t.ID, Session: t.Session, Person: t.Person}, messages) {
 		if err != nil {
 			return looptest.Said{}, err
 		}
-		if event.Output == nil || event.Output.MessageOutput == nil || event.Output.MessageOutput.Role != schema.Assistant {
+		if event.Output == nil || event.Output.MessageOutput == nil ||
+			event.Output.MessageOutput.Role != schema.Assistant {
 			continue
 		}
 		message, err := read(event.Output.MessageOutput, t.Stream)
@@ -108,7 +115,8 @@ func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.said[t.Session] = append(h.said[t.Session], schema.UserMessage(t.Text), schema.AssistantMessage(said.Text, nil))
+	h.said[t.Session] = append(h.said[t.Session], schema.UserMessage(t.Text),
+		schema.AssistantMessage(said.Text, nil))
 	return said, nil
 }
 
@@ -137,7 +145,8 @@ func read(out *adk.MessageVariant, show func(string)) (*schema.Message, error) {
 // scripted is the suite's model as one of Eino's.
 type scripted struct{ *looptest.Model }
 
-func (m scripted) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+func (m scripted) Generate(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.Message, error) {
 	said, err := m.Model.Generate(ctx, linesOf(input))
 	if err != nil {
 		return nil, err
@@ -145,7 +154,8 @@ func (m scripted) Generate(ctx context.Context, input []*schema.Message, opts ..
 	return messageOf(said), nil
 }
 
-func (m scripted) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (m scripted) Stream(ctx context.Context, input []*schema.Message,
+	opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
 	reader, writer := schema.Pipe[*schema.Message](0)
 	go func() {
 		defer writer.Close()
@@ -172,7 +182,8 @@ func messageOf(p looptest.Piece) *schema.Message {
 	m.ReasoningContent = p.Thought
 	for i, call := range p.Calls {
 		m.ToolCalls = append(m.ToolCalls, schema.ToolCall{
-			Index: &i, ID: call.ID, Type: "function", Function: schema.FunctionCall{Name: call.Tool, Arguments: call.Input},
+			Index: &i, ID: call.ID, Type: "function",
+			Function: schema.FunctionCall{Name: call.Tool, Arguments: call.Input},
 		})
 	}
 	return m

@@ -55,7 +55,8 @@ func (m *middleware) WrapStreamableToolCall(
 	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.StreamableToolCallEndpoint, error) {
 	t := m.runFor(ctx)
-	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string], error) {
+	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string],
+		error) {
 		if why := t.refusal(ctx, called, input); why != "" {
 			return schema.StreamReaderFromArray([]string{why}), nil
 		}
@@ -69,7 +70,8 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 	ctx context.Context, next adk.EnhancedInvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedInvokableToolCallEndpoint, error) {
 	t := m.runFor(ctx)
-	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
+	return func(ctx context.Context, input *schema.ToolArgument,
+		opts ...tool.Option) (*schema.ToolResult, error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return said(why), nil
 		}
@@ -84,7 +86,8 @@ func (m *middleware) WrapEnhancedStreamableToolCall(
 	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedStreamableToolCallEndpoint, error) {
 	t := m.runFor(ctx)
-	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
+	return func(ctx context.Context, input *schema.ToolArgument,
+		opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return schema.StreamReaderFromArray([]*schema.ToolResult{said(why)}), nil
 		}
@@ -94,7 +97,8 @@ func (m *middleware) WrapEnhancedStreamableToolCall(
 }
 
 func said(text string) *schema.ToolResult {
-	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: text}}}
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText,
+		Text: text}}}
 }
 
 func resultText(r *schema.ToolResult) (text string) {

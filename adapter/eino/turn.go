@@ -91,7 +91,8 @@ func (t *run) end(ctx context.Context) {
 func (t *run) handed(ctx context.Context, e *adk.AgentEvent) (*adk.AgentEvent, error) {
 	t.Lock()
 	defer t.Unlock()
-	if e.Output == nil || e.Output.MessageOutput == nil || e.Output.MessageOutput.Role != schema.Assistant || !t.learns(e.AgentName) {
+	if e.Output == nil || e.Output.MessageOutput == nil ||
+		e.Output.MessageOutput.Role != schema.Assistant || !t.learns(e.AgentName) {
 		return e, nil
 	}
 	variant := *e.Output.MessageOutput
@@ -125,7 +126,8 @@ func (t *run) learns(agent string) bool {
 	return named && t.Open()
 }
 
-// streamed returns a stream as the host reads it: without thoughts in tags. At its end, heed is told the answer.
+// streamed returns a stream as the host reads it: without thoughts in tags. At its end, heed is
+// told the answer.
 func (t *run) streamed(
 	ctx context.Context, pieces *schema.StreamReader[*schema.Message],
 ) *schema.StreamReader[*schema.Message] {
@@ -152,8 +154,10 @@ func (t *run) streamed(
 			if err != nil {
 				return nil, err
 			}
-			if !strings.HasSuffix(strings.TrimSpace(shown.String()), answer.Text) { // thoughts may come before it that lack their opening tag
-				return nil, errors.New("the message was answered meanwhile, as it was delivered twice: deliver it again")
+			// thoughts may come before it that lack their opening tag
+			if !strings.HasSuffix(strings.TrimSpace(shown.String()), answer.Text) {
+				return nil, errors.New(
+					"the message was answered meanwhile, as it was delivered twice: deliver it again")
 			}
 			last.Extra = turn.Metadata(nil, answer.ID, answer.Violations)
 		} else if last.Content == "" {
@@ -165,5 +169,6 @@ func (t *run) streamed(
 
 // bare reports whether a piece has nothing but its content.
 func bare(m *schema.Message) bool {
-	return len(m.ToolCalls) == 0 && m.ReasoningContent == "" && m.ResponseMeta == nil && len(m.Extra) == 0 && len(m.AssistantGenMultiContent) == 0
+	return len(m.ToolCalls) == 0 && m.ReasoningContent == "" && m.ResponseMeta == nil &&
+		len(m.Extra) == 0 && len(m.AssistantGenMultiContent) == 0
 }

@@ -24,7 +24,8 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/genkit.md") }
 func armed(ctx context.Context, small ai.Model) (*genkit.Adapter, error) {
 	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"small": genkit.LLM(small, nil)},
-		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small", Tools: []string{"look_up"}}},
+		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small",
+			Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, err
@@ -41,7 +42,8 @@ func TestArms(t *testing.T) {
 	require.NoError(t, err)
 	for i := 0; i < 30 || len(large.requests) == 0 || len(small.requests) == 0; i++ {
 		require.Less(t, i, 200, "an arm is never chosen")
-		_, err := sdk.Generate(t.Context(), g, ai.WithModelName("test/main"), ai.WithPrompt("What now?"),
+		_, err := sdk.Generate(t.Context(), g, ai.WithModelName("test/main"),
+			ai.WithPrompt("What now?"),
 			ai.WithUse(heeding.For(loop.Event{Session: fmt.Sprint(i)})))
 		require.NoError(t, err)
 		assert.Equal(t, i+1, len(large.requests)+len(small.requests))
@@ -49,7 +51,8 @@ func TestArms(t *testing.T) {
 }
 
 // evaluated is as the page has it.
-func evaluated(ctx context.Context, g *sdk.Genkit, heeding *genkit.Adapter, judge ai.EvaluatorFunc, response *ai.ModelResponse) error {
+func evaluated(ctx context.Context, g *sdk.Genkit, heeding *genkit.Adapter, judge ai.EvaluatorFunc,
+	response *ai.ModelResponse) error {
 	helpful := sdk.DefineEvaluator(g, "test/helpful", nil, heeding.Evaluator("helpful", judge, nil))
 	answer := &ai.Example{TestCaseId: genkit.ID(response), Output: response.Text()}
 	_, err := sdk.Evaluate(ctx, g, ai.WithEvaluator(helpful), ai.WithDataset(answer))
@@ -63,9 +66,11 @@ func TestEvaluator(t *testing.T) {
 	require.NoError(t, err)
 	g := sdk.Init(t.Context())
 	define(g, "main", (&said{}).generate)
-	response, err := sdk.Generate(t.Context(), g, ai.WithModelName("test/main"), ai.WithPrompt("What now?"), ai.WithUse(heeding.For(loop.Event{})))
+	response, err := sdk.Generate(t.Context(), g, ai.WithModelName("test/main"),
+		ai.WithPrompt("What now?"), ai.WithUse(heeding.For(loop.Event{})))
 	require.NoError(t, err)
-	judge := func(_ context.Context, r *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse, error) {
+	judge := func(_ context.Context, r *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse,
+		error) {
 		assert.Equal(t, "Look.", r.Input.Output)
 		return &ai.EvaluationResult{TestCaseId: r.Input.TestCaseId, Evaluation: []ai.Score{
 			{Score: 0.75}, {Score: true}, {Score: "good"}, {Score: 0., Error: "the judge is overloaded"},
@@ -81,9 +86,10 @@ func TestEvaluator(t *testing.T) {
 		assert.Equal(t, "helpful", record.Result.Source)
 	}
 	assert.Equal(t, 1, choices)
-	results, err := heeding.Evaluator("helpful", judge, nil)(t.Context(), &ai.EvaluatorCallbackRequest{
-		Input: ai.Example{TestCaseId: "of a data set", Output: "Look."},
-	})
+	results, err := heeding.Evaluator("helpful", judge, nil)(t.Context(),
+		&ai.EvaluatorCallbackRequest{
+			Input: ai.Example{TestCaseId: "of a data set", Output: "Look."},
+		})
 	require.NoError(t, err, "an example that is no answer is evaluated all the same")
 	assert.Len(t, results.Evaluation, 4)
 }
@@ -91,7 +97,8 @@ func TestEvaluator(t *testing.T) {
 // toldErrors is as the page has it.
 func toldErrors() ai.Middleware {
 	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
-		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams,
+			next ai.ToolNext) (*ai.MultipartToolResponse, error) {
 			result, err := next(ctx, p)
 			if waits, _ := ai.IsToolInterruptError(err); err != nil && !waits {
 				return &ai.MultipartToolResponse{Output: "Error: " + err.Error()}, nil

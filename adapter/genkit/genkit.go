@@ -4,8 +4,9 @@
 //	response, err := sdk.Generate(ctx, g, ai.WithPrompt(text), ai.WithUse(heeding.For(loop.Event{ID: "m1", Session: "s1", Person: "ann"})))
 //	err = agent.React(ctx, genkit.ID(response), loop.Reaction{Person: "ann", Value: 1})
 //
-// The middleware has a call of Generate answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed
-// what the model said and what the tools gave. [Adapter.Evaluator] makes outcomes of an evaluator's scores.
+// The middleware has a call of Generate answered by a heuristic that is trusted, or else tells the
+// model what was learned, and tells heed what the model said and what the tools gave.
+// [Adapter.Evaluator] makes outcomes of an evaluator's scores.
 package genkit
 
 import (
@@ -29,14 +30,15 @@ type Config struct {
 	Agent *loop.Agent
 	// Models are the models that arms name.
 	Models map[string]ai.Model
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
-	// goes on after a pause. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
+	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
 }
 
-// An Adapter joins a [loop.Agent] to Genkit. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+// An Adapter joins a [loop.Agent] to Genkit. Make one with [New]. It is safe for concurrent use by
+// multiple goroutines.
 type Adapter struct{ cfg Config }
 
 // New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
@@ -51,9 +53,10 @@ func New(cfg Config) (*Adapter, error) {
 	return &Adapter{cfg}, nil
 }
 
-// For returns the middleware for a call of Generate that answers a message. Of e, the ID is that of the message: a message that is delivered
-// again gets the same answer. Session and Person are the conversation and who speaks. Without a Text, it is that of the last user message.
-// The middleware works in the process that made it, and not from Genkit's Dev UI.
+// For returns the middleware for a call of Generate that answers a message. Of e, the ID is that of
+// the message: a message that is delivered again gets the same answer. Session and Person are the
+// conversation and who speaks. Without a Text, it is that of the last user message. The middleware
+// works in the process that made it, and not from Genkit's Dev UI.
 func (a *Adapter) For(e loop.Event) ai.Middleware {
 	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
 		t := &call{adapter: a}
@@ -62,7 +65,8 @@ func (a *Adapter) For(e loop.Event) ai.Middleware {
 	})
 }
 
-// ID returns the id of the answer that a response is, or "" if it is none that heed knows. The id is in the message's Metadata.
+// ID returns the id of the answer that a response is, or "" if it is none that heed knows. The id
+// is in the message's Metadata.
 func ID(r *ai.ModelResponse) string {
 	if r == nil || r.Message == nil {
 		return ""
@@ -70,7 +74,8 @@ func ID(r *ai.ModelResponse) string {
 	return turn.ID(r.Message.Metadata)
 }
 
-// written reports whether a part of a message is what somebody wrote. Genkit adds instructions and documents as further parts.
+// written reports whether a part of a message is what somebody wrote. Genkit adds instructions and
+// documents as further parts.
 func written(p *ai.Part) bool { return p != nil && p.IsText() && p.Metadata["purpose"] == nil }
 
 // textOf returns the text of a person's message or of an answer.
@@ -104,10 +109,12 @@ func withText(m *ai.Message, text string) *ai.Message {
 	return changed
 }
 
-// LLM returns a model of Genkit's as one of heed's, for Config.Model and Config.Models of package loop. configure makes the configuration of the
-// model's provider, such as one with the request's MaxTokens. nil makes none. The result is as safe for concurrent use as m.
+// LLM returns a model of Genkit's as one of heed's, for Config.Model and Config.Models of package
+// loop. configure makes the configuration of the model's provider, such as one with the request's
+// MaxTokens. nil makes none. The result is as safe for concurrent use as m.
 func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		request := &ai.ModelRequest{}
 		if r.System != "" {
 			request.Messages = append(request.Messages, ai.NewSystemTextMessage(r.System))
@@ -126,7 +133,8 @@ func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
 		if said == nil || said.Message == nil {
 			return decision.LLMResponse{}, errors.New("the model gave no message")
 		}
-		response := decision.LLMResponse{Text: textOf(said.Message), Thoughts: said.Reasoning(), Model: m.Name()}
+		response := decision.LLMResponse{Text: textOf(said.Message), Thoughts: said.Reasoning(),
+			Model: m.Name()}
 		response.InputTokens, response.OutputTokens = tokensOf(said)
 		response.Cut = said.FinishReason == ai.FinishReasonLength
 		return response, nil

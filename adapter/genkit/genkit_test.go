@@ -25,7 +25,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A said is a model that answers with a response after the other, or an error. Without responses, it says "Look.".
+// A said is a model that answers with a response after the other, or an error. Without responses,
+// it says "Look.".
 type said struct {
 	responses []*ai.ModelResponse
 	err       error
@@ -34,7 +35,8 @@ type said struct {
 	requests []*ai.ModelRequest
 }
 
-func (m *said) generate(ctx context.Context, r *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+func (m *said) generate(ctx context.Context, r *ai.ModelRequest,
+	stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
 	n := len(m.requests)
@@ -87,7 +89,8 @@ func newRig(t *testing.T, cfg genkit.Config, lc loop.Config, m *said) *rig {
 
 func (r *rig) ask(e loop.Event, opts ...ai.GenerateOption) (*ai.ModelResponse, error) {
 	r.Helper()
-	return sdk.Generate(r.Context(), r.g, append(opts, ai.WithModelName("test/main"), ai.WithUse(r.adapter.For(e)))...)
+	return sdk.Generate(r.Context(), r.g, append(opts, ai.WithModelName("test/main"),
+		ai.WithUse(r.adapter.For(e)))...)
 }
 
 func (r *rig) outcomes() (n int) {
@@ -106,15 +109,18 @@ func TestNewNeedsAnAgent(t *testing.T) {
 	assert.Equal(t, "Agent", fault.Field)
 }
 
-// TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all the same.
+// TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all
+// the same.
 func TestTokensAndTime(t *testing.T) {
 	now := time.Unix(0, 0)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
 	first, second := call("c1", "look"), text("It is up.")
 	first.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 1}
 	second.Usage = &ai.GenerationUsage{InputTokens: 9, OutputTokens: 2, ThoughtsTokens: 1}
-	r := newRig(t, genkit.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{responses: []*ai.ModelResponse{first, second}})
-	look := sdk.DefineTool(r.g, "look", "Looks.", func(*ai.ToolContext, struct{}) (string, error) { return "It is up.", nil })
+	r := newRig(t, genkit.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+		&said{responses: []*ai.ModelResponse{first, second}})
+	look := sdk.DefineTool(r.g, "look", "Looks.",
+		func(*ai.ToolContext, struct{}) (string, error) { return "It is up.", nil })
 	response, err := r.ask(loop.Event{Session: "s1"}, ai.WithPrompt("What now?"), ai.WithTools(look))
 	require.NoError(t, err)
 	require.NotEmpty(t, genkit.ID(response))
@@ -133,7 +139,8 @@ func TestTokensAndTime(t *testing.T) {
 
 // TestCut has an answer that ends at its most tokens.
 func TestCut(t *testing.T) {
-	for reason, want := range map[ai.FinishReason]bool{ai.FinishReasonLength: true, ai.FinishReasonStop: false} {
+	for reason, want := range map[ai.FinishReason]bool{ai.FinishReasonLength: true,
+		ai.FinishReasonStop: false} {
 		response := text("The beg")
 		response.FinishReason = reason
 		m := &said{responses: []*ai.ModelResponse{response}}
@@ -143,7 +150,8 @@ func TestCut(t *testing.T) {
 		kept, err := r.learner.Answer(t.Context(), loop.Event{ID: genkit.ID(answer)})
 		require.NoError(t, err)
 		assert.Equal(t, want, kept.Result.Cut)
-		got, err := genkit.LLM(define(sdk.Init(t.Context()), "main", m.generate), nil).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+		got, err := genkit.LLM(define(sdk.Init(t.Context()), "main", m.generate),
+			nil).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
 		require.NoError(t, err)
 		assert.Equal(t, want, got.Cut)
 	}
@@ -153,8 +161,9 @@ func TestCut(t *testing.T) {
 func TestStructuredOutput(t *testing.T) {
 	m := &said{responses: []*ai.ModelResponse{text(`{"server":"db-1"}`)}}
 	r := newRig(t, genkit.Config{}, loop.Config{Lessons: loop.Lessons{
-		Notes:      []loop.Note{{ID: "n", Text: "db-1 is small."}},
-		Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.", Initial: 0.8}},
+		Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}},
+		Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.",
+			Initial: 0.8}},
 	}}, m)
 	ready, err := r.ask(loop.Event{}, ai.WithPrompt("What of db-1?"))
 	require.NoError(t, err)
@@ -162,7 +171,8 @@ func TestStructuredOutput(t *testing.T) {
 	type where struct {
 		Server string `json:"server"`
 	}
-	response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What of db-1?"), ai.WithOutputType(where{}))
+	response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What of db-1?"),
+		ai.WithOutputType(where{}))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
 	var got where
@@ -191,7 +201,8 @@ func TestPictures(t *testing.T) {
 	response, err := r.ask(loop.Event{}, ai.WithMessages(ai.NewUserMessage(picture)))
 	require.NoError(t, err)
 	assert.Empty(t, genkit.ID(response))
-	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(ai.NewUserMessage(ai.NewTextPart("What"), picture, ai.NewTextPart(" is it?"))))
+	response, err = r.ask(loop.Event{ID: "m1"},
+		ai.WithMessages(ai.NewUserMessage(ai.NewTextPart("What"), picture, ai.NewTextPart(" is it?"))))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
 	sent := m.requests[1].Messages[0].Content
@@ -201,20 +212,23 @@ func TestPictures(t *testing.T) {
 	assert.Empty(t, genkit.ID(nil))
 }
 
-// TestInterrupt has a tool ask a person. That is no error, and the call that goes on is the same turn.
+// TestInterrupt has a tool ask a person. That is no error, and the call that goes on is the same
+// turn.
 func TestInterrupt(t *testing.T) {
 	m := &said{responses: []*ai.ModelResponse{call("c1", "approve"), text("It is approved.")}}
 	r := newRig(t, genkit.Config{}, loop.Config{}, m)
-	approve := sdk.DefineTool(r.g, "approve", "Asks the boss.", func(ctx *ai.ToolContext, _ struct{}) (string, error) {
-		return "", ctx.Interrupt(&ai.InterruptOptions{})
-	})
+	approve := sdk.DefineTool(r.g, "approve", "Asks the boss.",
+		func(ctx *ai.ToolContext, _ struct{}) (string, error) {
+			return "", ctx.Interrupt(&ai.InterruptOptions{})
+		})
 	response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("May I?"), ai.WithTools(approve))
 	require.NoError(t, err)
 	assert.Empty(t, genkit.ID(response))
 	require.Len(t, response.Interrupts(), 1)
 	approved, err := approve.RespondWith(response.Interrupts()[0], "approved")
 	require.NoError(t, err)
-	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(response.History()...), ai.WithTools(approve), ai.WithToolResponses(approved))
+	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(response.History()...),
+		ai.WithTools(approve), ai.WithToolResponses(approved))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
 	assert.Equal(t, "It is approved.", response.Text())
@@ -227,7 +241,8 @@ func TestInterrupt(t *testing.T) {
 func TestReceiverThatFails(t *testing.T) {
 	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{})
 	gone := errors.New("the person has left")
-	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"), ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return gone }))
+	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"),
+		ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return gone }))
 	require.ErrorIs(t, err, gone)
 	assert.Zero(t, r.outcomes())
 	for range r.learner.Decision().Traces(t.Context()) {
@@ -237,8 +252,10 @@ func TestReceiverThatFails(t *testing.T) {
 
 // TestToolThatFails ends Genkit's turn. The error of the tool counts once, and nothing for the arm.
 func TestToolThatFails(t *testing.T) {
-	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{responses: []*ai.ModelResponse{call("c1", "look")}})
-	look := sdk.DefineTool(r.g, "look", "Looks.", func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+		&said{responses: []*ai.ModelResponse{call("c1", "look")}})
+	look := sdk.DefineTool(r.g, "look", "Looks.",
+		func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
 	_, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What now?"), ai.WithTools(look))
 	require.Error(t, err)
 	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
@@ -247,11 +264,15 @@ func TestToolThatFails(t *testing.T) {
 	assert.Zero(t, r.outcomes(), "a tool is no evidence about the arm")
 }
 
-// TestToolThatFailsOnce is told to the model by a middleware of the host's. The turn goes on, and fails by nothing.
+// TestToolThatFailsOnce is told to the model by a middleware of the host's. The turn goes on, and
+// fails by nothing.
 func TestToolThatFailsOnce(t *testing.T) {
-	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{responses: []*ai.ModelResponse{call("c1", "look"), text("Ask.")}})
-	look := sdk.DefineTool(r.g, "look", "Looks.", func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
-	response, err := sdk.Generate(t.Context(), r.g, ai.WithModelName("test/main"), ai.WithPrompt("What now?"), ai.WithTools(look),
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+		&said{responses: []*ai.ModelResponse{call("c1", "look"), text("Ask.")}})
+	look := sdk.DefineTool(r.g, "look", "Looks.",
+		func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
+	response, err := sdk.Generate(t.Context(), r.g, ai.WithModelName("test/main"),
+		ai.WithPrompt("What now?"), ai.WithTools(look),
 		ai.WithUse(toldErrors(), r.adapter.For(loop.Event{ID: "m1"})))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
@@ -264,17 +285,24 @@ func TestToolThatFailsOnce(t *testing.T) {
 // TestAggregatedChunks have all pieces before them. Thoughts are left out of each.
 func TestAggregatedChunks(t *testing.T) {
 	r := newRig(t, genkit.Config{}, loop.Config{}, &said{})
-	sdk.DefineModel(r.g, "test/whole", nil, func(ctx context.Context, q *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	sdk.DefineModel(r.g, "test/whole", nil, func(ctx context.Context, q *ai.ModelRequest,
+		stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 		for _, whole := range []string{"<think>Hm.</think>Look", "<think>Hm.</think>Look up."} {
-			if err := stream(ctx, &ai.ModelResponseChunk{Aggregated: true, Content: []*ai.Part{ai.NewTextPart(whole)}}); err != nil {
+			if err := stream(ctx, &ai.ModelResponseChunk{Aggregated: true,
+				Content: []*ai.Part{ai.NewTextPart(whole)}}); err != nil {
 				return nil, err
 			}
 		}
 		return text("<think>Hm.</think>Look up."), nil
 	})
 	var seen []string
-	response, err := sdk.Generate(t.Context(), r.g, ai.WithModelName("test/whole"), ai.WithPrompt("What now?"), ai.WithUse(r.adapter.For(loop.Event{})),
-		ai.WithStreaming(func(_ context.Context, c *ai.ModelResponseChunk) error { seen = append(seen, c.Text()); return nil }))
+	response, err := sdk.Generate(t.Context(), r.g, ai.WithModelName("test/whole"),
+		ai.WithPrompt("What now?"), ai.WithUse(r.adapter.For(loop.Event{})),
+		ai.WithStreaming(func(_ context.Context, c *ai.ModelResponseChunk) error {
+			seen = append(seen,
+				c.Text())
+			return nil
+		}))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Look", "Look up."}, seen)
 	assert.Equal(t, "Look up.", response.Text())
@@ -282,11 +310,13 @@ func TestAggregatedChunks(t *testing.T) {
 
 // TestModelThatIsMissing is an error that names it.
 func TestModelThatIsMissing(t *testing.T) {
-	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		return decision.LLMResponse{}, nil
 	})
 	r := newRig(t, genkit.Config{}, loop.Config{
-		Arms: []loop.Arm{{ID: "only", ModelName: "flash"}}, Models: map[string]decision.LLM{"flash": spare},
+		Arms:   []loop.Arm{{ID: "only", ModelName: "flash"}},
+		Models: map[string]decision.LLM{"flash": spare},
 	}, &said{})
 	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
 	require.ErrorContains(t, err, `"flash"`)
@@ -323,21 +353,26 @@ func TestEvaluatorOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	request := &ai.EvaluatorCallbackRequest{Input: ai.Example{TestCaseId: genkit.ID(response)}}
 	judge := func(err error, scores ...ai.Score) ai.EvaluatorFunc {
-		return func(context.Context, *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse, error) {
+		return func(context.Context, *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse,
+			error) {
 			return &ai.EvaluationResult{Evaluation: scores}, err
 		}
 	}
 	overloaded := errors.New("overloaded")
-	_, err = r.adapter.Evaluator("stars", judge(overloaded, ai.Score{Score: 1.}), nil)(t.Context(), request)
+	_, err = r.adapter.Evaluator("stars", judge(overloaded, ai.Score{Score: 1.}), nil)(t.Context(),
+		request)
 	require.ErrorIs(t, err, overloaded)
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), nil)(t.Context(), request)
 	require.NoError(t, err)
 	assert.Zero(t, r.outcomes(), "an evaluation that failed, and one without a reward, say nothing")
-	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true } // from 1 to 5
-	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(), request)
+	// from 1 to 5
+	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true }
+	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(),
+		request)
 	require.NoError(t, err)
 	assert.Equal(t, 1, r.outcomes())
-	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 9.}), stars)(t.Context(), request)
+	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 9.}), stars)(t.Context(),
+		request)
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 }
@@ -348,11 +383,15 @@ func TestLLM(t *testing.T) {
 	response.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 3}
 	m := &said{responses: []*ai.ModelResponse{response}}
 	g := sdk.Init(t.Context())
-	model := genkit.LLM(define(g, "main", m.generate), func(r decision.LLMRequest) any { return map[string]any{"maxOutputTokens": r.MaxTokens} })
-	got, err := model.Generate(t.Context(), decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, JSON: true})
+	model := genkit.LLM(define(g, "main", m.generate),
+		func(r decision.LLMRequest) any { return map[string]any{"maxOutputTokens": r.MaxTokens} })
+	got, err := model.Generate(t.Context(), decision.LLMRequest{System: "Be brief.",
+		Prompt: "What now?", MaxTokens: 9, JSON: true})
 	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", Model: "test/main", InputTokens: 7, OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."}, {Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
+	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", Model: "test/main",
+		InputTokens: 7, OutputTokens: 3}, got)
+	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
+		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
 	assert.EqualValues(t, 9, m.requests[0].Config.(map[string]any)["maxOutputTokens"])
 	assert.Equal(t, "json", m.requests[0].Output.Format)
 	m.err = context.DeadlineExceeded
@@ -368,7 +407,8 @@ func TestEnforce(t *testing.T) {
 		called.Message.Content[0].ToolRequest.Input = map[string]any{"name": "db-1"}
 		m := &said{responses: []*ai.ModelResponse{called, text("Done.")}}
 		r := newRig(t, genkit.Config{Enforce: enforce}, loop.Config{}, m)
-		drop := sdk.DefineTool(r.g, "drop", "Drops a database.", func(*ai.ToolContext, map[string]any) (string, error) { runs++; return "dropped", nil })
+		drop := sdk.DefineTool(r.g, "drop", "Drops a database.",
+			func(*ai.ToolContext, map[string]any) (string, error) { runs++; return "dropped", nil })
 		words := adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
 		response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("Drop it!"), ai.WithTools(drop))
 		require.NoError(t, err)

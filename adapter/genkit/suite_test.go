@@ -17,15 +17,17 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// TestSuite has the suite of adapters judge the middleware, in Genkit itself. All of its rules hold, with whole answers and with streams.
+// TestSuite has the suite of adapters judge the middleware, in Genkit itself. All of its rules
+// hold, with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-		h, err := newHost(agent, s)
-		if err != nil {
-			return looptest.Driver{}, err
-		}
-		return looptest.Driver{Turn: h.turn, Close: h.stop}, nil
-	}})
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
+		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+			h, err := newHost(agent, s)
+			if err != nil {
+				return looptest.Driver{}, err
+			}
+			return looptest.Driver{Turn: h.turn, Close: h.stop}, nil
+		}})
 }
 
 // A host keeps the conversations, as Genkit's hosts do: by the history of each response.
@@ -49,20 +51,21 @@ func newHost(agent *loop.Agent, s looptest.Script) (*host, error) {
 		models[name] = define(h.g, name, scripted{m}.generate)
 	}
 	for _, played := range s.Tools {
-		h.tools = append(h.tools, sdk.DefineTool(h.g, played.Name, played.Description, func(ctx *ai.ToolContext, in struct {
-			Host string `json:"host"`
-		}) (text string, err error) {
-			defer func() { // Genkit runs tools on goroutines of its own, where a panic ends the program
-				if value := recover(); value != nil {
-					err = fmt.Errorf("panic: %v", value)
+		h.tools = append(h.tools, sdk.DefineTool(h.g, played.Name, played.Description,
+			func(ctx *ai.ToolContext, in struct {
+				Host string `json:"host"`
+			}) (text string, err error) {
+				defer func() { // Genkit runs tools on goroutines of its own, where a panic ends the program
+					if value := recover(); value != nil {
+						err = fmt.Errorf("panic: %v", value)
+					}
+				}()
+				input, err := json.Marshal(in)
+				if err != nil {
+					return "", err
 				}
-			}()
-			input, err := json.Marshal(in)
-			if err != nil {
-				return "", err
-			}
-			return played.Run(ctx, string(input))
-		}))
+				return played.Run(ctx, string(input))
+			}))
 	}
 	var err error
 	h.adapter, err = genkit.New(genkit.Config{Agent: agent, Models: models, Enforce: true})
@@ -85,7 +88,8 @@ func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	messages := append(slices.Clone(h.said[t.Session]), ai.NewUserTextMessage(t.Text))
 	h.mu.Unlock()
 	opts := []ai.GenerateOption{
-		ai.WithModelName("test/main"), ai.WithSystem("%s", h.system), ai.WithMessages(messages...), ai.WithTools(h.tools...),
+		ai.WithModelName("test/main"), ai.WithSystem("%s", h.system), ai.WithMessages(messages...),
+		ai.WithTools(h.tools...),
 		ai.WithUse(h.adapter.For(loop.Event{ID: t.ID, Session: t.Session, Person: t.Person})),
 	}
 	if t.Stream != nil {
@@ -108,14 +112,16 @@ func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.said[t.Session] = slices.DeleteFunc(slices.Clone(response.History()), func(m *ai.Message) bool { return m.Role == ai.RoleSystem })
+	h.said[t.Session] = slices.DeleteFunc(slices.Clone(response.History()),
+		func(m *ai.Message) bool { return m.Role == ai.RoleSystem })
 	return looptest.Said{ID: id, Text: response.Text()}, nil
 }
 
 // scripted is the suite's model as one of Genkit's.
 type scripted struct{ *looptest.Model }
 
-func (m scripted) generate(ctx context.Context, r *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+func (m scripted) generate(ctx context.Context, r *ai.ModelRequest,
+	stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 	if stream == nil {
 		said, err := m.Generate(ctx, linesOf(r))
 		if err != nil {
@@ -131,7 +137,8 @@ func (m scripted) generate(ctx context.Context, r *ai.ModelRequest, stream ai.Mo
 		whole.Text += piece.Text
 		whole.Thought += piece.Thought
 		whole.Calls = append(whole.Calls, piece.Calls...)
-		if err := stream(ctx, &ai.ModelResponseChunk{Content: responseOf(r, piece).Message.Content}); err != nil {
+		if err := stream(ctx, &ai.ModelResponseChunk{Content: responseOf(r,
+			piece).Message.Content}); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +154,8 @@ func responseOf(r *ai.ModelRequest, p looptest.Piece) *ai.ModelResponse {
 		m.Content = append(m.Content, ai.NewTextPart(p.Text))
 	}
 	for _, call := range p.Calls {
-		m.Content = append(m.Content, ai.NewToolRequestPart(&ai.ToolRequest{Ref: call.ID, Name: call.Tool, Input: json.RawMessage(call.Input)}))
+		m.Content = append(m.Content, ai.NewToolRequestPart(&ai.ToolRequest{Ref: call.ID,
+			Name: call.Tool, Input: json.RawMessage(call.Input)}))
 	}
 	return &ai.ModelResponse{Request: r, Message: m, FinishReason: ai.FinishReasonStop}
 }
@@ -157,7 +165,8 @@ func linesOf(r *ai.ModelRequest) (lines looptest.Request) {
 		for _, part := range m.Content {
 			switch {
 			case part.IsToolResponse():
-				lines = append(lines, looptest.Line{Role: looptest.ToolRole, Text: fmt.Sprint(part.ToolResponse.Output)})
+				lines = append(lines, looptest.Line{Role: looptest.ToolRole,
+					Text: fmt.Sprint(part.ToolResponse.Output)})
 			case part.IsText():
 				role := string(m.Role)
 				if m.Role == ai.RoleModel {

@@ -60,7 +60,8 @@ func (t *call) prepare(ctx context.Context, r *ai.ModelRequest) (bool, error) {
 	if t.Event.Text = cmp.Or(t.Event.Text, t.Said); t.Event.Text == "" { // a picture alone
 		return false, nil
 	}
-	if o := r.Output; o != nil && (o.Schema != nil || o.Format != "" && o.Format != ai.OutputFormatText) {
+	if o := r.Output; o != nil && (o.Schema != nil || o.Format != "" &&
+		o.Format != ai.OutputFormatText) {
 		t.Event.AskModel = true
 	}
 	return true, t.Prepare(ctx)
@@ -78,15 +79,18 @@ func (t *call) ready(ctx context.Context, p *ai.GenerateParams) (*ai.ModelRespon
 	}
 	message := ai.NewModelTextMessage(t.Plan.Text)
 	message.Metadata = turn.Metadata(nil, t.Plan.Event.ID, t.Plan.Violations)
-	return &ai.ModelResponse{Request: p.Request, Message: message, FinishReason: ai.FinishReasonStop}, nil
+	return &ai.ModelResponse{Request: p.Request, Message: message, FinishReason: ai.FinishReasonStop},
+		nil
 }
 
-// answered tells heed the answer. A response that asks for tools, or that waits for a person, is none.
+// answered tells heed the answer. A response that asks for tools, or that waits for a person, is
+// none.
 func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResponse, error) {
 	if t.Lost != nil {
 		return nil, t.Lost
 	}
-	if r.FinishReason == ai.FinishReasonInterrupted || len(r.ToolRequests()) > 0 || r.Operation != nil {
+	if r.FinishReason == ai.FinishReasonInterrupted || len(r.ToolRequests()) > 0 ||
+		r.Operation != nil {
 		return r, nil
 	}
 	answer, err := t.Answered(ctx, textOf(r.Message))
@@ -219,7 +223,8 @@ func (s *spoken) chunk(ctx context.Context, c *ai.ModelResponseChunk) error {
 // end passes on what was held back.
 func (s *spoken) end(ctx context.Context) error {
 	if rest := s.Rest(); rest != "" {
-		return s.to(ctx, &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(rest)}, Role: ai.RoleModel})
+		return s.to(ctx, &ai.ModelResponseChunk{Content: []*ai.Part{ai.NewTextPart(rest)},
+			Role: ai.RoleModel})
 	}
 	return nil
 }

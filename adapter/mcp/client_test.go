@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/adapter/mcp"
 )
 
-// The protocol's versions that are tested: the first one with sessions that a client asks for, the last one of those, and the one
-// without sessions.
+// The protocol's versions that are tested: the first one with sessions that a client asks for, the
+// last one of those, and the one without sessions.
 const oldest, older, newest = "2024-11-05", "2025-11-25", "2026-07-28"
 
 // A client is the SDK's own client.
@@ -28,7 +28,8 @@ type answerer func(*sdk.ElicitParams) *sdk.ElicitResult
 func connect(ctx context.Context, to sdk.Transport, version string, fill answerer) (client, error) {
 	options := &sdk.ClientOptions{}
 	if fill != nil {
-		options.ElicitationHandler = func(_ context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		options.ElicitationHandler = func(_ context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult,
+			error) {
 			return fill(req.Params), nil
 		}
 	}
@@ -70,14 +71,16 @@ func tokens(token string) (string, bool) {
 }
 
 // overHTTP serves an agent over HTTP and returns what connects a client with a token.
-func overHTTP(t *testing.T, cfg mcp.Config) (url string, join func(token, version string, fill answerer) client) {
+func overHTTP(t *testing.T, cfg mcp.Config) (url string,
+	join func(token, version string, fill answerer) client) {
 	t.Helper()
 	server, err := mcp.New(cfg)
 	require.NoError(t, err)
 	served := httptest.NewServer(mcp.Handler(server, tokens))
 	t.Cleanup(served.Close)
 	return served.URL, func(token, version string, fill answerer) client {
-		to := &sdk.StreamableClientTransport{Endpoint: served.URL, HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}
+		to := &sdk.StreamableClientTransport{Endpoint: served.URL,
+			HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}
 		c, err := connect(t.Context(), to, version, fill)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, c.Close()) })

@@ -21,9 +21,10 @@ func ExampleHandler() {
 		if err != nil {
 			return err
 		}
-		return http.ListenAndServe("127.0.0.1:8808", mcp.Handler(server, func(token string) (person string, ok bool) {
-			return people.Of(token) // compare in constant time
-		}))
+		return http.ListenAndServe("127.0.0.1:8808",
+			mcp.Handler(server, func(token string) (person string, ok bool) {
+				return people.Of(token) // compare in constant time
+			}))
 	}
 	_ = serve
 }

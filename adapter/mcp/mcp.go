@@ -1,17 +1,20 @@
-// Package mcp makes a server of the Model Context Protocol of a [loop.Agent]. A desktop client, an editor or any other host that speaks
-// the protocol then learns through heed, without Go code of its own.
+// Package mcp makes a server of the Model Context Protocol of a [loop.Agent]. A desktop client, an
+// editor or any other host that speaks the protocol then learns through heed, without Go code of
+// its own.
 //
 //	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
 //	err = server.Run(ctx, &sdk.StdioTransport{})
 //
-// The tools prepare and answered are around each answer of the client's model. The tools outcome, react, undo and correct take what became
-// of an answer, tool_result what a tool gave. The tool explain says why an answer was given. All of them speak of an answer by its id.
+// The tools prepare and answered are around each answer of the client's model. The tools outcome,
+// react, undo and correct take what became of an answer, tool_result what a tool gave. The tool
+// explain says why an answer was given. All of them speak of an answer by its id.
 //
-// The tool propose proposes a rule. The tool review asks the person for a decision about a proposal, in a form that the client shows
-// (elicitation). The model that calls review sees the decision and has no part in it. Nobody decides about a proposal of their own.
+// The tool propose proposes a rule. The tool review asks the person for a decision about a
+// proposal, in a form that the client shows (elicitation). The model that calls review sees the
+// decision and has no part in it. Nobody decides about a proposal of their own.
 //
-// The resources heed://rules, heed://proposals, heed://warnings and heed://learned are JSON. All texts in results and resources are
-// strings in JSON, and so they stay data.
+// The resources heed://rules, heed://proposals, heed://warnings and heed://learned are JSON. All
+// texts in results and resources are strings in JSON, and so they stay data.
 //
 // Protocol versions from 2024-11-05 to 2026-07-28 are served, as far as the SDK has them.
 package mcp
@@ -33,14 +36,16 @@ import (
 type Config struct {
 	// Agent is what the server speaks for. It must be set.
 	Agent *loop.Agent
-	// Person is who speaks through sessions without a bearer token, such as those over stdio. "" means that nobody knows. Then nobody can
-	// correct, propose or review. The bearer token of a session over HTTP says who speaks there: see [Handler].
+	// Person is who speaks through sessions without a bearer token, such as those over stdio. ""
+	// means that nobody knows. Then nobody can correct, propose or review. The bearer token of a
+	// session over HTTP says who speaks there: see [Handler].
 	Person string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }
 
-// Instructions tell the client's model how to use the tools. The server of [New] gives them to each client.
+// Instructions tell the client's model how to use the tools. The server of [New] gives them to each
+// client.
 const Instructions = `heed learns from what becomes of your answers. For each message of the user:
 1. Call prepare with the user's own words. If ready is true, give the user the text as it is, and go on with 4.
 2. Otherwise follow system, and answer prompt in place of the user's message.
@@ -62,25 +67,29 @@ type server struct {
 	operations *view.Server
 }
 
-// New returns a server, which starts with its Run or behind a [Handler]. A fault of the configuration is a [*heed.ConfigError].
+// New returns a server, which starts with its Run or behind a [Handler]. A fault of the
+// configuration is a [*heed.ConfigError].
 func New(cfg Config) (*sdk.Server, error) {
-	served := sdk.NewServer(&sdk.Implementation{Name: "heed", Title: "heed", Version: version()}, &sdk.ServerOptions{
-		Instructions: Instructions, Capabilities: &sdk.ServerCapabilities{},
-	})
+	served := sdk.NewServer(&sdk.Implementation{Name: "heed", Title: "heed", Version: version()},
+		&sdk.ServerOptions{
+			Instructions: Instructions, Capabilities: &sdk.ServerCapabilities{},
+		})
 	if err := Add(served, cfg); err != nil {
 		return nil, err
 	}
 	return served, nil
 }
 
-// Add adds heed's tools and resources to a server that has others. They replace those of their names. Give [Instructions] to the server's clients. A
-// fault of the configuration is a [*heed.ConfigError], and adds nothing.
+// Add adds heed's tools and resources to a server that has others. They replace those of their
+// names. Give [Instructions] to the server's clients. A fault of the configuration is a
+// [*heed.ConfigError], and adds nothing.
 func Add(to *sdk.Server, cfg Config) error {
 	if cfg.Agent == nil {
 		return &heed.ConfigError{Field: "Agent", Reason: "must be set"}
 	}
 	if evidence.CheckText("", cfg.Person) != nil {
-		return &heed.ConfigError{Field: "Person", Value: cfg.Person, Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
+		return &heed.ConfigError{Field: "Person", Value: cfg.Person,
+			Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock

@@ -16,13 +16,18 @@ import (
 func TestResources(t *testing.T) {
 	agent, _ := looptest.New(t, taught())
 	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
-	bad, err := agent.Patterns().Define(t.Context(), patterns.Pattern{ID: "edits", Anti: true, Reason: "It broke the build.", Content: "Edit before reading."})
+	bad, err := agent.Patterns().Define(t.Context(),
+		patterns.Pattern{ID: "edits", Anti: true, Reason: "It broke the build.",
+			Content: "Edit before reading."})
 	require.NoError(t, err)
-	good, err := agent.Patterns().Define(t.Context(), patterns.Pattern{ID: "tests", Content: "Write the test first."})
+	good, err := agent.Patterns().Define(t.Context(),
+		patterns.Pattern{ID: "tests", Content: "Write the test first."})
 	require.NoError(t, err)
 	rules := agent.Feedback().Rules()
-	for text, of := range map[string]string{"Name the server.": agent.Name(), "Greet the customer.": "another"} {
-		p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{of}}, Actor: "ann", Reason: "x"})
+	for text, of := range map[string]string{"Name the server.": agent.Name(),
+		"Greet the customer.": "another"} {
+		p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text,
+			Agents: []string{of}}, Actor: "ann", Reason: "x"})
 		require.NoError(t, err)
 		for _, person := range []string{"bob", "kim"} {
 			_, err = rules.Review(t.Context(), feedback.Review{

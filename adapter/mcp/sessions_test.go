@@ -21,7 +21,8 @@ func TestSessionsOfAPerson(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+
 			`"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		require.NoError(t, err)
-		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		r.Header = http.Header{"Authorization": {"Bearer " + token},
+			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 		if session != "" {
 			r.Header.Set("Mcp-Session-Id", session)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// A desk is a host that learns through the tools alone. It calls the model and its tools by itself, as every host of the protocol does,
-// and has a session of the protocol for each person.
+// A desk is a host that learns through the tools alone. It calls the model and its tools by itself,
+// as every host of the protocol does, and has a session of the protocol for each person.
 type desk struct {
 	agent   *loop.Agent
 	script  looptest.Script
@@ -30,8 +30,8 @@ type desk struct {
 	said     map[string][]looptest.Line // of each conversation
 }
 
-// TestSuite has the suite of adapters judge the tools, through a host that does its part. All of its rules hold. With HEED_LONG=1 it does so with an
-// older version of the protocol, too.
+// TestSuite has the suite of adapters judge the tools, through a host that does its part. All of
+// its rules hold. With HEED_LONG=1 it does so with an older version of the protocol, too.
 func TestSuite(t *testing.T) {
 	versions := []string{newest}
 	if os.Getenv("HEED_LONG") != "" {
@@ -39,10 +39,12 @@ func TestSuite(t *testing.T) {
 	}
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-				d := &desk{agent: agent, script: s, version: version, sessions: make(map[string]client), said: make(map[string][]looptest.Line)}
-				return looptest.Driver{Turn: d.turn, Close: d.close}, nil
-			}})
+			looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
+				New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+					d := &desk{agent: agent, script: s, version: version, sessions: make(map[string]client),
+						said: make(map[string][]looptest.Line)}
+					return looptest.Driver{Turn: d.turn, Close: d.close}, nil
+				}})
 		})
 	}
 }
@@ -120,12 +122,14 @@ func (d *desk) keep(t looptest.Turn, said looptest.Said) looptest.Said {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.said[t.Session] = append(d.said[t.Session],
-		looptest.Line{Role: looptest.User, Text: t.Text}, looptest.Line{Role: looptest.Assistant, Text: said.Text})
+		looptest.Line{Role: looptest.User, Text: t.Text},
+		looptest.Line{Role: looptest.Assistant, Text: said.Text})
 	return said
 }
 
 // converse asks the model until it calls no tool.
-func (d *desk) converse(ctx context.Context, c client, plan arguments, t *looptest.Turn) (string, error) {
+func (d *desk) converse(ctx context.Context, c client, plan arguments, t *looptest.Turn) (string,
+	error) {
 	system, _ := plan["system"].(string)
 	lines := []looptest.Line{{Role: looptest.System, Text: d.script.System + "\n\n" + system}}
 	d.mu.Lock()
@@ -154,7 +158,8 @@ func (d *desk) converse(ctx context.Context, c client, plan arguments, t *loopte
 }
 
 // ask asks the model once.
-func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line, stream func(string)) (said looptest.Piece, err error) {
+func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line,
+	stream func(string)) (said looptest.Piece, err error) {
 	if stream == nil {
 		return m.Generate(ctx, lines)
 	}
@@ -172,7 +177,8 @@ func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line
 }
 
 // call calls a tool of the host's that the arm allows, and the rules.
-func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest.Call) (string, error) {
+func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest.Call) (string,
+	error) {
 	arm, _ := plan["arm"].(arguments)
 	allowed, limited := arm["tools"].([]any)
 	for _, tool := range d.script.Tools {

@@ -19,11 +19,13 @@ const idle = time.Hour
 // withoutSessions is the first version of the protocol that has no sessions over HTTP.
 const withoutSessions = "2026-07-28"
 
-// Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns the person that it belongs to, or
-// false if it belongs to nobody. Compare tokens in constant time. The sessions, plans and message ids of two people are kept apart. A person may
-// have 100 sessions. Those that are closed or silent for an hour do not count.
+// Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns
+// the person that it belongs to, or false if it belongs to nobody. Compare tokens in constant time.
+// The sessions, plans and message ids of two people are kept apart. A person may have 100 sessions.
+// Those that are closed or silent for an hour do not count.
 //
-// Requests that reach a local address under another host's name are refused, and so are those that a browser sends from another site.
+// Requests that reach a local address under another host's name are refused, and so are those that
+// a browser sends from another site.
 func Handler(server *sdk.Server, who func(token string) (person string, ok bool)) http.Handler {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		person, ok := who(token)
@@ -34,10 +36,12 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 	}
 	this := func(*http.Request) *sdk.Server { return server }
 	sessions := &bounded{
-		server: server, next: sdk.NewStreamableHTTPHandler(this, &sdk.StreamableHTTPOptions{SessionTimeout: idle}),
+		server: server, next: sdk.NewStreamableHTTPHandler(this,
+			&sdk.StreamableHTTPOptions{SessionTimeout: idle}),
 		opening: make(map[string]int), open: make(map[string]map[string]bool),
 	}
-	requests := sdk.NewStreamableHTTPHandler(this, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	requests := sdk.NewStreamableHTTPHandler(this,
+		&sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= withoutSessions {
 			requests.ServeHTTP(w, r)
@@ -45,7 +49,8 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 			sessions.ServeHTTP(w, r)
 		}
 	})
-	guarded := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(served)
+	guarded := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{
+		AllowMissingExpiration: true})(served)
 	return http.NewCrossOriginProtection().Handler(guarded)
 }
 

@@ -3,8 +3,8 @@
 //	source, err := nats.NewSource(ctx, nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "learner", Subject: attribution.Topic})
 //	sink, err := nats.NewSink(js)
 //
-// The JetStream stream is the host's, with its subjects, its storage and its limits. A connection with natsgo.MaxReconnects(-1) survives any outage
-// of the server.
+// The JetStream stream is the host's, with its subjects, its storage and its limits. A connection
+// with natsgo.MaxReconnects(-1) survives any outage of the server.
 package nats
 
 import (
@@ -35,8 +35,8 @@ const (
 	headerAt = "Heed-At" // RFC 3339
 )
 
-// A Sink publishes events. The topic of an event is the subject, so a stream of JetStream must have it. It is safe for concurrent use by multiple
-// goroutines.
+// A Sink publishes events. The topic of an event is the subject, so a stream of JetStream must have
+// it. It is safe for concurrent use by multiple goroutines.
 type Sink struct{ js jetstream.JetStream }
 
 // NewSink returns a sink, or a [*heed.ConfigError].
@@ -47,8 +47,9 @@ func NewSink(js jetstream.JetStream) (*Sink, error) {
 	return &Sink{js}, nil
 }
 
-// Publish implements [stream.Sink]. It returns nil when the server has confirmed that it has the event. A topic that can't be a subject, and a time that
-// RFC 3339 has no text for, are a [*heed.InputError].
+// Publish implements [stream.Sink]. It returns nil when the server has confirmed that it has the
+// event. A topic that can't be a subject, and a time that RFC 3339 has no text for, are a
+// [*heed.InputError].
 func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if !isSubject(e.Topic) {
 		return &heed.InputError{Field: "Topic", Reason: "must be a subject of NATS, without wildcards"}
@@ -57,7 +58,8 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if err != nil {
 		return err
 	}
-	// Without Nats-Msg-Id: the server would drop a dead letter that is published again within its window of duplicates.
+	// Without Nats-Msg-Id: the server would drop a dead letter that is published again within its
+	// window of duplicates.
 	header := natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}
 	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: header}
 	_, err = s.js.PublishMsg(ctx, m)
@@ -66,30 +68,34 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 
 // isSubject reports whether a text is a subject that one can publish to.
 func isSubject(topic string) bool {
-	return topic != "" && !strings.ContainsAny(topic, " \t\r\n\x00*>") && !strings.Contains("."+topic+".", "..")
+	return topic != "" && !strings.ContainsAny(topic, " \t\r\n\x00*>") &&
+		!strings.Contains("."+topic+".", "..")
 }
 
 // SourceConfig configures a [Source]. JetStream, Stream and Consumer must be set.
 type SourceConfig struct {
 	JetStream jetstream.JetStream
 	Stream    string // the name of the stream in JetStream, which must be there
-	// Consumer is the name of the durable consumer. It is made where it is not there. Sources with one name share the work, and each name gets all events.
+	// Consumer is the name of the durable consumer. It is made where it is not there. Sources with
+	// one name share the work, and each name gets all events.
 	Consumer string
 	Subject  string // which subjects of the stream are read, with wildcards. "" means all
-	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
+	// Lease is how long a delivery is held back from others before the event is delivered again. 0
+	// means a minute.
 	Lease time.Duration
 }
 
 // A Source reads the events of a stream. It is safe for concurrent use by multiple goroutines.
 //
-// A message that no [Sink] has published is an event too. Its id is its Nats-Msg-Id, or the names of the stream and its place there.
+// A message that no [Sink] has published is an event too. Its id is its Nats-Msg-Id, or the names
+// of the stream and its place there.
 type Source struct {
 	cfg      SourceConfig
 	consumer jetstream.Consumer
 }
 
-// NewSource makes the durable consumer, or sets up the one that is there, and returns a source. It returns all faults of the configuration, joined: each is
-// a [*heed.ConfigError].
+// NewSource makes the durable consumer, or sets up the one that is there, and returns a source. It
+// returns all faults of the configuration, joined: each is a [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	var found broker.Faults
 	found.Check(cfg.JetStream != nil, "JetStream", nil, "must be set")
@@ -100,7 +106,8 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	consumer, err := cfg.JetStream.CreateOrUpdateConsumer(ctx, cfg.Stream, jetstream.ConsumerConfig{
-		Durable: cfg.Consumer, FilterSubject: cfg.Subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: cmp.Or(cfg.Lease, time.Minute),
+		Durable: cfg.Consumer, FilterSubject: cfg.Subject, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait:    cmp.Or(cfg.Lease, time.Minute),
 		MaxDeliver: -1, MaxAckPending: -1, // what is rejected with a long delay stops nothing
 	})
 	if err != nil {
@@ -112,8 +119,9 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 // pause is the wait before the next attempt after a failure.
 const pause = 200 * time.Millisecond
 
-// Receive implements [stream.Source]. While the server is away it waits for it. It returns an error when the connection is closed, or the stream or its
-// consumer was deleted. It never returns [stream.ErrClosed], as others may publish at any time.
+// Receive implements [stream.Source]. While the server is away it waits for it. It returns an error
+// when the connection is closed, or the stream or its consumer was deleted. It never returns
+// [stream.ErrClosed], as others may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	return broker.Poll(ctx, pause, s.fetch, s.gone)
 }
@@ -136,7 +144,8 @@ func (s *Source) fetch(ctx context.Context) (stream.Delivery, error) {
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	batch, err := s.consumer.Fetch(1, jetstream.FetchContext(waiting), jetstream.FetchHeartbeat(time.Second))
+	batch, err := s.consumer.Fetch(1, jetstream.FetchContext(waiting),
+		jetstream.FetchHeartbeat(time.Second))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +183,8 @@ type delivery struct {
 
 func (d *delivery) Event() stream.Event { return d.event }
 
-// confirmed is how long Ack waits for the server. A confirmation that a killed server owes never comes.
+// confirmed is how long Ack waits for the server. A confirmation that a killed server owes never
+// comes.
 const confirmed = time.Second
 
 // Ack waits until the server has confirmed it.

@@ -24,7 +24,8 @@ import (
 	"github.com/heedhq/heed/stream/streamtest"
 )
 
-// asServer names the environment in which the test's program is a server, so that a test can kill it.
+// asServer names the environment in which the test's program is a server, so that a test can kill
+// it.
 const asServer = "HEED_TEST_NATS_SERVER"
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,8 @@ func serve(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true,
+		StoreDir: dir, NoSigs: true})
 	if err != nil {
 		panic(err)
 	}
@@ -61,7 +63,8 @@ func TestDocs(t *testing.T) {
 // embedded returns a connection to a server within the process.
 func embedded(t *testing.T) jetstream.JetStream {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir(), NoSigs: true})
+	s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true,
+		StoreDir: t.TempDir(), NoSigs: true})
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
@@ -92,12 +95,15 @@ func TestSuite(t *testing.T) {
 			}
 		}
 		made++
-		name = fmt.Sprint("SUITE", made) // a new name, as the server removes what it has of the old one later
-		if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{"suite"}}); err != nil {
+		// a new name, as the server removes what it has of the old one later
+		name = fmt.Sprint("SUITE", made)
+		if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name,
+			Subjects: []string{"suite"}}); err != nil {
 			return streamtest.Harness{}, err
 		}
 		open := func() (stream.Source, error) {
-			return nats.NewSource(ctx, nats.SourceConfig{JetStream: js, Stream: name, Consumer: "suite", Lease: 2 * time.Second})
+			return nats.NewSource(ctx, nats.SourceConfig{JetStream: js, Stream: name, Consumer: "suite",
+				Lease: 2 * time.Second})
 		}
 		source, err := open()
 		if err != nil {
@@ -108,7 +114,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestKilledServer kills the server while reports are published and read. Each counts once all the same.
+// TestKilledServer kills the server while reports are published and read. Each counts once all the
+// same.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,13 +125,15 @@ func TestKilledServer(t *testing.T) {
 	dir := t.TempDir()
 	kill := startServer(t, dir, port)
 	defer func() { kill() }()
-	connection, err := natsgo.Connect(fmt.Sprint("127.0.0.1:", port), natsgo.MaxReconnects(-1), natsgo.ReconnectWait(50*time.Millisecond))
+	connection, err := natsgo.Connect(fmt.Sprint("127.0.0.1:", port), natsgo.MaxReconnects(-1),
+		natsgo.ReconnectWait(50*time.Millisecond))
 	require.NoError(t, err)
 	defer connection.Close()
 	js, err := jetstream.New(connection)
 	require.NoError(t, err)
 	makeStream(t, js, "HEED", "heed.>")
-	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "learner", Lease: time.Second})
+	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED",
+		Consumer: "learner", Lease: time.Second})
 	require.NoError(t, err)
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
@@ -163,7 +172,8 @@ func TestDeadLetterAgain(t *testing.T) {
 	makeStream(t, js, "HEED", "heed.>")
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
-	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "c", Subject: "heed.reports"})
+	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED",
+		Consumer: "c", Subject: "heed.reports"})
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: "1", Topic: "heed.reports"}))
@@ -195,7 +205,8 @@ func TestEvents(t *testing.T) {
 	makeStream(t, js, "HEED", "heed.>")
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
-	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "c"})
+	source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED",
+		Consumer: "c"})
 	require.NoError(t, err)
 	at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	for _, id := range []string{"", " a\r\nb ", "50%+é\xff"} {
@@ -213,7 +224,8 @@ func TestEvents(t *testing.T) {
 		{natsgo.Header{"Nats-Msg-Id": {"50%41"}}, "50%41"},
 		{natsgo.Header{"Heed-Id": {"%zz"}, "Heed-At": {"noon"}}, "HEED/6"},
 	} {
-		_, err := js.PublishMsg(t.Context(), &natsgo.Msg{Subject: "heed.x", Data: []byte("{}"), Header: tt.header})
+		_, err := js.PublishMsg(t.Context(), &natsgo.Msg{Subject: "heed.x", Data: []byte("{}"),
+			Header: tt.header})
 		require.NoError(t, err)
 		d := receive(t, source)
 		assert.Equal(t, tt.id, d.Event().ID)
@@ -234,7 +246,8 @@ func TestBadInput(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 
 	js := embedded(t)
-	_, err = nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "NONE", Consumer: "c"})
+	_, err = nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "NONE",
+		Consumer: "c"})
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
@@ -244,23 +257,32 @@ func TestBadInput(t *testing.T) {
 		assert.Equal(t, "Topic", bad.Field)
 	}
 	var bad *heed.InputError
-	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
-	require.Error(t, sink.Publish(t.Context(), stream.Event{Topic: "nobody.reads"}), "no stream has the subject")
+	require.ErrorAs(t, sink.Publish(t.Context(),
+		stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
+	require.Error(t, sink.Publish(t.Context(), stream.Event{Topic: "nobody.reads"}),
+		"no stream has the subject")
 }
 
 // A stream or connection that is gone for good ends the wait.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(jetstream.JetStream) error{
-		"the consumer":   func(js jetstream.JetStream) error { return js.DeleteConsumer(t.Context(), "HEED", "c") },
-		"the stream":     func(js jetstream.JetStream) error { return js.DeleteStream(t.Context(), "HEED") },
+		"the consumer": func(js jetstream.JetStream) error {
+			return js.DeleteConsumer(t.Context(),
+				"HEED", "c")
+		},
+		"the stream": func(js jetstream.JetStream) error {
+			return js.DeleteStream(t.Context(),
+				"HEED")
+		},
 		"the connection": func(js jetstream.JetStream) error { js.Conn().Close(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			js := embedded(t)
 			makeStream(t, js, "HEED", "heed.>")
-			source, err := nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "c"})
+			source, err := nats.NewSource(t.Context(),
+				nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "c"})
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()

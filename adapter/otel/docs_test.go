@@ -20,7 +20,8 @@ import (
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/otel.md") }
 
 // metered is as the page has it.
-func metered(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent, error) {
+func metered(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent,
+	error) {
 	telemetry, err := otel.New(otel.Config{Meters: meters})
 	if err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func metered(ctx context.Context, st store.Store, meters metric.MeterProvider) (
 
 func TestMetricsAlone(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
-	_, err := metered(t.Context(), &memstore.Store{}, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	_, err := metered(t.Context(), &memstore.Store{},
+		sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	require.NoError(t, err)
 	var metrics metricdata.ResourceMetrics
 	require.NoError(t, reader.Collect(t.Context(), &metrics))

@@ -1,11 +1,11 @@
-// Package otel connects heed with OpenTelemetry, both ways: what heed does becomes metrics and events, and results of evaluations become
-// outcomes of an agent's answers.
+// Package otel connects heed with OpenTelemetry, both ways: what heed does becomes metrics and
+// events, and results of evaluations become outcomes of an agent's answers.
 //
 //	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: logs})
 //	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
-// A [Telemetry] tells of what heed does. [Results] takes the log records called "gen_ai.evaluation.result", as a processor of logs or by
-// OTLP over HTTP.
+// A [Telemetry] tells of what heed does. [Results] takes the log records called
+// "gen_ai.evaluation.result", as a processor of logs or by OTLP over HTTP.
 package otel
 
 import (
@@ -35,12 +35,14 @@ const scope = "github.com/heedhq/heed/adapter/otel"
 type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: there are none
 	Logs   log.LoggerProvider   // for the events. nil: there are none
-	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later values are counted under "other". 0 means
+	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later
+	// values are counted under "other". 0 means
 	// 100.
 	MaxValues int
 }
 
-// Telemetry tells OpenTelemetry what heed does. It is safe for concurrent use by multiple goroutines.
+// Telemetry tells OpenTelemetry what heed does. It is safe for concurrent use by multiple
+// goroutines.
 type Telemetry struct {
 	logs  log.Logger
 	meter metric.Meter
@@ -56,7 +58,8 @@ type Telemetry struct {
 // New returns a telemetry, or a [*heed.ConfigError].
 func New(cfg Config) (*Telemetry, error) {
 	if cfg.MaxValues < 0 {
-		return nil, &heed.ConfigError{Field: "MaxValues", Value: cfg.MaxValues, Reason: "must not be negative"}
+		return nil, &heed.ConfigError{Field: "MaxValues", Value: cfg.MaxValues,
+			Reason: "must not be negative"}
 	}
 	if cfg.Meters == nil {
 		cfg.Meters = noop.NewMeterProvider()
@@ -65,7 +68,8 @@ func New(cfg Config) (*Telemetry, error) {
 		cfg.Logs = lognoop.NewLoggerProvider()
 	}
 	t := &Telemetry{
-		logs: cfg.Logs.Logger(scope), meter: cfg.Meters.Meter(scope), most: cmp.Or(cfg.MaxValues, 100), values: make(map[attribute.Key]map[string]bool),
+		logs: cfg.Logs.Logger(scope), meter: cfg.Meters.Meter(scope), most: cmp.Or(cfg.MaxValues, 100),
+		values: make(map[attribute.Key]map[string]bool),
 	}
 	var failed error
 	for _, c := range []struct {
@@ -74,14 +78,18 @@ func New(cfg Config) (*Telemetry, error) {
 	}{
 		{&t.choices, "heed.choices", "{choice}", "Arms that were chosen."},
 		{&t.answers, "heed.answers", "{answer}", "Events that were answered, or were not, by path."},
-		{&t.evidence, "heed.evidence", "{observation}", "Evidence that was counted about heuristics, patterns and rules, by channel."},
-		{&t.duplicates, "heed.duplicates", "{delivery}", "Deliveries of something that had been counted before."},
+		{&t.evidence, "heed.evidence", "{observation}",
+			"Evidence that was counted about heuristics, patterns and rules, by channel."},
+		{&t.duplicates, "heed.duplicates", "{delivery}",
+			"Deliveries of something that had been counted before."},
 		{&t.changes, "heed.changes", "{change}", "Changes of rules, patterns and beliefs."},
-		{&t.failures, "heed.errors", "{error}", "Failures that no caller is told of, and events that were given up."},
+		{&t.failures, "heed.errors", "{error}",
+			"Failures that no caller is told of, and events that were given up."},
 		{&t.commits, "heed.commits", "{commit}", "Commits of the store, by result."},
 	} {
 		var err error
-		*c.to, err = t.meter.Int64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		*c.to, err = t.meter.Int64Counter(c.name, metric.WithUnit(c.unit),
+			metric.WithDescription(c.what))
 		failed = errors.Join(failed, err)
 	}
 	seconds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30}
@@ -92,12 +100,14 @@ func New(cfg Config) (*Telemetry, error) {
 		bounds           []float64
 	}{
 		{&t.rewards, "heed.rewards", "1", "Rewards of arms, from 0 to 1.", tenths},
-		{&t.confidence, "heed.confidence", "1", "What is believed of heuristics, patterns and rules after evidence, from 0 to 1.", tenths},
+		{&t.confidence, "heed.confidence", "1",
+			"What is believed of heuristics, patterns and rules after evidence, from 0 to 1.", tenths},
 		{&t.answering, "heed.answer.duration", "s", "How long decisions took.", seconds},
 		{&t.committing, "heed.commit.duration", "s", "How long commits of the store took.", seconds},
 	} {
 		var err error
-		*h.to, err = t.meter.Float64Histogram(h.name, metric.WithUnit(h.unit), metric.WithDescription(h.what), metric.WithExplicitBucketBoundaries(h.bounds...))
+		*h.to, err = t.meter.Float64Histogram(h.name, metric.WithUnit(h.unit),
+			metric.WithDescription(h.what), metric.WithExplicitBucketBoundaries(h.bounds...))
 		failed = errors.Join(failed, err)
 	}
 	if failed != nil {
@@ -112,7 +122,8 @@ type pair struct {
 	value string
 }
 
-// with returns attributes of a metric. Empty ones are left out, and of too many values the later ones are "other".
+// with returns attributes of a metric. Empty ones are left out, and of too many values the later
+// ones are "other".
 func (t *Telemetry) with(pairs ...pair) metric.MeasurementOption {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,14 +159,17 @@ const (
 	byResult    attribute.Key = "heed.result"
 )
 
-// Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as "gen_ai.evaluation.result", and changes of rules, patterns
-// and beliefs and failures as "heed.<notice>". Metrics have no ids but those of arms. The text of an error is left out, as it may quote people.
+// Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as
+// "gen_ai.evaluation.result", and changes of rules, patterns and beliefs and failures as
+// "heed.<notice>". Metrics have no ids but those of arms. The text of an error is left out, as it
+// may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	switch n := n.(type) {
 	case heed.Selected:
 		t.choices.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm}))
 	case heed.Observed:
-		t.rewards.Record(ctx, n.Reward, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm}, pair{byChannel, n.Channel}))
+		t.rewards.Record(ctx, n.Reward, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm},
+			pair{byChannel, n.Channel}))
 		t.reward(ctx, &n)
 	case heed.Decided:
 		by := t.with(pair{byComponent, n.Component}, pair{byPath, n.Path}, pair{byReason, n.Reason})
@@ -171,7 +185,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 		t.duplicates.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
 	case heed.DeadLettered:
 		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
-		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At, attribute.String("heed.reason", n.Reason))
+		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At,
+			attribute.String("heed.reason", n.Reason))
 	case heed.Outage:
 		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "outage"}))
 		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At,
@@ -181,7 +196,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 			attribute.String("heed.what", n.What))
 	case heed.Failed:
 		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
-		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At, attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
+		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At,
+			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
 	default:
 		t.change(ctx, n)
 	}
@@ -189,7 +205,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 
 // change tells of a change of a rule, a pattern or a belief.
 func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
-	tell := func(severity log.Severity, name, component, subject string, at time.Time, more ...attribute.KeyValue) {
+	tell := func(severity log.Severity, name, component, subject string, at time.Time,
+		more ...attribute.KeyValue) {
 		t.changes.Add(ctx, 1, t.with(pair{byComponent, component}, pair{byChange, name}))
 		t.event(ctx, severity, "heed."+name, component, subject, at, more...)
 	}
@@ -198,7 +215,8 @@ func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
 	case heed.Proposed:
 		tell(log.SeverityInfo, "proposed", n.Component, n.Subject, n.At)
 	case heed.NeedsApproval:
-		tell(log.SeverityInfo, "needs_approval", n.Component, n.Subject, n.At, attribute.Int("heed.approvals", n.Approvals), attribute.Int("heed.quorum", n.Quorum))
+		tell(log.SeverityInfo, "needs_approval", n.Component, n.Subject, n.At,
+			attribute.Int("heed.approvals", n.Approvals), attribute.Int("heed.quorum", n.Quorum))
 	case heed.Ambiguous:
 		tell(log.SeverityInfo, "ambiguous", n.Component, n.Subject, n.At)
 	case heed.Activated:
@@ -215,12 +233,15 @@ func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
 // reward emits a reward as the result of an evaluation.
 func (t *Telemetry) reward(ctx context.Context, n *heed.Observed) {
 	t.event(ctx, log.SeverityInfo, resultName, n.Component, "", n.At,
-		attribute.String("gen_ai.evaluation.name", "heed.reward"), attribute.Float64("gen_ai.evaluation.score.value", n.Reward),
-		attribute.String("heed.choice.id", n.ID), attribute.String("heed.arm", n.Arm), attribute.String("heed.channel", n.Channel))
+		attribute.String("gen_ai.evaluation.name", "heed.reward"),
+		attribute.Float64("gen_ai.evaluation.score.value", n.Reward),
+		attribute.String("heed.choice.id", n.ID), attribute.String("heed.arm", n.Arm),
+		attribute.String("heed.channel", n.Channel))
 }
 
 // event emits an event.
-func (t *Telemetry) event(ctx context.Context, severity log.Severity, name, component, subject string, at time.Time, more ...attribute.KeyValue) {
+func (t *Telemetry) event(ctx context.Context, severity log.Severity, name, component,
+	subject string, at time.Time, more ...attribute.KeyValue) {
 	if !t.logs.Enabled(ctx, log.EnabledParameters{Severity: severity, EventName: name}) {
 		return
 	}
@@ -269,10 +290,12 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return receipts, err
 }
 
-// Watch makes the gauge "heed.rules.active" of the rules that are active for an agent. Whenever metrics are read, it reads the rules from the store. An
-// agent without package feedback has none. Unregister ends it.
+// Watch makes the gauge "heed.rules.active" of the rules that are active for an agent. Whenever
+// metrics are read, it reads the rules from the store. An agent without package feedback has none.
+// Unregister ends it.
 func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
-	active, err := t.meter.Int64ObservableGauge("heed.rules.active", metric.WithUnit("{rule}"), metric.WithDescription("Rules that are active for the agent."))
+	active, err := t.meter.Int64ObservableGauge("heed.rules.active", metric.WithUnit("{rule}"),
+		metric.WithDescription("Rules that are active for the agent."))
 	if err != nil {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
@@ -281,7 +304,8 @@ func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
 			o.ObserveInt64(active, 0, t.with(pair{byComponent, agent.Name()}))
 			return nil
 		}
-		rules, err := agent.Feedback().Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
+		rules, err := agent.Feedback().Rules().List(ctx,
+			feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
 		if err == nil {
 			o.ObserveInt64(active, int64(len(rules)), t.with(pair{byComponent, agent.Name()}))
 		}

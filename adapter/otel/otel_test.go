@@ -65,7 +65,8 @@ func told(t *testing.T, most int) (*otel.Telemetry, func() map[string]float64, *
 	return telemetry, func() map[string]float64 { return measured(t, reader) }, logs
 }
 
-// measured returns all points of metrics, by name and attributes: counts and gauges, and of histograms the sums.
+// measured returns all points of metrics, by name and attributes: counts and gauges, and of
+// histograms the sums.
 func measured(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var read metricdata.ResourceMetrics
@@ -102,27 +103,37 @@ func TestNotices(t *testing.T) {
 		metrics map[string]float64
 		event   string
 	}{
-		"selected": {heed.Selected{Component: "c", ID: "i", Item: item, Arm: "a"}, map[string]float64{"heed.choices heed.arm=a,heed.component=c": 1}, ""},
+		"selected": {heed.Selected{Component: "c", ID: "i", Item: item, Arm: "a"},
+			map[string]float64{"heed.choices heed.arm=a,heed.component=c": 1}, ""},
 		"observed": {
-			heed.Observed{Component: "c", ID: "i", Item: item, Arm: "a", Channel: "outcome", Reward: 0.75, Confidence: 1},
+			heed.Observed{Component: "c", ID: "i", Item: item, Arm: "a", Channel: "outcome", Reward: 0.75,
+				Confidence: 1},
 			map[string]float64{"heed.rewards heed.arm=a,heed.channel=outcome,heed.component=c": 0.75},
-			"INFO gen_ai.evaluation.result heed.component=c gen_ai.evaluation.name=heed.reward gen_ai.evaluation.score.value=0.75 heed.choice.id=i heed.arm=a heed.channel=outcome",
+			"INFO gen_ai.evaluation.result heed.component=c gen_ai.evaluation.name=heed.reward " +
+				"gen_ai.evaluation.score.value=0.75 heed.choice.id=i heed.arm=a heed.channel=outcome",
 		},
 		"decided": {
-			heed.Decided{Component: "c", ID: "i", Path: "model", Reason: "none fits", Took: 2 * time.Second},
+			heed.Decided{Component: "c", ID: "i", Path: "model", Reason: "none fits",
+				Took: 2 * time.Second},
 			map[string]float64{
-				"heed.answers heed.component=c,heed.path=model,heed.reason=none fits": 1, "heed.answer.duration heed.component=c,heed.path=model,heed.reason=none fits": 2,
+				"heed.answers heed.component=c,heed.path=model,heed.reason=none fits":         1,
+				"heed.answer.duration heed.component=c,heed.path=model,heed.reason=none fits": 2,
 			}, "",
 		},
 		"counted": {
 			heed.Counted{Component: "c", Subject: item, Channel: "undo", Before: 0.5, After: 0.25},
-			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1, "heed.confidence heed.channel=undo,heed.component=c": 0.25}, "",
+			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1,
+				"heed.confidence heed.channel=undo,heed.component=c": 0.25}, "",
 		},
-		"nothing computed": {heed.Counted{Component: "c", Channel: "undo"}, map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1}, ""},
-		"duplicate":        {heed.Duplicate{Component: "c", What: "outcome", ID: item}, map[string]float64{"heed.duplicates heed.component=c,heed.what=outcome": 1}, ""},
+		"nothing computed": {heed.Counted{Component: "c", Channel: "undo"},
+			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1}, ""},
+		"duplicate": {heed.Duplicate{Component: "c", What: "outcome", ID: item},
+			map[string]float64{"heed.duplicates heed.component=c,heed.what=outcome": 1}, ""},
 		"failed": {
-			heed.Failed{Component: "c", What: "model", Err: fmt.Errorf("ann said: %w", errors.ErrUnsupported)},
-			map[string]float64{"heed.errors heed.component=c,heed.what=model": 1}, "ERROR heed.failed heed.component=c heed.what=model error.type=*errors.errorString",
+			heed.Failed{Component: "c", What: "model",
+				Err: fmt.Errorf("ann said: %w", errors.ErrUnsupported)},
+			map[string]float64{"heed.errors heed.component=c,heed.what=model": 1},
+			"ERROR heed.failed heed.component=c heed.what=model error.type=*errors.errorString",
 		},
 		"outage": {
 			heed.Outage{Component: "c", What: "store", Err: errors.ErrUnsupported},
@@ -134,20 +145,34 @@ func TestNotices(t *testing.T) {
 			"INFO heed.restored heed.component=c heed.what=store",
 		},
 		"dead letter": {
-			heed.DeadLettered{Component: "c", ID: "i", Reason: "no JSON"}, map[string]float64{"heed.errors heed.component=c,heed.what=dead letter": 1},
+			heed.DeadLettered{Component: "c", ID: "i", Reason: "no JSON"},
+			map[string]float64{"heed.errors heed.component=c,heed.what=dead letter": 1},
 			"WARN heed.dead_lettered heed.component=c heed.subject=i heed.reason=no JSON",
 		},
-		"proposed": {heed.Proposed{Component: "c", Subject: "s"}, map[string]float64{"heed.changes heed.change=proposed,heed.component=c": 1}, "INFO heed.proposed heed.component=c heed.subject=s"},
+		"proposed": {heed.Proposed{Component: "c", Subject: "s"},
+			map[string]float64{"heed.changes heed.change=proposed,heed.component=c": 1},
+			"INFO heed.proposed heed.component=c heed.subject=s"},
 		"needs approval": {
-			heed.NeedsApproval{Component: "c", Subject: "s", Approvals: 1, Quorum: 2}, map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
+			heed.NeedsApproval{Component: "c", Subject: "s", Approvals: 1, Quorum: 2},
+			map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
 			"INFO heed.needs_approval heed.component=c heed.subject=s heed.approvals=1 heed.quorum=2",
 		},
-		"ambiguous": {heed.Ambiguous{Component: "c", Subject: "s"}, map[string]float64{"heed.changes heed.change=ambiguous,heed.component=c": 1}, "INFO heed.ambiguous heed.component=c heed.subject=s"},
-		"activated": {heed.Activated{Component: "c", Subject: "s"}, map[string]float64{"heed.changes heed.change=activated,heed.component=c": 1}, "INFO heed.activated heed.component=c heed.subject=s"},
-		"retired":   {heed.Retired{Component: "c", Subject: "s", Reason: "r"}, map[string]float64{"heed.changes heed.change=retired,heed.component=c": 1}, "INFO heed.retired heed.component=c heed.subject=s heed.reason=r"},
-		"harmful":   {heed.Harmful{Component: "c", Subject: "s", Reason: "r"}, map[string]float64{"heed.changes heed.change=harmful,heed.component=c": 1}, "WARN heed.harmful heed.component=c heed.subject=s heed.reason=r"},
-		"inverted":  {heed.Inverted{Component: "c", Subject: "s", Reason: "r"}, map[string]float64{"heed.changes heed.change=inverted,heed.component=c": 1}, "WARN heed.inverted heed.component=c heed.subject=s heed.reason=r"},
-		"swept":     {heed.Swept{Component: "c", Count: 3}, map[string]float64{}, ""},
+		"ambiguous": {heed.Ambiguous{Component: "c", Subject: "s"},
+			map[string]float64{"heed.changes heed.change=ambiguous,heed.component=c": 1},
+			"INFO heed.ambiguous heed.component=c heed.subject=s"},
+		"activated": {heed.Activated{Component: "c", Subject: "s"},
+			map[string]float64{"heed.changes heed.change=activated,heed.component=c": 1},
+			"INFO heed.activated heed.component=c heed.subject=s"},
+		"retired": {heed.Retired{Component: "c", Subject: "s", Reason: "r"},
+			map[string]float64{"heed.changes heed.change=retired,heed.component=c": 1},
+			"INFO heed.retired heed.component=c heed.subject=s heed.reason=r"},
+		"harmful": {heed.Harmful{Component: "c", Subject: "s", Reason: "r"},
+			map[string]float64{"heed.changes heed.change=harmful,heed.component=c": 1},
+			"WARN heed.harmful heed.component=c heed.subject=s heed.reason=r"},
+		"inverted": {heed.Inverted{Component: "c", Subject: "s", Reason: "r"},
+			map[string]float64{"heed.changes heed.change=inverted,heed.component=c": 1},
+			"WARN heed.inverted heed.component=c heed.subject=s heed.reason=r"},
+		"swept": {heed.Swept{Component: "c", Count: 3}, map[string]float64{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			telemetry, metrics, logs := told(t, 0)
@@ -169,7 +194,8 @@ func TestBoundedAttributes(t *testing.T) {
 		telemetry.Observe(t.Context(), heed.Selected{Component: "c", Arm: arm})
 	}
 	assert.Equal(t, map[string]float64{
-		"heed.choices heed.arm=a,heed.component=c": 2, "heed.choices heed.arm=b,heed.component=c": 1, "heed.choices heed.arm=other,heed.component=c": 2,
+		"heed.choices heed.arm=a,heed.component=c": 2, "heed.choices heed.arm=b,heed.component=c": 1,
+		"heed.choices heed.arm=other,heed.component=c": 2,
 	}, metrics())
 	_, err := otel.New(otel.Config{MaxValues: -1})
 	assert.ErrorContains(t, err, "MaxValues")
@@ -181,14 +207,16 @@ func newAgent(t *testing.T, st store.Store, observer heed.Observer, events ...st
 	agent, err := loop.New(t.Context(), loop.Config{
 		Store: st, Arms: []loop.Arm{{ID: "brief"}}, Choosing: loop.Choosing{ArmsIgnoreSilence: true},
 		Observer: observer, Testing: loop.Testing{Now: func() time.Time { return start }},
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			return decision.LLMResponse{Text: "Rotate its logs."}, nil
 		}),
 		Tuning: loop.Tuning{Feedback: feedback.Config{Gate: feedback.Gate{Quorum: 1}}},
 	})
 	require.NoError(t, err)
 	for _, id := range events {
-		_, err := agent.Answer(t.Context(), loop.Event{ID: id, Text: "The disk of db-1 is full.", At: start.Add(-2 * time.Hour)})
+		_, err := agent.Answer(t.Context(), loop.Event{ID: id, Text: "The disk of db-1 is full.",
+			At: start.Add(-2 * time.Hour)})
 		require.NoError(t, err)
 	}
 	return agent
@@ -203,12 +231,16 @@ func TestAnAgent(t *testing.T) {
 	require.NoError(t, err)
 	got := metrics()
 	assert.InDelta(t, 1, got["heed.choices heed.arm=brief,heed.component=strategy/strategy"], 0)
-	assert.InDelta(t, 1, got["heed.rewards heed.arm=brief,heed.channel=user_explicit,heed.component=strategy/strategy"], 0)
+	assert.InDelta(t, 1,
+		got["heed.rewards heed.arm=brief,heed.channel=user_explicit,heed.component=strategy/strategy"],
+		0)
 	assert.Positive(t, got["heed.commits heed.result=ok"])
 	assert.Contains(t, got, "heed.rules.active heed.component=loop")
 
 	rules := agent.Feedback().Rules()
-	p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: "Name the server.", Agents: []string{"loop"}}, Actor: "kim", Reason: "It helps."})
+	p, err := rules.Propose(t.Context(), feedback.Submission{
+		Draft: feedback.Draft{Text: "Name the server.", Agents: []string{"loop"}}, Actor: "kim",
+		Reason: "It helps."})
 	require.NoError(t, err)
 	_, err = rules.Review(t.Context(), feedback.Review{
 		Proposal: p.ID, Decision: feedback.Approved, Actor: "ann", Reason: "Yes.", Hash: p.Hash(),
@@ -225,12 +257,14 @@ func TestCommits(t *testing.T) {
 	telemetry, metrics, _ := told(t, 0)
 	st := telemetry.Store(&memstore.Store{})
 	require.NoError(t, st.Declare(t.Context(), store.Kind{Name: "k"}))
-	batch := store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "k", ID: "1"}, At: start, Body: store.Of(1)}}}
+	batch := store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "k", ID: "1"}, At: start,
+		Body: store.Of(1)}}}
 	_, err := st.Commit(t.Context(), batch)
 	require.NoError(t, err)
 	_, err = st.Commit(t.Context(), batch)
 	require.ErrorIs(t, err, heed.ErrConflict)
-	_, err = st.Commit(t.Context(), store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "none", ID: "1"}, At: start}}})
+	_, err = st.Commit(t.Context(), store.Batch{
+		Records: []store.Record{{Ref: store.Ref{Kind: "none", ID: "1"}, At: start}}})
 	require.Error(t, err)
 	got := metrics()
 	for _, result := range []string{"ok", "conflict", "error"} {

@@ -33,14 +33,17 @@ const (
 	asJSON, asProto = "application/json", "application/x-protobuf"
 )
 
-// Handler returns a handler for "/v1/logs" of OTLP over HTTP, in protobuf or JSON, with gzip or without. It takes the results of evaluations before it
-// answers, and ignores all other records. A result at fault is rejected in the answer's partial success, which names the field. If the agent's store
-// fails, the answer is 503, and exporters send the records again.
+// Handler returns a handler for "/v1/logs" of OTLP over HTTP, in protobuf or JSON, with gzip or
+// without. It takes the results of evaluations before it answers, and ignores all other records. A
+// result at fault is rejected in the answer's partial success, which names the field. If the
+// agent's store fails, the answer is 503, and exporters send the records again.
 //
-// A request needs the header "Authorization: Bearer <token>". The token has at least 16 bytes. Requests have at most 4 MiB, before compression.
+// A request needs the header "Authorization: Bearer <token>". The token has at least 16 bytes.
+// Requests have at most 4 MiB, before compression.
 func (r *Results) Handler(token string) (http.Handler, error) {
 	if len(token) < minToken {
-		return nil, &heed.ConfigError{Field: "token", Reason: fmt.Sprintf("must have at least %d bytes", minToken)}
+		return nil, &heed.ConfigError{Field: "token",
+			Reason: fmt.Sprintf("must have at least %d bytes", minToken)}
 	}
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -117,8 +120,10 @@ func decode(w http.ResponseWriter, q *http.Request, form string) (*logspb.LogsDa
 	return logs, nil
 }
 
-// takeAll takes the results among records. It returns how many were at fault, and why the first one was.
-func (r *Results) takeAll(ctx context.Context, logs *logspb.LogsData, json bool) (rejected int64, why string, err error) {
+// takeAll takes the results among records. It returns how many were at fault, and why the first one
+// was.
+func (r *Results) takeAll(ctx context.Context, logs *logspb.LogsData, json bool) (rejected int64,
+	why string, err error) {
 	for i, resource := range logs.GetResourceLogs() {
 		for j, scoped := range resource.GetScopeLogs() {
 			for k, record := range scoped.GetLogRecords() {
@@ -131,7 +136,8 @@ func (r *Results) takeAll(ctx context.Context, logs *logspb.LogsData, json bool)
 				switch {
 				case errors.As(err, &input):
 					if rejected++; rejected == 1 {
-						why = fmt.Sprintf("resourceLogs[%d].scopeLogs[%d].logRecords[%d]: %s: %s", i, j, k, attributeOf(input.Field), input.Reason)
+						why = fmt.Sprintf("resourceLogs[%d].scopeLogs[%d].logRecords[%d]: %s: %s", i, j, k,
+							attributeOf(input.Field), input.Reason)
 					}
 				case err != nil:
 					return 0, "", err
@@ -155,9 +161,11 @@ func attributeOf(field string) string {
 	return field
 }
 
-// read reads a record. asJSON says that it came as JSON, in which ids are hexadecimal and not base64, as package protojson reads them.
+// read reads a record. asJSON says that it came as JSON, in which ids are hexadecimal and not
+// base64, as package protojson reads them.
 func read(record *logspb.LogRecord, scope string, asJSON bool) *reading {
-	of := &reading{name: record.GetEventName(), scope: scope, trace: hex.EncodeToString(record.GetTraceId())}
+	of := &reading{name: record.GetEventName(), scope: scope,
+		trace: hex.EncodeToString(record.GetTraceId())}
 	if asJSON {
 		of.trace = strings.ToLower(base64.StdEncoding.EncodeToString(record.GetTraceId()))
 	}
@@ -182,12 +190,14 @@ func read(record *logspb.LogRecord, scope string, asJSON bool) *reading {
 	return of
 }
 
-// response returns an ExportLogsServiceResponse: empty, or with its partial_success (field 1), which has rejected_log_records (1) and error_message (2).
+// response returns an ExportLogsServiceResponse: empty, or with its partial_success (field 1),
+// which has rejected_log_records (1) and error_message (2).
 func response(rejected int64, why, form string) []byte {
 	if form == asJSON {
 		answer := map[string]any{}
 		if rejected > 0 {
-			answer["partialSuccess"] = map[string]string{"rejectedLogRecords": strconv.FormatInt(rejected, 10), "errorMessage": why}
+			answer["partialSuccess"] = map[string]string{"rejectedLogRecords": strconv.FormatInt(rejected,
+				10), "errorMessage": why}
 		}
 		text, _ := json.Marshal(answer) // strings can't fail
 		return text

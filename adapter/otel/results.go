@@ -19,21 +19,26 @@ const resultName = "gen_ai.evaluation.result"
 
 // ResultsConfig configures [Results].
 type ResultsConfig struct {
-	Taker *scores.Taker // must be set. Its Meanings say which evaluations count, by "gen_ai.evaluation.name"
-	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes of the record that are strings. nil means the
-	// attribute "heed.answer.id"; without one, "gen_ai.response.id" or else the id of the trace, whichever is that of an answer.
+	// must be set. Its Meanings say which evaluations count, by "gen_ai.evaluation.name"
+	Taker *scores.Taker
+	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes
+	// of the record that are strings. nil means the attribute "heed.answer.id"; without one,
+	// "gen_ai.response.id" or else the id of the trace, whichever is that of an answer.
 	Answer func(attributes map[string]string) string
-	// Observer is told of a result that the processor could not take, in a [heed.Failed]. A panic of it is dropped. nil: nobody is told.
+	// Observer is told of a result that the processor could not take, in a [heed.Failed]. A panic of
+	// it is dropped. nil: nobody is told.
 	Observer heed.Observer
 	// Now is the clock, for what the Observer is told. nil means time.Now.
 	Now func() time.Time
 }
 
-// Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result". The latest result of each name of an
-// answer counts, once: see [scores.Taker]. A result with an "error.type" is none, and is ignored, and so are the events of a [Telemetry].
+// Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result".
+// The latest result of each name of an answer counts, once: see [scores.Taker]. A result with an
+// "error.type" is none, and is ignored, and so are the events of a [Telemetry].
 //
-// It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the results, and ends when there are no more. Results that
-// are to come by OTLP go to [Results.Handler].
+// It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
+// results, and ends when there are no more. Results that are to come by OTLP go to
+// [Results.Handler].
 //
 // It is safe for concurrent use by multiple goroutines.
 type Results struct {
@@ -102,7 +107,8 @@ func (r *Results) result(of *reading) (result, bool) {
 	if of.name != resultName || of.scope == scope || of.texts["error.type"] != "" || name == "" {
 		return result{}, false
 	}
-	found := result{grade: scores.Grade{Name: name, Value: of.value, Label: of.texts["gen_ai.evaluation.score.label"], At: of.at}}
+	found := result{grade: scores.Grade{Name: name, Value: of.value,
+		Label: of.texts["gen_ai.evaluation.score.label"], At: of.at}}
 	switch own := of.texts["heed.answer.id"]; {
 	case r.cfg.Answer != nil:
 		found.answers = []string{r.cfg.Answer(of.texts)}
@@ -135,14 +141,16 @@ func (r *Results) Enabled(_ context.Context, p sdklog.EnabledParameters) bool {
 }
 
 // errFull says that results come faster than they are taken.
-var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this one is lost", mostWaiting)
+var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this one is lost",
+	mostWaiting)
 
 // OnEmit has a record taken, if it is a result.
 func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
 	if record.EventName() != resultName {
 		return nil
 	}
-	of := reading{name: record.EventName(), scope: record.InstrumentationScope().Name, at: record.Timestamp()}
+	of := reading{name: record.EventName(), scope: record.InstrumentationScope().Name,
+		at: record.Timestamp()}
 	if of.at.IsZero() {
 		of.at = record.ObservedTimestamp()
 	}
@@ -205,7 +213,8 @@ func (r *Results) work(idle chan struct{}) {
 // tell tells the observer of a failure. The observer's panic ends here, and not the process.
 func (r *Results) tell(err error) {
 	defer func() { _ = recover() }()
-	r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation", Err: err})
+	r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation",
+		Err: err})
 }
 
 // persist takes a result, and tries again where that may help.
@@ -243,7 +252,8 @@ func (r *Results) ForceFlush(ctx context.Context) error {
 	}
 }
 
-// Shutdown waits as ForceFlush does. If the context ends first, it gives up what is left. Later results are ignored.
+// Shutdown waits as ForceFlush does. If the context ends first, it gives up what is left. Later
+// results are ignored.
 func (r *Results) Shutdown(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true

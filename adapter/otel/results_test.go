@@ -49,13 +49,15 @@ func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 }
 
 // newResults returns results for an agent that has answered the events.
-func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.Results, *loop.Agent, *shaky) {
+func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.Results, *loop.Agent,
+	*shaky) {
 	t.Helper()
 	own := &shaky{Store: &memstore.Store{}}
 	agent := newAgent(t, own, nil, events...)
 	taker, err := scores.New(t.Context(), scores.Config{
 		Agent: agent, Now: func() time.Time { return start },
-		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}, "verdict": {Labels: map[string]float64{"fail": -1}}},
+		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5},
+			"verdict": {Labels: map[string]float64{"fail": -1}}},
 	})
 	require.NoError(t, err)
 	results, err := otel.NewResults(otel.ResultsConfig{Taker: taker, Observer: observer})
@@ -91,13 +93,17 @@ func event(at time.Time, attributes ...attribute.KeyValue) log.Record {
 var (
 	relevance = attribute.String("gen_ai.evaluation.name", "Relevance")
 	five      = attribute.Float64("gen_ai.evaluation.score.value", 5)
-	of        = func(id string) attribute.KeyValue { return attribute.String("gen_ai.response.id", id) }
+	of        = func(id string) attribute.KeyValue {
+		return attribute.String("gen_ai.response.id",
+			id)
+	}
 )
 
 func TestProcessor(t *testing.T) {
-	evaluator := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: must(trace.TraceIDFromHex(traceID)), SpanID: trace.SpanID{1},
-	}))
+	evaluator := trace.ContextWithSpanContext(t.Context(),
+		trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: must(trace.TraceIDFromHex(traceID)), SpanID: trace.SpanID{1},
+		}))
 	for name, tt := range map[string]struct {
 		scope   string
 		records []log.Record
@@ -105,21 +111,34 @@ func TestProcessor(t *testing.T) {
 		worth   float64
 		fault   string
 	}{
-		"by the response's id":    {"e", []log.Record{event(start, relevance, five, of("one"))}, "one", 1, ""},
-		"by heed's own attribute": {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"), attribute.String("heed.answer.id", "one"))}, "one", 1, ""},
-		"by the trace":            {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"))}, traceID, 1, ""},
-		"an integer":              {"e", []log.Record{event(start, relevance, attribute.Int("gen_ai.evaluation.score.value", 2), of("one"))}, "one", -0.5, ""},
-		"a label":                 {"e", []log.Record{event(start, attribute.String("gen_ai.evaluation.name", "verdict"), attribute.String("gen_ai.evaluation.score.label", "fail"), of("one"))}, "one", -1, ""},
-		"the same again":          {"e", []log.Record{event(start, relevance, five, of("one")), event(start, relevance, five, of("one"))}, "one", 1, ""},
-		"a later one":             {"e", []log.Record{event(start, relevance, five, of("one")), event(start.Add(-time.Second), relevance, attribute.Int("gen_ai.evaluation.score.value", 1), of("one"))}, "one", 1, ""},
-		"no time":                 {"e", []log.Record{event(time.Time{}, relevance, five, of("one"))}, "one", 1, ""},
+		"by the response's id": {"e", []log.Record{event(start, relevance, five, of("one"))}, "one",
+			1, ""},
+		"by heed's own attribute": {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"),
+			attribute.String("heed.answer.id", "one"))}, "one", 1, ""},
+		"by the trace": {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"))},
+			traceID, 1, ""},
+		"an integer": {"e", []log.Record{event(start, relevance,
+			attribute.Int("gen_ai.evaluation.score.value", 2), of("one"))}, "one", -0.5, ""},
+		"a label": {"e", []log.Record{event(start,
+			attribute.String("gen_ai.evaluation.name", "verdict"),
+			attribute.String("gen_ai.evaluation.score.label", "fail"), of("one"))}, "one", -1, ""},
+		"the same again": {"e", []log.Record{event(start, relevance, five, of("one")),
+			event(start, relevance, five, of("one"))}, "one", 1, ""},
+		"a later one": {"e", []log.Record{event(start, relevance, five, of("one")),
+			event(start.Add(-time.Second), relevance, attribute.Int("gen_ai.evaluation.score.value", 1),
+				of("one"))}, "one", 1, ""},
+		"no time": {"e", []log.Record{event(time.Time{}, relevance, five, of("one"))},
+			"one", 1, ""},
 		"an evaluation that failed": {
-			"e", []log.Record{event(start, relevance, five, of("one"), attribute.String("error.type", "timeout"))}, "one", 0, "",
+			"e", []log.Record{event(start, relevance, five, of("one"),
+				attribute.String("error.type", "timeout"))}, "one", 0, "",
 		},
-		"heed's own rewards": {"github.com/heedhq/heed/adapter/otel", []log.Record{event(start, relevance, five, of("one"))}, "one", 0, ""},
-		"out of its range":   {"e", []log.Record{event(start, relevance, attribute.Int("gen_ai.evaluation.score.value", 6), of("one"))}, "one", 0, "Value"},
-		"no name":            {"e", []log.Record{event(start, five, of("one"))}, "one", 0, ""},
-		"another event":      {"e", []log.Record{{}}, "one", 0, ""},
+		"heed's own rewards": {"github.com/heedhq/heed/adapter/otel",
+			[]log.Record{event(start, relevance, five, of("one"))}, "one", 0, ""},
+		"out of its range": {"e", []log.Record{event(start, relevance,
+			attribute.Int("gen_ai.evaluation.score.value", 6), of("one"))}, "one", 0, "Value"},
+		"no name":       {"e", []log.Record{event(start, five, of("one"))}, "one", 0, ""},
+		"another event": {"e", []log.Record{{}}, "one", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed error
@@ -154,7 +173,10 @@ func must[T any](v T, err error) T {
 
 func TestAStoreThatIsDown(t *testing.T) {
 	var failed []error
-	results, agent, st := newResults(t, func(_ context.Context, n heed.Notice) { failed = append(failed, n.(heed.Failed).Err) }, "one", traceID)
+	results, agent, st := newResults(t, func(_ context.Context,
+		n heed.Notice) {
+		failed = append(failed, n.(heed.Failed).Err)
+	}, "one", traceID)
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(results))
 	st.fails.Store(1)
 	provider.Logger("e").Emit(t.Context(), event(start, relevance, five, of("one")))
@@ -173,7 +195,8 @@ func TestShutdown(t *testing.T) {
 	results, agent, st := newResults(t, nil, "one")
 	st.fails.Store(1000)
 	logs := &kept{}
-	sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(logs))).Logger("e").Emit(t.Context(), event(start, relevance, five, of("one")))
+	sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(logs))).Logger("e").Emit(
+		t.Context(), event(start, relevance, five, of("one")))
 	record := &logs.records[0]
 	full := 0
 	for range 2_100 {
@@ -199,21 +222,25 @@ const token = "0123456789abcdef"
 // request makes a request of OTLP.
 func request(value float64, scope string) *logspb.LogsData {
 	text := func(key, v string) *commonpb.KeyValue {
-		return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
+		return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{
+			Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
 	}
 	return &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{ScopeLogs: []*logspb.ScopeLogs{{
 		Scope: &commonpb.InstrumentationScope{Name: scope},
 		LogRecords: []*logspb.LogRecord{{EventName: "other"}, {
-			EventName: "gen_ai.evaluation.result", TimeUnixNano: uint64(start.UnixNano()), TraceId: must(hex.DecodeString(traceID)),
+			EventName: "gen_ai.evaluation.result", TimeUnixNano: uint64(start.UnixNano()),
+			TraceId: must(hex.DecodeString(traceID)),
 			Attributes: []*commonpb.KeyValue{
 				text("gen_ai.evaluation.name", "Relevance"),
-				{Key: "gen_ai.evaluation.score.value", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}}},
+				{Key: "gen_ai.evaluation.score.value",
+					Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}}},
 			},
 		}},
 	}}}}}
 }
 
-// inJSON is a request as the specification of OTLP has JSON: ids in hexadecimal, and 64-bit integers as strings.
+// inJSON is a request as the specification of OTLP has JSON: ids in hexadecimal, and 64-bit
+// integers as strings.
 const inJSON = `{"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {"name": "e"}, "logRecords": [{
 	"timeUnixNano": "1781524800000000000", "severityNumber": 9, "traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "EEE19B7EC3C1B174",
 	"eventName": "gen_ai.evaluation.result", "notKnownYet": 1,
@@ -222,7 +249,10 @@ const inJSON = `{"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {"nam
 
 func TestHandler(t *testing.T) {
 	const asProto, asJSON = "application/x-protobuf", "application/json"
-	inProto := func(value float64, scope string) string { return string(must(proto.Marshal(request(value, scope)))) }
+	inProto := func(value float64, scope string) string {
+		return string(
+			must(proto.Marshal(request(value, scope))))
+	}
 	zipped := func(text string) string {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
@@ -238,22 +268,26 @@ func TestHandler(t *testing.T) {
 		want                              string
 		worth                             float64
 	}{
-		"protobuf":           {"POST", token, asProto, "", inProto(5, "e"), 0, 200, "", 1},
-		"compressed":         {"POST", token, asProto, "gzip", zipped(inProto(5, "e")), 0, 200, "", 1},
-		"JSON":               {"POST", token, asJSON + "; charset=utf-8", "", inJSON, 0, 200, "{}", 0.5},
-		"out of its range":   {"POST", token, asJSON, "", strings.Replace(inJSON, `"4"`, `"9"`, 1), 0, 200, `"errorMessage":"resourceLogs[0].scopeLogs[0].logRecords[0]: gen_ai.evaluation.score.value: 9`, 0},
-		"heed's own":         {"POST", token, asProto, "", inProto(5, "github.com/heedhq/heed/adapter/otel"), 0, 200, "", 0},
-		"the store is down":  {"POST", token, asProto, "", inProto(5, "e"), 1, 503, "again", 0},
-		"no token":           {"POST", "", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
-		"another token":      {"POST", token + "0", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
-		"not a POST":         {"GET", token, asProto, "", "", 0, 405, "POST", 0},
-		"another form":       {"POST", token, "text/plain", "", inJSON, 0, 415, "Content-Type", 0},
-		"another coding":     {"POST", token, asProto, "br", "", 0, 400, "Content-Encoding", 0},
-		"no protobuf":        {"POST", token, asProto, "", "\xff", 0, 400, "body", 0},
-		"no JSON":            {"POST", token, asJSON, "", "{", 0, 400, "body", 0},
-		"no gzip":            {"POST", token, asJSON, "gzip", inJSON, 0, 400, "body", 0},
-		"too long":           {"POST", token, asJSON, "", strings.Repeat(" ", 4<<20+1), 0, 413, "bytes", 0},
-		"too long, unzipped": {"POST", token, asJSON, "gzip", zipped(strings.Repeat(" ", 4<<20+1)), 0, 413, "bytes", 0},
+		"protobuf":   {"POST", token, asProto, "", inProto(5, "e"), 0, 200, "", 1},
+		"compressed": {"POST", token, asProto, "gzip", zipped(inProto(5, "e")), 0, 200, "", 1},
+		"JSON": {"POST", token, asJSON + "; charset=utf-8", "", inJSON, 0, 200, "{}",
+			0.5},
+		"out of its range": {"POST", token, asJSON, "", strings.Replace(inJSON, `"4"`, `"9"`, 1), 0, 200, `"errorMessage":"resourceLogs[0].scopeLogs[0].logRecords[0]: gen_ai.evaluation.score.value: 9`, 0},
+		"heed's own": {"POST", token, asProto, "",
+			inProto(5, "github.com/heedhq/heed/adapter/otel"), 0, 200, "", 0},
+		"the store is down": {"POST", token, asProto, "", inProto(5, "e"), 1, 503, "again", 0},
+		"no token":          {"POST", "", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
+		"another token":     {"POST", token + "0", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
+		"not a POST":        {"GET", token, asProto, "", "", 0, 405, "POST", 0},
+		"another form":      {"POST", token, "text/plain", "", inJSON, 0, 415, "Content-Type", 0},
+		"another coding":    {"POST", token, asProto, "br", "", 0, 400, "Content-Encoding", 0},
+		"no protobuf":       {"POST", token, asProto, "", "\xff", 0, 400, "body", 0},
+		"no JSON":           {"POST", token, asJSON, "", "{", 0, 400, "body", 0},
+		"no gzip":           {"POST", token, asJSON, "gzip", inJSON, 0, 400, "body", 0},
+		"too long": {"POST", token, asJSON, "", strings.Repeat(" ", 4<<20+1), 0, 413, "bytes",
+			0},
+		"too long, unzipped": {"POST", token, asJSON, "gzip", zipped(strings.Repeat(" ", 4<<20+1)), 0,
+			413, "bytes", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			results, agent, st := refused, untouched, down
@@ -292,7 +326,8 @@ func TestPartialSuccessInProtobuf(t *testing.T) {
 	results, _, _ := newResults(t, nil)
 	handler, err := results.Handler(token)
 	require.NoError(t, err)
-	r := httptest.NewRequest("POST", "/v1/logs", bytes.NewReader(must(proto.Marshal(request(9, "e")))))
+	r := httptest.NewRequest("POST", "/v1/logs",
+		bytes.NewReader(must(proto.Marshal(request(9, "e")))))
 	r.Header.Set("Content-Type", "application/x-protobuf")
 	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()

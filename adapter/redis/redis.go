@@ -3,7 +3,8 @@
 //	source, err := redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: attribution.Topic, Group: "learner", Consumer: hostname})
 //	sink, err := redis.NewSink(client)
 //
-// How much survives a crash of the server is up to its configuration: with appendonly and appendfsync always, nothing is lost.
+// How much survives a crash of the server is up to its configuration: with appendonly and
+// appendfsync always, nothing is lost.
 package redis
 
 import (
@@ -36,7 +37,8 @@ const (
 	fieldPayload = "payload"
 )
 
-// A Sink adds events to streams. The topic of an event is the key of the stream. It is safe for concurrent use by multiple goroutines.
+// A Sink adds events to streams. The topic of an event is the key of the stream. It is safe for
+// concurrent use by multiple goroutines.
 type Sink struct{ client goredis.UniversalClient }
 
 // NewSink returns a sink, or a [*heed.ConfigError].
@@ -47,7 +49,8 @@ func NewSink(client goredis.UniversalClient) (*Sink, error) {
 	return &Sink{client}, nil
 }
 
-// Publish implements [stream.Sink]. An event without a topic, and a time that RFC 3339 has no text for, are a [*heed.InputError].
+// Publish implements [stream.Sink]. An event without a topic, and a time that RFC 3339 has no text
+// for, are a [*heed.InputError].
 func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	at, err := broker.TimeText(&e)
 	if err != nil {
@@ -62,21 +65,24 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 type SourceConfig struct {
 	Client goredis.UniversalClient
 	Stream string // the key of the stream. It is made where it is not there
-	// Group is the name of the consumer group. It is made where it is not there, and then reads from the beginning. Sources of one group share the work, and
-	// each group gets all events.
+	// Group is the name of the consumer group. It is made where it is not there, and then reads from
+	// the beginning. Sources of one group share the work, and each group gets all events.
 	Group string
-	// Consumer names this process within the group. No two that run at a time may share it. [NewSource] gives back what a process of the name had in
-	// hand.
+	// Consumer names this process within the group. No two that run at a time may share it.
+	// [NewSource] gives back what a process of the name had in hand.
 	Consumer string
-	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
+	// Lease is how long a delivery is held back from others before the event is delivered again. 0
+	// means a minute.
 	Lease time.Duration
-	// Delete deletes events that are acknowledged, so that the stream does not grow. No other group may read it.
+	// Delete deletes events that are acknowledged, so that the stream does not grow. No other group
+	// may read it.
 	Delete bool
 }
 
 // A Source reads the events of a stream. It is safe for concurrent use by multiple goroutines.
 //
-// An entry that no [Sink] has added is an event too, if it has its payload in the field "payload". Its id is in the field "id", or that of the entry.
+// An entry that no [Sink] has added is an event too, if it has its payload in the field "payload".
+// Its id is in the field "id", or that of the entry.
 type Source struct {
 	cfg SourceConfig
 
@@ -84,7 +90,8 @@ type Source struct {
 	from string // where the search for ended leases goes on
 }
 
-// NewSource makes the group, and returns a source. It returns all faults of the configuration, joined: each is a [*heed.ConfigError].
+// NewSource makes the group, and returns a source. It returns all faults of the configuration,
+// joined: each is a [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	var found broker.Faults
 	found.Check(cfg.Client != nil, "Client", nil, "must be set")
@@ -119,7 +126,8 @@ func (s *Source) makeGroup(ctx context.Context) error {
 func (s *Source) giveBack(ctx context.Context) error {
 	for after := "0"; ; {
 		entries, err := s.cfg.Client.XReadGroup(ctx, &goredis.XReadGroupArgs{
-			Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, after}, Count: 100, Block: -1,
+			Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, after},
+			Count: 100, Block: -1,
 		}).Result()
 		if err != nil && !errors.Is(err, goredis.Nil) {
 			return err
@@ -136,33 +144,38 @@ func (s *Source) giveBack(ctx context.Context) error {
 	}
 }
 
-// heldScript sets for how long an entry has been in hand, if the consumer has it in hand. JUSTID leaves the count of its deliveries alone.
+// heldScript sets for how long an entry has been in hand, if the consumer has it in hand. JUSTID
+// leaves the count of its deliveries alone.
 var heldScript = goredis.NewScript(`
 local held = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
 if #held > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'TIME', ARGV[4], 'JUSTID') end
 return #held`)
 
-// due has an entry delivered again after a delay, if this consumer has it in hand: it was then delivered as long ago as a lease is long, but for the
-// delay. Redis puts a time that is to come to now, so a longer delay than the lease is cut.
+// due has an entry delivered again after a delay, if this consumer has it in hand: it was then
+// delivered as long ago as a lease is long, but for the delay. Redis puts a time that is to come to
+// now, so a longer delay than the lease is cut.
 func (s *Source) due(ctx context.Context, id string, delay time.Duration) error {
 	now, err := s.cfg.Client.Time(ctx).Result()
 	if err != nil {
 		return err
 	}
 	delivered := now.Add(max(0, delay) - s.cfg.Lease).UnixMilli()
-	return heldScript.Run(ctx, s.cfg.Client, []string{s.cfg.Stream}, s.cfg.Group, s.cfg.Consumer, id, delivered).Err()
+	return heldScript.Run(ctx, s.cfg.Client, []string{s.cfg.Stream}, s.cfg.Group, s.cfg.Consumer, id,
+		delivered).Err()
 }
 
 const (
 	start = "0-0"
-	// block is how long Redis waits for an entry. A context that is done, and an ended lease, are seen that much later.
+	// block is how long Redis waits for an entry. A context that is done, and an ended lease, are
+	// seen that much later.
 	block = 100 * time.Millisecond
 	// pause is the wait before the next attempt after a failure.
 	pause = 100 * time.Millisecond
 )
 
-// Receive implements [stream.Source]. While the server is away it waits for it. It returns an error when the client is closed, and when Redis refuses. It never
-// returns [stream.ErrClosed], as others may publish at any time.
+// Receive implements [stream.Source]. While the server is away it waits for it. It returns an error
+// when the client is closed, and when Redis refuses. It never returns [stream.ErrClosed], as others
+// may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	return broker.Poll(ctx, pause, s.next, s.gone)
 }
@@ -184,18 +197,21 @@ func passes(err error) bool {
 		return false
 	}
 	var refused goredis.Error
-	return !errors.As(err, &refused) || slices.ContainsFunc([]string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(code string) bool {
+	return !errors.As(err, &refused) || slices.ContainsFunc([]string{"LOADING", "READONLY",
+		"MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(code string) bool {
 		return strings.HasPrefix(refused.Error(), code)
 	})
 }
 
-// next returns an entry whose lease has ended, or else a new one, or nil where there is none for a while.
+// next returns an entry whose lease has ended, or else a new one, or nil where there is none for a
+// while.
 func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	if m, err := s.claim(ctx); m != nil || err != nil {
 		return s.delivery(m), err
 	}
 	entries, err := s.cfg.Client.XReadGroup(ctx, &goredis.XReadGroupArgs{
-		Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, ">"}, Count: 1, Block: block,
+		Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, ">"}, Count: 1,
+		Block: block,
 	}).Result()
 	if errors.Is(err, goredis.Nil) {
 		return nil, nil
@@ -206,13 +222,15 @@ func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	return s.delivery(&entries[0].Messages[0]), nil
 }
 
-// claim looks at some of the entries in hand, and takes one whose lease has ended. The next call looks at those behind.
+// claim looks at some of the entries in hand, and takes one whose lease has ended. The next call
+// looks at those behind.
 func (s *Source) claim(ctx context.Context) (*goredis.XMessage, error) {
 	s.mu.Lock()
 	from := s.from
 	s.mu.Unlock()
 	found, next, err := s.cfg.Client.XAutoClaim(ctx, &goredis.XAutoClaimArgs{
-		Stream: s.cfg.Stream, Group: s.cfg.Group, Consumer: s.cfg.Consumer, MinIdle: s.cfg.Lease, Start: from, Count: 1,
+		Stream: s.cfg.Stream, Group: s.cfg.Group, Consumer: s.cfg.Consumer, MinIdle: s.cfg.Lease,
+		Start: from, Count: 1,
 	}).Result()
 	if err != nil {
 		return nil, err
@@ -226,7 +244,8 @@ func (s *Source) claim(ctx context.Context) (*goredis.XMessage, error) {
 	return &found[0], nil
 }
 
-// eventOf returns the event in an entry. A field of another's that can't be read counts as none: the time is then that of the entry.
+// eventOf returns the event in an entry. A field of another's that can't be read counts as none:
+// the time is then that of the entry.
 func (s *Source) eventOf(m *goredis.XMessage) stream.Event {
 	text := func(field string) string {
 		value, _ := m.Values[field].(string)

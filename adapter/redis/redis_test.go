@@ -27,7 +27,8 @@ type broker struct {
 	command      *exec.Cmd
 }
 
-// newBroker starts a server. Without redis-server the test is skipped, or fails with HEED_REDIS=require.
+// newBroker starts a server. Without redis-server the test is skipped, or fails with
+// HEED_REDIS=require.
 func newBroker(t testing.TB) *broker {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -51,11 +52,13 @@ func (b *broker) client() *goredis.Client {
 
 func (b *broker) start() {
 	b.Helper()
-	b.command = exec.Command(b.program, "--port", "0", "--unixsocket", b.socket(), "--dir", b.dir, "--appendonly", "yes", "--appendfsync", "always", "--save", "")
+	b.command = exec.Command(b.program, "--port", "0", "--unixsocket", b.socket(), "--dir", b.dir,
+		"--appendonly", "yes", "--appendfsync", "always", "--save", "")
 	require.NoError(b, b.command.Start())
 	client := goredis.NewClient(&goredis.Options{Network: "unix", Addr: b.socket()})
 	defer func() { _ = client.Close() }()
-	require.Eventually(b, func() bool { return client.Ping(context.Background()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(b, func() bool { return client.Ping(context.Background()).Err() == nil },
+		10*time.Second, 10*time.Millisecond)
 }
 
 func (b *broker) kill() {
@@ -77,7 +80,8 @@ func TestSuite(t *testing.T) {
 			return streamtest.Harness{}, err
 		}
 		open := func() (stream.Source, error) {
-			return redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: "suite", Group: "g", Consumer: "c", Delete: true})
+			return redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: "suite", Group: "g",
+				Consumer: "c", Delete: true})
 		}
 		source, err := open()
 		if err != nil {
@@ -88,7 +92,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestKilledServer kills the server while reports are published and read. Each counts once all the same.
+// TestKilledServer kills the server while reports are published and read. Each counts once all the
+// same.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
@@ -116,7 +121,8 @@ func receive(t *testing.T, source stream.Source) stream.Delivery {
 	return d
 }
 
-// A process ends with an event in hand. Another process takes the event when the lease is over. Anybody may take a rejected event.
+// A process ends with an event in hand. Another process takes the event when the lease is over.
+// Anybody may take a rejected event.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	client := newBroker(t).client()
@@ -150,7 +156,8 @@ func TestLeases(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	client := newBroker(t).client()
-	source, err := redis.NewSource(t.Context(), redis.SourceConfig{Client: client, Stream: "s", Group: "g", Consumer: "c"})
+	source, err := redis.NewSource(t.Context(),
+		redis.SourceConfig{Client: client, Stream: "s", Group: "g", Consumer: "c"})
 	require.NoError(t, err)
 	sink, err := redis.NewSink(client)
 	require.NoError(t, err)
@@ -160,7 +167,8 @@ func TestEvents(t *testing.T) {
 		assert.Equal(t, id, d.Event().ID)
 		assert.True(t, d.Event().At.IsZero())
 	}
-	entry, err := client.XAdd(t.Context(), &goredis.XAddArgs{Stream: "s", Values: []any{"payload", "{}", "at", "noon"}}).Result()
+	entry, err := client.XAdd(t.Context(), &goredis.XAddArgs{Stream: "s",
+		Values: []any{"payload", "{}", "at", "noon"}}).Result()
 	require.NoError(t, err)
 	e := receive(t, source).Event()
 	assert.Equal(t, entry, e.ID)
@@ -186,7 +194,8 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, err)
 	var bad *heed.InputError
 	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{}), &bad)
-	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
+	require.ErrorAs(t, sink.Publish(t.Context(),
+		stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
 
 	require.NoError(t, client.Set(t.Context(), "text", "x", 0).Err())
 	cfg := redis.SourceConfig{Client: client, Stream: "text", Group: "g", Consumer: "c"}

@@ -31,18 +31,21 @@ type Anchor struct {
 // Polled says what a poll has brought.
 type Polled struct {
 	Learned, Repeated, Unknown, Ignored int
-	// Faults are of scores that could not be taken, each a [*heed.InputError] that names the field as "score-1.value". There are at most 100.
+	// Faults are of scores that could not be taken, each a [*heed.InputError] that names the field as
+	// "score-1.value". There are at most 100.
 	Faults []error
 }
 
-// add counts a grade. names are what its service calls the fields of a grade. It returns an error that is no fault of the grade's.
+// add counts a grade. names are what its service calls the fields of a grade. It returns an error
+// that is no fault of the grade's.
 func (p *Polled) add(id string, taken Taken, err error, names map[string]string) error {
 	var input *heed.InputError
 	switch {
 	case errors.As(err, &input):
 		if len(p.Faults) < 100 {
 			field := input.Field[strings.LastIndexByte(input.Field, '.')+1:]
-			p.Faults = append(p.Faults, &heed.InputError{Field: id + "." + cmp.Or(names[field], field), Reason: input.Reason})
+			p.Faults = append(p.Faults, &heed.InputError{Field: id + "." + cmp.Or(names[field], field),
+				Reason: input.Reason})
 		}
 		return nil
 	case err != nil:
@@ -141,8 +144,10 @@ func (s *service) take(ctx context.Context, p *Polled, name string, g Grade, err
 	return p.add(cmp.Or(g.ID, name), taken, err, s.names)
 }
 
-// call sends a request, and decodes the answer into into, which may be nil. The status is returned with an error too.
-func (s *service) call(ctx context.Context, method, path string, query url.Values, body, into any) (status int, err error) {
+// call sends a request, and decodes the answer into into, which may be nil. The status is returned
+// with an error too.
+func (s *service) call(ctx context.Context, method, path string, query url.Values, body,
+	into any) (status int, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, err
@@ -248,7 +253,8 @@ func number(text json.RawMessage) *float64 {
 	return nil
 }
 
-// words returns a value of JSON as words, or "": a string, the only string of an object, or the value as it is.
+// words returns a value of JSON as words, or "": a string, the only string of an object, or the
+// value as it is.
 func words(text json.RawMessage) string {
 	var plain string
 	var object map[string]any

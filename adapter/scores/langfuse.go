@@ -15,13 +15,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Langfuse reads the scores of a project in Langfuse, and sends what became of answers there. It is safe for concurrent use by multiple
-// goroutines and processes. It is a [heed.Sweeper], whose sweep polls.
+// A Langfuse reads the scores of a project in Langfuse, and sends what became of answers there. It
+// is safe for concurrent use by multiple goroutines and processes. It is a [heed.Sweeper], whose
+// sweep polls.
 //
-// It uses GET /api/public/v3/scores, of Langfuse 3.179.0 and later, and POST /api/public/scores. Langfuse has no webhook for scores.
+// It uses GET /api/public/v3/scores, of Langfuse 3.179.0 and later, and POST /api/public/scores.
+// Langfuse has no webhook for scores.
 type Langfuse struct{ service }
 
-// NewLangfuse returns a Langfuse; or all faults of its configuration, joined, each a [*heed.ConfigError].
+// NewLangfuse returns a Langfuse; or all faults of its configuration, joined, each a
+// [*heed.ConfigError].
 func NewLangfuse(cfg ServiceConfig) (*Langfuse, error) {
 	s, err := newService("langfuse", "https://cloud.langfuse.com", cfg, langfuseNames)
 	var found valid.Faults
@@ -57,7 +60,8 @@ type langfuseScore struct {
 
 // langfuseNames are the fields of a score, by those of a grade.
 var langfuseNames = map[string]string{
-	"ID": "id", "Answer": "subject", "Value": "value", "Label": "value", "Correction": "value", "Comment": "comment", "Reviewer": "authorUserId", "At": "updatedAt",
+	"ID": "id", "Answer": "subject", "Value": "value", "Label": "value", "Correction": "value",
+	"Comment": "comment", "Reviewer": "authorUserId", "At": "updatedAt",
 }
 
 // origin returns what the score is attached to.
@@ -76,16 +80,19 @@ func (s *langfuseScore) origin() Anchor {
 
 // grade returns the score as a grade of an answer.
 func (s *langfuseScore) grade(answer string) (Grade, error) {
-	r := Grade{ID: s.ID, Answer: answer, Name: s.Name, Comment: s.Comment, Reviewer: s.Author, At: s.UpdatedAt}
+	r := Grade{ID: s.ID, Answer: answer, Name: s.Name, Comment: s.Comment, Reviewer: s.Author,
+		At: s.UpdatedAt}
 	switch s.DataType {
 	case "NUMERIC", "BOOLEAN":
 		if r.Value = number(s.Value); r.Value == nil {
-			return r, &heed.InputError{Field: "value", Reason: "must be a number or a truth value, as dataType is " + s.DataType}
+			return r, &heed.InputError{Field: "value",
+				Reason: "must be a number or a truth value, as dataType is " + s.DataType}
 		}
 	case "CATEGORICAL", "CORRECTION":
 		var text string
 		if json.Unmarshal(s.Value, &text) != nil {
-			return r, &heed.InputError{Field: "value", Reason: "must be a string, as dataType is " + s.DataType}
+			return r, &heed.InputError{Field: "value",
+				Reason: "must be a string, as dataType is " + s.DataType}
 		}
 		if s.DataType == "CORRECTION" {
 			r.Correction = text
@@ -94,20 +101,23 @@ func (s *langfuseScore) grade(answer string) (Grade, error) {
 		}
 	case "TEXT": // nothing that could count
 	default:
-		return r, &heed.InputError{Field: "dataType", Reason: fmt.Sprintf("%q is not known", s.DataType)}
+		return r, &heed.InputError{Field: "dataType",
+			Reason: fmt.Sprintf("%q is not known", s.DataType)}
 	}
 	return r, nil
 }
 
-// Poll reads the scores that are new since the last poll of any process, and takes them. If it fails, nothing is missed: the next poll reads
-// the same again. A score that is changed after the Overlap is not seen.
+// Poll reads the scores that are new since the last poll of any process, and takes them. If it
+// fails, nothing is missed: the next poll reads the same again. A score that is changed after the
+// Overlap is not seen.
 func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 	from, err := l.from(ctx)
 	if err != nil {
 		return p, err
 	}
 	query := url.Values{
-		"fields": {"details,subject,annotation"}, "limit": {strconv.Itoa(pageSize)}, "fromTimestamp": {from.UTC().Format(time.RFC3339Nano)},
+		"fields": {"details,subject,annotation"}, "limit": {strconv.Itoa(pageSize)},
+		"fromTimestamp": {from.UTC().Format(time.RFC3339Nano)},
 	}
 	var latest time.Time
 	for {
@@ -117,7 +127,8 @@ func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 				Cursor string `json:"cursor"`
 			} `json:"meta"`
 		}
-		if _, err := l.call(ctx, http.MethodGet, "/api/public/v3/scores", query, nil, &page); err != nil {
+		if _, err := l.call(ctx, http.MethodGet, "/api/public/v3/scores", query, nil,
+			&page); err != nil {
 			return p, err
 		}
 		for i, raw := range page.Data {
@@ -141,7 +152,8 @@ func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 }
 
 // take takes a score, and returns its time.
-func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessage) (time.Time, error) {
+func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessage) (time.Time,
+	error) {
 	var s langfuseScore
 	var g Grade
 	err := json.Unmarshal(raw, &s)
@@ -156,8 +168,8 @@ func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessa
 // Sweep polls, for [heed.Run]. It returns the faults of scores as well.
 func (l *Langfuse) Sweep(ctx context.Context, _ time.Time) error { return swept(l.Poll(ctx)) }
 
-// Send sends what became of an answer as a score of its trace, between -1 and 1. A later Send of the same answer replaces the score. If nothing is
-// known of the answer, nothing is sent.
+// Send sends what became of an answer as a score of its trace, between -1 and 1. A later Send of
+// the same answer replaces the score. If nothing is known of the answer, nothing is sent.
 func (l *Langfuse) Send(ctx context.Context, a loop.Account) error {
 	if !a.Known {
 		return nil

@@ -21,13 +21,15 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A LangSmith reads the feedback of a workspace in LangSmith, and sends what became of answers there. It is safe for concurrent use by
-// multiple goroutines and processes. It is a [heed.Sweeper], whose sweep polls.
+// A LangSmith reads the feedback of a workspace in LangSmith, and sends what became of answers
+// there. It is safe for concurrent use by multiple goroutines and processes. It is a
+// [heed.Sweeper], whose sweep polls.
 //
 // It uses GET, POST and PATCH of /api/v1/feedback.
 type LangSmith struct{ service }
 
-// NewLangSmith returns a LangSmith; or all faults of its configuration, joined, each a [*heed.ConfigError].
+// NewLangSmith returns a LangSmith; or all faults of its configuration, joined, each a
+// [*heed.ConfigError].
 func NewLangSmith(cfg ServiceConfig) (*LangSmith, error) {
 	s, err := newService("langsmith", "https://api.smith.langchain.com", cfg, langSmithNames)
 	if err != nil {
@@ -57,7 +59,8 @@ type langSmithFeedback struct {
 
 // langSmithNames are the fields of a feedback, by those of a grade.
 var langSmithNames = map[string]string{
-	"ID": "id", "Answer": "run_id", "Value": "score", "Label": "value", "Correction": "correction", "Comment": "comment", "Reviewer": "feedback_source.user_id",
+	"ID": "id", "Answer": "run_id", "Value": "score", "Label": "value", "Correction": "correction",
+	"Comment": "comment", "Reviewer": "feedback_source.user_id",
 	"At": "modified_at",
 }
 
@@ -89,7 +92,8 @@ func (f *langSmithFeedback) origin() Anchor {
 // grade returns the feedback as a grade of an answer.
 func (f *langSmithFeedback) grade(answer string) Grade {
 	r := Grade{
-		ID: f.ID, Answer: answer, Name: f.Key, Value: number(f.Score), Correction: words(f.Correction), Comment: f.Comment,
+		ID: f.ID, Answer: answer, Name: f.Key, Value: number(f.Score), Correction: words(f.Correction),
+		Comment:  f.Comment,
 		Reviewer: f.Source.UserID, At: f.ModifiedAt.Time,
 	}
 	if r.At.IsZero() {
@@ -108,27 +112,32 @@ func (f *langSmithFeedback) grade(answer string) Grade {
 func badJSON(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return &heed.InputError{Field: cmp.Or(wrong.Field, "body"), Reason: "must not be a JSON " + wrong.Value}
+		return &heed.InputError{Field: cmp.Or(wrong.Field, "body"),
+			Reason: "must not be a JSON " + wrong.Value}
 	}
 	return &heed.InputError{Field: "body", Reason: "must be JSON: " + err.Error()}
 }
 
-// Poll reads the feedback that is new since the last poll of any process, and takes it. If it fails, nothing is missed: the next poll reads
-// the same again. A feedback that is changed after the Overlap is not seen, unless a webhook tells of it: see [LangSmith.Handler].
+// Poll reads the feedback that is new since the last poll of any process, and takes it. If it
+// fails, nothing is missed: the next poll reads the same again. A feedback that is changed after
+// the Overlap is not seen, unless a webhook tells of it: see [LangSmith.Handler].
 func (l *LangSmith) Poll(ctx context.Context) (p Polled, err error) {
 	from, err := l.from(ctx)
 	if err != nil {
 		return p, err
 	}
-	latest, err := l.feedback(ctx, &p, url.Values{"min_created_at": {from.UTC().Format(time.RFC3339Nano)}})
+	latest, err := l.feedback(ctx, &p, url.Values{
+		"min_created_at": {from.UTC().Format(time.RFC3339Nano)}})
 	if err == nil {
 		err = l.read(ctx, latest)
 	}
 	return p, err
 }
 
-// feedback takes all feedback that a query selects, and returns the latest time at which one was made.
-func (l *LangSmith) feedback(ctx context.Context, p *Polled, query url.Values) (latest time.Time, err error) {
+// feedback takes all feedback that a query selects, and returns the latest time at which one was
+// made.
+func (l *LangSmith) feedback(ctx context.Context, p *Polled, query url.Values) (latest time.Time,
+	err error) {
 	query.Set("limit", strconv.Itoa(pageSize))
 	for offset := 0; ; offset += pageSize {
 		query.Set("offset", strconv.Itoa(offset))
@@ -168,14 +177,16 @@ const (
 	hookTime = 4 * time.Second
 )
 
-// Handler returns a handler for the webhook of an automation rule. The webhook names runs. The handler reads their feedback from LangSmith, so
-// that a forged call can't bring any. It answers within the 5 s that LangSmith waits, and with 503 if LangSmith is to send the webhook again.
+// Handler returns a handler for the webhook of an automation rule. The webhook names runs. The
+// handler reads their feedback from LangSmith, so that a forged call can't bring any. It answers
+// within the 5 s that LangSmith waits, and with 503 if LangSmith is to send the webhook again.
 //
-// The secret has at least 16 bytes. A call has it in the header "Authorization: Bearer <secret>", which the webhook's settings can add, or as
-// "?secret=<secret>", which proxies may log.
+// The secret has at least 16 bytes. A call has it in the header "Authorization: Bearer <secret>",
+// which the webhook's settings can add, or as "?secret=<secret>", which proxies may log.
 func (l *LangSmith) Handler(secret string) (http.Handler, error) {
 	if len(secret) < atLeast {
-		return nil, &heed.ConfigError{Field: "secret", Reason: fmt.Sprintf("must have at least %d bytes", atLeast)}
+		return nil, &heed.ConfigError{Field: "secret",
+			Reason: fmt.Sprintf("must have at least %d bytes", atLeast)}
 	}
 	want := sha256.Sum256([]byte(secret))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +213,8 @@ func (l *LangSmith) hook(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHook))
 	if errors.As(err, new(*http.MaxBytesError)) {
-		http.Error(w, fmt.Sprintf("the body has more than %d bytes", maxHook), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes", maxHook),
+			http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err == nil {
@@ -227,7 +239,8 @@ func (l *LangSmith) hook(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]int{
-		"learned": p.Learned, "repeated": p.Repeated, "unknown": p.Unknown, "ignored": p.Ignored, "faults": len(p.Faults),
+		"learned": p.Learned, "repeated": p.Repeated, "unknown": p.Unknown, "ignored": p.Ignored,
+		"faults": len(p.Faults),
 	})
 }
 
@@ -254,8 +267,8 @@ func hooked(body []byte) (runs []string, err error) {
 	return slices.Compact(runs), nil
 }
 
-// Send sends what became of an answer as a feedback to its run, between -1 and 1. A later Send of the same answer replaces the feedback. If nothing
-// is known of the answer, nothing is sent.
+// Send sends what became of an answer as a feedback to its run, between -1 and 1. A later Send of
+// the same answer replaces the feedback. If nothing is known of the answer, nothing is sent.
 func (l *LangSmith) Send(ctx context.Context, a loop.Account) error {
 	if !a.Known {
 		return nil

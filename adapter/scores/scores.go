@@ -1,5 +1,5 @@
-// Package scores brings scores of evaluation services, and of the people who look at traces there, to a [loop.Agent], and
-// sends there what became of its answers.
+// Package scores brings scores of evaluation services, and of the people who look at traces there,
+// to a [loop.Agent], and sends there what became of its answers.
 //
 //	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: map[string]scores.Meaning{"helpful": {}}})
 //	langfuse, err := scores.NewLangfuse(scores.ServiceConfig{
@@ -7,9 +7,10 @@
 //	})
 //	go heed.Run(ctx, time.Minute, langfuse)
 //
-// A [Langfuse] and a [LangSmith] read scores from their service. A [Taker] takes scores from anywhere. The scores of an answer
-// become one outcome of it, which is their mean. A correction becomes a correction of the answer. Each counts once, however often and
-// to however many processes it is delivered.
+// A [Langfuse] and a [LangSmith] read scores from their service. A [Taker] takes scores from
+// anywhere. The scores of an answer become one outcome of it, which is their mean. A correction
+// becomes a correction of the answer. Each counts once, however often and to however many processes
+// it is delivered.
 package scores
 
 import (
@@ -31,35 +32,40 @@ import (
 
 // A Grade is a score that somebody gave an answer, or a correction of it, or both.
 type Grade struct {
-	ID     string // of the grade, in its service. A later grade of the same ID takes its place. "" means Name
+	// of the grade, in its service. A later grade of the same ID takes its place. "" means Name
+	ID     string
 	Answer string // the id of the answer; "" for something that heed knows nothing of
 	Name   string // what was rated, such as "helpful": see [Config].Meanings
 	Value  *float64
 	Label  string // such as "pass", where the range has Labels
-	// Correction says in words what the answer should have been, and Comment why. Reviewer is who says so.
+	// Correction says in words what the answer should have been, and Comment why. Reviewer is who
+	// says so.
 	Correction, Comment, Reviewer string
-	At                            time.Time // when it was made, or changed last. The zero time means now
+	// when it was made, or changed last. The zero time means now
+	At time.Time
 }
 
-// A Meaning says what the values of a score are worth. The zero Meaning is that of a score from 0 to 1 whose best value is 1.
+// A Meaning says what the values of a score are worth. The zero Meaning is that of a score from 0
+// to 1 whose best value is 1.
 type Meaning struct {
-	// Worst and Best are the values that are worth -1 and 1. Those between are worth what lies between. Worst may be the greater
-	// one, as of a score for toxicity. Both 0 mean 0 and 1.
+	// Worst and Best are the values that are worth -1 and 1. Those between are worth what lies
+	// between. Worst may be the greater one, as of a score for toxicity. Both 0 mean 0 and 1.
 	Worst, Best float64
 	// Labels are what labels are worth, in [-1, 1].
 	Labels map[string]float64
-	// Weight is what the score counts beside the other scores of an answer, above 0 and at most 1e6. 0 means 1.
+	// Weight is what the score counts beside the other scores of an answer, above 0 and at most 1e6.
+	// 0 means 1.
 	Weight float64
 }
 
 // Config configures a [Taker].
 type Config struct {
 	Agent *loop.Agent // must be set
-	// Meanings are the scores that count, by name. Others are ignored, as nobody knows which of their values are good. With no
-	// Meanings, only corrections are taken.
+	// Meanings are the scores that count, by name. Others are ignored, as nobody knows which of their
+	// values are good. With no Meanings, only corrections are taken.
 	Meanings map[string]Meaning
-	// Source is who says how an answer turned out: see [loop.Outcome]. "" means "scores". Takers of one source and store share what
-	// they know.
+	// Source is who says how an answer turned out: see [loop.Outcome]. "" means "scores". Takers of
+	// one source and store share what they know.
 	Source string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -80,8 +86,8 @@ func (t Taken) String() string {
 	return [...]string{"ignored", "unknown", "repeated", "learned"}[min(max(t, Ignored), Learned)]
 }
 
-// A Taker takes grades of an agent's answers. It is safe for concurrent use by multiple goroutines, and any number of processes
-// may take grades of the same answers.
+// A Taker takes grades of an agent's answers. It is safe for concurrent use by multiple goroutines,
+// and any number of processes may take grades of the same answers.
 type Taker struct{ cfg Config }
 
 // rated is what is known of an answer.
@@ -121,7 +127,8 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	ranges := make(map[string]Meaning, len(cfg.Meanings))
 	var found valid.Faults
 	found.Check(cfg.Agent != nil, "Agent", nil, "must be set")
-	found.Check(evidence.CheckText("Source", cfg.Source) == nil, "Source", cfg.Source, "must be text that a store can keep")
+	found.Check(evidence.CheckText("Source", cfg.Source) == nil, "Source", cfg.Source,
+		"must be text that a store can keep")
 	for name, r := range cfg.Meanings {
 		field := fmt.Sprintf("Meanings[%q]", name)
 		if r.Worst == 0 && r.Best == 0 {
@@ -130,10 +137,12 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 		r.Weight = cmp.Or(r.Weight, 1)
 		finite := !math.IsInf(r.Best-r.Worst, 0) && !math.IsNaN(r.Best-r.Worst)
 		found.Check(name != "", field, name, "must have a name")
-		found.Check(finite && r.Worst != r.Best, field+".Best", r.Best, "must be finite, and another value than Worst")
+		found.Check(finite && r.Worst != r.Best, field+".Best", r.Best,
+			"must be finite, and another value than Worst")
 		found.Check(r.Weight > 0 && r.Weight <= 1e6, field+".Weight", r.Weight, "must be in [0, 1e6]")
 		for label, worth := range r.Labels {
-			found.Check(worth >= -1 && worth <= 1, fmt.Sprintf("%s.Labels[%q]", field, label), worth, "must be in [-1, 1]")
+			found.Check(worth >= -1 && worth <= 1, fmt.Sprintf("%s.Labels[%q]", field, label), worth,
+				"must be in [-1, 1]")
 		}
 		ranges[name] = r
 	}
@@ -147,9 +156,10 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	return &Taker{cfg}, nil
 }
 
-// Take takes a grade. The grades of an answer are one [loop.Outcome]: the mean of what they are worth, by their weights. A grade that was
-// taken before, of the same ID and of no later time, changes nothing. A correction becomes a [loop.Correction], and its first wording
-// counts. An agent without package feedback takes no corrections.
+// Take takes a grade. The grades of an answer are one [loop.Outcome]: the mean of what they are
+// worth, by their weights. A grade that was taken before, of the same ID and of no later time,
+// changes nothing. A correction becomes a [loop.Correction], and its first wording counts. An agent
+// without package feedback takes no corrections.
 //
 // Bad input is a [*heed.InputError] that names the field. If the store's history no longer has the
 // outcome that the grade changes, the old outcome goes on counting, and the error is also
@@ -169,7 +179,8 @@ func (t *Taker) take(ctx context.Context, r Grade) (Taken, error) {
 	if r.Answer == "" || !scored && !corrects {
 		return Ignored, nil
 	}
-	for _, text := range []struct{ field, value string }{{"ID", r.ID}, {"Answer", r.Answer}, {"Reviewer", r.Reviewer}} {
+	for _, text := range []struct{ field, value string }{{"ID", r.ID}, {"Answer", r.Answer},
+		{"Reviewer", r.Reviewer}} {
 		if err := evidence.CheckText(text.field, text.value); err != nil {
 			return Ignored, err
 		}
@@ -197,11 +208,13 @@ func (of *Meaning) worth(r *Grade) (float64, error) {
 		return worth, nil
 	}
 	if r.Value == nil {
-		return 0, &heed.InputError{Field: "Label", Reason: fmt.Sprintf("%q is none of the Labels of %q", r.Label, r.Name)}
+		return 0, &heed.InputError{Field: "Label",
+			Reason: fmt.Sprintf("%q is none of the Labels of %q", r.Label, r.Name)}
 	}
 	low, high := min(of.Worst, of.Best), max(of.Worst, of.Best)
 	if !(*r.Value >= low && *r.Value <= high) {
-		return 0, &heed.InputError{Field: "Value", Reason: fmt.Sprintf("%v of %q must be in [%v, %v]", *r.Value, r.Name, low, high)}
+		return 0, &heed.InputError{Field: "Value",
+			Reason: fmt.Sprintf("%v of %q must be in [%v, %v]", *r.Value, r.Name, low, high)}
 	}
 	return 2*(*r.Value-of.Worst)/(of.Best-of.Worst) - 1, nil
 }
@@ -250,8 +263,8 @@ func (t *Taker) score(
 	return taken, nil
 }
 
-// add adds a grade, or puts it in the place of an earlier one, and reports whether that changes anything. timeless says that the grade has no time
-// of its own.
+// add adds a grade, or puts it in the place of an earlier one, and reports whether that changes
+// anything. timeless says that the grade has no time of its own.
 func (r *rated) add(n counted, timeless bool) bool {
 	r.Grades = slices.Clone(r.Grades)
 	i := slices.IndexFunc(r.Grades, func(o counted) bool { return o.ID == n.ID })
@@ -288,7 +301,8 @@ func (r *rated) mean() float64 {
 	return min(max(sum/weights, -1), 1)
 }
 
-// correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence, and then the corrected text stands beside it.
+// correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence,
+// and then the corrected text stands beside it.
 func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	c := loop.Correction{
 		ID:       "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)),
@@ -305,7 +319,8 @@ func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	switch {
 	case errors.Is(err, loop.ErrNoAnswer):
 		return Unknown, nil
-	case err == nil && unknown == nil, errors.Is(err, heed.ErrConflict): // it came before, perhaps in other words
+	// it came before, perhaps in other words
+	case err == nil && unknown == nil, errors.Is(err, heed.ErrConflict):
 		return Repeated, nil
 	case err != nil:
 		return Ignored, ofGrade(err, c.Text == short(r.Comment, maxSummary))
@@ -313,7 +328,8 @@ func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	return Learned, nil
 }
 
-// ofGrade returns an error about a correction as one about the field of the grade. summed says that the sentence is the comment.
+// ofGrade returns an error about a correction as one about the field of the grade. summed says that
+// the sentence is the comment.
 func ofGrade(err error, summed bool) error {
 	var input *heed.InputError
 	if !errors.As(err, &input) {

@@ -43,7 +43,8 @@ func newAgent(t require.TestingT, st store.Store, events ...string) *loop.Agent 
 	agent, err := loop.New(context.Background(), loop.Config{
 		Store: st, Testing: loop.Testing{Now: clock}, Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}},
 		Choosing: loop.Choosing{ArmsIgnoreSilence: true},
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			return decision.LLMResponse{Text: "Rotate its logs."}, nil
 		}),
 	})
@@ -55,7 +56,8 @@ func newAgent(t require.TestingT, st store.Store, events ...string) *loop.Agent 
 }
 
 func answer(t require.TestingT, agent *loop.Agent, id string) {
-	_, err := agent.Answer(context.Background(), loop.Event{ID: id, Text: "The disk of db-1 is full.", At: start.Add(-2 * time.Hour)})
+	_, err := agent.Answer(context.Background(),
+		loop.Event{ID: id, Text: "The disk of db-1 is full.", At: start.Add(-2 * time.Hour)})
 	require.NoError(t, err)
 }
 
@@ -92,18 +94,29 @@ func TestTake(t *testing.T) {
 		worth float64
 		field string
 	}{
-		"from 0 to 1":           {scores.Grade{Answer: "one", Name: "helpful", Value: of(0.75)}, scores.Learned, 0.5, ""},
-		"less is better":        {scores.Grade{Answer: "one", Name: "toxicity", Value: of(0)}, scores.Learned, 1, ""},
-		"a label":               {scores.Grade{Answer: "one", Name: "correctness", Label: "fail"}, scores.Learned, -0.5, ""},
-		"a label goes first":    {scores.Grade{Answer: "one", Name: "verdict", Label: "fail", Value: of(1)}, scores.Learned, -1, ""},
-		"an unknown label":      {scores.Grade{Answer: "one", Name: "verdict", Label: "fine"}, scores.Ignored, 0, "Label"},
-		"too much":              {scores.Grade{Answer: "one", Name: "toxicity", Value: of(1.5)}, scores.Ignored, 0, "Value"},
-		"too little":            {scores.Grade{Answer: "one", Name: "user_score", Value: of(-2)}, scores.Ignored, 0, "Value"},
-		"no text":               {scores.Grade{Answer: "one", ID: "\xff", Name: "helpful", Value: of(1)}, scores.Ignored, 0, "ID"},
-		"another name":          {scores.Grade{Answer: "one", Name: "length", Value: of(1)}, scores.Ignored, 0, ""},
-		"no answer":             {scores.Grade{Name: "helpful", Value: of(1)}, scores.Ignored, 0, ""},
-		"an answer nobody gave": {scores.Grade{Answer: "none", Name: "helpful", Value: of(1)}, scores.Unknown, 0, ""},
-		"a comment alone":       {scores.Grade{Answer: "one", Name: "helpful", Comment: "fine"}, scores.Ignored, 0, ""},
+		"from 0 to 1": {scores.Grade{Answer: "one", Name: "helpful", Value: of(0.75)},
+			scores.Learned, 0.5, ""},
+		"less is better": {scores.Grade{Answer: "one", Name: "toxicity", Value: of(0)},
+			scores.Learned, 1, ""},
+		"a label": {scores.Grade{Answer: "one", Name: "correctness", Label: "fail"},
+			scores.Learned, -0.5, ""},
+		"a label goes first": {scores.Grade{Answer: "one", Name: "verdict", Label: "fail",
+			Value: of(1)}, scores.Learned, -1, ""},
+		"an unknown label": {scores.Grade{Answer: "one", Name: "verdict", Label: "fine"},
+			scores.Ignored, 0, "Label"},
+		"too much": {scores.Grade{Answer: "one", Name: "toxicity", Value: of(1.5)},
+			scores.Ignored, 0, "Value"},
+		"too little": {scores.Grade{Answer: "one", Name: "user_score", Value: of(-2)},
+			scores.Ignored, 0, "Value"},
+		"no text": {scores.Grade{Answer: "one", ID: "\xff", Name: "helpful",
+			Value: of(1)}, scores.Ignored, 0, "ID"},
+		"another name": {scores.Grade{Answer: "one", Name: "length", Value: of(1)},
+			scores.Ignored, 0, ""},
+		"no answer": {scores.Grade{Name: "helpful", Value: of(1)}, scores.Ignored, 0, ""},
+		"an answer nobody gave": {scores.Grade{Answer: "none", Name: "helpful", Value: of(1)},
+			scores.Unknown, 0, ""},
+		"a comment alone": {scores.Grade{Answer: "one", Name: "helpful", Comment: "fine"},
+			scores.Ignored, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer(t, agent, name)
@@ -124,7 +137,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Grades come in any order, several times, changed in between, to two processes at once. The outcome is the mean of the latest of each.
+// Grades come in any order, several times, changed in between, to two processes at once. The
+// outcome is the mean of the latest of each.
 func TestEachOnce(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st)
@@ -143,8 +157,9 @@ func TestEachOnce(t *testing.T) {
 		for i := range rapid.IntRange(1, 6).Draw(t, "grades") {
 			r := scores.Grade{
 				ID: fmt.Sprint("r", rapid.IntRange(0, 2).Draw(t, "id")), Answer: id,
-				Name: rapid.SampledFrom([]string{"helpful", "toxicity"}).Draw(t, "name"), Value: of(rapid.Float64Range(0, 1).Draw(t, "value")),
-				At: start.Add(time.Duration(i-10) * time.Second),
+				Name:  rapid.SampledFrom([]string{"helpful", "toxicity"}).Draw(t, "name"),
+				Value: of(rapid.Float64Range(0, 1).Draw(t, "value")),
+				At:    start.Add(time.Duration(i-10) * time.Second),
 			}
 			all, latest[r.ID] = append(all, r, r), r
 		}
@@ -201,7 +216,8 @@ func TestManyGrades(t *testing.T) {
 	agent := newAgent(t, st, "one")
 	taker := newTaker(t, agent)
 	for i := range 105 { // the first five, which are bad ones, go
-		r := scores.Grade{ID: fmt.Sprint(i), Answer: "one", Name: "helpful", Value: of(min(float64(i/5), 1)), At: start.Add(time.Duration(i-200) * time.Second)}
+		r := scores.Grade{ID: fmt.Sprint(i), Answer: "one", Name: "helpful",
+			Value: of(min(float64(i/5), 1)), At: start.Add(time.Duration(i-200) * time.Second)}
 		_, err := taker.Take(t.Context(), r)
 		require.NoError(t, err)
 	}
@@ -218,10 +234,14 @@ func TestCorrections(t *testing.T) {
 		want             scores.Taken
 		summary, comment string
 	}{
-		{scores.Grade{ID: "1", Name: "output", Correction: "Name the server.", Reviewer: "kim"}, scores.Learned, "Name the server.", ""},
-		{scores.Grade{ID: "1", Name: "output", Correction: "Name the server.", Reviewer: "kim"}, scores.Repeated, "Name the server.", ""},
-		{scores.Grade{ID: "1", Name: "output", Correction: "Name it.", Reviewer: "kim"}, scores.Repeated, "Name the server.", ""},
-		{scores.Grade{ID: "2", Correction: "Restart db-1.", Comment: "It left out the server."}, scores.Learned, "It left out the server.", "Restart db-1."},
+		{scores.Grade{ID: "1", Name: "output", Correction: "Name the server.", Reviewer: "kim"},
+			scores.Learned, "Name the server.", ""},
+		{scores.Grade{ID: "1", Name: "output", Correction: "Name the server.", Reviewer: "kim"},
+			scores.Repeated, "Name the server.", ""},
+		{scores.Grade{ID: "1", Name: "output", Correction: "Name it.", Reviewer: "kim"},
+			scores.Repeated, "Name the server.", ""},
+		{scores.Grade{ID: "2", Correction: "Restart db-1.", Comment: "It left out the server."},
+			scores.Learned, "It left out the server.", "Restart db-1."},
 		{scores.Grade{ID: "3", Correction: long}, scores.Learned, long[:499] + "…", long},
 	} {
 		tt.grade.Answer = "one"
@@ -237,7 +257,8 @@ func TestCorrections(t *testing.T) {
 		assert.True(t, found, "%d: %v", i, known)
 	}
 	assert.Len(t, heard(t, agent), 3)
-	for field, g := range map[string]scores.Grade{"Correction": {Correction: "a\x00"}, "Comment": {Correction: "a", Comment: "b\x00"}} {
+	for field, g := range map[string]scores.Grade{"Correction": {Correction: "a\x00"},
+		"Comment": {Correction: "a", Comment: "b\x00"}} {
 		g.ID, g.Answer = field, "one"
 		_, err := taker.Take(t.Context(), g)
 		var input *heed.InputError
@@ -258,9 +279,10 @@ func heard(t *testing.T, agent *loop.Agent) []feedback.Feedback {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := scores.New(t.Context(), scores.Config{Source: "\xff", Meanings: map[string]scores.Meaning{
-		"a": {Worst: 2, Best: 2, Weight: -1, Labels: map[string]float64{"x": 3}},
-	}})
+	_, err := scores.New(t.Context(), scores.Config{Source: "\xff",
+		Meanings: map[string]scores.Meaning{
+			"a": {Worst: 2, Best: 2, Weight: -1, Labels: map[string]float64{"x": 3}},
+		}})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
@@ -286,7 +308,8 @@ func TestConfig(t *testing.T) {
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/scores.md") }
 
-// TestARefusedScore checks that a refused score enters no mean. Here the taker's clock runs ahead of the agent's.
+// TestARefusedScore checks that a refused score enters no mean. Here the taker's clock runs ahead
+// of the agent's.
 func TestARefusedScore(t *testing.T) {
 	now := start
 	st := &memstore.Store{}
@@ -295,13 +318,16 @@ func TestARefusedScore(t *testing.T) {
 	taker, err := scores.New(t.Context(), cfg)
 	require.NoError(t, err)
 	now = start.Add(3 * time.Hour)
-	_, err = taker.Take(t.Context(), scores.Grade{ID: "1", Answer: "a", Name: "helpful", Value: of(0), At: start.Add(-time.Minute)})
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "1", Answer: "a", Name: "helpful", Value: of(0),
+		At: start.Add(-time.Minute)})
 	require.NoError(t, err)
 	assert.InDelta(t, -1, worth(t, agent, "a"), 1e-9)
-	_, err = taker.Take(t.Context(), scores.Grade{ID: "2", Answer: "a", Name: "helpful", Value: of(1), At: start.Add(200 * 24 * time.Hour)})
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "2", Answer: "a", Name: "helpful", Value: of(1),
+		At: start.Add(200 * 24 * time.Hour)})
 	require.ErrorAs(t, err, new(*heed.InputError), "the agent's clock has another time")
 	now = start
-	_, err = taker.Take(t.Context(), scores.Grade{ID: "3", Answer: "a", Name: "helpful", Value: of(1), At: start})
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "3", Answer: "a", Name: "helpful", Value: of(1),
+		At: start})
 	require.NoError(t, err)
 	assert.InDelta(t, 0, worth(t, agent, "a"), 1e-9, "the score that was refused counts in no mean")
 }

@@ -88,7 +88,8 @@ func TestLangfuse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"score-5.value", "score-6.value"}, fields(t, got.Faults))
 	got.Faults = nil
-	assert.Equal(t, scores.Polled{Learned: 1, Repeated: 3, Unknown: 1, Ignored: 1}, got, "the first page counted already")
+	assert.Equal(t, scores.Polled{Learned: 1, Repeated: 3, Unknown: 1, Ignored: 1}, got,
+		"the first page counted already")
 	assert.InDelta(t, (1+2*0.5)/3, worth(t, agent, "one"), 1e-9)
 	assert.InDelta(t, -1, worth(t, agent, "two"), 1e-9)
 	require.Len(t, heard(t, agent), 1)
@@ -102,7 +103,8 @@ func TestLangfuse(t *testing.T) {
 		"GET /api/public/v3/scores?cursor=cGFnZTI&fields=details%2Csubject%2Cannotation&fromTimestamp=2026-06-15T11%3A00%3A00Z" + rest,
 	}, v.calls[:2])
 	assert.Equal(t, v.calls[:2], v.calls[2:4], "a poll that failed is repeated")
-	assert.Contains(t, v.calls[4], "fromTimestamp=2026-06-15T10%3A24%3A00Z", "an hour before the latest score")
+	assert.Contains(t, v.calls[4], "fromTimestamp=2026-06-15T10%3A24%3A00Z",
+		"an hour before the latest score")
 }
 
 func TestLangfuseSend(t *testing.T) {
@@ -128,13 +130,16 @@ func TestLangfuseSend(t *testing.T) {
 	send()
 	require.Empty(t, bodies, "nothing is known of the answer")
 	for _, value := range []float64{0.5, -0.25} {
-		require.NoError(t, agent.React(t.Context(), "one", loop.Reaction{Person: "ann", Value: value, At: start.Add(time.Duration(len(bodies)) * time.Second)}))
+		require.NoError(t, agent.React(t.Context(), "one",
+			loop.Reaction{Person: "ann", Value: value,
+				At: start.Add(time.Duration(len(bodies)) * time.Second)}))
 		send()
 	}
 	require.Len(t, bodies, 2)
 	assert.Equal(t, bodies[0]["id"], bodies[1]["id"])
 	delete(bodies[1], "id")
-	assert.Equal(t, map[string]any{"traceId": "one", "name": "heed", "value": -0.25, "dataType": "NUMERIC", "comment": "heed: user_explicit"}, bodies[1])
+	assert.Equal(t, map[string]any{"traceId": "one", "name": "heed", "value": -0.25,
+		"dataType": "NUMERIC", "comment": "heed: user_explicit"}, bodies[1])
 }
 
 func newLangSmith(t *testing.T, v *vendor) (*scores.LangSmith, *loop.Agent) {
@@ -157,7 +162,8 @@ func TestLangSmith(t *testing.T) {
 	l, agent := newLangSmith(t, v)
 	got, err := l.Poll(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"5c90c3cc-0d44-4b50-8888-8dd25736052a.value", "[3].key"}, fields(t, got.Faults))
+	assert.Equal(t, []string{"5c90c3cc-0d44-4b50-8888-8dd25736052a.value", "[3].key"},
+		fields(t, got.Faults))
 	got.Faults = nil
 	assert.Equal(t, scores.Polled{Learned: 2}, got)
 	assert.InDelta(t, 1, worth(t, agent, "one"), 1e-9)
@@ -236,7 +242,8 @@ func TestLangSmithWebhook(t *testing.T) {
 			assert.Empty(t, v.calls, tt.name)
 		}
 	}
-	assert.Equal(t, []string{"GET /api/v1/feedback?limit=100&offset=0&run=a+run+below+two&run=one"}, v.calls)
+	assert.Equal(t, []string{"GET /api/v1/feedback?limit=100&offset=0&run=a+run+below+two&run=one"},
+		v.calls)
 	assert.Equal(t, 3, outcomes(t, agent))
 }
 

@@ -1,4 +1,5 @@
-// Package watermill is heed's streams on Watermill, and so on each broker that Watermill has a Pub/Sub for, such as Kafka.
+// Package watermill is heed's streams on Watermill, and so on each broker that Watermill has a
+// Pub/Sub for, such as Kafka.
 //
 //	source, err := watermill.NewSource(ctx, watermill.SourceConfig{Subscriber: subscriber, Topic: attribution.Topic})
 //	sink, err := watermill.NewSink(publisher)
@@ -29,7 +30,8 @@ var (
 // metaAt is in the metadata of a message. It is the time of the event by RFC 3339.
 const metaAt = "heed-at"
 
-// A Sink publishes events to the topics that they have. It is safe for concurrent use by multiple goroutines.
+// A Sink publishes events to the topics that they have. It is safe for concurrent use by multiple
+// goroutines.
 type Sink struct{ publisher message.Publisher }
 
 // NewSink returns a sink, or a [*heed.ConfigError].
@@ -40,8 +42,9 @@ func NewSink(publisher message.Publisher) (*Sink, error) {
 	return &Sink{publisher}, nil
 }
 
-// Publish implements [stream.Sink]. The id of the event is the UUID of the message. An event without a topic, and a time that RFC 3339 has no text for,
-// are a [*heed.InputError]. An event is safe when Publish returns if the publisher waits for its broker.
+// Publish implements [stream.Sink]. The id of the event is the UUID of the message. An event
+// without a topic, and a time that RFC 3339 has no text for, are a [*heed.InputError]. An event is
+// safe when Publish returns if the publisher waits for its broker.
 func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -67,8 +70,8 @@ type Source struct {
 	messages <-chan *message.Message
 }
 
-// NewSource subscribes to the topic until the context ends, and returns a source. It returns all faults of the configuration, joined: each is a
-// [*heed.ConfigError].
+// NewSource subscribes to the topic until the context ends, and returns a source. It returns all
+// faults of the configuration, joined: each is a [*heed.ConfigError].
 func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	var found broker.Faults
 	found.Check(cfg.Subscriber != nil, "Subscriber", nil, "must be set")
@@ -83,8 +86,8 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	return &Source{cfg.Topic, messages}, nil
 }
 
-// Receive implements [stream.Source]. It returns [stream.ErrClosed] when the subscriber is closed or the context of [NewSource] has ended. The lease
-// is the broker's.
+// Receive implements [stream.Source]. It returns [stream.ErrClosed] when the subscriber is closed
+// or the context of [NewSource] has ended. The lease is the broker's.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -108,7 +111,8 @@ type delivery struct {
 	settled bool
 }
 
-// Event returns the event. Its time is zero if the metadata has none, as in messages of other publishers.
+// Event returns the event. Its time is zero if the metadata has none, as in messages of other
+// publishers.
 func (d *delivery) Event() stream.Event {
 	return stream.Event{
 		ID: d.message.UUID, Topic: d.topic, Payload: slices.Clone(d.message.Payload),
@@ -132,8 +136,9 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Reject gives the event back when the delay is over, as Watermill has no delay of its own. Until then it is in hand. If the process ends before, the
-// broker delivers it again as it does after a crash.
+// Reject gives the event back when the delay is over, as Watermill has no delay of its own. Until
+// then it is in hand. If the process ends before, the broker delivers it again as it does after a
+// crash.
 func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -25,7 +25,8 @@ func TestSuite(t *testing.T) {
 	streamtest.Run(t, func() (streamtest.Harness, error) {
 		channel := gochannel.NewGoChannel(gochannel.Config{}, nil)
 		t.Cleanup(func() { assert.NoError(t, channel.Close()) })
-		source, err := watermill.NewSource(context.Background(), watermill.SourceConfig{Subscriber: channel, Topic: "suite"})
+		source, err := watermill.NewSource(context.Background(),
+			watermill.SourceConfig{Subscriber: channel, Topic: "suite"})
 		if err != nil {
 			return streamtest.Harness{}, err
 		}
@@ -66,7 +67,8 @@ func (s shared) Receive(ctx context.Context) (stream.Delivery, error) {
 	}
 }
 
-// TestSubscribedAgain ends the subscription while reports come. The next one delivers everything from the beginning, and each report counts once.
+// TestSubscribedAgain ends the subscription while reports come. The next one delivers everything
+// from the beginning, and each report counts once.
 func TestSubscribedAgain(t *testing.T) {
 	channel := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, nil)
 	defer func() { require.NoError(t, channel.Close()) }()
@@ -74,7 +76,8 @@ func TestSubscribedAgain(t *testing.T) {
 	subscribe := func() stream.Source {
 		ctx, end := context.WithCancel(context.Background())
 		ends <- end
-		source, err := watermill.NewSource(ctx, watermill.SourceConfig{Subscriber: channel, Topic: attribution.Topic})
+		source, err := watermill.NewSource(ctx, watermill.SourceConfig{Subscriber: channel,
+			Topic: attribution.Topic})
 		assert.NoError(t, err)
 		return source
 	}
@@ -91,7 +94,8 @@ func TestSubscribedAgain(t *testing.T) {
 
 func TestReceiveEnds(t *testing.T) {
 	channel := gochannel.NewGoChannel(gochannel.Config{}, nil)
-	source, err := watermill.NewSource(t.Context(), watermill.SourceConfig{Subscriber: channel, Topic: "a"})
+	source, err := watermill.NewSource(t.Context(),
+		watermill.SourceConfig{Subscriber: channel, Topic: "a"})
 	require.NoError(t, err)
 	require.NoError(t, channel.Close())
 	_, err = source.Receive(t.Context())
@@ -102,7 +106,8 @@ func TestReceiveEnds(t *testing.T) {
 func TestForeign(t *testing.T) {
 	channel := gochannel.NewGoChannel(gochannel.Config{}, nil)
 	defer func() { require.NoError(t, channel.Close()) }()
-	source, err := watermill.NewSource(t.Context(), watermill.SourceConfig{Subscriber: channel, Topic: "a"})
+	source, err := watermill.NewSource(t.Context(),
+		watermill.SourceConfig{Subscriber: channel, Topic: "a"})
 	require.NoError(t, err)
 	require.NoError(t, channel.Publish("a", message.NewMessage("1", []byte("{}"))))
 	d, err := source.Receive(t.Context())
@@ -130,5 +135,6 @@ func TestBadInput(t *testing.T) {
 	require.ErrorContains(t, sink.Publish(t.Context(), stream.Event{Topic: "a"}), "closed")
 	var bad *heed.InputError
 	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{}), &bad)
-	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
+	require.ErrorAs(t, sink.Publish(t.Context(),
+		stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cluster is PostgreSQL for the tests: that at HEED_POSTGRES_DSN, or a private one, started with the first test that asks.
+// cluster is PostgreSQL for the tests: that at HEED_POSTGRES_DSN, or a private one, started with
+// the first test that asks.
 var cluster postgres
 
 type postgres struct {
@@ -32,7 +33,8 @@ type postgres struct {
 
 var errNoPostgres = errors.New("PostgreSQL is not installed: set HEED_POSTGRES_DSN, or install it")
 
-// dsn returns where it is. Without PostgreSQL the test is skipped, or fails if HEED_POSTGRES=require.
+// dsn returns where it is. Without PostgreSQL the test is skipped, or fails if
+// HEED_POSTGRES=require.
 func (p *postgres) dsn(t testing.TB) string {
 	if dsn := os.Getenv("HEED_POSTGRES_DSN"); dsn != "" {
 		return dsn
@@ -54,7 +56,8 @@ func (p *postgres) database(t *testing.T, name string) string {
 	_, err = server.Exec("CREATE DATABASE " + name)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := server.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
+		_, err := server.Exec(
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
 		assert.NoError(t, err)
 		_, err = server.Exec("DROP DATABASE " + name)
 		assert.NoError(t, err)
@@ -97,11 +100,13 @@ func (p *postgres) start() error {
 		return err
 	}
 	data := filepath.Join(p.dir, "data")
-	if err := p.run("initdb", "-D", data, "-U", "heed", "-A", "trust", "-N", "-E", "UTF8", "--no-locale"); err != nil {
+	if err := p.run("initdb", "-D", data, "-U", "heed", "-A", "trust", "-N", "-E", "UTF8",
+		"--no-locale"); err != nil {
 		return err
 	}
 	return p.run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(p.dir, "log"), "-o",
-		fmt.Sprintf("-c listen_addresses=127.0.0.1 -c port=%d -c fsync=off -c unix_socket_directories=''", p.port), "start")
+		fmt.Sprintf("-c listen_addresses=127.0.0.1 -c port=%d -c fsync=off -c "+
+			"unix_socket_directories=''", p.port), "start")
 }
 
 // unprivileged gives the directory to a user that is not root, as whom PostgreSQL refuses to run.
@@ -138,7 +143,8 @@ func (p *postgres) stop() {
 	if p.dir == "" {
 		return
 	}
-	if err := errors.Join(p.run("pg_ctl", "-D", filepath.Join(p.dir, "data"), "-m", "immediate", "stop"), os.RemoveAll(p.dir)); err != nil {
+	if err := errors.Join(p.run("pg_ctl", "-D", filepath.Join(p.dir, "data"), "-m", "immediate",
+		"stop"), os.RemoveAll(p.dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

@@ -33,7 +33,8 @@ type completeCommand struct {
 	Words []string `arg:"" optional:""`
 }
 
-// Run prints what the last word could be, a line each. Where nothing is known it prints nothing, and never an error.
+// Run prints what the last word could be, a line each. Where nothing is known it prints nothing,
+// and never an error.
 func (c *completeCommand) Run(s *session) error {
 	words := c.Words
 	if len(words) == 0 {
@@ -52,7 +53,8 @@ func (c *completeCommand) Run(s *session) error {
 	return nil
 }
 
-// A completer follows the words of a command line through the grammar. It must not be used concurrently.
+// A completer follows the words of a command line through the grammar. It must not be used
+// concurrently.
 type completer struct {
 	*session
 	node  *kong.Node
@@ -89,7 +91,8 @@ func (p *completer) read(word string) {
 	}
 }
 
-// target is the command that takes flags and arguments here: this one, or what it does by itself with arguments.
+// target is the command that takes flags and arguments here: this one, or what it does by itself
+// with arguments.
 func (p *completer) target() *kong.Node {
 	if p.node.DefaultCmd != nil && p.node.DefaultCmd.Tag.Default == "withargs" {
 		return p.node.DefaultCmd
@@ -112,7 +115,8 @@ func (p *completer) candidates(last string) (names []string) {
 	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
 		name, _, _ := strings.Cut(last, "=")
 		if p.read(name); p.value != nil {
-			names = texts(p.valuesOf(p.value.Value), func(value string) string { return name + "=" + value })
+			names = texts(p.valuesOf(p.value.Value),
+				func(value string) string { return name + "=" + value })
 		}
 		return names
 	case strings.HasPrefix(last, "-"):

@@ -53,7 +53,8 @@ func TestCompletion(t *testing.T) {
 		{"nonsense nonsense ",
 			"overview strategy confidence patterns rules explain mcp serve demo doctor store completion"},
 	} {
-		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...), env: []string{"HEED_DB=" + db}}.run(t)
+		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...),
+			env: []string{"HEED_DB=" + db}}.run(t)
 		assert.Zero(t, r.code, r.err)
 		assert.Equal(t, test.want, strings.Join(strings.Fields(r.out), " "), test.words)
 	}
@@ -86,9 +87,11 @@ func TestTheShellsTakeTheirScripts(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution", "law", "greet-by-name", "7d0c2b13-rule"}
+	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution", "law",
+		"greet-by-name", "7d0c2b13-rule"}
 	for text, want := range map[string][]string{
-		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"}, "prefernce": {"preference"},
+		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"},
+		"prefernce":  {"preference"},
 		"corerction": {"correction"},
 		"lax":        {"law"}, "la": {"law"},
 		"by-name": {"greet-by-name"}, "by": nil, // a part of so little says nothing
@@ -97,7 +100,8 @@ func TestNearest(t *testing.T) {
 	} {
 		assert.Equal(t, want, nearest(text, names), text)
 	}
-	assert.Equal(t, []string{"split-by-feature", "split-by-file"}, nearest("split-by-fe", []string{"split-by-file", "tests-first", "split-by-feature"}),
+	assert.Equal(t, []string{"split-by-feature", "split-by-file"},
+		nearest("split-by-fe", []string{"split-by-file", "tests-first", "split-by-feature"}),
 		"what it begins stands before what is like it")
 }
 
@@ -122,7 +126,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestCompletionInBash types lines into bash, each with a tab at its end, and has it print of what words they then are.
+// TestCompletionInBash types lines into bash, each with a tab at its end, and has it print of what
+// words they then are.
 func TestCompletionInBash(t *testing.T) {
 	t.Parallel()
 	bash, err := osexec.LookPath("bash")
@@ -133,22 +138,31 @@ func TestCompletionInBash(t *testing.T) {
 	hostile(t, db, "speak plainly, please")
 	hostile(t, db, "a:b $HOME c")
 	cmd := osexec.Command(bash, "--norc", "--noprofile", "-i")
-	cmd.Env = append(environ("TERM=dumb", "INPUTRC=/dev/null"), "PATH="+filepath.Dir(command)+":/usr/bin:/bin")
+	cmd.Env = append(environ("TERM=dumb", "INPUTRC=/dev/null"),
+		"PATH="+filepath.Dir(command)+":/usr/bin:/bin")
 	cmd.Dir = filepath.Dir(db)
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 500})
 	require.NoError(t, err)
 	defer screen.Close()
 	tests := []struct{ line, words string }{
 		{"heed --db=agent.db strate", "<--db=agent.db><strategy>"},
-		{"heed --db=agent.db strategy --learner=strategy show corr", "<--db=agent.db><strategy><--learner=strategy><show><correction>"},
-		{"heed --db agent.db strategy --learner strategy show correction --context=inter", "<--db><agent.db><strategy><--learner><strategy><show><correction><--context=interactive>"},
-		{"heed --db agent.db  strategy --learner  strategy show correction --context in", "<--db><agent.db><strategy><--learner><strategy><show><correction><--context><interactive>"},
-		{"heed --db postgres://nobody@localhost:1/x strate", "<--db><postgres://nobody@localhost:1/x><strategy>"},
-		{"heed --db=agent.db strategy --learner=strategy item spe", "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
-		{"heed --db=agent.db strategy --learner=strategy item speak\\ pl", "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
+		{"heed --db=agent.db strategy --learner=strategy show corr",
+			"<--db=agent.db><strategy><--learner=strategy><show><correction>"},
+		{"heed --db agent.db strategy --learner strategy show correction --context=inter",
+			"<--db><agent.db><strategy><--learner><strategy><show><correction><--context=interactive>"},
+		{"heed --db agent.db  strategy --learner  strategy show correction --context in",
+			"<--db><agent.db><strategy><--learner><strategy><show><correction><--context><interactive>"},
+		{"heed --db postgres://nobody@localhost:1/x strate",
+			"<--db><postgres://nobody@localhost:1/x><strategy>"},
+		{"heed --db=agent.db strategy --learner=strategy item spe",
+			"<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
+		{"heed --db=agent.db strategy --learner=strategy item speak\\ pl",
+			"<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
 		{`heed --db=agent.db strategy --learner=strategy item "speak pl`, "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
-		{"heed --db=agent.db strategy --learner=strategy item a:", "<--db=agent.db><strategy><--learner=strategy><item><a:b $HOME c>"},
-		{"heed --db=agent.db strategy --learner=strategy show hostile --context=a:b", "<--db=agent.db><strategy><--learner=strategy><show><hostile><--context=a:b $HOME c>"},
+		{"heed --db=agent.db strategy --learner=strategy item a:",
+			"<--db=agent.db><strategy><--learner=strategy><item><a:b $HOME c>"},
+		{"heed --db=agent.db strategy --learner=strategy show hostile --context=a:b",
+			"<--db=agent.db><strategy><--learner=strategy><show><hostile><--context=a:b $HOME c>"},
 		{"heed --db=age", "<--db=agent.db>"}, // which bash knows itself
 	}
 	var typed strings.Builder

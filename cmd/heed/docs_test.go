@@ -16,7 +16,8 @@ const docsFile = "../../docs/cli.md"
 // answered are the commands of a page with what they print.
 var answered = regexp.MustCompile("(?s)```console\n\\$ (.*?)\n(.*?)```")
 
-// TestTheDocumentationIsWhatTheCommandPrints runs each command of the page, in order and in a terminal.
+// TestTheDocumentationIsWhatTheCommandPrints runs each command of the page, in order and in a
+// terminal.
 func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(docsFile)
@@ -32,7 +33,8 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		if !strings.Contains(line, "--yes") {
 			env = append(env, "HEED_NOW="+asOf)
 		}
-		r := call{args: typed(strings.TrimPrefix(strings.TrimPrefix(line, "heed"), " ")), env: env}.onTerminal(t, 100)
+		r := call{args: typed(strings.TrimPrefix(strings.TrimPrefix(line, "heed"), " ")),
+			env: env}.onTerminal(t, 100)
 		require.Zero(t, r.code, r.out)
 		shows := strings.ReplaceAll(ansi.Strip(r.out), longAfter("2026-01-15"), "2026-01-15")
 		return "```console\n$ " + line + "\n" + hide(db, shows) + "```"
@@ -42,7 +44,8 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		require.NoError(t, os.WriteFile(docsFile, []byte(got), 0o644))
 		return
 	}
-	assert.Equal(t, string(page), got, "go test ./cmd/heed -update writes the answers in docs/cli.md anew")
+	assert.Equal(t, string(page), got,
+		"go test ./cmd/heed -update writes the answers in docs/cli.md anew")
 }
 
 // typed returns the words of a line, with quotes around those that have blanks.

@@ -22,7 +22,8 @@ func (w *world) heuristics() {
 	require.NoError(w.t, err)
 	for _, h := range []learning.Heuristic{
 		{ID: "greet-by-name", Domain: "chat", Condition: "a user says hello", CreatedAt: start},
-		{ID: "lights-off-at-ten", Domain: "home", Condition: "it is ten in the evening", Initial: 0.5, CreatedAt: start},
+		{ID: "lights-off-at-ten", Domain: "home", Condition: "it is ten in the evening", Initial: 0.5,
+			CreatedAt: start},
 	} {
 		_, err := module.Put(ctx, h)
 		require.NoError(w.t, err)
@@ -31,7 +32,8 @@ func (w *world) heuristics() {
 		w.now = w.now.Add(10 * time.Minute)
 		id := []string{"greet-by-name", "lights-off-at-ten"}[n%2]
 		event := fmt.Sprint("event-", n)
-		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: "microphone", Person: "ann", At: w.now}))
+		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event,
+			Stream: "microphone", Person: "ann", At: w.now}))
 		_, err := module.Judge(ctx, learning.Judgement{
 			HeuristicID: id, EventID: event, Person: "ann", At: w.now.Add(time.Second),
 			Value: map[bool]float64{true: 1, false: -1}[n%2 == 0 || n == 5],
@@ -42,14 +44,17 @@ func (w *world) heuristics() {
 
 // ways makes three patterns: a proven one, an inverted one and one that is hardly known.
 func (w *world) ways() {
-	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, NewID: func() string { return w.id().String() }})
+	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock,
+		NewID: func() string { return w.id().String() }})
 	require.NoError(w.t, err)
 	for n := range 13 {
 		w.now = w.now.Add(5 * time.Minute)
-		o := patterns.Outcome{ID: fmt.Sprint("outcome-", n), Task: fmt.Sprint("task-", n), Strategy: "split-by-feature", Duration: 2 * time.Minute, Success: true, At: w.now}
+		o := patterns.Outcome{ID: fmt.Sprint("outcome-", n), Task: fmt.Sprint("task-", n),
+			Strategy: "split-by-feature", Duration: 2 * time.Minute, Success: true, At: w.now}
 		switch {
 		case n%3 == 1:
-			o.Strategy, o.Success, o.Duration, o.Errors, o.Retries = "split-by-file", false, time.Hour, 6, 5
+			o.Strategy, o.Success, o.Duration, o.Errors, o.Retries = "split-by-file", false, time.Hour, 6,
+				5
 		case n == 12:
 			o.Strategy, o.Source = "tests-first", "ann"
 		}
@@ -62,17 +67,23 @@ func (w *world) ways() {
 func (w *world) reviews() {
 	n := 0
 	cfg := feedback.Config{
-		Store: w.store, Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
+		Store: w.store, Now: w.clock, NewID: func() string {
+			n++
+			return fmt.Sprintf("%08x-rule",
+				0x7d0c2b10+n)
+		},
 	}
 	service, err := feedback.Open(ctx, cfg)
 	if errors.Is(err, heed.ErrNotFound) {
 		service, err = feedback.New(ctx, cfg)
 	}
 	require.NoError(w.t, err)
-	for _, text := range []string{"Name the ticket in the title of every pull request.", "Ask before deleting a migration."} {
+	for _, text := range []string{"Name the ticket in the title of every pull request.",
+		"Ask before deleting a migration."} {
 		w.now = w.now.Add(time.Minute)
 		p, err := service.Rules().Propose(ctx, feedback.Submission{
-			Draft: feedback.Draft{Text: text, Agents: []string{"coder"}}, Actor: "wendy", Reason: "it came up again",
+			Draft: feedback.Draft{Text: text, Agents: []string{"coder"}}, Actor: "wendy",
+			Reason: "it came up again",
 		})
 		require.NoError(w.t, err)
 		if text[0] == 'A' {
@@ -89,17 +100,20 @@ func (w *world) reviews() {
 func (w *world) answers() {
 	n := -1
 	decide, err := decision.New(ctx, decision.Config{
-		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) }, Prediction: decision.SecondCall,
-		Seed: rand.NewPCG(1, 2),
-		LLM:  &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
+		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) },
+		Prediction: decision.SecondCall,
+		Seed:       rand.NewPCG(1, 2),
+		LLM:        &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
 	})
 	require.NoError(w.t, err)
 	for _, confidence := range []float64{0.6, 0.8} {
 		w.now = w.now.Add(time.Minute)
 		n++
 		_, err := decide.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Text: "hello, who is there?",
-			Candidates: []decision.Candidate{{HeuristicID: "greet-by-name", Action: "Hello, Ann.", Confidence: confidence}},
+			EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat",
+			Text: "hello, who is there?",
+			Candidates: []decision.Candidate{{HeuristicID: "greet-by-name", Action: "Hello, Ann.",
+				Confidence: confidence}},
 		})
 		require.NoError(w.t, err)
 	}

@@ -66,9 +66,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// makeCommand has the test program be the command, or builds it if the race detector would make each call slow.
+// makeCommand has the test program be the command, or builds it if the race detector would make
+// each call slow.
 func makeCommand() error {
-	if info, ok := debug.ReadBuildInfo(); ok && !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if info, ok := debug.ReadBuildInfo(); ok &&
+		!slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		self, err := os.Executable()
 		if err != nil {
 			return err
@@ -98,7 +100,8 @@ func (w *world) id() (id strategy.ChoiceID) {
 	return id
 }
 
-// fill fills a database, always with the same. It does so by way of memory, as the race detector makes SQLite slow.
+// fill fills a database, always with the same. It does so by way of memory, as the race detector
+// makes SQLite slow.
 func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) {
 	w := &world{t: t, now: start}
 	memory, err := memstore.New(memstore.Config{Now: w.clock})
@@ -125,7 +128,8 @@ func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.T
 	return w
 }
 
-// injections are a learner of ways to bring a learning into a session, whose items specialise by a copy.
+// injections are a learner of ways to bring a learning into a session, whose items specialise by a
+// copy.
 func (w *world) injections() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(1, 2),
@@ -133,7 +137,8 @@ func (w *world) injections() {
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})
 	require.NoError(w.t, err)
-	best := map[string]strategy.ArmID{"correction": injection.MainContext, "tool_usage": injection.Subagent}
+	best := map[string]strategy.ArmID{"correction": injection.MainContext,
+		"tool_usage": injection.Subagent}
 	luck := rand.New(rand.NewPCG(3, 4))
 	for round := range 30 {
 		for n, at := range []struct{ item, category, context string }{
@@ -147,7 +152,8 @@ func (w *world) injections() {
 			}
 			w.now = w.now.Add(73 * time.Minute)
 			choice, err := learner.Select(ctx, strategy.Query{
-				Session: fmt.Sprintf("session-%02d", round), Item: at.item, Category: at.category, Context: at.context,
+				Session: fmt.Sprintf("session-%02d", round), Item: at.item, Category: at.category,
+				Context: at.context,
 			})
 			require.NoError(w.t, err)
 			if round == 28 {
@@ -158,7 +164,8 @@ func (w *world) injections() {
 				value = 0.8
 			}
 			_, err = learner.Observe(ctx, strategy.Outcome{
-				Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 0.8, Channel: "attribution",
+				Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 0.8,
+				Channel: "attribution",
 			})
 			require.NoError(w.t, err)
 		}
@@ -168,13 +175,15 @@ func (w *world) injections() {
 // models is a learner that chooses a model to ask, and keeps no records of its choices.
 func (w *world) models() {
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models",
+		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6),
+		Name: "models",
 		Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
 	})
 	require.NoError(w.t, err)
 	for n := range 25 {
 		w.now = w.now.Add(11 * time.Minute)
-		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question-", n), Item: "contracts", Category: "law"})
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question-", n),
+			Item: "contracts", Category: "law"})
 		require.NoError(w.t, err)
 		value := -0.2
 		if choice.Arm == "large" {
@@ -193,7 +202,8 @@ func onFile(t testing.TB, file string, do func(handle *sql.DB)) {
 	require.NoError(t, handle.Close())
 }
 
-// fixture is the content of a file of SQLite that has the fixture, filled by the first test that asks.
+// fixture is the content of a file of SQLite that has the fixture, filled by the first test that
+// asks.
 var fixture struct {
 	sync.Once
 	bytes []byte
@@ -234,10 +244,12 @@ func hostile(t testing.TB, file, item string) {
 	w.store, err = sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Now: w.clock})
 	require.NoError(t, err)
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Now: w.clock, Arms: []strategy.Arm{{ID: injection.Deferred}}, Seed: rand.NewPCG(7, 8),
+		Store: w.store, Now: w.clock, Arms: []strategy.Arm{{ID: injection.Deferred}},
+		Seed: rand.NewPCG(7, 8),
 	})
 	require.NoError(t, err)
-	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: item, Category: "hostile", Context: item})
+	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: item, Category: "hostile",
+		Context: item})
 	require.NoError(t, err)
 	_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
 	require.NoError(t, err)

@@ -30,11 +30,13 @@ func complain(t testing.TB, file, heuristic, event string) {
 	require.NoError(t, err)
 }
 
-// fading returns the fixture with a module whose evidence counts half after a day, and which knows one heuristic.
+// fading returns the fixture with a module whose evidence counts half after a day, and which knows
+// one heuristic.
 func fading(t testing.TB) string {
 	file := sqliteFile(t)
 	w := host(t, file)
-	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock, Name: "fading", HalfLife: day})
+	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock, Name: "fading",
+		HalfLife: day})
 	require.NoError(t, err)
 	_, err = module.Put(ctx, learning.Heuristic{ID: "praised", CreatedAt: w.now})
 	require.NoError(t, err)

@@ -29,7 +29,8 @@ func startDesk(t *testing.T, version string, args ...string) desk {
 	process := exec.Command(command, args...)
 	process.Env, process.Stderr = environ(), t.Output()
 	client := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: process}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: process},
+		&sdk.ClientSessionOptions{ProtocolVersion: version})
 	require.NoError(t, err)
 	return desk{t, process, session}
 }
@@ -42,7 +43,8 @@ func (d desk) do(tool string, in map[string]any) map[string]any {
 	return result.StructuredContent.(map[string]any)
 }
 
-// TestMCP starts the command as docs/mcp.md has it in a client's configuration. The next process and the other commands know what the first one learned.
+// TestMCP starts the command as docs/mcp.md has it in a client's configuration. The next process
+// and the other commands know what the first one learned.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	db, args := filepath.Join(t.TempDir(), "heed.db"), configured(t)
@@ -99,7 +101,8 @@ func TestMCPLeavesTheGate(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	w := host(t, db)
-	_, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock, Gate: feedback.Gate{Quorum: 4}})
+	_, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock,
+		Gate: feedback.Gate{Quorum: 4}})
 	require.NoError(t, err)
 	require.NoError(t, startDesk(t, "", "--db", db, "mcp").Close())
 	kept, err := feedback.Open(ctx, feedback.Config{Store: host(t, db).store})

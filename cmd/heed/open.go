@@ -38,11 +38,14 @@ var keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|dbname|user|service|ss
 func (s *session) where() (place, error) {
 	switch name := s.DB; {
 	case name == "":
-		return place{}, &usageError{"which store? Name it with --db, or in HEED_DB: a file of SQLite, or a DSN of PostgreSQL"}
-	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"), keyword.MatchString(name):
+		return place{}, &usageError{
+			"which store? Name it with --db, or in HEED_DB: a file of SQLite, or a DSN of PostgreSQL"}
+	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"),
+		keyword.MatchString(name):
 		return place{dialect: sqlstore.Postgres, dsn: name}, nil
 	default:
-		return place{dialect: sqlstore.SQLite, file: strings.TrimPrefix(strings.TrimPrefix(name, "sqlite:"), "file:")}, nil
+		return place{dialect: sqlstore.SQLite, file: strings.TrimPrefix(strings.TrimPrefix(name,
+			"sqlite:"), "file:")}, nil
 	}
 }
 
@@ -55,7 +58,8 @@ func (p place) String() string {
 	if err != nil {
 		return "PostgreSQL"
 	}
-	return fmt.Sprintf("PostgreSQL database %q at %s", config.Database, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
+	return fmt.Sprintf("PostgreSQL database %q at %s", config.Database,
+		net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
 }
 
 // handle opens the database. A missing file is an error, unless create is set.
@@ -153,7 +157,8 @@ func (s *session) within(create bool, do func() error) (err error) {
 	return s.at.explain(do())
 }
 
-// make opens the store of a database. A host's limits hold for the host's own sweeps; nothing here sweeps.
+// make opens the store of a database. A host's limits hold for the host's own sweeps; nothing here
+// sweeps.
 func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*opened, error) {
 	cfg.NoCache = true
 	st, err := sqlstore.Open(ctx, handle, p.dialect, cfg)
@@ -186,7 +191,8 @@ func isCorrupt(err error) bool {
 func isFull(err error) bool {
 	var lite *sqlite.Error
 	var server *pgconn.PgError
-	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC) ||
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_FULL ||
+		errors.Is(err, syscall.ENOSPC) ||
 		errors.As(err, &server) && server.Code == "53100" // disk_full
 }
 
@@ -196,11 +202,13 @@ func (p place) full(err error) error {
 	if p.dialect == sqlstore.Postgres {
 		room = "see its log"
 	}
-	return fmt.Errorf("the disk of %s is full, so this was not written: make room, %s, and try again (%s)", p, room, oneLine(err))
+	return fmt.Errorf("the disk of %s is full, so this was not written: make room, %s, and try "+
+		"again (%s)", p, room, oneLine(err))
 }
 
 func (p place) inUse() error {
-	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
+	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, "+
+		"or stop what holds it", p)
 }
 
 // explain says what an error of the database comes from, and what to do.
@@ -216,12 +224,14 @@ func (p place) explain(err error) error {
 		return errInterrupted
 	case errors.Is(err, heed.ErrDamaged):
 		return fmt.Errorf("%w: see heed doctor", err)
-	case isFull(err) && !errors.Is(err, syscall.ENOSPC): // of a file that names itself, such as standard output
+	// of a file that names itself, such as standard output
+	case isFull(err) && !errors.Is(err, syscall.ENOSPC):
 		return p.full(err)
 	case errors.As(err, &schema) && schema.Found < schema.Known:
 		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
-		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
+		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p,
+			schema.Found, schema.Known)
 	case errors.As(err, &lite):
 		switch lite.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -229,9 +239,11 @@ func (p place) explain(err error) error {
 		case sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%s is no database of SQLite: check --db or HEED_DB", p)
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check the rights of the file and its directory", p)
+			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check "+
+				"the rights of the file and its directory", p)
 		case sqlite3.SQLITE_IOERR:
-			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. SQLite needs room beside the file even to read (%w)",
+			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. "+
+				"SQLite needs room beside the file even to read (%w)",
 				p, filepath.Dir(p.file), lite)
 		case sqlite3.SQLITE_CORRUPT:
 			return fmt.Errorf("%s is damaged: restore it from a copy", p)
@@ -239,10 +251,12 @@ func (p place) explain(err error) error {
 	case errors.As(err, &server) && server.Code == "55P03": // lock_not_available
 		return p.inUse()
 	case errors.As(err, &connect) && server != nil:
-		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB", server.Message, p)
+		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB",
+			server.Message, p)
 	case errors.As(err, &connect):
 		tries := slices.Compact(strings.Split(connect.Unwrap().Error(), "\n")) // with TLS and without
-		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%s)", p, strings.Join(tries, "; "))
+		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%s)",
+			p, strings.Join(tries, "; "))
 	}
 	return err
 }

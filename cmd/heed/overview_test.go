@@ -20,7 +20,8 @@ func TestWithoutAStoreItSaysHowToGetOne(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(r.out, "\n"))
 	assert.Contains(t, r.out, "heed demo")
 	assert.Contains(t, r.out, "HEED_DB")
-	assert.Equal(t, misuse, call{args: []string{"--json"}}.run(t).code, "a program gets no document of nothing")
+	assert.Equal(t, misuse, call{args: []string{"--json"}}.run(t).code,
+		"a program gets no document of nothing")
 	assertFits(t, call{}.onTerminal(t, 40).out, 40)
 }
 
@@ -41,11 +42,13 @@ func TestTheOverviewTellsWhatIsWrong(t *testing.T) {
 	db := sqliteFile(t)
 	w := host(t, db)
 	require.NoError(t, w.store.Declare(ctx, stream.Outbox))
-	_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{stream.Event{ID: "e", Topic: attribution.DeadTopic, At: start}.Waiting()}})
+	_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{stream.Event{ID: "e",
+		Topic: attribution.DeadTopic, At: start}.Waiting()}})
 	require.NoError(t, err)
 	out := call{args: []string{"--db", db, "--now", "2026-02-01"}}.run(t).out
 	for _, part := range []string{
-		"1 dead letter waits in the outbox", "1 event waits in the outbox", "3 choices wait for an outcome",
+		"1 dead letter waits in the outbox", "1 event waits in the outbox",
+		"3 choices wait for an outcome",
 		"Nobody has written here for 23 days.", "Nothing new.",
 	} {
 		assert.Contains(t, out, part)

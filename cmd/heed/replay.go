@@ -160,7 +160,8 @@ func newStudent(
 	ctx context.Context, cfg strategy.Config, arms []string, now time.Time,
 ) (_ *student, err error) {
 	st := &student{now: now}
-	if st.store, err = memstore.New(memstore.Config{Now: func() time.Time { return now }}); err != nil {
+	if st.store, err = memstore.New(memstore.Config{
+		Now: func() time.Time { return now }}); err != nil {
 		return nil, err
 	}
 	cfg.Store, cfg.Seed = st.store, rand.NewPCG(1, 2)

@@ -83,7 +83,8 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: d.cookie, Value: secret, Path: "/", HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode,
+		Name: d.cookie, Value: secret, Path: "/", HttpOnly: true, Secure: d.secure,
+		SameSite: http.SameSiteLaxMode,
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }

@@ -46,7 +46,8 @@ type server struct {
 // serving starts a command that serves, and waits until it says where.
 func serving(t *testing.T, env []string, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, process: exec.Command(command, append([]string{"--json"}, args...)...), client: &http.Client{Timeout: time.Minute}}
+	s := &server{t: t, process: exec.Command(command, append([]string{"--json"}, args...)...),
+		client: &http.Client{Timeout: time.Minute}}
 	s.process.Env, s.process.Stderr = environ(env...), &s.failures
 	out, err := s.process.StdoutPipe()
 	require.NoError(t, err)
@@ -75,7 +76,8 @@ func (s *server) end(signal os.Signal) {
 // call sends a request with a token, and returns the status and the body.
 func (s *server) call(method, path, token, body string) (int, string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.greeting.URL+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.greeting.URL+path,
+		strings.NewReader(body))
 	require.NoError(s.t, err)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -97,20 +99,24 @@ func (s *server) browser() *server {
 	jar, err := cookiejar.New(nil)
 	require.NoError(s.t, err)
 	b := &server{t: s.t, greeting: s.greeting, client: &http.Client{Jar: jar}}
-	status, _ := b.call(http.MethodGet, strings.TrimPrefix(s.greeting.People[0].Link, s.greeting.URL), "", "")
+	status, _ := b.call(http.MethodGet, strings.TrimPrefix(s.greeting.People[0].Link, s.greeting.URL),
+		"", "")
 	require.Equal(s.t, http.StatusOK, status, "the link leads to the first page")
 	return b
 }
 
-// A server beside an application shows what is there to those who have its link or its token, and to nobody else. A signal ends it.
+// A server beside an application shows what is there to those who have its link or its token, and
+// to nobody else. A signal ends it.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", "127.0.0.1:0", "--as", "kim,lee", "--learner", "strategy")
+	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", "127.0.0.1:0", "--as", "kim,lee",
+		"--learner", "strategy")
 	require.Len(t, s.greeting.People, 2)
 	kim, lee := s.greeting.People[0], s.greeting.People[1]
 	assert.NotEqual(t, kim.Token, lee.Token)
 	for token, want := range map[string]int{
-		"": http.StatusUnauthorized, "x": http.StatusUnauthorized, kim.Token + "x": http.StatusUnauthorized, kim.Token: http.StatusOK, lee.Token: http.StatusOK,
+		"": http.StatusUnauthorized, "x": http.StatusUnauthorized,
+		kim.Token + "x": http.StatusUnauthorized, kim.Token: http.StatusOK, lee.Token: http.StatusOK,
 	} {
 		status, _ := s.call(http.MethodGet, "/v1/segments", token, "")
 		assert.Equal(t, want, status, "by %q", token)
@@ -139,7 +145,8 @@ func TestServe(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// An application in another language has the agent run in the server, with its lessons and its model.
+// An application in another language has the agent run in the server, with its lessons and its
+// model.
 func TestServeRuns(t *testing.T) {
 	t.Parallel()
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,10 +161,13 @@ func TestServeRuns(t *testing.T) {
 	lessons := filepath.Join(dir, "lessons.json")
 	arm := `{"arms": [{"id": "brief", "system": "Answer in one sentence."}]}`
 	require.NoError(t, os.WriteFile(lessons, []byte(arm), 0o600))
-	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0", "--run", "--lessons", lessons}
-	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim", "HEED_API_KEY=the-key"}
+	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0",
+		"--run", "--lessons", lessons}
+	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim",
+		"HEED_API_KEY=the-key"}
 	s := serving(t, env, append(args, "--model", model.URL)...)
-	assert.Equal(t, []invited{{Person: "kim"}, {Person: "shop"}}, s.greeting.People, "lasting secrets are not printed")
+	assert.Equal(t, []invited{{Person: "kim"}, {Person: "shop"}}, s.greeting.People,
+		"lasting secrets are not printed")
 	s.greeting.People[0].Link = s.greeting.URL + "/sign-in?token=the-secret-of-kim"
 	s.browser()
 	const token = "a-token-of-the-shop"
@@ -177,8 +187,10 @@ func TestServeRuns(t *testing.T) {
 	assert.Contains(t, body, "no model is configured")
 	again.end(os.Interrupt)
 
-	// Beside it the same is to be seen, and nothing is answered. An agent that was made without heuristics is shown without them.
-	for agent, want := range map[string]int{"loop": http.StatusOK, "small": http.StatusServiceUnavailable} {
+	// Beside it the same is to be seen, and nothing is answered. An agent that was made without
+	// heuristics is shown without them.
+	for agent, want := range map[string]int{"loop": http.StatusOK,
+		"small": http.StatusServiceUnavailable} {
 		if agent == "small" {
 			smallAgent(t, args[1])
 		}
@@ -201,14 +213,16 @@ func TestServeTakesTheOnlyAgent(t *testing.T) {
 		onFile(t, db, func(handle *sql.DB) {
 			agent, err := loop.New(t.Context(), loop.Config{DB: handle, Name: name})
 			require.NoError(t, err)
-			_, err = agent.Learning().Put(t.Context(), learning.Heuristic{ID: "of-" + name, Condition: "the disk", Action: "Rotate its logs."})
+			_, err = agent.Learning().Put(t.Context(),
+				learning.Heuristic{ID: "of-" + name, Condition: "the disk", Action: "Rotate its logs."})
 			require.NoError(t, err)
 		})
 	}
 	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop"}
 	support("support")
 	for _, args := range [][]string{{"--run"}, nil} {
-		s := serving(t, env, append([]string{"--db", db, "serve", "--listen", "127.0.0.1:0"}, args...)...)
+		s := serving(t, env, append([]string{"--db", db, "serve", "--listen", "127.0.0.1:0"},
+			args...)...)
 		_, body := s.call(http.MethodGet, "/v1/heuristics", "a-token-of-the-shop", "")
 		assert.Contains(t, body, "of-support", "%v", args)
 		s.end(os.Interrupt)
@@ -233,7 +247,8 @@ func smallAgent(t *testing.T, file string) {
 	onFile(t, file, func(handle *sql.DB) {
 		agent, err := loop.New(t.Context(), loop.Config{
 			DB: handle, Name: "small", Trial: loop.Trial{Without: loop.Learning | loop.Patterns},
-			Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+				error) {
 				return decision.LLMResponse{Text: "Yes."}, nil
 			}),
 		})
@@ -248,28 +263,34 @@ func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"localhost"}}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", ":0", "--tls-cert", certFile, "--tls-key", keyFile, "--learner", "strategy")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: cert}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Bytes: private}), 0o600))
+	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", ":0", "--tls-cert", certFile,
+		"--tls-key", keyFile, "--learner", "strategy")
 	assert.True(t, strings.HasPrefix(s.greeting.URL, "https://localhost:"), s.greeting.URL)
 	roots := x509.NewCertPool()
 	parsed, err := x509.ParseCertificate(cert)
 	require.NoError(t, err)
 	roots.AddCert(parsed)
-	s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
+	s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
+		DisableKeepAlives: true}
 	status, _ := s.call(http.MethodGet, "/v1/segments", s.greeting.People[0].Token, "")
 	assert.Equal(t, http.StatusOK, status)
 	s.end(os.Interrupt)
 }
 
-// An address that others can reach, and flags that do not go together, are refused before anything is opened.
+// An address that others can reach, and flags that do not go together, are refused before anything
+// is opened.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "new.db")
@@ -291,8 +312,9 @@ func TestServeRefuses(t *testing.T) {
 		"--tokens kіm=0123456789abcdef":                               "nobody can decide by the name",
 		"--url http://heed.example.org":                               "--url must be as",
 		"--url https://heed.example.org/pages":                        "--url must be as",
-		"--run --module learning":                                     "--module and --recorder are for looking",
-		"--run --now 2026-01-01":                                      "--now is for looking",
+		"--run --module learning": "--module and --recorder are " +
+			"for looking",
+		"--run --now 2026-01-01": "--now is for looking",
 	} {
 		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
@@ -300,13 +322,15 @@ func TestServeRefuses(t *testing.T) {
 		assert.NoFileExists(t, db, wrong)
 	}
 	for _, l := range []listening{
-		{As: []string{"zoe "}}, {As: []string{"a\x00"}}, {Links: "zoe =0123456789abcdef"}, {Tokens: "kim=0123456789abcdef, lee=0123456789abcdeg"},
+		{As: []string{"zoe "}}, {As: []string{"a\x00"}}, {Links: "zoe =0123456789abcdef"},
+		{Tokens: "kim=0123456789abcdef, lee=0123456789abcdeg"},
 	} {
 		assert.ErrorContains(t, new(door).admit(&l), "nobody can decide by the name", "%v", l)
 	}
 }
 
-// A link signs in whoever opens it, and nobody whom another site sends there. Behind a proxy with HTTPS, browsers keep the cookie from HTTP.
+// A link signs in whoever opens it, and nobody whom another site sends there. Behind a proxy with
+// HTTPS, browsers keep the cookie from HTTP.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "https://heed.example.org"} {
@@ -319,7 +343,8 @@ func TestSignIn(t *testing.T) {
 			"": http.StatusSeeOther, "none": http.StatusSeeOther, "same-origin": http.StatusSeeOther,
 			"same-site": http.StatusForbidden, "cross-site": http.StatusForbidden,
 		} {
-			r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil), httptest.NewRecorder()
+			r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil),
+				httptest.NewRecorder()
 			r.Header.Set("Sec-Fetch-Site", site)
 			d.signIn(w, r)
 			assert.Equal(t, want, w.Code, site)
@@ -332,7 +357,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// The demo fills its store while one looks: arms, heuristics that rose and fell, a warning, and proposals in the inbox. It leaves no file.
+// The demo fills its store while one looks: arms, heuristics that rose and fell, a warning, and
+// proposals in the inbox. It leaves no file.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,7 +14,8 @@ import (
 // cells are texts as a store may have them: with wide, combining and joined characters.
 var cells = rapid.Custom(func(t *rapid.T) string {
 	parts := rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", "b-", " ", "id", "surely", "漢", "字", "e\u0301", "👍🏽", "👨‍👩‍👧", "🇩🇪", "ｗ", "\u0e01\u0e33", "ß", "…",
+		"a", "b-", " ", "id", "surely", "漢", "字", "e\u0301", "👍🏽", "👨‍👩‍👧", "🇩🇪", "ｗ", "\u0e01\u0e33",
+		"ß", "…",
 	}), 1, 30).Draw(t, "parts")
 	return show(strings.Join(parts, ""))
 })
@@ -23,7 +24,8 @@ var cells = rapid.Custom(func(t *rapid.T) string {
 var listingsOf = rapid.Custom(func(t *rapid.T) *listing {
 	columns := []string{"id"}
 	for n := range rapid.IntRange(0, 7).Draw(t, "columns") {
-		mark := rapid.SampledFrom([]string{"", ">", "~", "?", "?>", "?~", "?~long title of "}).Draw(t, "mark")
+		mark := rapid.SampledFrom([]string{"", ">", "~", "?", "?>", "?~", "?~long title of "}).Draw(t,
+			"mark")
 		columns = append(columns, mark+string(rune('p'+n)))
 	}
 	l := newTable(columns...)
@@ -41,7 +43,8 @@ var listingsOf = rapid.Custom(func(t *rapid.T) *listing {
 	return l
 })
 
-// A row's name is whole if it fits alone, no line is too wide, no column disappears without a word, and no text is cut.
+// A row's name is whole if it fits alone, no line is too wide, no column disappears without a word,
+// and no text is cut.
 func TestTablesShowNamesWholeAndFit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +61,8 @@ func TestTablesShowNamesWholeAndFit(t *testing.T) {
 			}
 			for i, cell := range row {
 				if shown == nil && i > 0 && !valueless(cell) {
-					require.Contains(t, all, strings.Join(strings.Fields(cell), ""), "each row has all of its values")
+					require.Contains(t, all, strings.Join(strings.Fields(cell), ""),
+						"each row has all of its values")
 				}
 			}
 		}
@@ -102,6 +106,7 @@ Left out: note. A wider terminal or
 
 func TestWordsStayWhole(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "heed rules approve\nfa0a5a1c-b1cd-4460-a58a-ed5c3c248e07\n--yes", wrap("heed rules approve fa0a5a1c-b1cd-4460-a58a-ed5c3c248e07 --yes", 36))
+	assert.Equal(t, "heed rules approve\nfa0a5a1c-b1cd-4460-a58a-ed5c3c248e07\n--yes",
+		wrap("heed rules approve fa0a5a1c-b1cd-4460-a58a-ed5c3c248e07 --yes", 36))
 	assert.Equal(t, "abcd\ne f", wrap("abcde f", 4), "a word that is wider than a line is broken")
 }

@@ -1,4 +1,5 @@
-// Package decisiontest has the contract of [decision.Strategy] as a test suite. Run it from a test of your own:
+// Package decisiontest has the contract of [decision.Strategy] as a test suite. Run it from a test
+// of your own:
 //
 //	func TestStrategy(t *testing.T) {
 //		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
@@ -25,7 +26,8 @@ import (
 	"github.com/heedhq/heed/internal/conformance"
 )
 
-// NewStrategy returns a strategy that asks this model. nil: there is no model. A strategy may ignore the model.
+// NewStrategy returns a strategy that asks this model. nil: there is no model. A strategy may
+// ignore the model.
 type NewStrategy func(llm decision.LLM) (decision.Strategy, error)
 
 // RunStrategy runs the suite: a subtest for each rule, with a strategy of its own.
@@ -33,7 +35,8 @@ func RunStrategy(t *testing.T, newStrategy NewStrategy) {
 	conformance.Run(t, strategyRules, newStrategy)
 }
 
-// CheckStrategy runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
+// CheckStrategy runs the suite outside a test and returns all failures, joined. Each begins with
+// the name of its rule.
 func CheckStrategy(newStrategy NewStrategy) error {
 	return conformance.Check(strategyRules, newStrategy)
 }
@@ -53,7 +56,8 @@ var strategyRules = []conformance.Rule[NewStrategy]{
 }
 
 // talks answers everything.
-var talks = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+var talks = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	if r.JSON {
 		return decision.LLMResponse{Text: `{"success": 0.9, "confidence": 0.9}`}, nil
 	}
@@ -69,8 +73,10 @@ func newStrategyOf(t *checker, newStrategy NewStrategy, llm decision.LLM) decisi
 // requests returns requests of many kinds.
 func requests() []decision.Request {
 	candidates := []decision.Candidate{
-		{HeuristicID: "h1", Condition: "it is hot", Action: "open a window", Confidence: 0.9, Similarity: 0.8},
-		{HeuristicID: "h2", Condition: "it is cold", Action: "close the window", Confidence: 0.4, Similarity: 0.9},
+		{HeuristicID: "h1", Condition: "it is hot", Action: "open a window", Confidence: 0.9,
+			Similarity: 0.8},
+		{HeuristicID: "h2", Condition: "it is cold", Action: "close the window", Confidence: 0.4,
+			Similarity: 0.9},
 		{HeuristicID: "h3", Condition: "", Action: "", Confidence: 1, Similarity: -1},
 	}
 	var all []decision.Request
@@ -78,9 +84,12 @@ func requests() []decision.Request {
 		for _, canWait := range []bool{false, true} {
 			for _, urgency := range []float64{0, 0.5, 1} {
 				r := decision.Request{
-					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home", Urgency: urgency, CanWait: canWait,
-					Candidates: slices.Clone(candidates[:n]), Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
-					Goals: []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1, "unknown": 7},
+					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home",
+					Urgency: urgency, CanWait: canWait,
+					Candidates: slices.Clone(candidates[:n]),
+					Salience:   map[string]float64{"threat": 0.2, "urgency": urgency},
+					Goals:      []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1,
+						"unknown": 7},
 				}
 				slices.Reverse(r.Candidates)
 				all = append(all, r)
@@ -102,13 +111,19 @@ func wantWhole(t *checker, r decision.Request, res decision.Result) {
 		kept bool
 		says string
 	}{
-		{answered || res.Path == decision.Fallback || res.Path == decision.Rejected, "the path must be one of the four"},
-		{answered == (res.Reason == ""), "there must be a reason where there is no answer, and only there"},
-		{answered || res.Text == "" && res.ResponseID == "" && res.MatchedID == "", "without an answer there is no text and no id"},
+		{answered || res.Path == decision.Fallback || res.Path == decision.Rejected,
+			"the path must be one of the four"},
+		{answered == (res.Reason == ""),
+			"there must be a reason where there is no answer, and only there"},
+		{answered || res.Text == "" && res.ResponseID == "" && res.MatchedID == "",
+			"without an answer there is no text and no id"},
 		{!answered || res.ResponseID != "", "an answer has an id"},
-		{(res.Path == decision.Heuristic) == (res.CreditID != ""), "the heuristic that answered has the credit, and no other"},
-		{slices.Contains(ids, res.CreditID) && slices.Contains(ids, res.MatchedID), "heuristics must be candidates"},
-		{res.Prediction == nil || rate(res.Prediction.Success) && rate(res.Prediction.Confidence), "predictions must be in [0, 1]"},
+		{(res.Path == decision.Heuristic) == (res.CreditID != ""),
+			"the heuristic that answered has the credit, and no other"},
+		{slices.Contains(ids, res.CreditID) && slices.Contains(ids, res.MatchedID),
+			"heuristics must be candidates"},
+		{res.Prediction == nil || rate(res.Prediction.Success) && rate(res.Prediction.Confidence),
+			"predictions must be in [0, 1]"},
 		{answered || res.Prediction == nil, "without an answer nothing is predicted"},
 		{!slices.ContainsFunc(res.Compared, func(c answer.Comparison) bool {
 			return slices.Contains(res.ShownIDs, c.HeuristicID)
@@ -202,7 +217,8 @@ func modelFails(t *checker, newStrategy NewStrategy) {
 
 func modelThinks(t *checker, newStrategy NewStrategy) {
 	text := "<think>SECRET</think>Open a window."
-	thinks := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	thinks := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		return decision.LLMResponse{Text: text}, nil
 	})
 	check := func(res decision.Result) {
@@ -217,7 +233,8 @@ func modelThinks(t *checker, newStrategy NewStrategy) {
 }
 
 func modelHangs(t *checker, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+	s := newStrategyOf(t, newStrategy, decision.LLMFunc(func(ctx context.Context,
+		_ decision.LLMRequest) (decision.LLMResponse, error) {
 		<-ctx.Done()
 		return decision.LLMResponse{}, ctx.Err()
 	}))

@@ -14,14 +14,16 @@ import (
 	"github.com/heedhq/heed/internal/conformance"
 )
 
-// NewAdapter returns an adapter to a provider that answers as this model does. The adapter's requests must reach the model, and
-// the model's answers must come back in the provider's format, errors too.
+// NewAdapter returns an adapter to a provider that answers as this model does. The adapter's
+// requests must reach the model, and the model's answers must come back in the provider's format,
+// errors too.
 type NewAdapter func(provider decision.LLM) (decision.LLM, error)
 
 // Run runs the suite: a subtest for each rule, with an adapter of its own.
 func Run(t *testing.T, newAdapter NewAdapter) { conformance.Run(t, rules, newAdapter) }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
+// of its rule.
 func Check(newAdapter NewAdapter) error { return conformance.Check(rules, newAdapter) }
 
 type checker = conformance.Checker
@@ -57,7 +59,8 @@ func requestArrives(t *checker, newAdapter NewAdapter) {
 		t.Must("generate", err)
 		all := model.Requests()
 		if got := all[len(all)-1]; !reflect.DeepEqual(got, want) {
-			t.Errorf("the provider got %+v with a temperature of %v, want %+v with %v", got, value(got.Temperature), want, value(want.Temperature))
+			t.Errorf("the provider got %+v with a temperature of %v, want %+v with %v", got,
+				value(got.Temperature), want, value(want.Temperature))
 		}
 	}
 }
@@ -71,15 +74,18 @@ func value(x *float64) any {
 }
 
 func answerComesBack(t *checker, newAdapter NewAdapter) {
-	adapter := open(t, newAdapter, &Model{Name: "one-of-many", Answers: []Step{{Text: " Fine. \n", InputTokens: 12, OutputTokens: 3}}})
+	adapter := open(t, newAdapter, &Model{Name: "one-of-many",
+		Answers: []Step{{Text: " Fine. \n", InputTokens: 12, OutputTokens: 3}}})
 	got, err := adapter.Generate(ctx, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
-	want := decision.LLMResponse{Text: " Fine. \n", Model: "one-of-many", InputTokens: 12, OutputTokens: 3}
+	want := decision.LLMResponse{Text: " Fine. \n", Model: "one-of-many", InputTokens: 12,
+		OutputTokens: 3}
 	got.Text, want.Text = strings.TrimSpace(got.Text), strings.TrimSpace(want.Text)
 	t.Check(err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
 }
 
 // echoes answers with the prompt.
-var echoes = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+var echoes = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	return decision.LLMResponse{Text: r.Prompt, Model: r.System}, nil
 })
 

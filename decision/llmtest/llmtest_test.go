@@ -24,10 +24,12 @@ func TestModel(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "ok", got.Text)
 	outOfOrder := errors.New("out of order")
-	n := &llmtest.Model{Name: "m", Answers: []llmtest.Step{{Text: "one", InputTokens: 2, OutputTokens: 3}, {Text: "two", Err: outOfOrder}}, Predictions: llmtest.Say("{}")}
+	n := &llmtest.Model{Name: "m", Answers: []llmtest.Step{{Text: "one", InputTokens: 2,
+		OutputTokens: 3}, {Text: "two", Err: outOfOrder}}, Predictions: llmtest.Say("{}")}
 	got, err = n.Generate(ctx, decision.LLMRequest{Prompt: "a"})
 	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "one", Model: "m", InputTokens: 2, OutputTokens: 3}, got)
+	assert.Equal(t, decision.LLMResponse{Text: "one", Model: "m", InputTokens: 2, OutputTokens: 3},
+		got)
 	got, err = n.Generate(ctx, decision.LLMRequest{Prompt: "b", JSON: true})
 	require.NoError(t, err)
 	assert.Equal(t, "{}", got.Text)
@@ -48,7 +50,8 @@ func TestSteps(t *testing.T) {
 		short, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		deaf := make(chan struct{})
-		m := &llmtest.Model{Answers: []llmtest.Step{{Delay: time.Second, Text: "slow"}, {Panic: "boom"}, {Hang: true}, {Delay: time.Hour}, {Deaf: deaf, Text: "deaf"}}}
+		m := &llmtest.Model{Answers: []llmtest.Step{{Delay: time.Second, Text: "slow"}, {Panic: "boom"},
+			{Hang: true}, {Delay: time.Hour}, {Deaf: deaf, Text: "deaf"}}}
 		got, err := m.Generate(short, decision.LLMRequest{})
 		require.NoError(t, err)
 		assert.Equal(t, "slow", got.Text)
@@ -69,7 +72,8 @@ func TestSteps(t *testing.T) {
 
 // adapter asks the provider on a goroutine, as one that goes over a network does.
 func adapter(provider decision.LLM) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		if err := ctx.Err(); err != nil {
 			return decision.LLMResponse{}, err
 		}
@@ -92,12 +96,16 @@ func adapter(provider decision.LLM) decision.LLM {
 }
 
 func TestSuite(t *testing.T) {
-	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) { return adapter(provider), nil })
+	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
+		return adapter(provider),
+			nil
+	})
 }
 
 func TestSuiteCatchesBrokenAdapters(t *testing.T) {
 	type response = decision.LLMResponse
-	change := func(request func(*decision.LLMRequest), answer func(*response, *error)) func(decision.LLM) decision.LLM {
+	change := func(request func(*decision.LLMRequest),
+		answer func(*response, *error)) func(decision.LLM) decision.LLM {
 		return func(inner decision.LLM) decision.LLM {
 			return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (response, error) {
 				if request != nil {
@@ -118,19 +126,42 @@ func TestSuiteCatchesBrokenAdapters(t *testing.T) {
 		breaks func(decision.LLM) decision.LLM
 		rule   string
 	}{
-		"no system prompt":      {change(func(r *decision.LLMRequest) { r.System = "" }, nil), "a request arrives whole"},
-		"no hint of JSON":       {change(func(r *decision.LLMRequest) { r.JSON = false }, nil), "a request arrives whole"},
-		"a limit of its own":    {change(func(r *decision.LLMRequest) { r.MaxTokens = 4096 }, nil), "a request arrives whole"},
-		"always cold":           {change(func(r *decision.LLMRequest) { r.Temperature = &cold }, nil), "a request arrives whole"},
-		"no temperature":        {change(func(r *decision.LLMRequest) { r.Temperature = nil }, nil), "a request arrives whole"},
-		"the model asked for":   {change(nil, func(r *response, _ *error) { r.Model = "asked for" }), "an answer comes back whole"},
-		"no tokens":             {change(nil, func(r *response, _ *error) { r.InputTokens = 0 }), "an answer comes back whole"},
-		"one line":              {change(func(r *decision.LLMRequest) { r.Prompt, _, _ = strings.Cut(r.Prompt, "\n") }, nil), "any text passes"},
-		"a short memory":        {change(nil, func(r *response, _ *error) { r.Text = r.Text[:min(len(r.Text), 4096)] }), "a long text passes"},
-		"an error as an answer": {change(nil, func(r *response, err *error) { r.Text, *err = "sorry", nil }), "a provider's failure is an error"},
-		"others' answers":       {change(nil, func(r *response, _ *error) { mu.Lock(); defer mu.Unlock(); r.Text, last = last, r.Text }), "not mixed up"},
-		"asks when it is done":  {func(inner decision.LLM) decision.LLM { return deafTo(inner, true) }, "asks nobody"},
-		"waits when it is over": {func(inner decision.LLM) decision.LLM { return deafTo(inner, false) }, "a call ends"},
+		"no system prompt": {change(func(r *decision.LLMRequest) { r.System = "" }, nil),
+			"a request arrives whole"},
+		"no hint of JSON": {change(func(r *decision.LLMRequest) { r.JSON = false }, nil),
+			"a request arrives whole"},
+		"a limit of its own": {change(func(r *decision.LLMRequest) { r.MaxTokens = 4096 }, nil),
+			"a request arrives whole"},
+		"always cold": {change(func(r *decision.LLMRequest) { r.Temperature = &cold }, nil),
+			"a request arrives whole"},
+		"no temperature": {change(func(r *decision.LLMRequest) { r.Temperature = nil }, nil),
+			"a request arrives whole"},
+		"the model asked for": {change(nil, func(r *response, _ *error) { r.Model = "asked for" }),
+			"an answer comes back whole"},
+		"no tokens": {change(nil, func(r *response, _ *error) { r.InputTokens = 0 }),
+			"an answer comes back whole"},
+		"one line": {change(func(r *decision.LLMRequest) {
+			r.Prompt, _,
+				_ = strings.Cut(r.Prompt, "\n")
+		}, nil), "any text passes"},
+		"a short memory": {change(nil, func(r *response,
+			_ *error) {
+			r.Text = r.Text[:min(len(r.Text), 4096)]
+		}), "a long text passes"},
+		"an error as an answer": {change(nil, func(r *response, err *error) {
+			r.Text, *err = "sorry",
+				nil
+		}), "a provider's failure is an error"},
+		"others' answers": {change(nil, func(r *response,
+			_ *error) {
+			mu.Lock()
+			defer mu.Unlock()
+			r.Text, last = last, r.Text
+		}), "not mixed up"},
+		"asks when it is done": {func(inner decision.LLM) decision.LLM { return deafTo(inner, true) },
+			"asks nobody"},
+		"waits when it is over": {func(inner decision.LLM) decision.LLM { return deafTo(inner, false) },
+			"a call ends"},
 		"an error of another sort": {change(nil, func(_ *response, err *error) {
 			if *err != nil {
 				*err = errors.New("timeout")
@@ -139,16 +170,23 @@ func TestSuiteCatchesBrokenAdapters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := llmtest.Check(func(provider decision.LLM) (decision.LLM, error) { return tt.breaks(adapter(provider)), nil })
+			err := llmtest.Check(func(provider decision.LLM) (decision.LLM,
+				error) {
+				return tt.breaks(adapter(provider)), nil
+			})
 			assert.ErrorContains(t, err, tt.rule)
 		})
 	}
-	assert.ErrorContains(t, llmtest.Check(func(decision.LLM) (decision.LLM, error) { return nil, errors.New("x") }), "new: x")
+	assert.ErrorContains(t, llmtest.Check(func(decision.LLM) (decision.LLM, error) {
+		return nil,
+			errors.New("x")
+	}), "new: x")
 }
 
 // deafTo makes an adapter that does not heed its context: when it is done on entry, or later.
 func deafTo(inner decision.LLM, onEntry bool) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		if done := ctx.Err(); (done != nil) == onEntry {
 			reply, err := inner.Generate(context.WithoutCancel(ctx), r)
 			return reply, errors.Join(err, done)

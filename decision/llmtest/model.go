@@ -1,5 +1,6 @@
-// Package llmtest has a scripted model for tests, and the contract of [decision.LLM] as a test suite for adapters to a
-// provider. Run it from a test of your adapter, with a server that behaves as the provider does:
+// Package llmtest has a scripted model for tests, and the contract of [decision.LLM] as a test
+// suite for adapters to a provider. Run it from a test of your adapter, with a server that behaves
+// as the provider does:
 //
 //	func TestAdapter(t *testing.T) {
 //		llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
@@ -24,9 +25,10 @@ import (
 // A Step is one answer of a [Model].
 type Step struct {
 	Text  string
-	Err   error         // is returned with the text
-	Panic any           // if it is not nil, the model panics with it
-	Delay time.Duration // passes before the answer. If the context is done before, its error is returned
+	Err   error // is returned with the text
+	Panic any   // if it is not nil, the model panics with it
+	// passes before the answer. If the context is done before, its error is returned
+	Delay time.Duration
 	Hang  bool          // waits until the context is done, and returns its error
 	Deaf  chan struct{} // if it is not nil, waits until it is closed, and ignores the context
 
@@ -44,12 +46,13 @@ func Say(texts ...string) []Step {
 	return steps
 }
 
-// A Model is a [decision.LLM] that answers from a script. Set the fields before its first use. The zero value answers
-// "ok", and predicts ½ for it. A Model is safe for concurrent use by multiple goroutines.
+// A Model is a [decision.LLM] that answers from a script. Set the fields before its first use. The
+// zero value answers "ok", and predicts ½ for it. A Model is safe for concurrent use by multiple
+// goroutines.
 type Model struct {
 	Name string // in its answers
-	// Answers are the answers to prompts, and Predictions those to prompts for JSON, in the order of the calls. The last one
-	// is repeated.
+	// Answers are the answers to prompts, and Predictions those to prompts for JSON, in the order of
+	// the calls. The last one is repeated.
 	Answers, Predictions []Step
 
 	mu       sync.Mutex
@@ -82,7 +85,8 @@ func (m *Model) Generate(ctx context.Context, r decision.LLMRequest) (decision.L
 		panic(step.Panic) //nolint:forbidigo // the script says so
 	}
 	return decision.LLMResponse{
-		Text: step.Text, Cut: step.Cut, Model: m.Name, InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
+		Text: step.Text, Cut: step.Cut, Model: m.Name, InputTokens: step.InputTokens,
+		OutputTokens: step.OutputTokens,
 	}, step.Err
 }
 

@@ -1,5 +1,5 @@
-// Durable learns which of three models to ask, and keeps what it learns in a database: its second run goes on where the
-// first stopped. internal/database opens it, and brings the drivers.
+// Durable learns which of three models to ask, and keeps what it learns in a database: its second
+// run goes on where the first stopped. internal/database opens it, and brings the drivers.
 //
 //	go run ./examples/durable -db heed.db
 //	go run ./examples/durable -db postgres://localhost/heed
@@ -23,8 +23,9 @@ import (
 )
 
 var (
-	arms  = []strategy.Arm{{ID: "small"}, {ID: "medium"}, {ID: "large"}}
-	right = map[strategy.ArmID]float64{"small": 0.3, "medium": 0.6, "large": 0.9} // which the learner does not know
+	arms = []strategy.Arm{{ID: "small"}, {ID: "medium"}, {ID: "large"}}
+	// which the learner does not know
+	right = map[strategy.ArmID]float64{"small": 0.3, "medium": 0.6, "large": 0.9}
 	items = []string{"invoices", "logins", "refunds"}
 )
 
@@ -33,7 +34,8 @@ const late = 20
 
 // query is what a task asks for. Each task is a session.
 func query(task int) strategy.Query {
-	return strategy.Query{Session: fmt.Sprint("task ", task), Item: items[task%len(items)], Category: "support"}
+	return strategy.Query{Session: fmt.Sprint("task ", task), Item: items[task%len(items)],
+		Category: "support"}
 }
 
 // outcome is what came of a task's choice.
@@ -51,7 +53,8 @@ func main() {
 	})
 }
 
-func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) (err error) {
+func command(ctx context.Context, args []string, out io.Writer,
+	progress func(done, of int)) (err error) {
 	flags := flag.NewFlagSet("durable", flag.ContinueOnError)
 	where := flags.String("db", "", database.Usage)
 	tasks := flags.Int("tasks", 200, "how many tasks come in")
@@ -78,12 +81,14 @@ func newLearner(ctx context.Context, st store.Store) (*strategy.Learner, error) 
 	return strategy.New(ctx, strategy.Config{
 		Store: st, Arms: arms,
 		Cache: strategy.Cache{TTL: 7 * 24 * time.Hour}, // for so long an open session keeps its choice
-		Seed:  rand.NewPCG(1, 2),                       // leave it out for choices that differ from one database to the next
+		// leave it out for choices that differ from one database to the next
+		Seed: rand.NewPCG(1, 2),
 	})
 }
 
 // run goes on with the first task that has no record.
-func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Writer, progress func(done, of int)) error {
+func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Writer,
+	progress func(done, of int)) error {
 	first := 0
 	for _, err := range learner.History(ctx, strategy.ChoiceFilter{}) {
 		if err != nil {
@@ -91,7 +96,8 @@ func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Write
 		}
 		first++
 	}
-	if err := believed(ctx, learner, out, fmt.Sprintf("At the start, after %d tasks:", first)); err != nil {
+	if err := believed(ctx, learner, out, fmt.Sprintf("At the start, after %d tasks:",
+		first)); err != nil {
 		return err
 	}
 	if err := catchUp(ctx, learner, first, out); err != nil {
@@ -120,7 +126,8 @@ func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Write
 	return believed(ctx, learner, out, fmt.Sprintf("At the end, after %d tasks:", first+tasks))
 }
 
-// catchUp delivers the outcomes that the run before did not wait for. They know of a choice its session and its item.
+// catchUp delivers the outcomes that the run before did not wait for. They know of a choice its
+// session and its item.
 func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.Writer) error {
 	delivered := 0
 	for task := max(first-late, 0); task < first; task++ {
@@ -129,7 +136,8 @@ func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.W
 		if err != nil {
 			return err
 		}
-		if task == first-1 && record.Stage == strategy.Pending { // it was open when the run before stopped
+		// it was open when the run before stopped
+		if task == first-1 && record.Stage == strategy.Pending {
 			choice, err := learner.Select(ctx, q)
 			if err != nil {
 				return err
@@ -154,7 +162,8 @@ func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.W
 }
 
 func told(c strategy.Choice) string {
-	return fmt.Sprintf("%s has %s, chosen at %s", c.Session, c.Arm, c.At.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("%s has %s, chosen at %s", c.Session, c.Arm,
+		c.At.UTC().Format(time.RFC3339Nano))
 }
 
 func believed(ctx context.Context, learner *strategy.Learner, out io.Writer, when string) error {

@@ -26,11 +26,12 @@ func runOn(t *testing.T, db string, tasks int) report {
 	t.Helper()
 	var out bytes.Buffer
 	done := 0
-	err := command(context.Background(), []string{"-db", db, "-tasks", strconv.Itoa(tasks)}, &out, func(d, of int) {
-		assert.Equal(t, done+1, d)
-		assert.Equal(t, tasks, of)
-		done = d
-	})
+	err := command(context.Background(), []string{"-db", db, "-tasks", strconv.Itoa(tasks)}, &out,
+		func(d, of int) {
+			assert.Equal(t, done+1, d)
+			assert.Equal(t, tasks, of)
+			done = d
+		})
 	require.NoError(t, err)
 	require.Equal(t, tasks, done)
 	return report(out.String())
@@ -73,21 +74,26 @@ func TestTheSecondRunContinues(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "what? 100%#.db") // which must not be taken for options
 	first := runOn(t, db, 150)
-	assert.Contains(t, first, "At the start, after 0 tasks:\n  nothing is known\nOutcomes of the run before: 0.\n")
+	assert.Contains(t, first,
+		"At the start, after 0 tasks:\n  nothing is known\nOutcomes of the run before: 0.\n")
 	start, end := first.outcomes(t)
 	assert.Equal(t, 0, start)
 	assert.Equal(t, 130, end)
-	assert.NotEqual(t, strings.Repeat(" large", 10)+".", first.after(t, "The first choices:"), "it has to find out")
+	assert.NotEqual(t, strings.Repeat(" large", 10)+".", first.after(t, "The first choices:"),
+		"it has to find out")
 
 	second := runOn(t, db, 60)
 	assert.FileExists(t, db)
-	assert.Equal(t, first.beliefs("At the end, after 150 tasks:", "?"), second.beliefs("At the start, after 150 tasks:", "Still open"))
+	assert.Equal(t, first.beliefs("At the end, after 150 tasks:", "?"),
+		second.beliefs("At the start, after 150 tasks:", "Still open"))
 	start, end = second.outcomes(t)
 	assert.Equal(t, 130, start)
 	assert.Equal(t, 130+20+40, end)
 	assert.Equal(t, "20.", second.after(t, "Outcomes of the run before: "))
-	assert.Equal(t, strings.Repeat(" large", 10)+".", second.after(t, "The first choices:"), "it knows")
-	assert.Equal(t, first.after(t, "Left open: "), second.after(t, "Still open: "), "the same choice, and not just the same arm")
+	assert.Equal(t, strings.Repeat(" large", 10)+".", second.after(t, "The first choices:"),
+		"it knows")
+	assert.Equal(t, first.after(t, "Left open: "), second.after(t, "Still open: "),
+		"the same choice, and not just the same arm")
 	assert.Contains(t, second.after(t, "Left open: "), "task 209 has ")
 }
 
@@ -135,7 +141,8 @@ func TestFaults(t *testing.T) {
 		{nil, 2, "-db must name a file"},
 		{[]string{"-db", ":memory:"}, 2, "-db must name a file"},
 		{[]string{"-db", "heed.db", "-tasks", "0"}, 2, "-tasks 0 must be at least 1"},
-		{[]string{"-db", filepath.Join(t.TempDir(), "none", "heed.db")}, 1, "unable to open database file"},
+		{[]string{"-db", filepath.Join(t.TempDir(), "none", "heed.db")}, 1,
+			"unable to open database file"},
 		{[]string{"-db", "postgres://localhost:1/heed?connect_timeout=5"}, 1, "failed to connect"},
 	} {
 		err := command(context.Background(), test.args, io.Discard, silent)

@@ -1,5 +1,5 @@
-// Fixedclock is an agent whose decisions can be unit-tested: its time, its randomness, its ids and its model all come from
-// outside. The program plays two alerts; main_test.go has the tests.
+// Fixedclock is an agent whose decisions can be unit-tested: its time, its randomness, its ids and
+// its model all come from outside. The program plays two alerts; main_test.go has the tests.
 package main
 
 import (
@@ -12,19 +12,21 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// config is the agent: what it was taught, and who answers where that does not help. Tests set the clock, the seed, the ids and
-// another model.
+// config is the agent: what it was taught, and who answers where that does not help. Tests set the
+// clock, the seed, the ids and another model.
 func config(model decision.LLM, taught ...learning.Heuristic) loop.Config {
 	return loop.Config{Model: model, Lessons: loop.Lessons{Heuristics: taught}}
 }
 
 const stuck = "The queue is stuck."
 
-var restart = learning.Heuristic{ID: "restart", Condition: "the queue is stuck", Action: "Restart it.", Initial: 0.75}
+var restart = learning.Heuristic{ID: "restart", Condition: "the queue is stuck",
+	Action: "Restart it.", Initial: 0.75}
 
 func main() {
 	ctx := context.Background()
-	agent, err := loop.New(ctx, config(&llmtest.Model{Answers: llmtest.Say("Ask the people on call.")}, restart))
+	agent, err := loop.New(ctx, config(&llmtest.Model{
+		Answers: llmtest.Say("Ask the people on call.")}, restart))
 	if err != nil {
 		panic(err)
 	}

@@ -23,8 +23,9 @@ func Example() {
 
 var (
 	ctx    = context.Background()
-	resume = learning.Heuristic{ID: "resume", Condition: "the queue is stuck again", Action: "Resume it."}
-	drain  = learning.Heuristic{ID: "drain", Condition: "a queue is stuck", Action: "Drain it."}
+	resume = learning.Heuristic{ID: "resume", Condition: "the queue is stuck again",
+		Action: "Resume it."}
+	drain = learning.Heuristic{ID: "drain", Condition: "a queue is stuck", Action: "Drain it."}
 )
 
 // A bench is the agent in a world that stands still, with a model that answers from a script.
@@ -93,7 +94,8 @@ func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
 	}
 }
 
-// TestASeedDecidesAlike shows what a seed is for: the model is shown heuristics that nobody trusts yet in random order.
+// TestASeedDecidesAlike shows what a seed is for: the model is shown heuristics that nobody trusts
+// yet in random order.
 func TestASeedDecidesAlike(t *testing.T) {
 	shown := func() (all [][]string) {
 		young := restart

@@ -1,5 +1,5 @@
-// Command otlp shows an evaluator in another process teaching an agent: OpenTelemetry's exporter sends the result of an evaluation over HTTP. Here both
-// are in one program:
+// Command otlp shows an evaluator in another process teaching an agent: OpenTelemetry's exporter
+// sends the result of an evaluation over HTTP. Here both are in one program:
 //
 //	cd examples/otlp; GOWORK=off go run .
 package main
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// run answers an event, has an evaluator send what it makes of the answer, and prints what that was worth. The handler is put behind wrap,
-// and the exporter gets the options.
+// run answers an event, has an evaluator send what it makes of the answer, and prints what that was
+// worth. The handler is put behind wrap, and the exporter gets the options.
 func run(ctx context.Context, out io.Writer, wrap func(http.Handler) http.Handler,
 	options ...otlploghttp.Option) error {
 	st := &memstore.Store{}

@@ -13,7 +13,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 )
 
-// The exporter sends again what is answered by 503, also where the first delivery counted, and the result counts once.
+// The exporter sends again what is answered by 503, also where the first delivery counted, and the
+// result counts once.
 func TestExporter(t *testing.T) {
 	var calls atomic.Int64
 	var out strings.Builder
@@ -28,7 +29,8 @@ func TestExporter(t *testing.T) {
 			assert.Equal(t, http.StatusOK, taken.Code)
 			w.WriteHeader(http.StatusServiceUnavailable) // as if the answer were lost
 		})
-	}, otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Second, MaxElapsedTime: time.Minute})))
+	}, otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: time.Millisecond,
+		MaxInterval: time.Second, MaxElapsedTime: time.Minute})))
 	assert.Equal(t, "worth 0.5\n", out.String())
 	assert.EqualValues(t, 2, calls.Load())
 }

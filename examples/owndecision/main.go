@@ -1,7 +1,8 @@
-// Owndecision brings a strategy of one's own to package decision: one that keeps to a budget of model calls.
+// Owndecision brings a strategy of one's own to package decision: one that keeps to a budget of
+// model calls.
 //
-// It stands before another strategy, as most do, and changes only what that one is asked. So it works with each of them,
-// and in an experiment beside them.
+// It stands before another strategy, as most do, and changes only what that one is asked. So it
+// works with each of them, and in an experiment beside them.
 package main
 
 import (
@@ -17,8 +18,9 @@ import (
 // OutOfBudget is why an event got no answer that a model would have been asked about.
 const OutOfBudget decision.Reason = "out_of_budget"
 
-// Budget is a [decision.Strategy] that lets another one call the model a number of times in each period. Decisions that
-// run at the same time may go beyond it by what they call. It is safe for concurrent use. A Budget must not be copied.
+// Budget is a [decision.Strategy] that lets another one call the model a number of times in each
+// period. Decisions that run at the same time may go beyond it by what they call. It is safe for
+// concurrent use. A Budget must not be copied.
 type Budget struct {
 	Next   decision.Strategy
 	Calls  int
@@ -66,7 +68,8 @@ func main() {
 	clock := func() time.Time { return now } // a host takes time.Now
 	strategy := &Budget{Next: first, Calls: 2, Period: time.Hour, Now: clock}
 
-	trusted := []decision.Candidate{{HeuristicID: "disk", Action: "Rotate the logs.", Confidence: 0.9}}
+	trusted := []decision.Candidate{{HeuristicID: "disk", Action: "Rotate the logs.",
+		Confidence: 0.9}}
 	for i, candidates := range [][]decision.Candidate{nil, nil, nil, trusted, nil} {
 		if i == 4 {
 			now = now.Add(time.Hour)

@@ -19,7 +19,8 @@ func Example() {
 	// llm "Have a look." ""
 }
 
-// TestBudgetKeepsTheContract holds the strategy to what callers expect of one, with a budget and without any.
+// TestBudgetKeepsTheContract holds the strategy to what callers expect of one, with a budget and
+// without any.
 func TestBudgetKeepsTheContract(t *testing.T) {
 	for _, calls := range []int{0, 3, 1000} {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {

@@ -1,8 +1,9 @@
-// Ownlearning brings a strategy of one's own to package learning: what is seen means something else, and all the rest stays.
+// Ownlearning brings a strategy of one's own to package learning: what is seen means something
+// else, and all the rest stays.
 //
-// The strategy that comes with the package lets an undo take back everything that was shown of late. Here it takes back
-// the last answer alone. The program wires it between what decides and what learns, and chooses it
-// by its name.
+// The strategy that comes with the package lets an undo take back everything that was shown of
+// late. Here it takes back the last answer alone. The program wires it between what decides and
+// what learns, and chooses it by its name.
 package main
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// LastOnly is a [learning.Strategy]: by embedding what [learning.NewBayesian] returns, it has to say only what differs.
+// LastOnly is a [learning.Strategy]: by embedding what [learning.NewBayesian] returns, it has to
+// say only what differs.
 type LastOnly struct{ learning.Strategy }
 
 // InterpretUndo implements [learning.Strategy].
@@ -69,21 +71,25 @@ func play(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		result, err := decide.Decide(ctx, decision.Request{EventID: "sun", Candidates: []decision.Candidate{
-			{HeuristicID: id, Action: actions[id], Confidence: standing.Confidence}, // what was learned decides
-		}})
+		result, err := decide.Decide(ctx, decision.Request{EventID: "sun",
+			Candidates: []decision.Candidate{
+				// what was learned decides
+				{HeuristicID: id, Action: actions[id], Confidence: standing.Confidence},
+			}})
 		if err != nil {
 			return err
 		}
 		fire := learning.Fire{
-			HeuristicID: result.CreditID, EventID: "sun", Person: "ann", Path: string(result.Path), Prediction: result.Predicted(),
-			At: shown.Add(time.Duration(i) * time.Second),
+			HeuristicID: result.CreditID, EventID: "sun", Person: "ann", Path: string(result.Path),
+			Prediction: result.Predicted(),
+			At:         shown.Add(time.Duration(i) * time.Second),
 		}
 		if err := module.Fire(ctx, fire); err != nil { // what was decided is learned from
 			return err
 		}
 	}
-	if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "Undo that, I am cold."}); err != nil {
+	if _, err := module.Hear(ctx, learning.Message{Person: "ann",
+		Text: "Undo that, I am cold."}); err != nil {
 		return err
 	}
 	fmt.Printf("%-9s", name)

@@ -1,8 +1,9 @@
-// Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that says whether it keeps the
-// contract.
+// Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that says
+// whether it keeps the contract.
 //
-// It holds the store in memory, and writes all of it anew after each change. That is for a program that learns little. One thing
-// holds for any store: a commit is there wholly or not at all, also where the disk is full.
+// It holds the store in memory, and writes all of it anew after each change. That is for a program
+// that learns little. One thing holds for any store: a commit is there wholly or not at all, also
+// where the disk is full.
 package main
 
 import (
@@ -76,8 +77,8 @@ func (s *FileStore) memory() *memstore.Store {
 	return s.held
 }
 
-// save writes all of it to a new file, which then takes the place of the old one. Where that fails, the store goes back to what
-// the old one has.
+// save writes all of it to a new file, which then takes the place of the old one. Where that fails,
+// the store goes back to what the old one has.
 func (s *FileStore) save(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // what has begun is finished
 	var text bytes.Buffer
@@ -93,7 +94,8 @@ func (s *FileStore) save(ctx context.Context) error {
 }
 
 func (s *FileStore) replace(text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(s.name), filepath.Base(s.name)) // which nobody else may read
+	// which nobody else may read
+	file, err := os.CreateTemp(filepath.Dir(s.name), filepath.Base(s.name))
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,8 @@ func (s *FileStore) Sweep(ctx context.Context, now time.Time) error {
 }
 
 // Read implements [store.Store].
-func (s *FileStore) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (s *FileStore) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	return s.memory().Read(ctx, into, cells, refs, finds...)
 }
 
@@ -164,11 +167,13 @@ func (s *FileStore) Scopes(ctx context.Context, kind string) iter.Seq2[string, e
 }
 
 // History implements [store.Store].
-func (s *FileStore) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (s *FileStore) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	return s.memory().History(ctx, c)
 }
 
-// attempt is what a host does in each of its runs: it opens the store, asks what went wrong before, and reports what does.
+// attempt is what a host does in each of its runs: it opens the store, asks what went wrong before,
+// and reports what does.
 func attempt(ctx context.Context, name, failure string) error {
 	st, err := Open(ctx, name, memstore.Config{})
 	if err != nil {
@@ -183,7 +188,8 @@ func attempt(ctx context.Context, name, failure string) error {
 		return err
 	}
 	fmt.Printf("before this attempt: %d failures of tools\n", known.ByType[patterns.ToolFailure])
-	_, err = recorder.RecordError(ctx, patterns.TaskError{Task: "add OAuth", Tool: "go vet", Err: errors.New(failure)})
+	_, err = recorder.RecordError(ctx, patterns.TaskError{Task: "add OAuth", Tool: "go vet",
+		Err: errors.New(failure)})
 	return err
 }
 

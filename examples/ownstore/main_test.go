@@ -46,7 +46,8 @@ func TestFileStoreKeepsTheContract(t *testing.T) {
 	})
 }
 
-// TestADiskThatFails is about what the contract does not ask for: where a commit can't be written, it did not happen.
+// TestADiskThatFails is about what the contract does not ask for: where a commit can't be written,
+// it did not happen.
 func TestADiskThatFails(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "disk")
@@ -59,8 +60,10 @@ func TestADiskThatFails(t *testing.T) {
 	cell := evidence.Cell{Kind: "seen", Item: "it"}
 	note := func(id string) store.Batch {
 		return store.Batch{
-			Observations: []evidence.Observation{{ID: id, Cell: cell, Reward: 1, Weight: 1, At: time.Unix(1, 0)}},
-			Records:      []store.Record{{Ref: store.Ref{Kind: kind.Name, ID: id}, At: time.Unix(1, 0), Body: store.Of("text")}},
+			Observations: []evidence.Observation{{ID: id, Cell: cell, Reward: 1, Weight: 1,
+				At: time.Unix(1, 0)}},
+			Records: []store.Record{{Ref: store.Ref{Kind: kind.Name, ID: id}, At: time.Unix(1, 0),
+				Body: store.Of("text")}},
 		}
 	}
 	_, err = st.Commit(ctx, note("1"))

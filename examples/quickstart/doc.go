@@ -1,13 +1,15 @@
 // Quickstart is the smallest program that closes a loop: thumbs in, better answers out.
 //
-// Ann asks an assistant about her servers. She wants the bare command when something is on fire, and numbered steps when she wants
-// to learn. The assistant has three ways to answer and knows nothing of her. After each answer she gives a thumb, or says nothing.
+// Ann asks an assistant about her servers. She wants the bare command when something is on fire,
+// and numbered steps when she wants to learn. The assistant has three ways to answer and knows
+// nothing of her. After each answer she gives a thumb, or says nothing.
 //
 // Usage:
 //
 //	go run ./examples/quickstart [-questions N] [-seed S] [-db DATABASE] [-me] [-model NAME]
 //
-// It needs no model, no key and no service: its answers are written down in script.go. With -me you ask and give the thumbs. With
-// -model a real model answers, at the chat-completions endpoint of OPENAI_BASE_URL, with the key of OPENAI_API_KEY if there is one.
-// With -db the next run goes on from what this one has learned.
+// It needs no model, no key and no service: its answers are written down in script.go. With -me you
+// ask and give the thumbs. With
+// -model a real model answers, at the chat-completions endpoint of OPENAI_BASE_URL, with the key of
+// OPENAI_API_KEY if there is one. With -db the next run goes on from what this one has learned.
 package main

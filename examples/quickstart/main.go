@@ -21,7 +21,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// arms are the three ways to answer. The loop learns which of them helps, for each kind of question.
+// arms are the three ways to answer. The loop learns which of them helps, for each kind of
+// question.
 var arms = []loop.Arm{
 	{ID: "explain", System: "Explain the background first, in a paragraph."},
 	{ID: "steps", System: "Answer in numbered steps."},
@@ -41,7 +42,8 @@ type options struct {
 	store     store.Store // nil: in memory
 }
 
-func command(ctx context.Context, args []string, env func(string) string, in io.Reader, out io.Writer) (err error) {
+func command(ctx context.Context, args []string, env func(string) string, in io.Reader,
+	out io.Writer) (err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	o := options{model: decision.LLMFunc(script)}
 	flags.IntVar(&o.questions, "questions", 60, "how many questions Ann asks")
@@ -57,7 +59,8 @@ func command(ctx context.Context, args []string, env func(string) string, in io.
 	}
 	if *model != "" {
 		if o.model, err = openaicompat.New(openaicompat.Config{
-			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")), Model: *model,
+			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")),
+			Model: *model,
 		}); err != nil {
 			return err
 		}
@@ -97,7 +100,8 @@ func play(ctx context.Context, agent *loop.Agent, o options, out io.Writer) erro
 		wanted := answer.Plan.Arm.ID == q.wants
 		value := thumb(ann, wanted)
 		if value != 0 {
-			if err := agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: value}); err != nil {
+			if err := agent.React(ctx, answer.ID, loop.Reaction{Person: "ann",
+				Value: value}); err != nil {
 				return err
 			}
 		}
@@ -105,17 +109,20 @@ func play(ctx context.Context, agent *loop.Agent, o options, out io.Writer) erro
 			fmt.Fprintf(out, "... and her last, after %d answers\n\n", i)
 		}
 		if i < shown || i >= o.questions-shown {
-			fmt.Fprintf(out, "  Ann    %s\n  agent  %s  %s\n\n", q.text, strings.ReplaceAll(answer.Text, "\n", "\n         "), face(value))
+			fmt.Fprintf(out, "  Ann    %s\n  agent  %s  %s\n\n", q.text,
+				strings.ReplaceAll(answer.Text, "\n", "\n         "), face(value))
 		}
 		helped, last = append(helped, wanted), answer.ID
 	}
 	n := min(counted, o.questions/2)
-	fmt.Fprintf(out, "Answers as Ann wants them: %d of the first %d, %d of the last %d.\n\n", count(helped[:n]), n, count(helped[len(helped)-n:]), n)
+	fmt.Fprintf(out, "Answers as Ann wants them: %d of the first %d, %d of the last %d.\n\n",
+		count(helped[:n]), n, count(helped[len(helped)-n:]), n)
 	account, err := agent.Explain(ctx, last)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Why was the last answer given as it was?\n\n%s\n", strings.TrimSpace(account.String()))
+	fmt.Fprintf(out, "Why was the last answer given as it was?\n\n%s\n",
+		strings.TrimSpace(account.String()))
 	return nil
 }
 
@@ -159,7 +166,8 @@ func converse(ctx context.Context, agent *loop.Agent, in io.Reader, out io.Write
 		ok := lines.Scan()
 		return strings.TrimSpace(lines.Text()), ok
 	}
-	fmt.Fprintf(out, "Ask, such as %q. Then give a thumb: + or -, or just enter. End with Ctrl-D.\n\n", questions[0].text)
+	fmt.Fprintf(out, "Ask, such as %q. Then give a thumb: + or -, or just enter. End with "+
+		"Ctrl-D.\n\n", questions[0].text)
 	for {
 		text, ok := ask("you    ")
 		if !ok {
@@ -169,7 +177,8 @@ func converse(ctx context.Context, agent *loop.Agent, in io.Reader, out io.Write
 		if text == "" {
 			continue
 		}
-		answer, err := agent.Answer(ctx, loop.Event{Text: text, Item: kind(text), Person: "you", At: time.Now()})
+		answer, err := agent.Answer(ctx, loop.Event{Text: text, Item: kind(text), Person: "you",
+			At: time.Now()})
 		if err != nil {
 			return err
 		}
@@ -177,10 +186,12 @@ func converse(ctx context.Context, agent *loop.Agent, in io.Reader, out io.Write
 			fmt.Fprintf(out, "agent  (no answer: %s)\n\n", answer.Result.Reason)
 			continue
 		}
-		fmt.Fprintf(out, "agent  %s   (%s)\n", strings.ReplaceAll(answer.Text, "\n", "\n       "), answer.Plan.Arm.ID)
+		fmt.Fprintf(out, "agent  %s   (%s)\n", strings.ReplaceAll(answer.Text, "\n", "\n       "),
+			answer.Plan.Arm.ID)
 		sign, _ := ask("thumb  ")
 		if value := map[string]float64{"+": 1, "-": -1}[sign]; value != 0 {
-			if err := agent.React(ctx, answer.ID, loop.Reaction{Person: "you", Value: value}); err != nil {
+			if err := agent.React(ctx, answer.ID, loop.Reaction{Person: "you",
+				Value: value}); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,8 @@ func TestEveryAnswerIsInTheScript(t *testing.T) {
 }
 
 func TestBadArguments(t *testing.T) {
-	for name, args := range map[string][]string{"few": {"-questions", "9"}, "unknown": {"-x"}, "too many": {"more"}} {
+	for name, args := range map[string][]string{"few": {"-questions", "9"}, "unknown": {"-x"},
+		"too many": {"more"}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(t, "", args...)
 			require.ErrorIs(t, err, show.ErrUsage)
@@ -98,5 +99,6 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	require.ErrorIs(t, command(ctx, nil, func(string) string { return "" }, strings.NewReader(""), &out), context.Canceled)
+	require.ErrorIs(t, command(ctx, nil, func(string) string { return "" }, strings.NewReader(""),
+		&out), context.Canceled)
 }

@@ -16,18 +16,21 @@ const (
 // A question has the answers that the scripted model gives, by arm.
 type question struct {
 	text, kind string
-	wants      string            // the arm that answers as Ann wants it, which the agent does not know
-	answers    map[string]string // by arm
+	// the arm that answers as Ann wants it, which the agent does not know
+	wants   string
+	answers map[string]string // by arm
 }
 
 var questions = []question{
 	{"The disk of db-1 is full!", fire, "command", map[string]string{
-		"explain": "A disk fills up when more is written than is deleted. On database servers the cause is often the log.",
+		"explain": "A disk fills up when more is written than is deleted. On database servers the " +
+			"cause is often the log.",
 		"steps":   "1. Find what is large.\n2. Rotate the logs.\n3. Check again.",
 		"command": "logrotate -f /etc/logrotate.conf && df -h /",
 	}},
 	{"The web server is down!", fire, "command", map[string]string{
-		"explain": "Web servers stop for several reasons, among them a lack of memory or a faulty configuration.",
+		"explain": "Web servers stop for several reasons, among them a lack of memory or a faulty " +
+			"configuration.",
 		"steps":   "1. Look at its log.\n2. Test the configuration.\n3. Start it again.",
 		"command": "nginx -t && systemctl restart nginx",
 	}},
@@ -42,18 +45,22 @@ var questions = []question{
 		"command": "pg_dump app | gzip > app.sql.gz",
 	}},
 	{"How do I renew a certificate?", learn, "steps", map[string]string{
-		"explain": "Certificates bind a name to a key, and end so that lost keys do not count for ever.",
-		"steps":   "1. Ask the authority for a new one.\n2. Put it beside the old one.\n3. Reload the server.",
+		"explain": "Certificates bind a name to a key, and end so that lost keys do not count " +
+			"for ever.",
+		"steps": "1. Ask the authority for a new one.\n2. Put it beside the old one.\n3. Reload " +
+			"the server.",
 		"command": "certbot renew",
 	}},
 	{"How do I add a user?", learn, "steps", map[string]string{
-		"explain": "Users belong to groups, and groups have rights. This goes back to the first multi-user systems.",
+		"explain": "Users belong to groups, and groups have rights. This goes back to the first " +
+			"multi-user systems.",
 		"steps":   "1. Create the account.\n2. Add it to its groups.\n3. Let them set a password.",
 		"command": "useradd -m -G dev kim",
 	}},
 }
 
-// script is a model that answers the questions by heart, in the way that the system prompt asks for.
+// script is a model that answers the questions by heart, in the way that the system prompt asks
+// for.
 func script(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	reply := decision.LLMResponse{Text: "I don't know.", Model: "script"}
 	for _, arm := range arms {

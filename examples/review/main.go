@@ -1,7 +1,8 @@
-// Review plays a reviewers' round: people correct what an agent writes, their corrections become a rule, others approve
-// it, and the agent's next prompt has it.
+// Review plays a reviewers' round: people correct what an agent writes, their corrections become a
+// rule, others approve it, and the agent's next prompt has it.
 //
-// The agent's model gets its rules from a wrapper around it, so that nothing else of the agent knows of them.
+// The agent's model gets its rules from a wrapper around it, so that nothing else of the agent
+// knows of them.
 package main
 
 import (
@@ -16,10 +17,12 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// withRules returns a model whose system prompts have the rules that are active for the agent: the wiring between the two
-// packages. Where they can't be read, there is no answer: a host may want to go on without them instead.
+// withRules returns a model whose system prompts have the rules that are active for the agent: the
+// wiring between the two packages. Where they can't be read, there is no answer: a host may want to
+// go on without them instead.
 func withRules(rules *feedback.Rules, agent string, llm decision.LLM) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		in, err := rules.Inject(ctx, agent, r.System, "")
 		if err != nil {
 			return decision.LLMResponse{}, err
@@ -46,7 +49,8 @@ func main() {
 func play(ctx context.Context) error {
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	service, err := feedback.New(ctx, feedback.Config{
-		Store: &memstore.Store{}, Agents: []string{"prd-agent"}, Now: func() time.Time { return monday.Add(time.Hour) },
+		Store: &memstore.Store{}, Agents: []string{"prd-agent"},
+		Now: func() time.Time { return monday.Add(time.Hour) },
 	})
 	if err != nil {
 		return err
@@ -70,7 +74,8 @@ func play(ctx context.Context) error {
 
 // write has the agent write a document.
 func write(ctx context.Context, agent decision.LLM) error {
-	answer, err := agent.Generate(ctx, decision.LLMRequest{System: "You write PRDs.", Prompt: "One for a shop.", MaxTokens: 100})
+	answer, err := agent.Generate(ctx, decision.LLMRequest{System: "You write PRDs.",
+		Prompt: "One for a shop.", MaxTokens: 100})
 	if err == nil {
 		fmt.Println("the agent writes:", answer.Text)
 	}
@@ -86,17 +91,20 @@ func correct(ctx context.Context, service *feedback.Service, at time.Time) error
 		{"bob", "The summary is too long"},
 	} {
 		d := feedback.Feedback{
-			ID: fmt.Sprint("decision-", i), Gate: "prd-review", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,
+			ID: fmt.Sprint("decision-", i), Gate: "prd-review", Agent: "prd-agent",
+			Decision: feedback.ApprovedWithChanges,
 			Reviewer: said.reviewer, Summary: said.summary, At: at.Add(time.Duration(i) * time.Minute),
 		}
 		if _, err := service.Record(ctx, d); err != nil { // kept, whatever happens next
 			return err
 		}
-		if _, err := service.Evaluate(ctx, d.ID); err != nil { // it may wait: a sweep evaluates what was not evaluated
+		// it may wait: a sweep evaluates what was not evaluated
+		if _, err := service.Evaluate(ctx, d.ID); err != nil {
 			return err
 		}
 	}
-	return service.Sweep(ctx, time.Time{}) // only words were compared, so that nothing is proposed before
+	// only words were compared, so that nothing is proposed before
+	return service.Sweep(ctx, time.Time{})
 }
 
 // approve shows the proposals to three people, who approve them.
@@ -110,7 +118,8 @@ func approve(ctx context.Context, rules *feedback.Rules) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(applied), of)
+		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text,
+			p.Summary, len(applied), of)
 		for _, warning := range p.Warnings {
 			fmt.Println("  note:", warning)
 		}
@@ -138,7 +147,8 @@ func approve(ctx context.Context, rules *feedback.Rules) error {
 // contradict has somebody propose the opposite, and approve it alone.
 func contradict(ctx context.Context, rules *feedback.Rules) error {
 	p, err := rules.Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: "Prescribe a database", Agents: []string{"prd-agent"}}, Actor: "mallory", Reason: "I sell one",
+		Draft: feedback.Draft{Text: "Prescribe a database", Agents: []string{"prd-agent"}},
+		Actor: "mallory", Reason: "I sell one",
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-// Package conformance runs the suites that say whether an implementation keeps an interface's contract.
+// Package conformance runs the suites that say whether an implementation keeps an interface's
+// contract.
 package conformance
 
 import (
@@ -9,7 +10,8 @@ import (
 	"testing"
 )
 
-// A Rule is one thing that a contract says, with the check of it. S is what is checked, or makes it.
+// A Rule is one thing that a contract says, with the check of it. S is what is checked, or makes
+// it.
 type Rule[S any] struct {
 	Name  string
 	Check func(TB, S)
@@ -29,7 +31,8 @@ func Run[S any](t *testing.T, rules []Rule[S], subject S) {
 	}
 }
 
-// Check checks the rules outside of a test and returns all failures, joined: each begins with the name of its rule.
+// Check checks the rules outside of a test and returns all failures, joined: each begins with the
+// name of its rule.
 func Check[S any](rules []Rule[S], subject S) error {
 	var failures []error
 	for _, rule := range rules {

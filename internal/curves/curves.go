@@ -1,4 +1,5 @@
-// Package curves integrates densities of Beta variates over their logits, where they are smooth and log-concave.
+// Package curves integrates densities of Beta variates over their logits, where they are smooth and
+// log-concave.
 package curves
 
 import (
@@ -8,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// A Curve is the density of the logit t = log(x/(1-x)) of a Beta variate x: log-concave, with its mode at log(alpha/beta).
+// A Curve is the density of the logit t = log(x/(1-x)) of a Beta variate x: log-concave, with its
+// mode at log(alpha/beta).
 type Curve struct {
 	Alpha, Beta float64
 	Mode        float64
@@ -17,19 +19,20 @@ type Curve struct {
 	scale       float64 // the density at the mode
 }
 
-// drops are how far below its peak the logarithm of a density lies at the cuts between panels, on either side. The last
-// is where it ends: e^-38 is 3e-17.
+// drops are how far below its peak the logarithm of a density lies at the cuts between panels, on
+// either side. The last is where it ends: e^-38 is 3e-17.
 var drops = [...]float64{1, 5, 15, 38}
 
-// bends are further cuts for a density of small shapes, which is wider than the places where it bends: around the logit
-// 0, where log x and log(1-x) do, and around its mode.
+// bends are further cuts for a density of small shapes, which is wider than the places where it
+// bends: around the logit 0, where log x and log(1-x) do, and around its mode.
 var bends = [...]float64{-16, -7, -2.5, 0, 2.5, 7, 16}
 
-// Of returns the curve of two positive shapes, those below 1e-6 as that, and those that sum to more than 1e12 scaled down to it. AppendCuts
-// sets its ends.
+// Of returns the curve of two positive shapes, those below 1e-6 as that, and those that sum to more
+// than 1e12 scaled down to it. AppendCuts sets its ends.
 func Of(alpha, beta float64) Curve {
 	const least, most = 1e-6, 1e12
-	if total := alpha/2 + beta/2; total > most/2 { // halves, as the sum may be too large for a float64
+	// halves, as the sum may be too large for a float64
+	if total := alpha/2 + beta/2; total > most/2 {
 		alpha, beta = alpha/total*(most/2), beta/total*(most/2)
 	}
 	c := Curve{Alpha: max(alpha, least), Beta: max(beta, least)}
@@ -82,8 +85,9 @@ func (c *Curve) AppendCuts(cuts []float64) []float64 {
 	return cuts
 }
 
-// Descend finds where the log density has fallen by drop, on the side that step points to. It walks out in growing steps
-// until it is past that place; from there Newton's method comes back without overshooting, as the function is concave.
+// Descend finds where the log density has fallen by drop, on the side that step points to. It walks
+// out in growing steps until it is past that place; from there Newton's method comes back without
+// overshooting, as the function is concave.
 func (c *Curve) Descend(t, step, drop float64) float64 {
 	fall := func(t float64) float64 { return c.peak - c.logDensity(Logs(t)) - drop }
 	for fall(t) < 0 {
@@ -104,16 +108,19 @@ func (c *Curve) Descend(t, step, drop float64) float64 {
 // Nodes is the number of nodes a panel.
 const Nodes = 12
 
-// A Rule is Gauss–Legendre quadrature on [-1, 1], which also integrates from -1 up to each of its nodes.
+// A Rule is Gauss–Legendre quadrature on [-1, 1], which also integrates from -1 up to each of its
+// nodes.
 type Rule struct {
 	At, Weight [Nodes]float64
 	UpTo       [Nodes][Nodes]float64
-	// Terms gives, from values at the nodes, the coefficients of the Legendre polynomials that go through them.
+	// Terms gives, from values at the nodes, the coefficients of the Legendre polynomials that go
+	// through them.
 	Terms [Nodes][Nodes]float64
 }
 
-// Legendre returns the rule. The integrals up to a node are those of the interpolating polynomial, written in Legendre
-// polynomials: the integral of P_m from -1 to x is (P_(m+1)(x) - P_(m-1)(x))/(2m+1).
+// Legendre returns the rule. The integrals up to a node are those of the interpolating polynomial,
+// written in Legendre polynomials: the integral of P_m from -1 to x is (P_(m+1)(x) -
+// P_(m-1)(x))/(2m+1).
 var Legendre = sync.OnceValue(func() *Rule {
 	r := &Rule{}
 	quad.Legendre{}.FixedLocations(r.At[:], r.Weight[:], -1, 1)

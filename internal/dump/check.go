@@ -9,9 +9,10 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit to those before it: of a cell or
-// a kind that did not come, a cell or a tally that comes twice, and an observation that is not in the sums of its cell. It needs memory for
-// each cell and each tally. The store itself refuses an id, a record, or an observation of a cell, that comes twice.
+// NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit
+// to those before it: of a cell or a kind that did not come, a cell or a tally that comes twice,
+// and an observation that is not in the sums of its cell. It needs memory for each cell and each
+// tally. The store itself refuses an id, a record, or an observation of a cell, that comes twice.
 func NewLoader(from io.Reader) (*Reader, error) {
 	r, err := NewReader(from)
 	if err == nil {
@@ -59,7 +60,8 @@ func (c *checker) row(r *Row) error {
 		if c.cells[r.Cell.Hash] != nil {
 			return errors.New("the cell comes twice")
 		}
-		c.cells[r.Cell.Hash] = &Cell{HalfLife: r.Cell.HalfLife, ByOrigin: r.Cell.ByOrigin, Restart: r.Cell.Restart}
+		c.cells[r.Cell.Hash] = &Cell{HalfLife: r.Cell.HalfLife, ByOrigin: r.Cell.ByOrigin,
+			Restart: r.Cell.Restart}
 	case r.Tally != nil:
 		return c.tally(r.Tally)
 	case r.Observation != nil:

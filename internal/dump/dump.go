@@ -1,8 +1,10 @@
-// Package dump has the format in which a store is written to a file and read again. Every store reads the files of every other.
+// Package dump has the format in which a store is written to a file and read again. Every store
+// reads the files of every other.
 //
-// A dump is lines of JSON. The first says of what version the format is. Each other one is a row: an object with one
-// member, which says what the row is. Kinds come first, then cells, then what belongs to cells, then ids, then records in
-// the order of first writing. The last line has the number of rows and the SHA-256 of all lines before it.
+// A dump is lines of JSON. The first says of what version the format is. Each other one is a row:
+// an object with one member, which says what the row is. Kinds come first, then cells, then what
+// belongs to cells, then ids, then records in the order of first writing. The last line has the
+// number of rows and the SHA-256 of all lines before it.
 //
 // Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by an [text.Hash].
 package dump
@@ -76,7 +78,8 @@ type Count struct {
 	Lost evidence.Instant `json:"lost,omitempty"` // when the last happened that counts and is not in the history
 }
 
-// An Observation is one of a cell's history. Those of one cell are in the order in which they were recorded.
+// An Observation is one of a cell's history. Those of one cell are in the order in which they were
+// recorded.
 type Observation struct {
 	Cell     text.Hash        `json:"cell"`
 	ID       string           `json:"id"`
@@ -95,7 +98,8 @@ type Lost struct {
 	ID       text.Hash        `json:"id"`
 	Cell     text.Hash        `json:"cell"`
 	Recorded evidence.Instant `json:"recorded"`
-	// Origin is the tally that it counts in, of a cell that has several. nil: that is not known, and it may be any.
+	// Origin is the tally that it counts in, of a cell that has several. nil: that is not known, and
+	// it may be any.
 	Origin *Origin `json:"origin,omitempty"`
 }
 
@@ -123,7 +127,8 @@ type Record struct {
 	Body     json.RawMessage  `json:"body"`
 }
 
-// Inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when the event is due.
+// Inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when the
+// event is due.
 const Inboxed = "stream.inbox"
 
 // An InboxedEvent is the body of such a record. The record's id is [InboxedEvent.RecordID].
@@ -170,7 +175,8 @@ func (b *lineBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// NewWriter writes the first line. The revision is the greatest that the store ever gave, to whatever record.
+// NewWriter writes the first line. The revision is the greatest that the store ever gave, to
+// whatever record.
 func NewWriter(to io.Writer, revision uint64) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(to, 1<<16), sum: sha256.New()}
 	w.json = json.NewEncoder(&w.line)

@@ -24,13 +24,18 @@ func rows() []dump.Row {
 	cell := text.HashOf("kind", "scope", "item", "")
 	id := text.HashOf("id")
 	return []dump.Row{
-		{Kind: &store.Kind{Name: "note", Limits: store.Limits{For: time.Hour, Most: 3, Refuse: true}, Caused: []string{"a.*"}, Whole: true}},
-		{Cell: &dump.Cell{Hash: cell, Kind: "kind", Scope: "scope", Item: "item", HalfLife: 3.6e9, ByOrigin: true, Restart: 7}},
+		{Kind: &store.Kind{Name: "note", Limits: store.Limits{For: time.Hour, Most: 3, Refuse: true},
+			Caused: []string{"a.*"}, Whole: true}},
+		{Cell: &dump.Cell{Hash: cell, Kind: "kind", Scope: "scope", Item: "item", HalfLife: 3.6e9,
+			ByOrigin: true, Restart: 7}},
 		{Tally: &dump.Tally{
-			Cell: cell, Channel: "c", Source: "s\n<é>", Landmark: 256 * 3.6e9, Mass: 0.1, Squares: math.SmallestNonzeroFloat64,
-			Reward: 1e300, RewardSquares: 1. / 3, Positive: dump.Count{N: 2, Last: 256 * 3.6e9, Lost: 7}, LostSource: true,
+			Cell: cell, Channel: "c", Source: "s\n<é>", Landmark: 256 * 3.6e9, Mass: 0.1,
+			Squares: math.SmallestNonzeroFloat64,
+			Reward:  1e300, RewardSquares: 1. / 3, Positive: dump.Count{N: 2, Last: 256 * 3.6e9, Lost: 7},
+			LostSource: true,
 		}},
-		{Observation: &dump.Observation{Cell: cell, ID: "id", Channel: "c", Source: "s\n<é>", Reward: 1, Weight: 0.5, At: 12, Recorded: 13}},
+		{Observation: &dump.Observation{Cell: cell, ID: "id", Channel: "c", Source: "s\n<é>", Reward: 1,
+			Weight: 0.5, At: 12, Recorded: 13}},
 		{Lost: &dump.Lost{ID: id, Cell: cell, Recorded: 13}},
 		{ID: &dump.ID{ID: id, Recorded: 13, Retracted: true}},
 		{Record: &dump.Record{Kind: "note", ID: "é", Revision: 4, At: 5, Keys: []string{"a=b"}, Body: []byte(`{"a":["<>"]}`)}},
@@ -120,7 +125,8 @@ func TestRefused(t *testing.T) {
 	w, err := dump.NewWriter(io.Discard, 1)
 	require.NoError(t, err)
 	require.Error(t, w.Write(nan))
-	require.ErrorContains(t, w.Write(dump.Row{Record: &dump.Record{Kind: strings.Repeat("x", dump.MaxLine)}}), "may have")
+	require.ErrorContains(t, w.Write(dump.Row{Record: &dump.Record{Kind: strings.Repeat("x",
+		dump.MaxLine)}}), "may have")
 }
 
 // pseudonyms makes a record one of the kind of the key of pseudonyms.
@@ -193,7 +199,8 @@ func TestTallyFits(t *testing.T) {
 		tally dump.Tally
 		fits  bool
 	}{
-		{hour, dump.Tally{Source: "s", Landmark: step, Positive: dump.Count{N: 1, Last: 2*step - 1}}, true},
+		{hour, dump.Tally{Source: "s", Landmark: step, Positive: dump.Count{N: 1, Last: 2*step - 1}},
+			true},
 		{hour, dump.Tally{Landmark: step, Positive: dump.Count{N: 1, Last: 2 * step}}, false},
 		{hour, dump.Tally{Landmark: 1}, false},
 		{dump.Cell{}, dump.Tally{Source: "s"}, false},
@@ -204,7 +211,8 @@ func TestTallyFits(t *testing.T) {
 	}
 }
 
-// TestEndlessLine reads from a source that never ends a line: it is refused after 16 MiB, in little memory.
+// TestEndlessLine reads from a source that never ends a line: it is refused after 16 MiB, in little
+// memory.
 func TestEndlessLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

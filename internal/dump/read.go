@@ -16,7 +16,8 @@ import (
 
 // A Reader reads a dump. It must not be used concurrently.
 type Reader struct {
-	// Revision is the greatest that the store ever gave. Records written after a load must get a greater one.
+	// Revision is the greatest that the store ever gave. Records written after a load must get a
+	// greater one.
 	Revision uint64
 
 	in    *bufio.Reader
@@ -27,7 +28,8 @@ type Reader struct {
 	check *checker // nil: rows need not fit together
 }
 
-// NewReader reads the first line. A line that is no dump's, or of a newer version, is a [*heed.InputError].
+// NewReader reads the first line. A line that is no dump's, or of a newer version, is a
+// [*heed.InputError].
 func NewReader(from io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(from, 1<<16), sum: sha256.New()}
 	text, err := r.next()
@@ -42,7 +44,8 @@ func NewReader(from io.Reader) (*Reader, error) {
 		}
 	}
 	if v := first.Header.Version; v != Version {
-		return nil, r.fault(fmt.Sprintf("the dump is of version %d, and this program reads %d", v, Version))
+		return nil, r.fault(fmt.Sprintf("the dump is of version %d, and this program reads %d", v,
+			Version))
 	}
 	if first.Header.Revision >= math.MaxInt64 {
 		return nil, r.fault("the revision is not one that a store gives")
@@ -52,9 +55,10 @@ func NewReader(from io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Next returns the next row, and [io.EOF] after the last one, when the dump has proved to be whole. A row that is not valid,
-// and a dump that was changed or cut off, is a [*heed.InputError] that names the line. A caller that has stored rows must take
-// them back on any error but io.EOF. The next call may change what a row refers to.
+// Next returns the next row, and [io.EOF] after the last one, when the dump has proved to be whole.
+// A row that is not valid, and a dump that was changed or cut off, is a [*heed.InputError] that
+// names the line. A caller that has stored rows must take them back on any error but io.EOF. The
+// next call may change what a row refers to.
 func (r *Reader) Next() (Row, error) {
 	if r.done {
 		return Row{}, io.EOF
@@ -122,7 +126,8 @@ func (r *Reader) fault(reason string) error { return FaultAt(r.lines, errors.New
 // Line returns the number of the line of the last Next.
 func (r *Reader) Line() int { return r.lines }
 
-// Fault says that the row of the last Next can't be taken. It is a [*heed.InputError] that names the line.
+// Fault says that the row of the last Next can't be taken. It is a [*heed.InputError] that names
+// the line.
 func (r *Reader) Fault(err error) error { return FaultAt(r.lines, err) }
 
 // FaultAt is [Reader.Fault] for the row of another line.

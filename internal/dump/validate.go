@@ -17,7 +17,8 @@ import (
 // lastInstant is the last microsecond of the year 9999.
 var lastInstant = evidence.InstantOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
 
-// validate reports the first fault of a row by itself. Whether it fits to others is for [NewLoader].
+// validate reports the first fault of a row by itself. Whether it fits to others is for
+// [NewLoader].
 func (r *Row) validate() (err error) {
 	fields := 0
 	count := func(set bool, validate func() error) {
@@ -41,7 +42,8 @@ func (r *Row) validate() (err error) {
 
 func (l *Lost) validate() error {
 	if l.Origin != nil {
-		if err := errors.Join(evidence.CheckText("Channel", l.Origin.Channel), evidence.CheckText("Source", l.Origin.Source)); err != nil {
+		if err := errors.Join(evidence.CheckText("Channel", l.Origin.Channel),
+			evidence.CheckText("Source", l.Origin.Source)); err != nil {
 			return err
 		}
 	}
@@ -65,7 +67,8 @@ func (c *Cell) EvidenceCell() evidence.Cell {
 
 // Policy returns under which policy the cell is kept.
 func (c *Cell) Policy() evidence.Policy {
-	return evidence.Policy{HalfLife: time.Duration(c.HalfLife) * time.Microsecond, ByOrigin: c.ByOrigin}
+	return evidence.Policy{HalfLife: time.Duration(c.HalfLife) * time.Microsecond,
+		ByOrigin: c.ByOrigin}
 }
 
 func (c *Cell) validate() error {
@@ -101,7 +104,8 @@ func (t *Tally) validate() error {
 	}
 	n := uint64(0)
 	for _, c := range []Count{t.Positive, t.Negative, t.Neutral} {
-		if c.N > math.MaxUint32 || (c.N == 0) != (c.Last == 0) || c.N == 0 && c.Lost != 0 || c.Lost > c.Last {
+		if c.N > math.MaxUint32 || (c.N == 0) != (c.Last == 0) || c.N == 0 && c.Lost != 0 ||
+			c.Lost > c.Last {
 			return errors.New("a count does not agree with its moments")
 		}
 		if err := moments(c.Last, c.Lost); err != nil {
@@ -125,7 +129,8 @@ func (t *Tally) Fits(c *Cell) error {
 	case step == 0 && t.Landmark != 0:
 		return errors.New("a cell that never fades has a tally with a landmark")
 	case step > 0 && (t.Landmark%step != 0 || last-t.Landmark >= step):
-		return errors.New("a landmark must be a whole number of steps, and less than one before the last observation")
+		return errors.New("a landmark must be a whole number of steps, and less than one before the " +
+			"last observation")
 	}
 	return nil
 }
@@ -149,7 +154,8 @@ func (o *Observation) validate() error {
 // Of returns the record. Its body refers to the row.
 func (r *Record) Of() store.Record {
 	return store.Record{
-		Ref: store.Ref{Kind: r.Kind, ID: r.ID}, Revision: r.Revision, At: r.At.Time(), Keys: r.Keys, Body: store.Raw(r.Body),
+		Ref: store.Ref{Kind: r.Kind, ID: r.ID}, Revision: r.Revision, At: r.At.Time(), Keys: r.Keys,
+		Body: store.Raw(r.Body),
 	}
 }
 

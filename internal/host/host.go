@@ -1,5 +1,5 @@
-// Package host calls code of the host application, such as a model, an evaluator or a hook, so that its panic, its end or its
-// hanging does no harm to heed.
+// Package host calls code of the host application, such as a model, an evaluator or a hook, so that
+// its panic, its end or its hanging does no harm to heed.
 package host
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// Call calls f on the caller's goroutine and returns its error. A panic becomes a [*heed.PanicError] with who was called.
+// Call calls f on the caller's goroutine and returns its error. A panic becomes a
+// [*heed.PanicError] with who was called.
 func Call(who string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -32,13 +32,16 @@ func TestCall(t *testing.T) {
 func TestPanicAndEndOfAGoroutine(t *testing.T) {
 	g := host.NewGate(1)
 	var panicked *heed.PanicError
-	_, err := host.Pass(t.Context(), g, "the model", func(context.Context) (int, error) { panic("boom") })
+	_, err := host.Pass(t.Context(), g, "the model",
+		func(context.Context) (int, error) { panic("boom") })
 	require.ErrorAs(t, err, &panicked)
 	assert.Equal(t, "boom", panicked.Value)
-	_, err = host.Pass(t.Context(), g, "the model", func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
+	_, err = host.Pass(t.Context(), g, "the model",
+		func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
 	require.ErrorAs(t, err, &panicked)
 	assert.EqualError(t, err, "the model ended its goroutine")
-	n, err := host.Pass(t.Context(), g, "the model", func(context.Context) (int, error) { return 7, nil })
+	n, err := host.Pass(t.Context(), g, "the model",
+		func(context.Context) (int, error) { return 7, nil })
 	require.NoError(t, err, "its place is free again")
 	assert.Equal(t, 7, n)
 }
@@ -53,7 +56,12 @@ func TestHangingCallsAreGivenUpAtTheDeadline(t *testing.T) {
 		var called atomic.Int64
 		for range 100 {
 			all.Go(func() {
-				_, err := host.Pass(short, g, "it", func(context.Context) (int, error) { called.Add(1); <-deaf; return 0, nil })
+				_, err := host.Pass(short, g, "it", func(context.Context) (int,
+					error) {
+					called.Add(1)
+					<-deaf
+					return 0, nil
+				})
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 			})
 		}
@@ -78,7 +86,8 @@ func TestACallWaitsForAPlace(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				_, err := host.Pass(t.Context(), g, "it", func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil })
+				_, err := host.Pass(t.Context(), g, "it",
+					func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil })
 				assert.NoError(t, err)
 			})
 		}
@@ -90,7 +99,8 @@ func TestACallWaitsForAPlace(t *testing.T) {
 func TestNothingIsCalledWhenTheContextIsOver(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := host.Pass(over, host.NewGate(1), "it", func(context.Context) (int, error) { t.Error("called"); return 0, nil })
+	_, err := host.Pass(over, host.NewGate(1), "it",
+		func(context.Context) (int, error) { t.Error("called"); return 0, nil })
 	assert.ErrorIs(t, err, context.Canceled)
 }
 

@@ -10,7 +10,8 @@ type Lock chan struct{}
 // NewLock returns an unlocked Lock.
 func NewLock() Lock { return make(Lock, 1) }
 
-// Lock waits for the lock. It returns the context's error if the context ends first; the lock is then not held.
+// Lock waits for the lock. It returns the context's error if the context ends first; the lock is
+// then not held.
 func (l Lock) Lock(ctx context.Context) error {
 	select {
 	case l <- struct{}{}:

@@ -18,9 +18,10 @@ import (
 
 const module = "github.com/heedhq/heed"
 
-// table is the allow-list: what each package may import, of third parties and of ours. Only code outside of _test.go files
-// is held to it. A path ending in /... stands for all that is below it. A conformance package, X/Xtest or X/Ytest, has no row of
-// its own: it may import X and what X may of ours, and nothing of third parties.
+// table is the allow-list: what each package may import, of third parties and of ours. Only code
+// outside of _test.go files is held to it. A path ending in /... stands for all that is below it. A
+// conformance package, X/Xtest or X/Ytest, has no row of its own: it may import X and what X may of
+// ours, and nothing of third parties.
 var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
@@ -83,7 +84,8 @@ var table = map[string]row{
 		". answer evidence store prompt learning decision strategy strategy/... " +
 			"feedback patterns loop llm internal/...",
 	},
-	"adapter/...": { // below its own go.mod; another adapter is none of what it may import, but for scores
+	// below its own go.mod; another adapter is none of what it may import, but for scores
+	"adapter/...": {
 		anything, shared,
 		". answer evidence store stream prompt learning decision decision/llmtest " +
 			"strategy strategy/... feedback patterns memstore sqlstore llm loop loop/looptest " +
@@ -112,12 +114,14 @@ const (
 	silent = false
 )
 
-// sharing are phrases. One of them must be in the doc comment of every exported struct type with an exported method on
-// its pointer. Values without such methods are shared like any other variable, and errors are only read.
+// sharing are phrases. One of them must be in the doc comment of every exported struct type with an
+// exported method on its pointer. Values without such methods are shared like any other variable,
+// and errors are only read.
 var sharing = []string{"safe for concurrent use", "must not be used concurrently", "immutable"}
 
-// TestModule reads the source itself instead of asking go list: it needs no go command, sees the files of every platform,
-// is the same in a workspace as outside of one, and go test knows which files it has read when it caches the result.
+// TestModule reads the source itself instead of asking go list: it needs no go command, sees the
+// files of every platform, is the same in a workspace as outside of one, and go test knows which
+// files it has read when it caches the result.
 func TestModule(t *testing.T) {
 	root := os.DirFS("../..")
 	mod, err := fs.ReadFile(root, "go.mod")
@@ -227,8 +231,9 @@ func TestCheck(t *testing.T) {
 		},
 		"only one of a package's files, for one platform, is at fault": {
 			files{
-				"prompt/a.go":         code("prompt"),
-				"prompt/b_windows.go": "//go:build windows\n\npackage prompt\nimport _ \"github.com/heedhq/heed/memstore\"",
+				"prompt/a.go": code("prompt"),
+				"prompt/b_windows.go": "//go:build windows\n\npackage prompt\nimport _ " +
+					"\"github.com/heedhq/heed/memstore\"",
 			},
 			[]string{"prompt must not import memstore"},
 		},
@@ -259,7 +264,8 @@ func TestCheck(t *testing.T) {
 					)`,
 				"evidence/c.go": "package evidence\nfunc (g *Generic[K, V]) M() {}",
 			},
-			[]string{"evidence.Generic does not say how", "evidence.None does not say how", "evidence.Wrong does not say how"},
+			[]string{"evidence.Generic does not say how", "evidence.None does not say how",
+				"evidence.Wrong does not say how"},
 		},
 		"types that do, or need not": {
 			files{"evidence/a.go": code("evidence") + `
@@ -287,14 +293,20 @@ func TestCheck(t *testing.T) {
 		},
 		"the arrows that are right": {
 			files{
-				"a.go":                     code("heed", "errors", "github.com/google/uuid"),
-				"evidence/a.go":            code("evidence", "github.com/heedhq/heed", "github.com/heedhq/heed/internal/x"),
-				"store/storetest/a.go":     code("storetest", "testing", "github.com/heedhq/heed/evidence"),
-				"strategy/a.go":            code("strategy", "math/rand/v2", "gonum.org/v1/gonum/stat/distuv", "github.com/heedhq/heed/prompt"),
-				"memstore/a.go":            code("memstore", "github.com/heedhq/heed/store", "github.com/heedhq/heed/evidence"),
-				"llm/x/a.go":               code("x", "net/http", "github.com/heedhq/heed/decision", "github.com/heedhq/heed/prompt"),
-				"internal/x/a.go":          code("x", "github.com/heedhq/heed/internal/x/y", "github.com/heedhq/heed"),
-				"examples/routing/main.go": code("main", "github.com/heedhq/heed/memstore", "example.com/anything"),
+				"a.go": code("heed", "errors", "github.com/google/uuid"),
+				"evidence/a.go": code("evidence", "github.com/heedhq/heed",
+					"github.com/heedhq/heed/internal/x"),
+				"store/storetest/a.go": code("storetest", "testing", "github.com/heedhq/heed/evidence"),
+				"strategy/a.go": code("strategy", "math/rand/v2",
+					"gonum.org/v1/gonum/stat/distuv", "github.com/heedhq/heed/prompt"),
+				"memstore/a.go": code("memstore", "github.com/heedhq/heed/store",
+					"github.com/heedhq/heed/evidence"),
+				"llm/x/a.go": code("x", "net/http", "github.com/heedhq/heed/decision",
+					"github.com/heedhq/heed/prompt"),
+				"internal/x/a.go": code("x", "github.com/heedhq/heed/internal/x/y",
+					"github.com/heedhq/heed"),
+				"examples/routing/main.go": code("main", "github.com/heedhq/heed/memstore",
+					"example.com/anything"),
 				"learning/a.go": code("learning",
 					"github.com/heedhq/heed/learning/internal/undo"),
 
@@ -304,8 +316,9 @@ func TestCheck(t *testing.T) {
 		},
 		"what is not looked at": {
 			files{
-				"a.go":                 code("heed"),
-				"a_test.go":            code("heed_test", "github.com/heedhq/heed/memstore", "example.com/anything"),
+				"a.go": code("heed"),
+				"a_test.go": code("heed_test", "github.com/heedhq/heed/memstore",
+					"example.com/anything"),
 				"tools/go.mod":         "module github.com/heedhq/heed/tools",
 				"tools/a.go":           code("tools"),
 				"prompt/testdata/a.go": "not Go",
@@ -317,11 +330,13 @@ func TestCheck(t *testing.T) {
 		},
 		"adapters": {
 			files{
-				"adapter/one/go.mod":       "module github.com/heedhq/heed/adapter/one",
-				"adapter/one/a.go":         code("one", "example.com/framework", "github.com/heedhq/heed/loop", "github.com/heedhq/heed/adapter/one/own"),
-				"adapter/one/own/a.go":     code("own"),
-				"adapter/two/go.mod":       "module github.com/heedhq/heed/adapter/two",
-				"adapter/two/a.go":         code("two", "github.com/heedhq/heed/internal/x", "github.com/heedhq/heed/adapter/one"),
+				"adapter/one/go.mod": "module github.com/heedhq/heed/adapter/one",
+				"adapter/one/a.go": code("one", "example.com/framework",
+					"github.com/heedhq/heed/loop", "github.com/heedhq/heed/adapter/one/own"),
+				"adapter/one/own/a.go": code("own"),
+				"adapter/two/go.mod":   "module github.com/heedhq/heed/adapter/two",
+				"adapter/two/a.go": code("two", "github.com/heedhq/heed/internal/x",
+					"github.com/heedhq/heed/adapter/one"),
 				"adapter/two/a_test.go":    code("two_test", "github.com/heedhq/heed/internal/x"),
 				"adapter/two/testdata/a.x": "",
 			},
@@ -337,7 +352,8 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := check(append(pkgs, adapters...)); !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+			if got := check(append(pkgs, adapters...)); !slices.EqualFunc(got, tt.want,
+				strings.HasPrefix) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -369,7 +385,8 @@ type pkg struct {
 	files map[string]*ast.File
 }
 
-// load parses the packages of the module at the root of src, sorted by directory. Nested modules are not a part of it.
+// load parses the packages of the module at the root of src, sorted by directory. Nested modules
+// are not a part of it.
 func load(src fs.FS) ([]pkg, error) {
 	var pkgs []pkg
 	err := fs.WalkDir(src, ".", func(dir string, d fs.DirEntry, err error) error {
@@ -390,14 +407,16 @@ func load(src fs.FS) ([]pkg, error) {
 			switch {
 			case name == "go.mod" && dir != ".":
 				return fs.SkipDir
-			case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || name[0] == '.' || name[0] == '_':
+			case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || name[0] == '.' ||
+				name[0] == '_':
 				continue
 			}
 			text, err := fs.ReadFile(src, path.Join(dir, name))
 			if err != nil {
 				return err
 			}
-			p.files[name], err = parser.ParseFile(token.NewFileSet(), path.Join(dir, name), text, parser.ParseComments)
+			p.files[name], err = parser.ParseFile(token.NewFileSet(), path.Join(dir, name), text,
+				parser.ParseComments)
 			if err != nil {
 				return err
 			}
@@ -441,7 +460,9 @@ func check(pkgs []pkg) []string {
 	for _, p := range pkgs {
 		r, ok := rowOf(p.dir)
 		if !ok {
-			faults = append(faults, fmt.Sprintf("%s is not in the table of internal/importtest: say there what it may import", p.dir))
+			faults = append(faults,
+				fmt.Sprintf("%s is not in the table of internal/importtest: say there what it may import",
+					p.dir))
 			continue
 		}
 		faults = append(faults, checkImports(p, r)...)
@@ -526,7 +547,8 @@ func checkComment(p pkg) []string {
 	case 0:
 		return []string{p.dir + " has no package comment"}
 	default:
-		return []string{fmt.Sprintf("%s has %d package comments: in %s", p.dir, len(in), strings.Join(in, ", "))}
+		return []string{fmt.Sprintf("%s has %d package comments: in %s", p.dir, len(in),
+			strings.Join(in, ", "))}
 	}
 }
 
@@ -559,9 +581,13 @@ func checkSharing(p pkg) []string {
 	for name, doc := range docs {
 		doc = strings.Join(strings.Fields(doc), " ") // undo the line breaks
 		doc = strings.ReplaceAll(doc, "not safe for concurrent use", "")
-		says := slices.ContainsFunc(sharing, func(phrase string) bool { return strings.Contains(doc, phrase) })
+		says := slices.ContainsFunc(sharing, func(phrase string) bool {
+			return strings.Contains(doc,
+				phrase)
+		})
 		if pointers[name] && !errs[name] && !says {
-			faults = append(faults, fmt.Sprintf("%s.%s does not say how it may be shared, as one of %q", p.dir, name, sharing))
+			faults = append(faults, fmt.Sprintf("%s.%s does not say how it may be shared, as one of %q",
+				p.dir, name, sharing))
 		}
 	}
 	return faults

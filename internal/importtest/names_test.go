@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// oneConcept lists the types that several packages export under one name, as they are the same concept in each.
+// oneConcept lists the types that several packages export under one name, as they are the same
+// concept in each.
 var oneConcept = map[string]string{
 	"Answer":      "what was answered to an event",
 	"Arm":         "one of the ways that are chosen among; in loop with what it takes to go it",
@@ -44,7 +45,8 @@ func TestATypesNameHasOneMeaning(t *testing.T) {
 	owners := typesOf(pkgs)
 	for _, name := range slices.Sorted(maps.Keys(owners)) {
 		if in := owners[name]; len(in) > 1 && oneConcept[name] == "" {
-			t.Errorf("%s is a type in %s: rename one, or say in oneConcept what they have in common", name, strings.Join(in, ", "))
+			t.Errorf("%s is a type in %s: rename one, or say in oneConcept what they have in common",
+				name, strings.Join(in, ", "))
 		}
 	}
 	for name := range oneConcept {
@@ -54,7 +56,8 @@ func TestATypesNameHasOneMeaning(t *testing.T) {
 	}
 }
 
-// typesOf returns in which importable packages each exported type is declared. Conformance suites do not count.
+// typesOf returns in which importable packages each exported type is declared. Conformance suites
+// do not count.
 func typesOf(pkgs []pkg) map[string][]string {
 	owners := make(map[string][]string)
 	for _, p := range pkgs {
@@ -95,8 +98,8 @@ func TestTypesOf(t *testing.T) {
 	}
 }
 
-// The design documents come from products whose names mean nothing to heed's hosts. docs/specs.md says
-// what was called how.
+// The design documents come from products whose names mean nothing to heed's hosts. docs/specs.md
+// says what was called how.
 func TestNoNameOfAnotherProduct(t *testing.T) {
 	pkgs, err := load(os.DirFS("../.."))
 	if err != nil {

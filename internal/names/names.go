@@ -18,19 +18,23 @@ type script struct {
 	ranges [][2]rune
 }
 
-// scripts are those in everyday use. Other characters are refused: characters for compatibility, phonetic letters, and letters in two
-// parts where Unicode has a whole one.
+// scripts are those in everyday use. Other characters are refused: characters for compatibility,
+// phonetic letters, and letters in two parts where Unicode has a whole one.
 var scripts = []script{
 	{"Latin", [][2]rune{
-		{'a', 'z'}, {0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x131}, {0x134, 0x13e}, {0x141, 0x148}, {0x14a, 0x1bf}, {0x1cd, 0x1f0}, {0x1f4, 0x236},
-		{0x238, 0x24f}, {0x253, 0x254}, {0x256, 0x257}, {0x259, 0x259}, {0x25b, 0x25b}, {0x260, 0x260}, {0x263, 0x263}, {0x268, 0x268},
-		{0x26f, 0x26f}, {0x272, 0x272}, {0x275, 0x275}, {0x283, 0x283}, {0x288, 0x28c}, {0x292, 0x292}, {0x1e00, 0x1e99}, {0x1e9c, 0x1eff},
+		{'a', 'z'}, {0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x131}, {0x134, 0x13e}, {0x141, 0x148},
+		{0x14a, 0x1bf}, {0x1cd, 0x1f0}, {0x1f4, 0x236},
+		{0x238, 0x24f}, {0x253, 0x254}, {0x256, 0x257}, {0x259, 0x259}, {0x25b, 0x25b}, {0x260, 0x260},
+		{0x263, 0x263}, {0x268, 0x268},
+		{0x26f, 0x26f}, {0x272, 0x272}, {0x275, 0x275}, {0x283, 0x283}, {0x288, 0x28c}, {0x292, 0x292},
+		{0x1e00, 0x1e99}, {0x1e9c, 0x1eff},
 	}},
 	{"Greek", [][2]rune{{0x386, 0x386}, {0x388, 0x3ce}}},
 	{"Cyrillic", [][2]rune{{0x400, 0x482}, {0x48a, 0x52f}}},
 	{"Armenian", [][2]rune{{0x561, 0x586}}},
 	{"Hebrew", [][2]rune{{0x5d0, 0x5f2}}},
-	{"Arabic", [][2]rune{{0x620, 0x63f}, {0x641, 0x64a}, {0x66e, 0x66f}, {0x671, 0x674}, {0x679, 0x6d3}, {0x6d5, 0x6d5}, {0x6fa, 0x6fc}}},
+	{"Arabic", [][2]rune{{0x620, 0x63f}, {0x641, 0x64a}, {0x66e, 0x66f}, {0x671, 0x674},
+		{0x679, 0x6d3}, {0x6d5, 0x6d5}, {0x6fa, 0x6fc}}},
 	{"Thaana", [][2]rune{{0x780, 0x7b1}}},
 	{"Devanagari", [][2]rune{{0x900, 0x950}, {0x955, 0x97f}}},
 	{"Bengali", [][2]rune{{0x980, 0x9fd}}},
@@ -49,23 +53,28 @@ var scripts = []script{
 	{"Ethiopic", [][2]rune{{0x1200, 0x135a}}},
 	{"Khmer", [][2]rune{{0x1780, 0x17d3}}},
 	{"Chinese, Japanese or Korean", [][2]rune{
-		{0x3005, 0x3005}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x30fc, 0x30fc}, {0x3105, 0x312f}, {0x3400, 0x9fff}, {0xac00, 0xd7a3}, {0x20000, 0x2f7ff},
+		{0x3005, 0x3005}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x30fc, 0x30fc}, {0x3105, 0x312f},
+		{0x3400, 0x9fff}, {0xac00, 0xd7a3}, {0x20000, 0x2f7ff},
 		{0x30000, 0x323af},
 	}},
 }
 
-// swappable are marks that stand below or above the character before them, so that their order says nothing: the sign for no vowel,
-// dots, tones and vowels.
+// swappable are marks that stand below or above the character before them, so that their order says
+// nothing: the sign for no vowel, dots, tones and vowels.
 var swappable = []rune{
-	0x93c, 0x94d, 0x9bc, 0x9cd, 0xa3c, 0xa4d, 0xabc, 0xacd, 0xb3c, 0xb4d, 0xbcd, 0xc3c, 0xc4d, 0xc56, 0xcbc, 0xccd, 0xd4d, 0xdca,
-	0xe38, 0xe39, 0xe3a, 0xe48, 0xe49, 0xe4a, 0xe4b, 0xeb8, 0xeb9, 0xeba, 0xec8, 0xec9, 0xeca, 0xecb, 0x1037, 0x1039, 0x103a, 0x17d2,
+	0x93c, 0x94d, 0x9bc, 0x9cd, 0xa3c, 0xa4d, 0xabc, 0xacd, 0xb3c, 0xb4d, 0xbcd, 0xc3c, 0xc4d, 0xc56,
+	0xcbc, 0xccd, 0xd4d, 0xdca,
+	0xe38, 0xe39, 0xe3a, 0xe48, 0xe49, 0xe4a, 0xe4b, 0xeb8, 0xeb9, 0xeba, 0xec8, 0xec9, 0xeca, 0xecb,
+	0x1037, 0x1039, 0x103a, 0x17d2,
 }
 
-// Canonical returns the form of a name in which it is compared. It folds the case, and puts letters and their accents together. Names that
-// Unicode takes for the same have one form, or some of their spellings are refused.
+// Canonical returns the form of a name in which it is compared. It folds the case, and puts letters
+// and their accents together. Names that Unicode takes for the same have one form, or some of their
+// spellings are refused.
 //
-// A name has printable ASCII, and letters of the scripts in everyday use. A word has letters of one script, but for Chinese, Japanese and
-// Korean. A name that could be taken for one in ASCII is refused. Look-alikes within a script are different names.
+// A name has printable ASCII, and letters of the scripts in everyday use. A word has letters of one
+// script, but for Chinese, Japanese and Korean. A name that could be taken for one in ASCII is
+// refused. Look-alikes within a script are different names.
 func Canonical(name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", errors.New("must be valid UTF-8")
@@ -76,7 +85,8 @@ func Canonical(name string) (string, error) {
 	}
 	letters := text.Compose(ordered([]rune(name)))
 	for i, r := range letters { // a sigma that ends a word has a form of its own
-		if r == 'σ' && i > 0 && unicode.IsLetter(letters[i-1]) && (i+1 == len(letters) || !unicode.IsLetter(letters[i+1])) {
+		if r == 'σ' && i > 0 && unicode.IsLetter(letters[i-1]) &&
+			(i+1 == len(letters) || !unicode.IsLetter(letters[i+1])) {
 			letters[i] = 'ς'
 		}
 	}
@@ -94,7 +104,8 @@ func fold(name string) (string, error) {
 			continue
 		}
 		letters[i] = unicode.ToLower(unicode.ToUpper(r))
-		if r > '~' && letters[i] <= '~' && r != 'ſ' && r != 'ı' && r != 'İ' { // signs such as that of Kelvin
+		// signs such as that of Kelvin
+		if r > '~' && letters[i] <= '~' && r != 'ſ' && r != 'ı' && r != 'İ' {
 			return "", refused(r)
 		}
 	}
@@ -128,7 +139,8 @@ func check(letters []rune) error {
 		switch {
 		case name == "":
 			return refused(r)
-		case unicode.IsMark(r) && (now == "" || i == 0 || !unicode.In(letters[i-1], unicode.L, unicode.M)):
+		case unicode.IsMark(r) && (now == "" || i == 0 ||
+			!unicode.In(letters[i-1], unicode.L, unicode.M)):
 			return fmt.Errorf("has the mark %U, which stands on no letter", r)
 		case slices.Contains(dots, r) && !unicode.IsLetter(letters[i-1]):
 			return fmt.Errorf("has the mark %U, which belongs behind a letter", r)
@@ -151,8 +163,10 @@ var dots = []rune{0x93c, 0x9bc, 0xa3c, 0xabc, 0xb3c, 0xc3c, 0xcbc}
 
 // scriptOf returns the script of a letter or mark, or "".
 func scriptOf(r rune) string {
-	letter := unicode.IsLetter(r) && (!unicode.Is(unicode.Lm, r) || r == 'ー' || r == '々' || r == 'ๆ' || r == 'ໆ')
-	if !letter && !unicode.IsMark(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Deprecated) {
+	letter := unicode.IsLetter(r) && (!unicode.Is(unicode.Lm, r) || r == 'ー' || r == '々' ||
+		r == 'ๆ' || r == 'ໆ')
+	if !letter && !unicode.IsMark(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Deprecated) {
 		return ""
 	}
 	for _, s := range scripts {

@@ -17,7 +17,8 @@ func TestSpellings(t *testing.T) {
 		{"ann", "Ann", "ANN"},
 		{"ann.o'neil+1@example.org", "Ann.O'Neil+1@Example.org"},
 		{"josé", "JOSÉ", "jose\u0301", "JOSE\u0301"},
-		{"nguyễn thị lệ", "NGUYỄN THỊ LỆ", "nguye\u0302\u0303n thi\u0323 le\u0323\u0302", "nguye\u0302\u0303n thi\u0323 le\u0302\u0323"},
+		{"nguyễn thị lệ", "NGUYỄN THỊ LỆ", "nguye\u0302\u0303n thi\u0323 le\u0323\u0302",
+			"nguye\u0302\u0303n thi\u0323 le\u0302\u0323"},
 		{"strauss", "strauß", "STRAUSS", "STRAUẞ"},
 		{"isik", "Isik", "ISIK", "\u0131sik"},
 		{"γιώργος", "ΓΙΏΡΓΟΣ", "γιω\u0301ργοσ"},
@@ -27,8 +28,10 @@ func TestSpellings(t *testing.T) {
 		{"դավիթ", "ԴԱՎԻԹ"},
 		{"דוד"}, {"أحمد", "ا\u0654حمد"}, {"გიორგი"}, {"ሰላም"}, {"김민수"}, {"王小明"},
 		{"佐々木ゆうか"}, {"エリカ"}, {"ガク", "カ\u3099ク"},
-		{"सिंह"}, {"\u0915\u093f\u0958", "\u0915\u093f\u0915\u093c"}, {"\u0958\u094d", "\u0915\u094d\u093c", "\u0915\u093c\u094d"},
-		{"র\u09cb", "র\u09c7\u09be"}, {"தமிழ்"}, {"สมชาย"}, {"ส\u0e38\u0e48", "ส\u0e48\u0e38"}, {"ក\u17d2ក"},
+		{"सिंह"}, {"\u0915\u093f\u0958", "\u0915\u093f\u0915\u093c"},
+		{"\u0958\u094d", "\u0915\u094d\u093c", "\u0915\u093c\u094d"},
+		{"র\u09cb", "র\u09c7\u09be"}, {"தமிழ்"}, {"สมชาย"}, {"ส\u0e38\u0e48", "ส\u0e48\u0e38"},
+		{"ក\u17d2ក"},
 	} {
 		for _, spelling := range spellings {
 			got, err := names.Canonical(spelling)
@@ -40,13 +43,20 @@ func TestSpellings(t *testing.T) {
 
 func TestWhatIsNoName(t *testing.T) {
 	for why, name := range map[string]string{
-		"control": "a\nb", "NUL": "a\x00", "not UTF-8": "\xff", "a blank of another kind": "a\u00a0b", "zero width": "a\u200bnn",
-		"a joiner": "क\u200dक", "right to left": "ann\u202e", "a tag": "ann\U000e0041", "a variation": "ann\ufe00", "a filler": "ann\u3164",
-		"a soft hyphen": "a\u00adnn", "full width": "ａｎｎ", "a ligature": "o\ufb03ce", "a letterlike sign": "\u212aann", "mathematical": "𝐚𝐧𝐧",
-		"phonetic": "ɑnn", "a small capital": "ᴀnn", "a click": "ann\u01c3", "a superscript": "annª", "an emoji": "ann🙂",
-		"two scripts in a word": "аnn", "Greek and Latin": "αnn", "all of it looks Latin": "сосо", "a word looks Latin": "аnn@example.org",
-		"Cyrillic that looks Latin": "сара@example.org", "a mark alone": "\u0301a", "a mark that fits nothing": "q\u0301", "three marks": "e\u0301\u0301",
-		"a mark on another script": "a\u093c", "Cherokee": "ᎪᎡ", "a digit of another script": "ann٤", "a part of a syllable": "\u1112\u1161\u11ab",
+		"control": "a\nb", "NUL": "a\x00", "not UTF-8": "\xff", "a blank of another kind": "a\u00a0b",
+		"zero width": "a\u200bnn",
+		"a joiner":   "क\u200dक", "right to left": "ann\u202e", "a tag": "ann\U000e0041",
+		"a variation": "ann\ufe00", "a filler": "ann\u3164",
+		"a soft hyphen": "a\u00adnn", "full width": "ａｎｎ", "a ligature": "o\ufb03ce",
+		"a letterlike sign": "\u212aann", "mathematical": "𝐚𝐧𝐧",
+		"phonetic": "ɑnn", "a small capital": "ᴀnn", "a click": "ann\u01c3", "a superscript": "annª",
+		"an emoji":              "ann🙂",
+		"two scripts in a word": "аnn", "Greek and Latin": "αnn", "all of it looks Latin": "сосо",
+		"a word looks Latin":        "аnn@example.org",
+		"Cyrillic that looks Latin": "сара@example.org", "a mark alone": "\u0301a",
+		"a mark that fits nothing": "q\u0301", "three marks": "e\u0301\u0301",
+		"a mark on another script": "a\u093c", "Cherokee": "ᎪᎡ", "a digit of another script": "ann٤",
+		"a part of a syllable":    "\u1112\u1161\u11ab",
 		"a twin among ideographs": "\uf900", "a dot behind a vowel": "\u0930\u093f\u093c",
 	} {
 		got, err := names.Canonical(name)
@@ -56,7 +66,8 @@ func TestWhatIsNoName(t *testing.T) {
 
 // The form of a form is itself, and it has nothing that can't be seen.
 func TestAFormIsItsOwn(t *testing.T) {
-	letter := rapid.RuneFrom(nil, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Devanagari, unicode.Thai, unicode.Han, unicode.Mn)
+	letter := rapid.RuneFrom(nil, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Devanagari,
+		unicode.Thai, unicode.Han, unicode.Mn)
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOfN(letter, 1, 4, -1).Draw(t, "name")
 		once, err := names.Canonical(name)

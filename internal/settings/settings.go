@@ -110,7 +110,8 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 		switch {
 		case !known:
 		case f.Fixed && f.Set && !bytes.Equal(before.Value, text):
-			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name, Stored: f.show(before.Value), Wanted: f.show(text)}
+			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name,
+				Stored: f.show(before.Value), Wanted: f.show(text)}
 		case f.Fixed:
 			if err := json.Unmarshal(before.Value, f.Value); err != nil {
 				return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
@@ -119,7 +120,8 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 		case !bytes.Equal(before.Value, text):
 			changes[f.Name] = string(before.Value) + " -> " + string(text)
 		}
-		changed = changed || !known || before.Set != v.Set || before.Fixed != v.Fixed || !bytes.Equal(before.Value, v.Value)
+		changed = changed || !known || before.Set != v.Set || before.Fixed != v.Fixed ||
+			!bytes.Equal(before.Value, v.Value)
 		next.Fields[f.Name] = v
 	}
 	if !changed && len(next.Fields) == len(stored.Fields) {
@@ -130,7 +132,8 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 
 // Overwrite returns the record that makes these settings the stored ones, for the commit that
 // rebuilds or resets what is stored under the others. It declares the kinds that the commit needs.
-func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record, error) {
+func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record,
+	error) {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return store.Record{}, err
 	}

@@ -61,10 +61,12 @@ func TestFixedSettings(t *testing.T) {
 		_, err := host{HalfLife: 2 * time.Hour}.open(&st, defaults)
 		var fault *heed.SettingsError
 		require.ErrorAs(t, err, &fault)
-		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife", Stored: "1h0m0s", Wanted: "2h0m0s"}, *fault)
+		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife",
+			Stored: "1h0m0s", Wanted: "2h0m0s"}, *fault)
 		require.ErrorIs(t, err, heed.ErrConflict)
-		require.EqualError(t, fault, "settings: HalfLife of learning/home is 1h0m0s in the store and 2h0m0s here: "+
-			"leave HalfLife out to keep the stored one, or call Rebuild (heed store rebuild), or reset")
+		require.EqualError(t, fault,
+			"settings: HalfLife of learning/home is 1h0m0s in the store and 2h0m0s here: "+
+				"leave HalfLife out to keep the stored one, or call Rebuild (heed store rebuild), or reset")
 	})
 	t.Run("a host that sets nothing gets the stored one", func(t *testing.T) {
 		got, err := host{}.open(&st, defaults)
@@ -72,7 +74,9 @@ func TestFixedSettings(t *testing.T) {
 		require.Equal(t, time.Hour, got.HalfLife)
 	})
 	t.Run("a stored one that can't be read is an error", func(t *testing.T) {
-		err := settings.Open(t.Context(), &st, now, settings.Component{Name: "learning/home", Fields: []settings.Field{{Name: "HalfLife", Value: new([]string), Fixed: true}}})
+		err := settings.Open(t.Context(), &st, now,
+			settings.Component{Name: "learning/home",
+				Fields: []settings.Field{{Name: "HalfLife", Value: new([]string), Fixed: true}}})
 		require.ErrorContains(t, err, "settings: HalfLife: ")
 	})
 	t.Run("a refusal changes nothing", func(t *testing.T) {
@@ -133,8 +137,8 @@ func TestSettingsAtRead(t *testing.T) {
 	require.Equal(t, settings.Value{Value: []byte("0.5")}, stored["Threshold"])
 }
 
-// TestOpenThatFails lets each call of the store fail, before and after its effect: no settings are in force then, and
-// opening again comes to the same.
+// TestOpenThatFails lets each call of the store fail, before and after its effect: no settings are
+// in force then, and opening again comes to the same.
 func TestOpenThatFails(t *testing.T) {
 	reached := 0
 	storetest.FailEach(func(at int, after bool) bool {
@@ -165,7 +169,8 @@ func TestNames(t *testing.T) {
 	names, err := settings.Names(t.Context(), &st, "strategy/")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, names)
-	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/c"}), heed.ErrNotFound)
+	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/c"}),
+		heed.ErrNotFound)
 	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }

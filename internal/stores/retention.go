@@ -17,7 +17,8 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// Defaults sets what is 0: 100 observations of a cell, for 30 days, and ids for 30 days or as long as the history.
+// Defaults sets what is 0: 100 observations of a cell, for 30 days, and ids for 30 days or as long
+// as the history.
 func Defaults(historyPerCell *int, historyFor, idsFor *time.Duration) {
 	*historyPerCell = cmp.Or(*historyPerCell, 100)
 	*historyFor = cmp.Or(*historyFor, month)
@@ -33,7 +34,8 @@ func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Dura
 	for name, limits := range limits {
 		kind := store.Kind{Name: name, Limits: limits}
 		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
-			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
+			found.Check(false, fmt.Sprintf("Limits[%q].%s", name,
+				strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
 		}
 	}
 }

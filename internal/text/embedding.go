@@ -12,28 +12,31 @@ import (
 // An Embed turns texts into vectors, in the order of the texts.
 type Embed = func(ctx context.Context, texts []string) ([][]float32, error)
 
-// Cosines embeds all texts in one call, and returns the cosine of the text's vector and each of the others', with 0 for
-// negative ones. Vectors of different lengths are an error.
+// Cosines embeds all texts in one call, and returns the cosine of the text's vector and each of the
+// others', with 0 for negative ones. Vectors of different lengths are an error.
 func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]float64, error) {
 	vectors, err := embed(ctx, append([]string{text}, others...))
 	if err != nil {
 		return nil, err
 	}
 	if len(vectors) != len(others)+1 {
-		return nil, fmt.Errorf("the embedder returned another number of vectors than there are texts: %d for %d", len(vectors), len(others)+1)
+		return nil, fmt.Errorf(
+			"the embedder returned another number of vectors than there are texts: %d for %d",
+			len(vectors), len(others)+1)
 	}
 	cosines := make([]float64, len(others))
 	for i := range others {
 		if len(vectors[i+1]) != len(vectors[0]) {
-			return nil, fmt.Errorf("the embedder returned vectors of different lengths: %d and %d", len(vectors[0]), len(vectors[i+1]))
+			return nil, fmt.Errorf("the embedder returned vectors of different lengths: %d and %d",
+				len(vectors[0]), len(vectors[i+1]))
 		}
 		cosines[i] = max(Cosine(vectors[0], vectors[i+1]), 0)
 	}
 	return cosines, nil
 }
 
-// Cosine returns the cosine of the angle between two vectors, in [-1, 1]. It is 0 for vectors of different lengths, and for
-// those that are zero or not finite.
+// Cosine returns the cosine of the angle between two vectors, in [-1, 1]. It is 0 for vectors of
+// different lengths, and for those that are zero or not finite.
 func Cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -50,9 +53,10 @@ func Cosine(a, b []float32) float64 {
 	return min(max(cosine, -1), 1)
 }
 
-// Remembering returns an embedding that remembers the vectors of the texts that were embedded last, at most this many, and
-// embeds at most batch texts in a call. It is stricter than embed: a vector that is zero, not finite or of another length
-// than the first is an error. It is safe for concurrent use if embed is.
+// Remembering returns an embedding that remembers the vectors of the texts that were embedded last,
+// at most this many, and embeds at most batch texts in a call. It is stricter than embed: a vector
+// that is zero, not finite or of another length than the first is an error. It is safe for
+// concurrent use if embed is.
 func Remembering(embed Embed, most, batch int) Embed {
 	return (&memory{embed: embed, most: most, batch: batch, vectors: make(map[string][]float32)}).get
 }
@@ -87,7 +91,8 @@ func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
 		}
 		for i, vector := range got {
 			if Cosine(vector, vector) == 0 {
-				return nil, errors.New("the embedder returned a vector of length 0, or one that is not finite")
+				return nil, errors.New(
+					"the embedder returned a vector of length 0, or one that is not finite")
 			}
 			made[batch[i]] = slices.Clone(vector)
 		}

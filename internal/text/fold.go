@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Fold returns a text as it looks and not as it is spelled: in small letters without accents, of one width, without characters that
-// nobody sees, and with one letter for those that look alike, such as a Cyrillic and a Latin one. Folding it again changes nothing. The
-// result is for comparisons only, and is found in time linear in the text.
+// Fold returns a text as it looks and not as it is spelled: in small letters without accents, of
+// one width, without characters that nobody sees, and with one letter for those that look alike,
+// such as a Cyrillic and a Latin one. Folding it again changes nothing. The result is for
+// comparisons only, and is found in time linear in the text.
 func Fold(written string) string {
 	var b strings.Builder
 	b.Grow(len(written))
@@ -59,12 +60,14 @@ func alike(r rune) rune {
 	return r
 }
 
-// Latin returns the small Latin letter that a small letter of another script looks like, and 0 if there is none.
+// Latin returns the small Latin letter that a small letter of another script looks like, and 0 if
+// there is none.
 func Latin(r rune) rune { return smallAlike[r] }
 
 // The letters that look like Latin ones, and those whose capitals do.
 var (
-	smallAlike = pairs("аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwӏl" + "οoνvρpιiυuαaγyχxκk" + "օoսuհhցgզqյjոn" + "ɑaɡgϲcⅰiⅴvⅹxⅼlⅽcⅾdⅿm")
+	smallAlike = pairs("аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwӏl" + "οoνvρpιiυuαaγyχxκk" + "օoսuհhցgզqյjոn" +
+		"ɑaɡgϲcⅰiⅴvⅹxⅼlⅽcⅾdⅿm")
 	largeAlike = pairs("вbкkмmнhтt" + "βbεeζzμmτt")
 )
 
@@ -93,7 +96,8 @@ func Width(r rune) rune {
 // halfWidth has the letters that the half-width ones stand for, from U+FF65 on.
 var halfWidth = []rune("・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
 
-// styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script and the like.
+// styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script
+// and the like.
 func styled(r rune) rune {
 	switch {
 	case r >= 0x1d400 && r <= 0x1d6a3:

@@ -12,10 +12,14 @@ import (
 
 func TestFold(t *testing.T) {
 	for text, want := range map[string]string{
-		"Restart the disk": "restart the disk", "Ｒｅｓｔａｒｔ　ｔｈｅ　ｄｉｓｋ": "restart the disk", "Rеstаrt thе dіsk": "restart the disk",
-		"Re\u00adstart the\u200b disk": "restart the disk", "RESTART THE DISK": "restart the disk", "𝐑𝐞𝐬𝐭𝐚𝐫𝐭 𝘵𝘩𝘦 ⓓⓘⓢⓚ": "restart the disk", "Résta\u0301rt thé disk": "restart the disk",
-		"СТОП": "ctoп", "стоп": "ctoп", "Straße 10": "strasse io", "STRASSE l0": "strasse io", "ΚΑΛΗ": "kaλη", "ｷｬﾝｾﾙ": "キャンセル", "ｶﾞ": "カ", "ガ": "カ",
-		"Việt Nam": "viet nam", "Vie\u0323\u0302t Nam": "viet nam", "元に戻して。": "元に戻して。", "": "", "\u200b": "", "\xff": "\ufffd",
+		"Restart the disk": "restart the disk", "Ｒｅｓｔａｒｔ　ｔｈｅ　ｄｉｓｋ": "restart the disk",
+		"Rеstаrt thе dіsk":             "restart the disk",
+		"Re\u00adstart the\u200b disk": "restart the disk", "RESTART THE DISK": "restart the disk",
+		"𝐑𝐞𝐬𝐭𝐚𝐫𝐭 𝘵𝘩𝘦 ⓓⓘⓢⓚ": "restart the disk", "Résta\u0301rt thé disk": "restart the disk",
+		"СТОП": "ctoп", "стоп": "ctoп", "Straße 10": "strasse io", "STRASSE l0": "strasse io",
+		"ΚΑΛΗ": "kaλη", "ｷｬﾝｾﾙ": "キャンセル", "ｶﾞ": "カ", "ガ": "カ",
+		"Việt Nam": "viet nam", "Vie\u0323\u0302t Nam": "viet nam", "元に戻して。": "元に戻して。", "": "",
+		"\u200b": "", "\xff": "\ufffd",
 	} {
 		assert.Equal(t, strings.ReplaceAll(want, "l", "i"), Fold(text), "%q", text)
 	}
@@ -31,23 +35,27 @@ func TestCompose(t *testing.T) {
 	assert.Equal(t, "éa q\u0301", string(Compose([]rune("e\u0301a q\u0301"))))
 }
 
-// Folding is idempotent, does not tell capitals from small letters, and grows no text by more than its bytes.
+// Folding is idempotent, does not tell capitals from small letters, and grows no text by more than
+// its bytes.
 func TestFoldOfEachCharacter(t *testing.T) {
 	for r := range rune(0x20000) {
-		if !utf8.ValidRune(r) || unicode.In(r, unicode.Han, unicode.Hangul, unicode.Co) || !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) {
+		if !utf8.ValidRune(r) || unicode.In(r, unicode.Han, unicode.Hangul, unicode.Co) ||
+			!unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) {
 			continue
 		}
 		once := Fold(string(r))
 		if again := Fold(once); again != once || len(once) > len(string(r))+1 {
 			t.Errorf("%U: %q, %q", r, once, again)
 		}
-		if upper := unicode.ToUpper(r); unicode.ToLower(upper) == unicode.ToLower(r) && Fold(string(upper)) != once {
+		if upper := unicode.ToUpper(r); unicode.ToLower(upper) == unicode.ToLower(r) &&
+			Fold(string(upper)) != once {
 			t.Errorf("%U: %q, in capitals %q", r, once, Fold(string(upper)))
 		}
 	}
 }
 
-// A text folds to what its parts fold to, so its cost grows with its length alone, and folding is idempotent.
+// A text folds to what its parts fold to, so its cost grows with its length alone, and folding is
+// idempotent.
 func TestFoldOfParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")

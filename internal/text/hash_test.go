@@ -16,7 +16,8 @@ import (
 func TestNoTwoListsAreAlike(t *testing.T) {
 	seen := map[text.Hash][]string{}
 	for _, texts := range [][]string{
-		nil, {""}, {"", ""}, {"abc"}, {"ab", "c"}, {"a", "bc"}, {"a", "b", "c"}, {"", "abc"}, {"abc", ""},
+		nil, {""}, {"", ""}, {"abc"}, {"ab", "c"}, {"a", "bc"}, {"a", "b", "c"}, {"", "abc"},
+		{"abc", ""},
 		{"a\x00b"}, {"a", "\x00b"}, {"\x01a"}, {"\x02\x01a"}, {"\x01a", ""}, {"a", "\x01b"}, {"a\x01b"},
 	} {
 		hash := text.HashOf(texts...)

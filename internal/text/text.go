@@ -21,12 +21,14 @@ func Comparable(text string) bool {
 
 // Dense reports whether a character belongs to a script without blanks between words.
 func Dense(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// Trigrams returns the letter trigrams of a text's words in lower case, sorted, each once. Each word has two blanks before
-// it and one behind, as in PostgreSQL's pg_trgm. In a script without blanks between words, single characters and pairs of
-// them take the place of trigrams. A trigram is packed into a number, as a character has 21 bits.
+// Trigrams returns the letter trigrams of a text's words in lower case, sorted, each once. Each
+// word has two blanks before it and one behind, as in PostgreSQL's pg_trgm. In a script without
+// blanks between words, single characters and pairs of them take the place of trigrams. A trigram
+// is packed into a number, as a character has 21 bits.
 func Trigrams(text string) []uint64 {
 	all := make([]uint64, 0, len(text)+8)
 	var last [2]rune // 0 before a word
@@ -67,8 +69,8 @@ func Trigrams(text string) []uint64 {
 
 func pack(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) } //nolint:gosec // runes are not negative
 
-// Jaccard returns the share of elements that two sorted sets have in common, in [0, 1]: the size of the intersection by
-// that of the union (Jaccard 1901). Two empty sets have 0.
+// Jaccard returns the share of elements that two sorted sets have in common, in [0, 1]: the size of
+// the intersection by that of the union (Jaccard 1901). Two empty sets have 0.
 func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	all, common := len(a)+len(b), 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

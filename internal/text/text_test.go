@@ -17,17 +17,21 @@ func TestTrigrams(t *testing.T) {
 	assert.Equal(t, 1., score("Keep it short!", "keep it SHORT"))
 	assert.Equal(t, 1., score("不要记录密码", "不要记录密码。"), "no script vanishes")
 	assert.Equal(t, 0., score("short", "brief"))
-	assert.Equal(t, 0.5, score("cat", "cats"), "of the trigrams __c, _ca, cat, at_, ats and ts_ they share three")
+	assert.Equal(t, 0.5, score("cat", "cats"),
+		"of the trigrams __c, _ca, cat, at_, ats and ts_ they share three")
 	for _, empty := range []string{"", "!?", "👍 👍", "\n"} {
 		assert.False(t, text.Comparable(empty), "%q", empty)
 		assert.Equal(t, 0., score(empty, empty), "nothing to compare is not the same: %q", empty)
 	}
 	// Without a model, wording is all there is.
-	assert.Less(t, score("Reviewer removed PostgreSQL schema from PRD", "PRD should not dictate technical choices"), 0.3)
-	assert.Equal(t, text.Trigrams("用缓存a"), text.Trigrams("用缓存 a"), "another script begins another word")
+	assert.Less(t, score("Reviewer removed PostgreSQL schema from PRD",
+		"PRD should not dictate technical choices"), 0.3)
+	assert.Equal(t, text.Trigrams("用缓存a"), text.Trigrams("用缓存 a"),
+		"another script begins another word")
 	assert.Less(t, score("缓存用", "用缓存"), 1., "pairs have an order")
 	packed := func(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) }
-	assert.Equal(t, []uint64{packed(' ', ' ', 'a'), packed(' ', 'a', 'b'), packed('a', 'b', ' ')}, text.Trigrams("Ab"))
+	assert.Equal(t, []uint64{packed(' ', ' ', 'a'), packed(' ', 'a', 'b'), packed('a', 'b', ' ')},
+		text.Trigrams("Ab"))
 }
 
 func TestJaccardAndDistinct(t *testing.T) {
@@ -90,7 +94,8 @@ func TestRemembering(t *testing.T) {
 func TestRememberingRefusesNonsense(t *testing.T) {
 	down := errors.New("down")
 	for name, vectors := range map[string][][]float32{
-		"an error": nil, "too few": {{1}}, "of length 0": {{1}, {0}}, "not finite": {{1}, {float32(math.NaN())}}, "uneven": {{1}, {1, 2}},
+		"an error": nil, "too few": {{1}}, "of length 0": {{1}, {0}},
+		"not finite": {{1}, {float32(math.NaN())}}, "uneven": {{1}, {1, 2}},
 	} {
 		_, err := text.Remembering(func(context.Context, []string) ([][]float32, error) {
 			if vectors == nil {

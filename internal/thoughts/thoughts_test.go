@@ -13,10 +13,12 @@ import (
 
 func TestSplit(t *testing.T) {
 	for name, tt := range map[string]struct{ text, answer, thoughts string }{
-		"none":                      {"Turn it off.", "Turn it off.", ""},
-		"none, with signs":          {"a < b, x->y, <b>bold</b>, 1 <thinker>", "a < b, x->y, <b>bold</b>, 1 <thinker>", ""},
-		"before the answer":         {"<think>hm</think>Turn it off.", "Turn it off.", "hm"},
-		"each name":                 {"<think>a</think><thinking>b</thinking><reasoning>c</reasoning>d", "d", "a\n\nb\n\nc"},
+		"none": {"Turn it off.", "Turn it off.", ""},
+		"none, with signs": {"a < b, x->y, <b>bold</b>, 1 <thinker>",
+			"a < b, x->y, <b>bold</b>, 1 <thinker>", ""},
+		"before the answer": {"<think>hm</think>Turn it off.", "Turn it off.", "hm"},
+		"each name": {"<think>a</think><thinking>b</thinking><reasoning>c</reasoning>d",
+			"d", "a\n\nb\n\nc"},
 		"any case, and blanks":      {"<Think >a</THINK >b", "b", "a"},
 		"in the middle":             {"One. <think>a</think>Two.", "One. Two.", "a"},
 		"nested":                    {"<think>a<think>b</think>c</think>d", "d", "abc"},
@@ -37,7 +39,8 @@ func TestSplit(t *testing.T) {
 		"a single backtick":         {"It's a ` <think>a</think>b", "It's a ` b", "a"},
 		"a span ends with its line": {"It's a `\n<think>a</think>`b", "It's a `\n`b", "a"},
 		"fence":                     {"See:\n```xml\n<think>a</think>\n```\nDone.", "See:\n```xml\n<think>a</think>\n```\nDone.", ""},
-		"fence of tildes":           {"~~~\n<think>\n~~~\n<think>a</think>b", "~~~\n<think>\n~~~\nb", "a"},
+		"fence of tildes": {"~~~\n<think>\n~~~\n<think>a</think>b", "~~~\n<think>\n~~~\nb",
+			"a"},
 		"a longer fence":            {"````\n```\n<think>\n````\nb", "````\n```\n<think>\n````\nb", ""},
 		"a fence in a list":         {"- a\n  ```\n  <think>\n  ```\n<think>a</think>b", "- a\n  ```\n  <think>\n  ```\nb", "a"},
 		"a fence that does not end": {"```\n<think>a</think>", "```\n<think>a</think>", ""},
@@ -112,7 +115,8 @@ func TestSplit(t *testing.T) {
 			assert.Equal(t, tt.thoughts, inside)
 			for size := 1; size < 5; size++ {
 				said, inside := inChunks(tt.text, func(left int) int { return size })
-				assert.Equal(t, []string{tt.answer, tt.thoughts}, []string{said, inside}, "in chunks of %d", size)
+				assert.Equal(t, []string{tt.answer, tt.thoughts}, []string{said, inside}, "in chunks of %d",
+					size)
 			}
 		})
 	}
@@ -159,7 +163,8 @@ func TestTextIsNotHeldBack(t *testing.T) {
 // piece draws a part of an answer, and whether it is thought.
 func piece(t *rapid.T) (text string, thought bool) {
 	words := func() string { return rapid.StringMatching(`[a-zé .,\n>]{0,12}`).Draw(t, "words") }
-	name := rapid.SampledFrom([]string{"think", "thinking", "REASONING", "scratchpad"}).Draw(t, "name")
+	name := rapid.SampledFrom([]string{"think", "thinking", "REASONING", "scratchpad"}).Draw(t,
+		"name")
 	switch rapid.IntRange(0, 7).Draw(t, "kind") {
 	case 0:
 		return words() + "SAID", false
@@ -168,7 +173,8 @@ func piece(t *rapid.T) (text string, thought bool) {
 	case 2:
 		return "\n```x\nSAID <" + name + ">\n</" + name + ">\n```\n", false
 	case 3:
-		return "<" + name + ">" + words() + "SECRET<think>SECRET</think>" + words() + "</" + name + ">", true
+		return "<" + name + ">" + words() + "SECRET<think>SECRET</think>" + words() + "</" + name + ">",
+			true
 	case 4:
 		return "[THINK]" + words() + "SECRET<think>SECRET</think>[/THINK]", true
 	case 5:

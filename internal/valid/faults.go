@@ -22,7 +22,8 @@ func (l *Faults) Check(ok bool, field string, value any, reason string) {
 // Add adds the faults of one part of the configuration, with the part's name before theirs.
 func (l *Faults) Add(part string, err error) {
 	for fault := range heed.ConfigErrors(err) {
-		l.all = append(l.all, &heed.ConfigError{Field: part + "." + fault.Field, Value: fault.Value, Reason: fault.Reason})
+		l.all = append(l.all, &heed.ConfigError{Field: part + "." + fault.Field, Value: fault.Value,
+			Reason: fault.Reason})
 	}
 }
 

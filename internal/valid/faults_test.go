@@ -20,7 +20,9 @@ func TestErr(t *testing.T) {
 	all.Join(nil)
 	all.Join(part.Err())
 	err := all.Err()
-	assert.EqualError(t, err, "config: Store is <nil>: must be set; config: Prior.Alpha is -1: must be positive; config: Alpha is -1: must be positive")
+	assert.EqualError(t, err,
+		"config: Store is <nil>: must be set; config: Prior.Alpha is -1: must be positive; config: "+
+			"Alpha is -1: must be positive")
 	var fault *heed.ConfigError
 	assert.ErrorAs(t, err, &fault)
 	n := 0

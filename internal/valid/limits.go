@@ -9,8 +9,8 @@ import (
 
 // The limits of evidence that stores and the formats of dumps must agree on.
 const (
-	// LandmarkStep is how many half-lives the landmarks of tallies are apart, counted from 1970. Sums then stay within 2^256 times
-	// what was added.
+	// LandmarkStep is how many half-lives the landmarks of tallies are apart, counted from 1970. Sums
+	// then stay within 2^256 times what was added.
 	LandmarkStep = 256
 	// MaxSkew is how far ahead of the store's clock an observation may be.
 	MaxSkew = 5 * time.Minute
@@ -28,7 +28,8 @@ func Time(field string, t, now time.Time) error {
 	case t.Unix() < 0 || t.Year() > 9999:
 		return &heed.InputError{Field: field, Reason: "must be in the years 1970 to 9999"}
 	case t.Sub(now) > MaxSkew:
-		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock", MaxSkew)}
+		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock",
+			MaxSkew)}
 	}
 	return nil
 }

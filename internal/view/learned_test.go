@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// An arm that fails since yesterday got worse, and one that is as good as before did not move, with records of choices and without.
+// An arm that fails since yesterday got worse, and one that is as good as before did not move, with
+// records of choices and without.
 func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 	for _, unrecorded := range []bool{false, true} {
 		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -22,7 +23,8 @@ func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 		st, err := memstore.New(memstore.Config{Now: clock})
 		require.NoError(t, err)
 		learner, err := strategy.New(t.Context(), strategy.Config{
-			Store: st, Now: clock, Seed: rand.NewPCG(1, 2), Unrecorded: unrecorded, Arms: []strategy.Arm{{ID: "steady"}, {ID: "fading"}},
+			Store: st, Now: clock, Seed: rand.NewPCG(1, 2), Unrecorded: unrecorded,
+			Arms: []strategy.Arm{{ID: "steady"}, {ID: "fading"}},
 		})
 		require.NoError(t, err)
 		luck := rand.New(rand.NewPCG(3, 4))
@@ -37,9 +39,11 @@ func TestSegmentsTellWhichArmsMoved(t *testing.T) {
 			if n >= 40 && arm == "fading" {
 				value = -0.6
 			}
-			choice, err := learner.Record(t.Context(), strategy.Query{Session: fmt.Sprint(n), Item: "i", Category: "c"}, arm, 0.5)
+			choice, err := learner.Record(t.Context(),
+				strategy.Query{Session: fmt.Sprint(n), Item: "i", Category: "c"}, arm, 0.5)
 			require.NoError(t, err)
-			_, err = learner.Observe(t.Context(), strategy.Outcome{Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 1})
+			_, err = learner.Observe(t.Context(), strategy.Outcome{Choice: choice,
+				Value: value + 0.4*(luck.Float64()-0.5), Confidence: 1})
 			require.NoError(t, err)
 		}
 		source := &view.Source{Store: st, Strategy: learner, Now: clock}

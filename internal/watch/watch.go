@@ -1,4 +1,5 @@
-// Package watch tells a host's observer what happens, so that its panic or its hanging does no harm.
+// Package watch tells a host's observer what happens, so that its panic or its hanging does no
+// harm.
 package watch
 
 import (
@@ -17,8 +18,8 @@ const (
 	places   = 8                      // calls of the observer at a time
 )
 
-// A Watch tells an observer. It is safe for concurrent use. nil is a Watch that tells nobody; check for it before a notice is
-// made, so that it costs nothing:
+// A Watch tells an observer. It is safe for concurrent use. nil is a Watch that tells nobody; check
+// for it before a notice is made, so that it costs nothing:
 //
 //	if l.watch != nil {
 //		l.watch.Tell(ctx, heed.Selected{…})
@@ -31,7 +32,8 @@ type Watch struct {
 	dropped  atomic.Int64 // notices that the observer was not told, and not told of either
 }
 
-// New returns a Watch for a component, or nil where there is no observer. now is the component's clock.
+// New returns a Watch for a component, or nil where there is no observer. now is the component's
+// clock.
 func New(observer heed.Observer, name string, now func() time.Time) *Watch {
 	if observer == nil {
 		return nil
@@ -57,7 +59,8 @@ func (w *Watch) Tell(ctx context.Context, n heed.Notice) {
 	}
 }
 
-// Failed tells of a failure. It is a short form of Tell, and does nothing where there is no failure or no observer.
+// Failed tells of a failure. It is a short form of Tell, and does nothing where there is no failure
+// or no observer.
 func (w *Watch) Failed(ctx context.Context, what string, err error) {
 	if w != nil && err != nil {
 		w.Tell(ctx, heed.Failed{Component: w.name, At: w.now(), What: what, Err: err})
@@ -67,12 +70,16 @@ func (w *Watch) Failed(ctx context.Context, what string, err error) {
 // confess tells the observer how many notices were dropped.
 func (w *Watch) confess(ctx context.Context) {
 	dropped := w.dropped.Swap(0)
-	if dropped > 0 && notCalled(w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped", dropped))) {
+	if dropped > 0 && notCalled(w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped",
+		dropped))) {
 		w.dropped.Add(dropped)
 	}
 }
 
-func notCalled(err error) bool { return errors.Is(err, host.ErrBusy) || errors.Is(err, host.ErrWaited) }
+func notCalled(err error) bool {
+	return errors.Is(err, host.ErrBusy) ||
+		errors.Is(err, host.ErrWaited)
+}
 
 // fail tells the observer what became of its own call.
 func (w *Watch) fail(ctx context.Context, err error) error {

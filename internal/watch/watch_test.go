@@ -43,7 +43,8 @@ func TestTell(t *testing.T) {
 }
 
 func TestAPanicIsContainedAndTold(t *testing.T) {
-	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "end of the goroutine": runtime.Goexit} {
+	for name, end := range map[string]func(){"panic": func() { panic("boom") },
+		"end of the goroutine": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			var told []heed.Failed
 			w := watch.New(func(_ context.Context, n heed.Notice) {
@@ -59,7 +60,8 @@ func TestAPanicIsContainedAndTold(t *testing.T) {
 			assert.ErrorAs(t, told[0].Err, new(*heed.PanicError))
 		})
 	}
-	always := watch.New(func(context.Context, heed.Notice) { panic("always") }, "strategy/x", time.Now)
+	always := watch.New(func(context.Context, heed.Notice) { panic("always") }, "strategy/x",
+		time.Now)
 	always.Tell(t.Context(), heed.Selected{})
 }
 

@@ -190,7 +190,8 @@ func challenger(records []Record, leader int) int {
 func Refuted(records []Record, lead int, miss, indifference float64) bool {
 	first, wanted := records[lead], enough(len(records), miss)
 	return slices.ContainsFunc(records, func(r Record) bool {
-		return r.Mass > 0 && r.Mean()-first.Mean() > indifference && Against(first, r, -indifference) >= wanted
+		return r.Mass > 0 && r.Mean()-first.Mean() > indifference &&
+			Against(first, r, -indifference) >= wanted
 	})
 }
 

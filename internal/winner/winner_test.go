@@ -18,17 +18,22 @@ func record(t *rapid.T, name string) winner.Record {
 	return winner.Record{Mass: mass, Reward: mass * rapid.Float64Range(0, 1).Draw(t, name+" mean")}
 }
 
-// TestAgainstIsTheLeastOfAGrid compares the evidence against a gap with a search of a grid of means.
+// TestAgainstIsTheLeastOfAGrid compares the evidence against a gap with a search of a grid of
+// means.
 func TestAgainstIsTheLeastOfAGrid(t *testing.T) {
 	against := func(r winner.Record) func(p float64) float64 {
 		s, f := r.Reward, r.Mass-r.Reward
 		x, _ := math.Lgamma(s + 0.5)
 		y, _ := math.Lgamma(f + 0.5)
 		z, _ := math.Lgamma(r.Mass + 1)
-		return func(p float64) float64 { return x + y - z - math.Log(math.Pi) - s*math.Log(p) - f*math.Log(1-p) }
+		return func(p float64) float64 {
+			return x + y - z - math.Log(math.Pi) - s*math.Log(
+				p) - f*math.Log(1-p)
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		r, other, gap := record(t, "r"), record(t, "other"), rapid.Float64Range(-0.9, 0.9).Draw(t, "gap")
+		r, other, gap := record(t, "r"), record(t, "other"),
+			rapid.Float64Range(-0.9, 0.9).Draw(t, "gap")
 		least, one, two := math.Inf(1), against(r), against(other)
 		for n := 1; n < 4000; n++ { // closer together near the ends, where likelihoods are steep
 			share := (1 - math.Cos(math.Pi*float64(n)/4000)) / 2
@@ -55,7 +60,8 @@ func TestTheGapIsAroundTheDifference(t *testing.T) {
 
 func TestSharesAreProbabilities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }), 1, 6).Draw(t, "records")
+		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }),
+			1, 6).Draw(t, "records")
 		sum := 0.
 		for _, share := range winner.Shares(records) {
 			if !(share >= 0 && share <= 1) {
@@ -107,10 +113,12 @@ func TestSharesAreTopTwo(t *testing.T) {
 
 // Where the beliefs leave nothing open, the runner-up gets the other half.
 func TestABeatenArmIsStillCompared(t *testing.T) {
-	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4}, {1e5, 1e4}}))
+	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4},
+		{1e5, 1e4}}))
 }
 
-// TestTheErrorHolds plays races of two arms whose looks never end before 2,000 tries, for rewards that are not only 0 and 1.
+// TestTheErrorHolds plays races of two arms whose looks never end before 2,000 tries, for rewards
+// that are not only 0 and 1.
 func TestTheErrorHolds(t *testing.T) {
 	const miss = 0.2
 	times, tries, wrong := 200, 600, 0
@@ -155,10 +163,12 @@ func TestStopNeedsEveryArm(t *testing.T) {
 	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0.2))
 }
 
-// TestAWinnerIsNotRefuted by the evidence that makes it the winner, and a way that is refuted is not.
+// TestAWinnerIsNotRefuted by the evidence that makes it the winner, and a way that is refuted is
+// not.
 func TestAWinnerIsNotRefuted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }), 1, 4).Draw(t, "records")
+		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }),
+			1, 4).Draw(t, "records")
 		best := winner.Stop(records, 0.05, 0.01)
 		for way := range records {
 			if winner.Refuted(records, way, 0.05, 0.01) && way == best {
@@ -184,7 +194,8 @@ func TestALookIsDue(t *testing.T) {
 		"one less":      {winner.Seen{Outcomes: 99, Sums: []winner.Record{{49, 30}, {50, 20}}}, true},
 		"one for worse": {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 29}, {50, 20}}}, true},
 		"one better":    {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 31}, {50, 20}}}, true},
-		"another way":   {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 30}, {50, 20}, {}}}, true},
+		"another way": {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 30}, {50, 20}, {}}},
+			true},
 	} {
 		assert.Equal(t, c.due, before.Due(c.now), what)
 	}

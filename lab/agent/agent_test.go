@@ -31,7 +31,8 @@ type listener struct {
 	systems []string
 }
 
-func (l *listener) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+func (l *listener) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	l.mu.Lock()
 	l.systems = append(l.systems, r.System)
 	l.mu.Unlock()
@@ -55,7 +56,8 @@ func lives(t *testing.T, how way, s stream) *life {
 	return l
 }
 
-var seeds = flag.Int("seeds", 2, "in how many worlds the assistant has to do well; 50 with HEED_LONG")
+var seeds = flag.Int("seeds", 2,
+	"in how many worlds the assistant has to do well; 50 with HEED_LONG")
 
 // TestAcceptance is what the assistant has to reach in a world of any seed, and on average.
 func TestAcceptance(t *testing.T) {
@@ -65,7 +67,8 @@ func TestAcceptance(t *testing.T) {
 	if os.Getenv("HEED_LONG") != "" {
 		n = max(n, 50)
 	}
-	rows, learned, whole, turns := make([]string, n), make([]score, n), make([]score, n), make([][2]int, n)
+	rows, learned, whole, turns := make([]string, n), make([]score, n), make([]score, n),
+		make([][2]int, n)
 	t.Run("seed", func(t *testing.T) {
 		for i := range rows {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
@@ -85,7 +88,8 @@ func TestAcceptance(t *testing.T) {
 	// takes long.
 	assert.Greater(t, before, 10*n, "the heuristic that turns bad was trusted while it was good")
 	assert.Less(t, after, 25*n, "it was noticed soon")
-	t.Logf("in the last quarter:\n%slearning, on average: success %.2f %%, the model answers %.2f %%; over the whole life: success %.2f %%, the model answers %.2f %%",
+	t.Logf("in the last quarter:\n%slearning, on average: success %.2f %%, the model answers %.2f "+
+		"%%; over the whole life: success %.2f %%, the model answers %.2f %%",
 		strings.Join(rows, ""), 100*last.success, 100*last.model, 100*all.success, 100*all.model)
 	if n >= 50 { // fewer seeds vary by more than a point
 		assert.GreaterOrEqual(t, last.success, 0.858,
@@ -99,8 +103,8 @@ func (s *score) add(one *score, n int) {
 	s.model += one.model / float64(n)
 }
 
-// accept returns a line for each life, how the one that learns did in the last quarter and as a whole, and how many events the heuristic
-// that turns bad answered in each half.
+// accept returns a line for each life, how the one that learns did in the last quarter and as a
+// whole, and how many events the heuristic that turns bad answered in each half.
 func accept(t *testing.T, seed uint64, all bool) (rows string, learned, whole score, turn [2]int) {
 	ear := &listener{}
 	s := stream{seed: seed, events: 2000}
@@ -117,7 +121,8 @@ func accept(t *testing.T, seed uint64, all bool) (rows string, learned, whole sc
 	}
 	for _, l := range shown {
 		last := scoreOf(l.last())
-		rows += fmt.Sprintf("seed %d  %14s  success %.1f %%  heuristics %.0f %%  the model answers %.0f %%  tokens an event %.0f\n",
+		rows += fmt.Sprintf("seed %d  %14s  success %.1f %%  heuristics %.0f %%  the model answers "+
+			"%.0f %%  tokens an event %.0f\n",
 			seed, l.way, 100*last.success, 100*last.heuristics, 100*last.model, last.tokens)
 	}
 	learned, unlearned := scoreOf(learning.last()), scoreOf(without.last())
@@ -157,10 +162,12 @@ func acceptPatterns(t *testing.T, l *life, ear *listener) {
 		}
 		return r
 	}
-	assert.Less(t, followed(l.last()).share(), 0.3, "the model does it by itself in more than half of its plans")
+	assert.Less(t, followed(l.last()).share(), 0.3,
+		"the model does it by itself in more than half of its plans")
 }
 
-// acceptRules: what two people approved is in the prompt and its mistake recurs less; what was refused is never there.
+// acceptRules: what two people approved is in the prompt and its mistake recurs less; what was
+// refused is never there.
 func acceptRules(t *testing.T, l, without *life, ear *listener) {
 	ctx := context.Background()
 	rules, err := l.agent.Feedback().Rules().List(ctx,

@@ -19,8 +19,8 @@ import (
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
-// The assistant learns only from things that a host would see. (The compiler holds the border as well, as the world imports the
-// assistant's types.)
+// The assistant learns only from things that a host would see. (The compiler holds the border as
+// well, as the world imports the assistant's types.)
 func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(os.DirFS("assistant"), "*.go")
@@ -70,7 +70,8 @@ func TestCommandFaults(t *testing.T) {
 		{[]string{"more"}, 2, `unexpected argument "more"`},
 		{[]string{"-events", "19"}, 2, "-events 19 must be at least 20"},
 		{[]string{"-db", ":memory:"}, 2, "-db must name a file"},
-		{[]string{"-db", filepath.Join(t.TempDir(), "none", "agent.db")}, 1, "unable to open database file"},
+		{[]string{"-db", filepath.Join(t.TempDir(), "none", "agent.db")}, 1,
+			"unable to open database file"},
 	} {
 		err := Run(context.Background(), kit.NewCall("agent", io.Discard, test.args...))
 		require.ErrorContains(t, err, test.fault, strings.Join(test.args, " "))

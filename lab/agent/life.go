@@ -43,7 +43,8 @@ type life struct {
 	close   func() error
 }
 
-// answered is an event with its answer, what that was worth in truth, and what it cost, up to the next event.
+// answered is an event with its answer, what that was worth in truth, and what it cost, up to the
+// next event.
 type answered struct {
 	event loop.Event
 	loop.Answer
@@ -121,7 +122,8 @@ func lessons() (l loop.Lessons) {
 		})
 	}
 	for _, n := range world.Notes() {
-		l.Notes = append(l.Notes, loop.Note{ID: n.ID, Domain: assistant.Requests, Category: n.Sort, Topic: n.Topic, Text: n.Text})
+		l.Notes = append(l.Notes, loop.Note{ID: n.ID, Domain: assistant.Requests, Category: n.Sort,
+			Topic: n.Topic, Text: n.Text})
 	}
 	return l
 }

@@ -60,7 +60,10 @@ func heeding(name string, o option) policy {
 		case o.priced:
 			cfg.Reward = money.Reward{Cost: 2 * t.world.price}.Value
 		case !o.frugal:
-			cfg.Reward = func(o strategy.Outcome) float64 { return 2*t.world.reward((o.Value+1)/2, o.Cost) - 1 }
+			cfg.Reward = func(o strategy.Outcome) float64 {
+				return 2*t.world.reward((o.Value+1)/2,
+					o.Cost) - 1
+			}
 		}
 		if l.learner, err = strategy.New(ctx, cfg); err != nil {
 			return nil, err

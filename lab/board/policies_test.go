@@ -103,7 +103,8 @@ func TestFormulas(t *testing.T) {
 	}
 	assert.InDelta(t, 2800, taken[2], 60)
 	assert.InDelta(t, 100, taken[0], 40)
-	assert.Equal(t, 1, ucb1([]tally{{Pulls: 1, Reward: 1}, {}}, rng), "what was never tried comes first")
+	assert.Equal(t, 1, ucb1([]tally{{Pulls: 1, Reward: 1}, {}}, rng),
+		"what was never tried comes first")
 
 	even := []tally{{}, {}}
 	prefer(even, 0, 1) // the first outcome is the baseline itself

@@ -26,7 +26,8 @@ const (
 
 // A router is a policy in one process.
 type router interface {
-	// choose returns an arm, and a ticket that comes back with the outcome. The ticket must go through JSON, if it is not nil.
+	// choose returns an arm, and a ticket that comes back with the outcome. The ticket must go
+	// through JSON, if it is not nil.
 	choose(r *request) (arm int, ticket any, err error)
 	// learn takes an outcome: of an earlier process, with the ticket's JSON.
 	learn(o *outcome) error
@@ -65,7 +66,8 @@ func (t *trial) play(p policy) (played, error) {
 	for i := range t.requests {
 		now = t.requests[i].at
 		if err := g.step(i); err != nil {
-			return g.played, fmt.Errorf("%s in %q under %q, request %d: %w", p.name, t.world.name, t.trouble.name, i, err)
+			return g.played, fmt.Errorf("%s in %q under %q, request %d: %w", p.name, t.world.name,
+				t.trouble.name, i, err)
 		}
 	}
 	g.played.quality /= g.honest
@@ -147,7 +149,8 @@ func (g *game) outcome(r *request, arm int, ticket any) *outcome {
 	return o
 }
 
-// restart ends the process. Another goes on with what it saved, and tickets that are still out go through JSON.
+// restart ends the process. Another goes on with what it saved, and tickets that are still out go
+// through JSON.
 func (g *game) restart() error {
 	state, err := g.router.save()
 	if err != nil {

@@ -30,7 +30,8 @@ type cell struct {
 	runs []played
 }
 
-// play lets every policy play in the same runs. The cells are in the order of worlds, troubles and policies.
+// play lets every policy play in the same runs. The cells are in the order of worlds, troubles and
+// policies.
 func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell, error) {
 	type job struct{ world, trouble, run, first int }
 	var jobs []job

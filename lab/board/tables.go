@@ -24,8 +24,8 @@ type tables struct {
 	credit func(arms []tally, arm int, reward float64)
 }
 
-// ofTables returns the classic rules, each with one table, and with a table for each item. They don't know the ids of outcomes, nor who says them, as the
-// papers have it.
+// ofTables returns the classic rules, each with one table, and with a table for each item. They
+// don't know the ids of outcomes, nor who says them, as the papers have it.
 func ofTables() (all []policy) {
 	for _, r := range []struct {
 		name   string
@@ -41,8 +41,10 @@ func ofTables() (all []policy) {
 			if byItem {
 				name += " by item"
 			}
-			all = append(all, policy{name, rule, func(t *trial, now func() time.Time, state []byte) (router, error) {
-				all := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs), rng: draws(t, now), pick: r.pick, credit: r.credit}
+			all = append(all, policy{name, rule, func(t *trial, now func() time.Time,
+				state []byte) (router, error) {
+				all := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs),
+					rng: draws(t, now), pick: r.pick, credit: r.credit}
 				if state == nil {
 					return all, nil
 				}
@@ -84,7 +86,8 @@ func count(arms []tally, arm int, reward float64) {
 	arms[arm].Reward += reward
 }
 
-// greedy takes an arm by chance for one request of ten, and otherwise that with the greatest mean. Arms without outcomes come first.
+// greedy takes an arm by chance for one request of ten, and otherwise that with the greatest mean.
+// Arms without outcomes come first.
 func greedy(arms []tally, rng *rand.Rand) int {
 	if rng.Float64() < 0.1 {
 		return rng.IntN(len(arms))
@@ -98,10 +101,14 @@ func ucb1(arms []tally, rng *rand.Rand) int {
 	for _, a := range arms {
 		total += a.Pulls
 	}
-	return greatest(arms, rng, func(a tally) float64 { return a.Reward/a.Pulls + math.Sqrt(2*math.Log(total)/a.Pulls) })
+	return greatest(arms, rng, func(a tally) float64 {
+		return a.Reward/a.Pulls + math.Sqrt(
+			2*math.Log(total)/a.Pulls)
+	})
 }
 
-// greatest returns the arm with the greatest value. Of equals, and of those without outcomes, it is one by chance.
+// greatest returns the arm with the greatest value. Of equals, and of those without outcomes, it is
+// one by chance.
 func greatest(arms []tally, rng *rand.Rand, value func(a tally) float64) int {
 	best, most := 0, math.Inf(-1)
 	for _, arm := range rng.Perm(len(arms)) {
@@ -116,7 +123,8 @@ func greatest(arms []tally, rng *rand.Rand, value func(a tally) float64) int {
 	return best
 }
 
-// softmax is the gradient bandit of Sutton and Barto (2018, section 2.8), with the mean reward as its baseline.
+// softmax is the gradient bandit of Sutton and Barto (2018, section 2.8), with the mean reward as
+// its baseline.
 func softmax(arms []tally, rng *rand.Rand) int {
 	u := rng.Float64()
 	for arm, share := range shares(arms) {

@@ -11,11 +11,13 @@ import (
 type trouble struct {
 	name  string
 	apply func(rng *rand.Rand, requests []request)
-	// restarts is how often the process ends in a run, and another goes on with the state that it saved.
+	// restarts is how often the process ends in a run, and another goes on with the state that it
+	// saved.
 	restarts int
 }
 
-// troubles returns what policies are tried under. They were fixed before any policy was run under them.
+// troubles returns what policies are tried under. They were fixed before any policy was run under
+// them.
 func troubles() []trouble {
 	return []trouble{
 		{"plain", func(*rand.Rand, []request) {}, 0},
@@ -52,7 +54,8 @@ func missing(rng *rand.Rand, requests []request) {
 	}
 }
 
-// repeated delivers each tenth outcome thirty times in a row, as a sender does that gets no receipt.
+// repeated delivers each tenth outcome thirty times in a row, as a sender does that gets no
+// receipt.
 func repeated(rng *rand.Rand, requests []request) {
 	for i := range requests {
 		if rng.Float64() >= 0.1 {
@@ -105,7 +108,8 @@ func (w *world) trial(t *trouble, requests, run int, seed uint64) *trial {
 	for i := range all {
 		r := &all[i]
 		u := rng.Float64()
-		r.id, r.source, r.at = i, fmt.Sprint("user ", int(100*u*u)), beginning.Add(time.Duration(i)*time.Minute)
+		r.id, r.source, r.at = i, fmt.Sprint("user ", int(100*u*u)),
+			beginning.Add(time.Duration(i)*time.Minute)
 		r.arrives = []int{i}
 		if r.right == nil {
 			luck := rng.Float64()

@@ -15,8 +15,9 @@ import (
 
 func silent(int, int) {}
 
-// A good heuristic gets from 0.3 to answering within 40 events, and a bad one hardly ever does. HEED_LONG plays
-// 1,000 lives of 2,000 events. The bounds leave room for what chance does to as many lives.
+// A good heuristic gets from 0.3 to answering within 40 events, and a bad one hardly ever does.
+// HEED_LONG plays 1,000 lives of 2,000 events. The bounds leave room for what chance does to as
+// many lives.
 func TestAStartThatStarts(t *testing.T) {
 	t.Parallel()
 	lives, events, slack := 300, 400, 0.03
@@ -25,11 +26,14 @@ func TestAStartThatStarts(t *testing.T) {
 	}
 	s := study{lives: lives, seed: 2026}
 	for _, c := range []struct {
-		crowd       crowd
-		model, soon float64 // how often the model is right, and of how many good heuristics the start is soon
+		crowd crowd
+		// how often the model is right, and of how many good heuristics the start is soon
+		model, soon float64
 	}{
-		{quiet, 0, 0.95}, {talkative, 0, 0.95}, {complaining, 0, 0.95}, // models that are right 70 to 95 times of 100
-		{quiet, 0.7, 0.7}, {talkative, 0.7, 0.7}, {complaining, 0.7, 0.7}, // a model that is often wrong tells little
+		// models that are right 70 to 95 times of 100
+		{quiet, 0, 0.95}, {talkative, 0, 0.95}, {complaining, 0, 0.95},
+		// a model that is often wrong tells little
+		{quiet, 0.7, 0.7}, {talkative, 0.7, 0.7}, {complaining, 0.7, 0.7},
 		{quiet, 0.8, 0.95}, {quiet, 0.95, 0.95}, {careless, 0, 0.88}, {talkative.team(), 0, 0.95},
 	} {
 		sub := func(s subject) subject {
@@ -45,19 +49,22 @@ func TestAStartThatStarts(t *testing.T) {
 	}
 }
 
-// Where people say something, a bad heuristic that was let in by luck falls again. Most good ones stay,
-// though users complain about one right answer in a hundred, or one in twenty clicks on complaint without looking.
+// Where people say something, a bad heuristic that was let in by luck falls again. Most good ones
+// stay, though users complain about one right answer in a hundred, or one in twenty clicks on
+// complaint without looking.
 func TestWhatFollowsTheStart(t *testing.T) {
 	t.Parallel()
 	s := study{lives: 40, seed: 2026}
 	const events = 1000
 	late := func(c crowd, sub subject) float64 {
-		return mean(s.played(&defaults, &c, sub, events), func(l *life) float64 { return l.late(events) })
+		return mean(s.played(&defaults, &c, sub, events),
+			func(l *life) float64 { return l.late(events) })
 	}
 	for _, c := range []crowd{talkative, complaining, talkative.team(), complaining.team()} {
 		assert.Less(t, late(c, letIn), 0.03, "%s: let in", c.name)
 		stays := 0.8
-		if c.wrong > 0.5 { // they complain about nearly every tenth answer, and a confidence is near 0.83 for good
+		// they complain about nearly every tenth answer, and a confidence is near 0.83 for good
+		if c.wrong > 0.5 {
 			stays = 0.55
 		}
 		assert.Greater(t, late(c, good), stays, "%s: good", c.name)

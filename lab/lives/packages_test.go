@@ -54,7 +54,8 @@ func newPackagesOver(t *testing.T, between time.Duration, cfg learning.Config) *
 	p.store, cfg.Store, cfg.Now = st, st, now
 	p.learning, err = learning.New(ctx, cfg)
 	require.NoError(t, err)
-	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.", Action: action})
+	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.",
+		Action: action})
 	require.NoError(t, err)
 	p.model = decision.LLMFunc(func(
 		context.Context, decision.LLMRequest,
@@ -162,14 +163,15 @@ func (b *both) hears(e *event, said float64) error {
 	return b.packages.hears(e, said)
 }
 
-// TestThePackagesDoWhatTheArithmeticSays holds the program's arithmetic, and its defaults, to packages learning and decision: the same
-// confidence after each event, and the same decisions.
+// TestThePackagesDoWhatTheArithmeticSays holds the program's arithmetic, and its defaults, to
+// packages learning and decision: the same confidence after each event, and the same decisions.
 func TestThePackagesDoWhatTheArithmeticSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range append(starts(), quiet.team(), complaining.team()) {
 		for i, sub := range []subject{good, bad, letIn, turning} {
 			between := []time.Duration{time.Minute, time.Hour}[i%2]
-			l, err := play(&both{t, defaults.open(c.people), newPackages(t, between)}, &c, &sub, 120, uint64(i))
+			l, err := play(&both{t, defaults.open(c.people), newPackages(t, between)}, &c, &sub, 120,
+				uint64(i))
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, l.regret, -1e-9)
 		}

@@ -12,9 +12,10 @@ type mind interface {
 
 // A life is what became of one heuristic.
 type life struct {
-	began  int     // how many events came before its first answer; -1: it never answered
-	fired  [4]int  // its answers in each quarter of the events
-	regret float64 // how many more answers would have been right if the better of the two had always answered
+	began int    // how many events came before its first answer; -1: it never answered
+	fired [4]int // its answers in each quarter of the events
+	// how many more answers would have been right if the better of the two had always answered
+	regret float64
 }
 
 // late returns the share of the events in the second half that the heuristic answered.

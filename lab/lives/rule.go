@@ -37,7 +37,8 @@ func (s sum) atMost(mass float64) sum {
 	return s
 }
 
-// A book is one heuristic's confidence by hand: the arithmetic of package learning without its store.
+// A book is one heuristic's confidence by hand: the arithmetic of package learning without its
+// store.
 type book struct {
 	rule   *rule
 	people []account

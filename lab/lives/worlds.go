@@ -5,12 +5,13 @@ import "math/rand/v2"
 // A crowd is the people who use an agent, and what they say of its answers.
 type crowd struct {
 	name string
-	// wrong and right are how often a person complains about a wrong and about a right answer. praise is how often a person praises a
-	// right one.
+	// wrong and right are how often a person complains about a wrong and about a right answer. praise
+	// is how often a person praises a right one.
 	wrong, right, praise float64
 	careless             float64 // how often a person clicks at random instead
 	people               int     // each event is of one of them
-	spammer              bool    // the first of them clicks on each answer that they get, against the truth
+	// the first of them clicks on each answer that they get, against the truth
+	spammer bool
 }
 
 // The crowds. Each of them has one person, except where it is a team.
@@ -27,8 +28,8 @@ func (c crowd) team() crowd {
 	return c
 }
 
-// spammed is the team with one who always clicks against the truth. The others click on about one answer in ten, so this one
-// clicks ten times as often.
+// spammed is the team with one who always clicks against the truth. The others click on about one
+// answer in ten, so this one clicks ten times as often.
 func (c crowd) spammed() crowd {
 	c = c.team()
 	c.name, c.spammer = "spammed team", true
@@ -79,7 +80,8 @@ func (e *event) agrees() bool { return e.heuristic == e.model && (e.model || e.s
 
 func draw(c *crowd, heuristic, model float64, rng *rand.Rand) event {
 	return event{
-		heuristic: rng.Float64() < heuristic, model: rng.Float64() < model, same: rng.Float64() < coincidence,
+		heuristic: rng.Float64() < heuristic, model: rng.Float64() < model,
+		same:   rng.Float64() < coincidence,
 		person: rng.IntN(c.people), hidden: rng.Float64(), chance: rng.Float64(), mood: rng.Float64(),
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
-// Every request of the load is answered, with a page open. In the long form, 99 of 100 choices are there within 20 ms.
+// Every request of the load is answered, with a page open. In the long form, 99 of 100 choices are
+// there within 20 ms.
 func TestLoad(t *testing.T) {
 	raced.Skip(t)
 	l := load{long: 2 * time.Second, rate: 200}

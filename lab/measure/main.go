@@ -28,20 +28,20 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 38_550}},
-	{"sqlstore: lines", budget{6_300, 6_560}},
-	{"suites: lines", budget{5_500, 7_440}},
-	{"command, pages, API, MCP: lines", budget{9_400, 12_510}},
-	{"adapters, streams: lines", budget{5_000, 5_540}},
-	{"lab: lines", budget{9_000, 10_340}},
-	{"all: lines", budget{80_000, 93_040}},
-	{"library: exported names", budget{600, 1_070}},
-	{"library: settings", budget{200, 356}},
-	{"loop.Config: fields", budget{20, 32}},
-	{"loop.Config: settings reached", budget{150, 258}},
+	{"library: code lines", budget{32_500, 39_079}},
+	{"sqlstore: lines", budget{6_300, 6_700}},
+	{"suites: lines", budget{5_500, 7_533}},
+	{"command, pages, API, MCP: lines", budget{9_400, 12_601}},
+	{"adapters, streams: lines", budget{5_000, 5_758}},
+	{"lab: lines", budget{9_000, 10_650}},
+	{"all: lines", budget{80_000, 95_032}},
+	{"library: exported names", budget{600, 1_060}},
+	{"library: settings", budget{200, 309}},
+	{"loop.Config: fields", budget{20, 22}},
+	{"loop.Config: settings reached", budget{150, 210}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 6_600}},
+	{"lines over 100 columns", budget{0, 80}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is

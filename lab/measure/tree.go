@@ -77,7 +77,7 @@ const (
 
 // unbreakable matches lines that may be as wide as they are: directives, links, rows of tables, and
 // what is between backquotes, such as the tag of a field.
-var unbreakable = regexp.MustCompile("^//go:|https?://|^\\s*(// )?\\||`")
+var unbreakable = regexp.MustCompile("^//go:|//nolint|https?://|^\\s*(// )?\\||`")
 
 // tooWide counts lines of more than 100 columns. A tab counts as two.
 func tooWide(text []byte) (n int) {

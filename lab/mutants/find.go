@@ -72,11 +72,15 @@ func find(root string, subjects []subject, classics []classic, seed int) ([]*mut
 		if err != nil || len(files) == 0 {
 			return nil, fmt.Errorf("no Go files in %s: %w", s.dir, err)
 		}
-		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+		files = slices.DeleteFunc(files, func(f string) bool {
+			return strings.HasSuffix(f,
+				"_test.go")
+		})
 		fset, constants := token.NewFileSet(), map[string]bool{}
 		parsed := make([]*ast.File, len(files))
 		for i, file := range files {
-			if parsed[i], err = parser.ParseFile(fset, file, nil, parser.SkipObjectResolution); err != nil {
+			if parsed[i], err = parser.ParseFile(fset, file, nil,
+				parser.SkipObjectResolution); err != nil {
 				return nil, err
 			}
 			numbers(parsed[i], constants)
@@ -86,7 +90,8 @@ func find(root string, subjects []subject, classics []classic, seed int) ([]*mut
 			if len(s.files) > 0 && !slices.Contains(s.files, name) {
 				continue
 			}
-			f := finder{file: s.dir + "/" + name + ".go", subject: s, fset: fset, constants: constants, posts: map[ast.Stmt]bool{}}
+			f := finder{file: s.dir + "/" + name + ".go", subject: s, fset: fset, constants: constants,
+				posts: map[ast.Stmt]bool{}}
 			src, err := os.ReadFile(file)
 			if err != nil {
 				return nil, err
@@ -137,7 +142,8 @@ func numbers(file *ast.File, names map[string]bool) {
 				spec := spec.(*ast.ValueSpec)
 				for i, value := range spec.Values {
 					ast.Inspect(value, func(n ast.Node) bool {
-						if lit, ok := n.(*ast.BasicLit); ok && (lit.Kind == token.INT || lit.Kind == token.FLOAT) {
+						if lit, ok := n.(*ast.BasicLit); ok &&
+							(lit.Kind == token.INT || lit.Kind == token.FLOAT) {
 							names[spec.Names[i].Name] = true
 						}
 						return true
@@ -157,10 +163,12 @@ func (f *finder) functions(file *ast.File) {
 		if !ok || fn.Body == nil || fn.Recv != nil && slices.Contains(texts, fn.Name.Name) {
 			continue
 		}
-		f.fn = &function{name: fn.Name.Name, start: f.at(fn.Body.Lbrace) + 1, end: f.at(fn.Body.Rbrace), results: fn.Type.Results != nil}
+		f.fn = &function{name: fn.Name.Name, start: f.at(fn.Body.Lbrace) + 1, end: f.at(fn.Body.Rbrace),
+			results: fn.Type.Results != nil}
 		if fn.Recv != nil {
 			recv := fn.Recv.List[0].Type
-			f.fn.name = strings.TrimPrefix(f.src[f.at(recv.Pos()):f.at(recv.End())], "*") + "." + f.fn.name
+			f.fn.name = strings.TrimPrefix(f.src[f.at(recv.Pos()):f.at(recv.End())],
+				"*") + "." + f.fn.name
 		}
 		f.walk(fn.Body, fn.Type)
 	}
@@ -176,7 +184,8 @@ func (f *finder) add(start, end token.Pos, replacement string) {
 	m := &mutant{
 		file: f.file, subject: f.subject, line: f.fset.Position(start).Line, fn: f.fn,
 		start: from, end: to, replacement: replacement,
-		before: oneLine(f.src[first:last]), after: oneLine(f.src[first:from] + replacement + f.src[to:last]),
+		before: oneLine(f.src[first:last]), after: oneLine(
+			f.src[first:from] + replacement + f.src[to:last]),
 	}
 	m.key = f.file + " " + f.fn.name + ": " + m.change()
 	f.found = append(f.found, m)

@@ -8,10 +8,13 @@ import (
 )
 
 var operators = map[token.Token][]string{
-	token.LSS: {"<=", ">="}, token.LEQ: {"<", ">"}, token.GTR: {">=", "<="}, token.GEQ: {">", "<"}, token.EQL: {"!="}, token.NEQ: {"=="},
-	token.ADD: {"-"}, token.SUB: {"+"}, token.MUL: {"/"}, token.QUO: {"*"}, token.REM: {"*"}, token.LAND: {"||"}, token.LOR: {"&&"},
-	token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="}, token.MUL_ASSIGN: {"/="}, token.QUO_ASSIGN: {"*="},
-	token.INC: {"--"}, token.DEC: {"++"}, token.CONTINUE: {"break"}, token.BREAK: {"continue"},
+	token.LSS: {"<=", ">="}, token.LEQ: {"<", ">"}, token.GTR: {">=", "<="}, token.GEQ: {">", "<"},
+	token.EQL: {"!="}, token.NEQ: {"=="},
+	token.ADD: {"-"}, token.SUB: {"+"}, token.MUL: {"/"}, token.QUO: {"*"}, token.REM: {"*"},
+	token.LAND: {"||"}, token.LOR: {"&&"},
+	token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="}, token.MUL_ASSIGN: {"/="},
+	token.QUO_ASSIGN: {"*="},
+	token.INC:        {"--"}, token.DEC: {"++"}, token.CONTINUE: {"break"}, token.BREAK: {"continue"},
 }
 
 // swap puts another operator at a place.
@@ -66,7 +69,8 @@ func (f *finder) walk(body ast.Node, of *ast.FuncType) {
 	})
 }
 
-// call reports whether what is in a call has mutants: texts have none. The capacity of a slice changes only its speed.
+// call reports whether what is in a call has mutants: texts have none. The capacity of a slice
+// changes only its speed.
 func (f *finder) call(n *ast.CallExpr) bool {
 	if fun, ok := n.Fun.(*ast.SelectorExpr); ok {
 		if pkg, ok := fun.X.(*ast.Ident); ok && pkg.Name == "fmt" {
@@ -106,7 +110,8 @@ func (f *finder) expression(n ast.Expr) {
 func (f *finder) statement(n ast.Stmt) {
 	switch n := n.(type) {
 	case *ast.ExprStmt:
-		if call, ok := n.X.(*ast.CallExpr); ok && !strings.HasPrefix(f.src[f.at(call.Pos()):], "panic(") {
+		if call, ok := n.X.(*ast.CallExpr); ok &&
+			!strings.HasPrefix(f.src[f.at(call.Pos()):], "panic(") {
 			f.add(n.Pos(), n.End(), "")
 		}
 	case *ast.IncDecStmt:
@@ -115,7 +120,11 @@ func (f *finder) statement(n ast.Stmt) {
 		}
 	case *ast.AssignStmt:
 		f.swap(n.TokPos, n.Tok)
-		parts := !slices.ContainsFunc(n.Lhs, func(to ast.Expr) bool { _, whole := to.(*ast.Ident); return whole })
+		parts := !slices.ContainsFunc(n.Lhs, func(to ast.Expr) bool {
+			_,
+				whole := to.(*ast.Ident)
+			return whole
+		})
 		if n.Tok != token.DEFINE && parts { // fields and elements
 			f.add(n.Pos(), n.End(), "")
 		}
@@ -129,7 +138,8 @@ func (f *finder) dropError(n *ast.ReturnStmt, of *ast.FuncType) {
 	}
 	last, fields := n.Results[len(n.Results)-1], of.Results.List
 	kind, ok := fields[len(fields)-1].Type.(*ast.Ident)
-	if name, isName := last.(*ast.Ident); ok && kind.Name == "error" && (!isName || name.Name != "nil") {
+	if name, isName := last.(*ast.Ident); ok && kind.Name == "error" &&
+		(!isName || name.Name != "nil") {
 		f.add(last.Pos(), last.End(), "nil")
 	}
 }

@@ -6,12 +6,14 @@
 //	go run ./lab mutants -only 'memstore/'   the mutants of the sample whose names match
 //	go run ./lab mutants -n 1000 -seed 2     another sample
 //
-// A mutant that no test notices survives. Each survivor is either mended by a test or listed in survivors.txt with the reason. A mutant that is
-// listed counts as a survivor where it is not run. The command fails on a survivor that is not listed, and where fewer than 90 % of the mutants
-// that are not equivalent are killed.
+// A mutant that no test notices survives. Each survivor is either mended by a test or listed in
+// survivors.txt with the reason. A mutant that is listed counts as a survivor where it is not run.
+// The command fails on a survivor that is not listed, and where fewer than 90 % of the mutants that
+// are not equivalent are killed.
 //
-// All mutants of the sample are compiled at once: a function that is mutated gets one copy of its body for each mutant, and HEED_MUTANT
-// says which one runs. The sample has the mutants with the lowest hashes, so that a change of the code replaces only its own.
+// All mutants of the sample are compiled at once: a function that is mutated gets one copy of its
+// body for each mutant, and HEED_MUTANT says which one runs. The sample has the mutants with the
+// lowest hashes, so that a change of the code replaces only its own.
 package mutants
 
 import (
@@ -68,7 +70,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	}
 	b := &bench{out: call.Out, workers: *workers, root: root, dir: dir, overlay: filepath.Join(dir,
 		"overlay.json"), suites: map[string]*suite{}}
-	candidates := slices.DeleteFunc(slices.Clone(all[:min(len(all), *size+*size/3)]), func(m *mutant) bool { return !matching.MatchString(m.key) })
+	candidates := slices.DeleteFunc(slices.Clone(all[:min(len(all), *size+*size/3)]),
+		func(m *mutant) bool { return !matching.MatchString(m.key) })
 	sample, err := b.compile(ctx, candidates, *size)
 	if err != nil {
 		return err
@@ -147,8 +150,10 @@ func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant
 
 // write writes the overlay, and returns the packages in it.
 func (b *bench) write(sample []*mutant) ([]string, error) {
-	replace := map[string]string{filepath.Join(b.root, "internal/heedmutant/heedmutant.go"): filepath.Join(b.dir, "heedmutant.go")}
-	if err := os.WriteFile(filepath.Join(b.dir, "heedmutant.go"), []byte(switcher), 0o600); err != nil {
+	replace := map[string]string{filepath.Join(b.root,
+		"internal/heedmutant/heedmutant.go"): filepath.Join(b.dir, "heedmutant.go")}
+	if err := os.WriteFile(filepath.Join(b.dir, "heedmutant.go"), []byte(switcher),
+		0o600); err != nil {
 		return nil, err
 	}
 	files := map[string][]*mutant{}
@@ -177,13 +182,15 @@ func (b *bench) write(sample []*mutant) ([]string, error) {
 }
 
 func (b *bench) goTool(ctx context.Context, dir, verb string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-tags=mutants", "-overlay", b.overlay, "-gcflags=" + module + "/...=-e"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-tags=mutants", "-overlay",
+		b.overlay, "-gcflags=" + module + "/...=-e"}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// judge runs the tests of each mutant's packages until one fails: the first package of all mutants, then the second of those that survive.
+// judge runs the tests of each mutant's packages until one fails: the first package of all mutants,
+// then the second of those that survive.
 func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 	for round, todo := 0, sample; len(todo) > 0; round++ {
 		dirs := map[string][]*mutant{}
@@ -203,12 +210,14 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 				return err
 			}
 		}
-		todo = slices.DeleteFunc(slices.Clone(todo), func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
+		todo = slices.DeleteFunc(slices.Clone(todo),
+			func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
 	}
 	return nil
 }
 
-// suite compiles the tests of a package, runs each alone without a mutant, and notes how long it takes and what it reaches.
+// suite compiles the tests of a package, runs each alone without a mutant, and notes how long it
+// takes and what it reaches.
 func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, error) {
 	if b.suites[dir] != nil {
 		return b.suites[dir], nil
@@ -216,10 +225,12 @@ func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, er
 	bin := &suite{out: b.out, name: dir, dir: filepath.Join(b.root, dir), file: filepath.Join(b.dir,
 		strings.ReplaceAll(dir, "/", "_")+".test")}
 	b.suites[dir] = bin
-	if out, err := b.goTool(ctx, bin.dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin.file, "."); err != nil {
+	if out, err := b.goTool(ctx, bin.dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin.file,
+		"."); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", dir, err, out)
 	}
-	if random := []string{"-rapid.seed=1", "-rapid.nofailfile"}; exec.CommandContext(ctx, bin.file, append(random, "-test.list=^$")...).Run() == nil {
+	if random := []string{"-rapid.seed=1", "-rapid.nofailfile"}; exec.CommandContext(ctx, bin.file,
+		append(random, "-test.list=^$")...).Run() == nil {
 		bin.flags = random
 	}
 	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+patternOf(dir, on)).Output()
@@ -279,9 +290,12 @@ func (bin *suite) trace(ctx context.Context, t *test) error {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// run runs tests in their package's directory, and returns the one that fails: the first of them where the output does not tell. Tests that take more than the limit of processor time, or 8 GB of memory, fail. The limit by the
-// clock is for tests that wait forever; on a busy machine no other test comes near it.
-func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, env string) (failed *test, timedOut bool, took time.Duration) {
+// run runs tests in their package's directory, and returns the one that fails: the first of them
+// where the output does not tell. Tests that take more than the limit of processor time, or 8 GB of
+// memory, fail. The limit by the clock is for tests that wait forever; on a busy machine no other
+// test comes near it.
+func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration,
+	env string) (failed *test, timedOut bool, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, max(100*limit, 10*time.Minute))
 	defer cancel()
 	names := make([]string, len(tests))
@@ -289,7 +303,8 @@ func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration, e
 		names[i] = t.name
 	}
 	limits := fmt.Sprintf(`ulimit -v 8000000 -t %d; exec "$@"`, int(limit.Seconds())+1)
-	args := []string{"-c", limits, "sh", bin.file, "-test.failfast", "-test.run=^(" + strings.Join(names, "|") + ")$"}
+	args := []string{"-c", limits, "sh", bin.file, "-test.failfast",
+		"-test.run=^(" + strings.Join(names, "|") + ")$"}
 	cmd := exec.CommandContext(ctx, "bash", append(args, bin.flags...)...)
 	cmd.Dir, cmd.WaitDelay = bin.dir, time.Second
 	cmd.Env = append(os.Environ(), "HEED_LONG=", "HEED_ENGINES=unraced", env)
@@ -316,7 +331,8 @@ func (m *mutant) wants(t *test) bool {
 	return wanted && err == nil
 }
 
-// groups returns the tests that reach a mutant: those first that are quick and have killed many. A group is run by one process.
+// groups returns the tests that reach a mutant: those first that are quick and have killed many. A
+// group is run by one process.
 func (m *mutant) groups(bin *suite) (groups [][]*test) {
 	costs := map[*test]time.Duration{}
 	for _, t := range bin.tests {
@@ -324,7 +340,8 @@ func (m *mutant) groups(bin *suite) (groups [][]*test) {
 			costs[t] = t.took / time.Duration(1+t.kills.Load())
 		}
 	}
-	tests := slices.SortedStableFunc(slices.Values(bin.tests), func(x, y *test) int { return cmp.Compare(costs[x], costs[y]) })
+	tests := slices.SortedStableFunc(slices.Values(bin.tests),
+		func(x, y *test) int { return cmp.Compare(costs[x], costs[y]) })
 	took := together
 	for _, t := range tests {
 		if _, reaches := costs[t]; !reaches {

@@ -51,7 +51,8 @@ func TestAdd(t *testing.T) {
 `,
 }
 
-// TestMutantsOfAProject makes all mutants of a small project. Its test knows nothing of the calls, nor of the bounds.
+// TestMutantsOfAProject makes all mutants of a small project. Its test knows nothing of the calls,
+// nor of the bounds.
 func TestMutantsOfAProject(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "sum"), 0o700))
@@ -76,10 +77,13 @@ func TestMutantsOfAProject(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, []string{
-		"s.calls++ → s.calls--", "for n > most { → for n >= most {", "for n > most { → for n > (most*2 + 1) {", "if n < 0 { → if n <= 0 {", "if n < 0 { → if n < (0 + 1) {",
+		"s.calls++ → s.calls--", "for n > most { → for n >= most {",
+		"for n > most { → for n > (most*2 + 1) {", "if n < 0 { → if n <= 0 {",
+		"if n < 0 { → if n < (0 + 1) {",
 	}, survivors)
 	assert.ElementsMatch(t, []string{
-		"for n > most { → for n <= most {", "continue each → break each", "if n < 0 { → if true || n < 0 {", "if n < 0 { → if false && n < 0 {",
+		"for n > most { → for n <= most {", "continue each → break each",
+		"if n < 0 { → if true || n < 0 {", "if n < 0 { → if false && n < 0 {",
 		"if n < 0 { → if n >= 0 {", "if n < 0 { → if n < (0 - 1) {", `return errors.New("negative") → return nil`,
 		"s.n += n → s.n -= n", "s.n += n →",
 	}, killed)
@@ -112,7 +116,8 @@ func TestTheListNeedsReasons(t *testing.T) {
 		return err
 	}
 	require.NoError(t, read("# what this is\n\na b: x → y\n\tequivalent: as x is y\n"))
-	for _, text := range []string{"a b: x → y\n", "\taccepted: so\n", "a\n\tequivalent:\n", "a\n\tperhaps: so\n", "a\nb\n\taccepted: so\n"} {
+	for _, text := range []string{"a b: x → y\n", "\taccepted: so\n", "a\n\tequivalent:\n",
+		"a\n\tperhaps: so\n", "a\nb\n\taccepted: so\n"} {
 		require.Error(t, read(text), text)
 	}
 }

@@ -17,8 +17,8 @@ type reason struct {
 	text       string
 }
 
-// readList reads survivors.txt: the key of a mutant in one line, and in the next, indented, its reason, which begins with "equivalent:" or
-// "accepted:".
+// readList reads survivors.txt: the key of a mutant in one line, and in the next, indented, its
+// reason, which begins with "equivalent:" or "accepted:".
 func readList(file string) (map[string]reason, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -32,7 +32,8 @@ func readList(file string) (map[string]reason, error) {
 		case !strings.HasPrefix(line, "\t") && key == "":
 			key = line
 		case key == "" || why == "" || kind != "equivalent" && kind != "accepted":
-			return nil, fmt.Errorf("%s:%d: no reason of a mutant, or none that is equivalent or accepted", file, n+1)
+			return nil, fmt.Errorf("%s:%d: no reason of a mutant, or none that is equivalent or accepted",
+				file, n+1)
 		default:
 			listed[key], key = reason{kind == "equivalent", why}, ""
 		}
@@ -43,7 +44,8 @@ func readList(file string) (map[string]reason, error) {
 	return listed, nil
 }
 
-// report prints the survivors and the rates, and reports whether all survivors are listed and the rate is reached.
+// report prints the survivors and the rates, and reports whether all survivors are listed and the
+// rate is reached.
 func report(w io.Writer, sample, all []*mutant, listed map[string]reason, part bool) bool {
 	type count struct{ mutants, killed, late, equivalent, untested int }
 	counts, ok, here := map[string]*count{}, true, map[string]*mutant{}
@@ -75,13 +77,15 @@ func report(w io.Writer, sample, all []*mutant, listed map[string]reason, part b
 			fmt.Fprintf(w, "%s\n\t%s (line %d)\n", m.key, cmp.Or(why.text, "NOT IN THE LIST"), m.line)
 		}
 	}
-	fmt.Fprintf(w, "\n%-22s %8s %8s %12s %11s %9s %7s\n", "package", "mutants", "killed", "out of time", "equivalent", "untested", "rate")
+	fmt.Fprintf(w, "\n%-22s %8s %8s %12s %11s %9s %7s\n", "package", "mutants", "killed",
+		"out of time", "equivalent", "untested", "rate")
 	for _, dir := range append(slices.Sorted(maps.Keys(counts)), "all") {
 		c := counts[dir]
 		if dir == "all" {
 			c = sum
 		}
-		fmt.Fprintf(w, "%-22s %8d %8d %12d %11d %9d %6.1f%%\n", dir, c.mutants, c.killed, c.late, c.equivalent, c.untested,
+		fmt.Fprintf(w, "%-22s %8d %8d %12d %11d %9d %6.1f%%\n", dir, c.mutants, c.killed, c.late,
+			c.equivalent, c.untested,
 			100*float64(c.killed)/float64(max(1, c.mutants-c.equivalent)))
 	}
 	if part {

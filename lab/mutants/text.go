@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// switcher is the package that says which mutant runs. A run that is traced has none, and notes what it reaches.
+// switcher is the package that says which mutant runs. A run that is traced has none, and notes
+// what it reaches.
 const switcher = `package heedmutant
 
 import (
@@ -38,7 +39,8 @@ func Is(id int) bool {
 }
 `
 
-// mutated returns a file with the copies of each mutated function at the function's beginning. At most one copy runs.
+// mutated returns a file with the copies of each mutated function at the function's beginning. At
+// most one copy runs.
 func mutated(src string, mutants []*mutant) []byte {
 	functions := map[*function][]*mutant{}
 	for _, m := range mutants {
@@ -48,14 +50,16 @@ func mutated(src string, mutants []*mutant) []byte {
 	for fn, mutants := range functions {
 		var copies strings.Builder
 		for _, m := range mutants {
-			fmt.Fprintf(&copies, "if heedmutant.Is(%d) {\n//line mutant%d.go:1\n%s", m.id, m.id, m.copied(src))
+			fmt.Fprintf(&copies, "if heedmutant.Is(%d) {\n//line mutant%d.go:1\n%s", m.id, m.id,
+				m.copied(src))
 			if !fn.results {
 				copies.WriteString("\nreturn")
 			}
 			copies.WriteString("\n}\n")
 		}
 		line := strings.Count(src[:fn.start], "\n") + 1
-		fmt.Fprintf(&copies, "//line %s:%d\n", mutants[0].file[strings.LastIndexByte(mutants[0].file, '/')+1:], line)
+		fmt.Fprintf(&copies, "//line %s:%d\n", mutants[0].file[strings.LastIndexByte(mutants[0].file,
+			'/')+1:], line)
 		inserts = append(inserts, insert{fn.start, fn.start, copies.String()})
 	}
 	clause := strings.Index(src, "\npackage ") + 1

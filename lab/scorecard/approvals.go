@@ -28,7 +28,8 @@ var gate = porcupine.Model{
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatePending) {
 			// A repeated approval or rejection gets the same answer.
-			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.Verb] == status
+			same := map[string]string{"approve": string(feedback.StateApproved),
+				"reject": string(feedback.StateRejected)}[in.Verb] == status
 			same = same && slices.Contains(people, in.Actor)
 			return out.Open || out.Refused != same && out.Status == status, state
 		}
@@ -46,7 +47,8 @@ var gate = porcupine.Model{
 				status = string(feedback.StateApproved)
 			}
 		}
-		return out.Open || !out.Refused && out.Status == status, strings.Join(append([]string{status}, people...), " ")
+		return out.Open || !out.Refused && out.Status == status,
+			strings.Join(append([]string{status}, people...), " ")
 	},
 	Equal: func(a, b any) bool { return a == b },
 }
@@ -58,9 +60,11 @@ func approvalsLine(engine string) card.Line {
 		})
 	}
 	return card.Line{
-		Name:    "S5 approvals, " + engine,
-		Promise: "Several processes decide about proposals at once. Each rule has its quorum, and each proposal one end, also when processes are killed.",
-		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a time, and are killed now and then. Porcupine must find an order " +
+		Name: "S5 approvals, " + engine,
+		Promise: "Several processes decide about proposals at once. Each rule has its quorum, and " +
+			"each proposal one end, also when processes are killed.",
+		Attack: "Three processes approve, reject and edit the same proposals, twelve calls at a " +
+			"time, and are killed now and then. Porcupine must find an order " +
 			"that the gate allows, and each active rule must have two approvers of its very text.",
 		Bars:  card.None(illegalBar, aloneBar),
 		Short: card.Form{Work: 600, Faults: 1, Budget: 3 * time.Minute},
@@ -76,7 +80,8 @@ func approvalsLine(engine string) card.Line {
 var openGate = feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}
 
 // approvals has processes decide about proposals, ten moves for each.
-func approvals(ctx context.Context, s card.Settings, p place, h habit, moves int) (result card.Result, err error) {
+func approvals(ctx context.Context, s card.Settings, p place, h habit,
+	moves int) (result card.Result, err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
 	if err != nil {
 		return result, err
@@ -86,7 +91,8 @@ func approvals(ctx context.Context, s card.Settings, p place, h habit, moves int
 	if err != nil {
 		return result, err
 	}
-	r := race{place: p, job: "decide", habit: h, model: gate, moves: moves, rng: s.Rand(1), next: nextDecision}
+	r := race{place: p, job: "decide", habit: h, model: gate, moves: moves, rng: s.Rand(1),
+		next: nextDecision}
 	if result, err = r.run(ctx); err != nil {
 		return result, err
 	}
@@ -98,14 +104,16 @@ const movesEach = 10 // about one proposal
 // proposed makes a proposal for every ten moves: p0, p1 and so on.
 func proposed(ctx context.Context, st store.Store, moves int) (*feedback.Rules, error) {
 	n := 0
-	service, err := feedback.New(ctx, feedback.Config{Store: st, Gate: openGate, NewID: func() string { n++; return fmt.Sprint("p", n-1) }})
+	service, err := feedback.New(ctx, feedback.Config{Store: st, Gate: openGate,
+		NewID: func() string { n++; return fmt.Sprint("p", n-1) }})
 	if err != nil {
 		return nil, err
 	}
 	for i := range moves/movesEach + 1 {
 		n = i
 		_, err := service.Rules().Propose(ctx, feedback.Submission{
-			Draft: feedback.Draft{Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}}, Actor: "paul", Reason: "seen often",
+			Draft: feedback.Draft{Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}},
+			Actor: "paul", Reason: "seen often",
 		})
 		if err != nil {
 			return nil, err
@@ -116,11 +124,13 @@ func proposed(ctx context.Context, st store.Store, moves int) (*feedback.Rules, 
 
 func nextDecision(rng *rand.Rand, done int) move {
 	verbs := []string{"approve", "approve", "approve", "approve", "reject", "edit"}
-	return move{Verb: verbs[rng.IntN(len(verbs))], Key: fmt.Sprint("p", done/movesEach), Actor: fmt.Sprint("reviewer", rng.IntN(4))}
+	return move{Verb: verbs[rng.IntN(len(verbs))], Key: fmt.Sprint("p", done/movesEach),
+		Actor: fmt.Sprint("reviewer", rng.IntN(4))}
 }
 
 // judgeRules counts the rules that came about without their quorum.
-func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules, moves int, h habit) error {
+func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules, moves int,
+	h habit) error {
 	all, err := rules.List(ctx, feedback.RuleQuery{})
 	if err != nil {
 		return err
@@ -131,7 +141,8 @@ func judgeRules(ctx context.Context, result *card.Result, rules *feedback.Rules,
 		for _, a := range r.Approvals {
 			people[a.Actor] = a.Hash == r.Hash() && !slices.Contains(r.Writers, a.Actor)
 		}
-		if len(people) < 2 || slices.Contains([]bool{people[r.Approvals[0].Actor], people[r.Approvals[1].Actor]}, false) {
+		if len(people) < 2 || slices.Contains([]bool{people[r.Approvals[0].Actor],
+			people[r.Approvals[1].Actor]}, false) {
 			alone++
 		}
 	}
@@ -174,7 +185,8 @@ func decide(ctx context.Context, rules *feedback.Rules, m move) (p feedback.Prop
 	if m.Verb == "edit" {
 		d := seen.Draft
 		d.Text = "Be terse"
-		_, err = rules.Propose(ctx, feedback.Submission{Replaces: m.Key, Draft: d, Actor: m.Actor, Reason: "shorter"})
+		_, err = rules.Propose(ctx, feedback.Submission{Replaces: m.Key, Draft: d, Actor: m.Actor,
+			Reason: "shorter"})
 		return feedback.Proposal{Status: feedback.StateSuperseded}, err
 	}
 	decision := feedback.Approved

@@ -17,18 +17,20 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// A disk is a file system for SQLite that can fail, and whose power can be cut: what was written and not synced is then torn,
-// sector by sector. Files appear and disappear at once, as if their directory were synced each time.
+// A disk is a file system for SQLite that can fail, and whose power can be cut: what was written
+// and not synced is then torn, sector by sector. Files appear and disappear at once, as if their
+// directory were synced each time.
 type disk struct {
-	mu      sync.Mutex
-	rng     *rand.Rand
-	files   map[string]*image
-	ops     int          // reads, writes, syncs and the like so far
-	fail    map[int]bool // the numbers of the operations that fail
-	cut     int          // the number of the operation from which on there is no power; 0: never
-	full    int          // the number of the operation from which on writes find the disk full; 0: never
-	options string       // more of the data source name
-	deaf    bool         // a sync does nothing, as with synchronous=OFF
+	mu    sync.Mutex
+	rng   *rand.Rand
+	files map[string]*image
+	ops   int          // reads, writes, syncs and the like so far
+	fail  map[int]bool // the numbers of the operations that fail
+	cut   int          // the number of the operation from which on there is no power; 0: never
+	// the number of the operation from which on writes find the disk full; 0: never
+	full    int
+	options string // more of the data source name
+	deaf    bool   // a sync does nothing, as with synchronous=OFF
 }
 
 // An image is a file as the programs see it, and as it is on the medium for sure.
@@ -198,7 +200,8 @@ var disks atomic.Int64
 func (d *disk) on() (handle *sql.DB, done func(), err error) {
 	name := fmt.Sprint("disk", disks.Add(1))
 	vfs.Register(name, d)
-	handle, err = sql.Open("sqlite3", "file:heed.db?vfs="+name+"&_pragma=locking_mode(exclusive)"+d.options)
+	handle, err = sql.Open("sqlite3",
+		"file:heed.db?vfs="+name+"&_pragma=locking_mode(exclusive)"+d.options)
 	if err != nil {
 		vfs.Unregister(name)
 		return nil, nil, err

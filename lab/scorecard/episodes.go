@@ -14,18 +14,20 @@ import (
 
 type call func(context.Context, store.Store) error
 
-// An episode is a call in the life of a store. before makes ready for it. Both are deterministic: a fixed clock, seeds and ids.
+// An episode is a call in the life of a store. before makes ready for it. Both are deterministic: a
+// fixed clock, seeds and ids.
 type episode struct {
 	name         string
 	before, call call
-	// steps tells that the call makes several commits, such as a sweep that takes one thing after the other. It may then
-	// stop between two of them; called again, it comes to the same end.
+	// steps tells that the call makes several commits, such as a sweep that takes one thing after the
+	// other. It may then stop between two of them; called again, it comes to the same end.
 	steps bool
 }
 
 var (
 	fixedNow = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
-	noteKind = store.Kind{Name: "note", Limits: store.Limits{For: time.Hour}, Caused: []string{"Of"}, Decided: []string{"By"}}
+	noteKind = store.Kind{Name: "note", Limits: store.Limits{For: time.Hour}, Caused: []string{"Of"},
+		Decided: []string{"By"}}
 )
 
 func calls(all ...call) call {
@@ -50,7 +52,8 @@ func declares(ctx context.Context, st store.Store) error { return st.Declare(ctx
 
 func note(id string, revision uint64, keys ...string) store.Record {
 	return store.Record{
-		Ref: store.Ref{Kind: "note", ID: id}, Revision: revision, At: fixedNow, Keys: append(keys, "k", store.PersonKey("ann")),
+		Ref: store.Ref{Kind: "note", ID: id}, Revision: revision, At: fixedNow,
+		Keys: append(keys, "k", store.PersonKey("ann")),
 		Body: store.Of(map[string]string{"Of": "ann", "By": "ann", "Text": strings.Repeat("x", 300)}),
 	}
 }
@@ -76,7 +79,8 @@ func revised(id string, do func(revision uint64) store.Batch) call {
 }
 
 func storeEpisodes() []episode {
-	filled := calls(declares, commits(seen("1"), seen("2"), store.Batch{Records: []store.Record{note("a", 0), note("b", 0, "other")}}))
+	filled := calls(declares, commits(seen("1"), seen("2"),
+		store.Batch{Records: []store.Record{note("a", 0), note("b", 0, "other")}}))
 	var many []string
 	for i := range 10 {
 		many = append(many, fmt.Sprint("more", i))
@@ -89,26 +93,36 @@ func storeEpisodes() []episode {
 			return store.Batch{
 				ID: "batch", Observations: seen("3").Observations,
 				PartsOf: store.CellsOf(seen("3").Observations...),
-				Records: []store.Record{note("a", revision, "new"), note("c", store.Once), note("b", store.Once)},
+				Records: []store.Record{note("a", revision, "new"), note("c", store.Once),
+					note("b", store.Once)},
 			}
 		})},
 		{name: "Store.Commit of two batches", before: filled, call: calls(declares, commits(
-			store.Batch{ID: "x", Observations: seen("3").Observations, Records: []store.Record{note("c", store.Once)}},
-			store.Batch{ID: "y", Observations: seen("4").Observations, Records: []store.Record{note("d", store.Once)}}))},
-		{name: "Store.Commit of a batch that is known in part", before: calls(filled, commits(store.Batch{ID: "x"})), call: commits(
-			store.Batch{ID: "x", Observations: seen("3").Observations}, seen("4"))},
+			store.Batch{ID: "x", Observations: seen("3").Observations,
+				Records: []store.Record{note("c", store.Once)}},
+			store.Batch{ID: "y", Observations: seen("4").Observations,
+				Records: []store.Record{note("d", store.Once)}}))},
+		{name: "Store.Commit of a batch that is known in part",
+			before: calls(filled, commits(store.Batch{ID: "x"})), call: commits(
+				store.Batch{ID: "x", Observations: seen("3").Observations}, seen("4"))},
 		{name: "Store.Commit, retract", before: filled, call: one(store.Batch{Retract: []string{"1"}})},
-		{name: "Store.Commit, withdraw", before: filled, call: one(store.Batch{Withdraw: []string{"1", "unknown"}})},
-		{name: "Store.Commit, reset", before: filled, call: one(store.Batch{Reset: []store.Selection{{Kind: cell.Kind, Scope: cell.Scope}}})},
+		{name: "Store.Commit, withdraw", before: filled,
+			call: one(store.Batch{Withdraw: []string{"1", "unknown"}})},
+		{name: "Store.Commit, reset", before: filled,
+			call: one(store.Batch{Reset: []store.Selection{{Kind: cell.Kind, Scope: cell.Scope}}})},
 		{name: "Store.Commit, rebuild", before: filled, call: one(store.Batch{
-			Rebuild: []evidence.Cell{cell}, Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
+			Rebuild: []evidence.Cell{cell}, Policies: map[string]evidence.Policy{
+				cell.Kind: {ByOrigin: true}},
 		})},
-		{name: "Store.Commit, restart", before: filled, call: one(store.Batch{Restart: []store.Restart{{Cell: cell, At: fixedNow.Add(-time.Hour)}}})},
-		{name: "Store.Commit, expunge", before: filled, call: one(store.Batch{Expunge: []string{"ann"}})},
+		{name: "Store.Commit, restart", before: filled,
+			call: one(store.Batch{Restart: []store.Restart{{Cell: cell, At: fixedNow.Add(-time.Hour)}}})},
+		{name: "Store.Commit, expunge", before: filled,
+			call: one(store.Batch{Expunge: []string{"ann"}})},
 		{name: "Store.Commit, forget", before: filled, call: one(store.Batch{Forget: []string{"ann"}})},
-		{name: "Store.Sweep", before: calls(filled, commits(seen(many...))), steps: true, call: func(ctx context.Context, st store.Store) error {
-			return st.Sweep(ctx, time.Time{})
-		}},
+		{name: "Store.Sweep", before: calls(filled, commits(seen(many...))), steps: true,
+			call: func(ctx context.Context, st store.Store) error {
+				return st.Sweep(ctx, time.Time{})
+			}},
 		{name: "Store.Load", call: func(ctx context.Context, st store.Store) error {
 			if empty != nil {
 				return empty

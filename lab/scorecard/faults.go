@@ -50,7 +50,8 @@ func faultsLine() card.Line {
 					return f.result, fmt.Errorf("%s: %w", e.name, err)
 				}
 			}
-			f.result.Values = map[string]float64{halfBar: float64(f.half), silentBar: float64(f.silent), stuckBar: float64(f.stuck)}
+			f.result.Values = map[string]float64{halfBar: float64(f.half), silentBar: float64(f.silent),
+				stuckBar: float64(f.stuck)}
 			return f.result, nil
 		}
 	}
@@ -68,7 +69,8 @@ func faultsLine() card.Line {
 		Controls: []card.Control{
 			{Name: "an error is swallowed", Misses: []string{silentBar}, Run: run(swallows, 2)},
 			{Name: "two commits for one", Misses: []string{halfBar}, Run: run(halves, 2)},
-			{Name: "an error is kept, and returned for ever", Misses: []string{stuckBar}, Run: run(keeps, 2)},
+			{Name: "an error is kept, and returned for ever", Misses: []string{stuckBar},
+				Run: run(keeps, 2)},
 		},
 	}
 }
@@ -106,7 +108,8 @@ func keeps(e episode) episode {
 	return e
 }
 
-// A sweep has the disk fail at each operation of calls. Work counts calls, and faults those in which the disk failed.
+// A sweep has the disk fail at each operation of calls. Work counts calls, and faults those in
+// which the disk failed.
 type sweep struct {
 	sparse bool // the power is cut at every third of them
 	harms  []harm
@@ -172,8 +175,10 @@ func (f *sweep) at(ctx context.Context, d *disk, do call) (string, error) {
 	return contents(ctx, handle)
 }
 
-// try makes a call in which the disk fails from the n-th operation on, and reports whether the call came so far.
-func (f *sweep) try(ctx context.Context, d *disk, e *episode, h harm, n int, before, after string) (hit bool, err error) {
+// try makes a call in which the disk fails from the n-th operation on, and reports whether the call
+// came so far.
+func (f *sweep) try(ctx context.Context, d *disk, e *episode, h harm, n int, before,
+	after string) (hit bool, err error) {
 	st, handle, done, err := d.store(ctx)
 	if err != nil {
 		return false, err
@@ -206,7 +211,8 @@ func (f *sweep) try(ctx context.Context, d *disk, e *episode, h harm, n int, bef
 			return
 		}
 		f.noted = e.name
-		f.result.Note("%s: harm %d at operation %d: %s: %v: %s", e.name, h, n, what, failure, difference(after, left))
+		f.result.Note("%s: harm %d at operation %d: %s: %v: %s", e.name, h, n, what, failure,
+			difference(after, left))
 	}
 	switch {
 	case failure == nil && left != after:
@@ -253,7 +259,8 @@ func (d *disk) disarm() int {
 }
 
 // store opens the store of the database of a disk, with a fixed clock.
-func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, done func(), err error) {
+func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, done func(),
+	err error) {
 	handle, done, err = d.on()
 	if err != nil {
 		return nil, nil, nil, err
@@ -267,7 +274,8 @@ func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, d
 	return st, handle, done, err
 }
 
-// contents returns what the tables of a store hold, but for numbers that only say in what order things came, and for what is random.
+// contents returns what the tables of a store hold, but for numbers that only say in what order
+// things came, and for what is random.
 func contents(ctx context.Context, handle *sql.DB) (string, error) {
 	var all strings.Builder
 	for _, query := range []string{
@@ -324,7 +332,8 @@ func difference(want, got string) string {
 				same++
 			}
 			from := max(0, same-80)
-			return fmt.Sprintf("%.200s, not %.200s", g[i][min(from, len(g[i])):], w[i][min(from, len(w[i])):])
+			return fmt.Sprintf("%.200s, not %.200s", g[i][min(from, len(g[i])):],
+				w[i][min(from, len(w[i])):])
 		}
 	}
 	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
@@ -348,23 +357,34 @@ func readings() map[string]reading {
 	ofArm := func(c ...evidence.Cell) reading {
 		return func(ctx context.Context, st *sqlstore.Store) (any, error) {
 			var s store.Snapshot
-			err := st.Read(ctx, &s, c, []store.Ref{{Kind: "note", ID: "3"}, {Kind: "note", ID: "none"}}[:2*(len(c)-1)])
+			err := st.Read(ctx, &s, c, []store.Ref{{Kind: "note", ID: "3"},
+				{Kind: "note", ID: "none"}}[:2*(len(c)-1)])
 			return s, err
 		}
 	}
 	find := func(q store.Query) reading {
-		return func(ctx context.Context, st *sqlstore.Store) (any, error) { return gather(st.Find(ctx, q)) }
+		return func(ctx context.Context, st *sqlstore.Store) (any,
+			error) {
+			return gather(st.Find(ctx, q))
+		}
 	}
 	return map[string]reading{
 		"Read": ofArm(cell, evidence.Cell{Kind: "none", Item: "i"}), "Read of a cell": ofArm(cell),
-		"Find": find(store.Query{Kind: "note"}), "Find by a key": find(store.Query{Kind: "note", Keys: []string{"k"}, Oldest: true}),
+		"Find": find(store.Query{Kind: "note"}), "Find by a key": find(store.Query{Kind: "note",
+			Keys: []string{"k"}, Oldest: true}),
 		"Find by two keys": find(store.Query{Kind: "note", Keys: []string{"n=3", "k"}}),
 		"List": func(ctx context.Context, st *sqlstore.Store) (any, error) {
 			return gather(st.List(ctx, store.CellQuery{Kind: cell.Kind, Scope: cell.Scope}))
 		},
-		"Scopes":  func(ctx context.Context, st *sqlstore.Store) (any, error) { return gather(st.Scopes(ctx, cell.Kind)) },
-		"Status":  func(ctx context.Context, st *sqlstore.Store) (any, error) { return st.Status(ctx) },
-		"History": func(ctx context.Context, st *sqlstore.Store) (any, error) { return gather(st.History(ctx, cell)) },
+		"Scopes": func(ctx context.Context, st *sqlstore.Store) (any,
+			error) {
+			return gather(st.Scopes(ctx, cell.Kind))
+		},
+		"Status": func(ctx context.Context, st *sqlstore.Store) (any, error) { return st.Status(ctx) },
+		"History": func(ctx context.Context, st *sqlstore.Store) (any,
+			error) {
+			return gather(st.History(ctx, cell))
+		},
 		"Dump": func(ctx context.Context, st *sqlstore.Store) (any, error) {
 			var out bytes.Buffer
 			err := st.Dump(ctx, &out)
@@ -375,7 +395,10 @@ func readings() map[string]reading {
 
 func readsLine() card.Line {
 	run := func(careless bool) card.Attempt {
-		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return readFaults(ctx, careless) }
+		return func(ctx context.Context, _ card.Settings) (card.Result,
+			error) {
+			return readFaults(ctx, careless)
+		}
 	}
 	form := card.Form{Work: 500, Faults: 500, Budget: 4 * time.Minute}
 	return card.Line{

@@ -22,15 +22,18 @@ const otherForm = "fields in which a text changes the form of a prompt"
 
 func injectionLine() card.Line {
 	return card.Line{
-		Name:    "S10",
-		Promise: "No text in a field changes the form of a prompt. Its meaning stays: a sentence that asks for something still asks for it.",
-		Attack: "1,000 hostile texts in each of 10 fields: of decisions, predictions, extractions and plans. They carry line breaks, headings, fences, tags, chat " +
+		Name: "S10",
+		Promise: "No text in a field changes the form of a prompt. Its meaning stays: a sentence " +
+			"that asks for something still asks for it.",
+		Attack: "1,000 hostile texts in each of 10 fields: of decisions, predictions, extractions " +
+			"and plans. They carry line breaks, headings, fences, tags, chat " +
 			"markers, JSON and invisible characters. The long form joins them at random.",
-		Bars:     card.None(otherForm),
-		Short:    card.Form{Work: 10_000, Faults: 10_000, Budget: 10 * time.Minute},
-		Long:     card.Form{Work: 50_000, Faults: 50_000, Budget: time.Hour},
-		Run:      neutral(rendered),
-		Controls: []card.Control{{Name: "fmt.Sprintf with the templates of the design", Run: neutral(formatted)}},
+		Bars:  card.None(otherForm),
+		Short: card.Form{Work: 10_000, Faults: 10_000, Budget: 10 * time.Minute},
+		Long:  card.Form{Work: 50_000, Faults: 50_000, Budget: time.Hour},
+		Run:   neutral(rendered),
+		Controls: []card.Control{{Name: "fmt.Sprintf with the templates of the design",
+			Run: neutral(formatted)}},
 	}
 }
 
@@ -39,7 +42,8 @@ type renderer func(ctx context.Context, fields []string) (string, error)
 
 const promptFields = 10
 
-// neutral has prompttest try each hostile text in each field, in the long form several times with others behind it.
+// neutral has prompttest try each hostile text in each field, in the long form several times with
+// others behind it.
 func neutral(render renderer) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
 		r.Values = map[string]float64{otherForm: 0}
@@ -78,13 +82,15 @@ func rendered(ctx context.Context, f []string) (string, error) {
 	if spoken, _ := thoughts.Split(answer); strings.TrimSpace(spoken) == "" {
 		answer = "said" // nothing is asked about thoughts alone
 	}
-	model := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	model := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		prompts = append(prompts, r.System, r.Prompt)
 		return decision.LLMResponse{Text: answer}, nil
 	})
 	st := &memstore.Store{}
 	d, err := decision.New(ctx, decision.Config{
-		LLM: model, Store: st, Prediction: decision.SecondCall, Withhold: new(float64), Goals: map[string][]string{"": {f[0], "another goal"}},
+		LLM: model, Store: st, Prediction: decision.SecondCall, Withhold: new(float64),
+		Goals: map[string][]string{"": {f[0], "another goal"}},
 	})
 	if err != nil {
 		return "", err
@@ -104,8 +110,10 @@ func rendered(ctx context.Context, f []string) (string, error) {
 		return "", err
 	}
 	plan := patterns.Plan{
-		Similar:      []patterns.Precedent{{Description: f[5], Strategy: patterns.PatternID(f[6]), Result: f[7]}},
-		AntiPatterns: []patterns.Standing{{Pattern: patterns.Pattern{ID: "p", Content: "AVOID: " + f[8], Anti: true}}},
+		Similar: []patterns.Precedent{{Description: f[5], Strategy: patterns.PatternID(f[6]),
+			Result: f[7]}},
+		AntiPatterns: []patterns.Standing{{Pattern: patterns.Pattern{ID: "p", Content: "AVOID: " + f[8],
+			Anti: true}}},
 	}
 	planned, _, _ := plan.Prompt()
 	return strings.Join(append(prompts, planned), "\n"), nil
@@ -119,6 +127,8 @@ func named(text string) string {
 
 // formatted puts the fields where they belong, as they are.
 func formatted(_ context.Context, f []string) (string, error) {
-	return fmt.Sprintf("Current user goals:\n- %s\n\nEvent [%s]: %s\n\n1. Situation: \"%s\" → Response: \"%s\"\n\n"+
-		"## Similar tasks\n\n- %s with %s: %s\n- AVOID: %s\n\nResponse: %s\n", f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9]), nil
+	return fmt.Sprintf("Current user goals:\n- %s\n\nEvent [%s]: %s\n\n1. Situation: \"%s\" → "+
+		"Response: \"%s\"\n\n"+
+		"## Similar tasks\n\n- %s with %s: %s\n- AVOID: %s\n\nResponse: %s\n", f[0], f[1], f[2], f[3],
+		f[4], f[5], f[6], f[7], f[8], f[9]), nil
 }

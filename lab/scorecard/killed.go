@@ -25,10 +25,13 @@ func killedLine(engine string, short, long int) card.Line {
 		})
 	}
 	return card.Line{
-		Name:    "S2 " + engine,
-		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to the next process again counts once.",
-		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one gets the last outcomes again. " +
-			"At the end every acknowledged outcome must be there once, with its record and its audit entry.",
+		Name: "S2 " + engine,
+		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to " +
+			"the next process again counts once.",
+		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one " +
+			"gets the last outcomes again. " +
+			"At the end every acknowledged outcome must be there once, with its record and its audit " +
+			"entry.",
 		Bars:  card.None(lostBar, tornBar, sumsBar),
 		Short: card.Form{Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
 		Long:  card.Form{Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},
@@ -41,7 +44,8 @@ func killedLine(engine string, short, long int) card.Line {
 }
 
 // kills kills a writing process, over and over. Work counts acknowledged outcomes.
-func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (result card.Result, err error) {
+func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (result card.Result,
+	err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
 	if err != nil {
 		return result, err
@@ -66,12 +70,15 @@ func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (
 	if err == nil && found.there < rounds {
 		err = fmt.Errorf("only %d outcomes were committed", found.there)
 	}
-	result.Values = map[string]float64{lostBar: float64(found.lost), tornBar: float64(found.torn), sumsBar: found.off}
+	result.Values = map[string]float64{lostBar: float64(found.lost), tornBar: float64(found.torn),
+		sumsBar: found.off}
 	return result, err
 }
 
-// killOne starts a process, kills it this long after a number of acknowledgements, and returns what it has acknowledged.
-func killOne(ctx context.Context, o order, number int, after time.Duration) (acknowledged []string, err error) {
+// killOne starts a process, kills it this long after a number of acknowledgements, and returns what
+// it has acknowledged.
+func killOne(ctx context.Context, o order, number int, after time.Duration) (acknowledged []string,
+	err error) {
 	p, err := o.start(ctx)
 	if err != nil {
 		return nil, err
@@ -89,8 +96,8 @@ func killOne(ctx context.Context, o order, number int, after time.Duration) (ack
 	return acknowledged, ctx.Err()
 }
 
-// writeOutcomes commits outcomes by several goroutines and prints their ids, for ever. It begins with the last ones of the process before,
-// of whose commits some may have been cut off.
+// writeOutcomes commits outcomes by several goroutines and prints their ids, for ever. It begins
+// with the last ones of the process before, of whose commits some may have been cut off.
 func writeOutcomes(ctx context.Context, st *sqlstore.Store, _ io.Reader, out io.Writer) error {
 	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
 		return err
@@ -117,7 +124,8 @@ func writeOutcomes(ctx context.Context, st *sqlstore.Store, _ io.Reader, out io.
 				if given.Habit == ackFirst {
 					fmt.Fprintln(out, id)
 				}
-				if errs[worker] = given.Habit.write(ctx, st, id); errs[worker] == nil && given.Habit != ackFirst {
+				if errs[worker] = given.Habit.write(ctx, st, id); errs[worker] == nil &&
+					given.Habit != ackFirst {
 					fmt.Fprintln(out, id)
 				}
 			}

@@ -34,8 +34,10 @@ func outcome(id string) store.Batch {
 	return store.Batch{
 		Observations: []evidence.Observation{observed(id, now)},
 		Records: []store.Record{
-			{Ref: store.Ref{Kind: outcomeKind.Name, ID: id}, Revision: store.Once, At: now, Keys: []string{"k"}, Body: store.Of(id)},
-			{Ref: store.Ref{Kind: store.Audit.Name, ID: id}, Revision: store.Once, At: now, Body: store.Of(store.AuditEntry{ID: id, At: now, Actor: "ann", Action: "outcome"})},
+			{Ref: store.Ref{Kind: outcomeKind.Name, ID: id}, Revision: store.Once, At: now,
+				Keys: []string{"k"}, Body: store.Of(id)},
+			{Ref: store.Ref{Kind: store.Audit.Name, ID: id}, Revision: store.Once, At: now,
+				Body: store.Of(store.AuditEntry{ID: id, At: now, Actor: "ann", Action: "outcome"})},
 		},
 	}
 }
@@ -60,7 +62,8 @@ func (h habit) write(ctx context.Context, st store.Store, id string) error {
 	b := outcome(id)
 	all := []store.Batch{b}
 	if h == inPieces {
-		all = []store.Batch{{Records: b.Records[:1]}, {Observations: b.Observations, Records: b.Records[1:]}}
+		all = []store.Batch{{Records: b.Records[:1]},
+			{Observations: b.Observations, Records: b.Records[1:]}}
 	}
 	for _, b := range all {
 		if _, err := st.Commit(ctx, b); err != nil {
@@ -87,7 +90,8 @@ func (l *ledger) add(o ledger) {
 	l.off += o.off
 }
 
-// read compares evidence, records and the audit log with each other, and with what was acknowledged.
+// read compares evidence, records and the audit log with each other, and with what was
+// acknowledged.
 func read(ctx context.Context, st store.Store, acknowledged []string) (l ledger, err error) {
 	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
 		return l, err

@@ -98,7 +98,8 @@ func closeCluster() error {
 	return err
 }
 
-// cluster returns where to find PostgreSQL: at HEED_POSTGRES_DSN, or in a cluster that is started when a line first asks.
+// cluster returns where to find PostgreSQL: at HEED_POSTGRES_DSN, or in a cluster that is started
+// when a line first asks.
 func cluster() (string, error) {
 	if dsn := os.Getenv("HEED_POSTGRES_DSN"); dsn != "" {
 		return dsn, nil
@@ -115,7 +116,8 @@ func cluster() (string, error) {
 	return shared.DSN(), nil
 }
 
-// absent makes a line that needs PostgreSQL skip where it is not installed, unless HEED_POSTGRES=require.
+// absent makes a line that needs PostgreSQL skip where it is not installed, unless
+// HEED_POSTGRES=require.
 func absent(err error) error {
 	if errors.Is(err, pgserver.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
 		return card.Skip(err.Error())

@@ -52,8 +52,9 @@ func powerCutLines() []card.Line {
 			noSync(sqlstore.SQLite),
 		},
 	}, {
-		Name:    "S1 SQLiteRelaxed",
-		Promise: "With SQLiteRelaxed a power cut takes the newest outcomes at most. All before them are there, each as a whole.",
+		Name: "S1 SQLiteRelaxed",
+		Promise: "With SQLiteRelaxed a power cut takes the newest outcomes at most. All before them " +
+			"are there, each as a whole.",
 		Attack: "The disk of S1, with one writer. If an acknowledged outcome is there, all that " +
 			"were acknowledged before it must be " +
 			"there. Evidence, records and audit log must agree.",
@@ -72,7 +73,8 @@ func powerCutLines() []card.Line {
 }
 
 // run cuts the power in the middle of writing, over and over.
-func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result card.Result, err error) {
+func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result card.Result,
+	err error) {
 	base, err := newDisk(ctx, 4096)
 	if err != nil {
 		return result, err
@@ -104,7 +106,8 @@ func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result 
 		result.Faults++
 	}
 	result.Note("%d outcomes were acknowledged, and %d were there", acknowledged, all.there)
-	result.Values = map[string]float64{lostBar: float64(all.lost), gapsBar: float64(all.gaps), corruptBar: float64(corrupt)}
+	result.Values = map[string]float64{lostBar: float64(all.lost), gapsBar: float64(all.gaps),
+		corruptBar: float64(corrupt)}
 	if acknowledged < rounds*2 {
 		return result, fmt.Errorf("only %d outcomes were acknowledged", acknowledged)
 	}
@@ -135,7 +138,8 @@ func (p powerCut) write(ctx context.Context, d *disk) (acknowledged []string, er
 }
 
 // inspect opens what is found on a disk. All of it is lost if it can't be opened or read.
-func inspect(ctx context.Context, d *disk, dialect sqlstore.Dialect, acknowledged []string) (found ledger, err error) {
+func inspect(ctx context.Context, d *disk, dialect sqlstore.Dialect,
+	acknowledged []string) (found ledger, err error) {
 	handle, done, err := d.on()
 	if err != nil {
 		return found, err

@@ -39,8 +39,8 @@ type order struct {
 
 var given order
 
-// Child does the job of this process, if another one has started it for one, and reports whether it has. A program that runs the lines
-// calls it first.
+// Child does the job of this process, if another one has started it for one, and reports whether it
+// has. A program that runs the lines calls it first.
 func Child() bool {
 	text := os.Getenv(task)
 	if text == "" {

@@ -54,7 +54,8 @@ var counting = porcupine.Model{
 		if out.Open {
 			return true, next
 		}
-		return out.Count == bits.OnesCount64(next) && (in.Verb == "read" || out.Known == (next == has)), next
+		return out.Count == bits.OnesCount64(next) && (in.Verb == "read" || out.Known == (next == has)),
+			next
 	},
 	Equal: func(a, b any) bool { return a == b },
 }
@@ -68,9 +69,11 @@ func appliesLine(engine string) card.Line {
 		})
 	}
 	return card.Line{
-		Name:    "S5 " + engine,
-		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and each outcome counts once, also when processes are killed.",
-		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a time, and are killed now and then. Porcupine must " +
+		Name: "S5 " + engine,
+		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and " +
+			"each outcome counts once, also when processes are killed.",
+		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a " +
+			"time, and are killed now and then. Porcupine must " +
 			"find an order that explains all answers.",
 		Bars:     card.None(illegalBar),
 		Short:    card.Form{Work: 1500, Faults: 4, Budget: 3 * time.Minute},
@@ -92,7 +95,8 @@ func nextApply(rng *rand.Rand, done int) move {
 func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error) {
 	of := cell
 	of.Item = m.Key
-	o := evidence.Observation{ID: fmt.Sprint(m.Key, " ", m.Event), Cell: of, Reward: 1, Weight: 1, At: time.Now()}
+	o := evidence.Observation{ID: fmt.Sprint(m.Key, " ", m.Event), Cell: of, Reward: 1, Weight: 1,
+		At: time.Now()}
 	if given.Habit == looking && m.Verb == "apply" {
 		for seen, err := range st.History(ctx, of) {
 			if err != nil {
@@ -183,7 +187,8 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 	return result, nil
 }
 
-// stuckAt describes the moves that no order explains after the longest one that explains others, the earliest first.
+// stuckAt describes the moves that no order explains after the longest one that explains others,
+// the earliest first.
 func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text string) {
 	_, info := porcupine.CheckOperationsVerbose(model, operations, time.Minute)
 	var longest []int
@@ -196,7 +201,8 @@ func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text stri
 	for _, i := range longest {
 		_, state = model.Step(state, operations[i].Input, operations[i].Output)
 	}
-	text = fmt.Sprintf("%d of %d explained, then %v; not explained:", len(longest), len(operations), state)
+	text = fmt.Sprintf("%d of %d explained, then %v; not explained:", len(longest), len(operations),
+		state)
 	var left []porcupine.Operation
 	for i, o := range operations {
 		if !slices.Contains(longest, i) {

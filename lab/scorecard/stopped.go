@@ -27,13 +27,18 @@ const (
 
 func stoppedLine() card.Line {
 	run := func(h habit) card.Attempt {
-		return func(ctx context.Context, _ card.Settings) (card.Result, error) { return crashes(ctx, 1, h) }
+		return func(ctx context.Context, _ card.Settings) (card.Result,
+			error) {
+			return crashes(ctx, 1, h)
+		}
 	}
 	return card.Line{
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
-		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl -m immediate), and started again. " +
-			"The same open store must then go on, with every acknowledged outcome. While the server is down, each call must fail within two seconds, with the driver's " +
+		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl " +
+			"-m immediate), and started again. " +
+			"The same open store must then go on, with every acknowledged outcome. While the server is " +
+			"down, each call must fail within two seconds, with the driver's " +
 			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
 		Bars: append(card.None(lostBar, tornBar, sumsBar, unnamedBar), card.Bar{Name: waitBar,
 			Most: 2}),
@@ -57,7 +62,8 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 		return result, absent(err)
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	st, handle, err := place{sqlstore.Postgres, "pgx", server.DSN()}.store(ctx, sqlstore.Config{NoCache: true})
+	st, handle, err := place{sqlstore.Postgres, "pgx", server.DSN()}.store(ctx,
+		sqlstore.Config{NoCache: true})
 	if err != nil {
 		return result, err
 	}
@@ -65,11 +71,9 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
 		return result, err
 	}
-	for _, table := range []string{"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_record", "heed_key"} {
-		if h == unlogged {
-			if _, err := handle.ExecContext(ctx, "ALTER TABLE "+table+" SET UNLOGGED"); err != nil {
-				return result, err
-			}
+	if h == unlogged {
+		if err := unlog(ctx, handle); err != nil {
+			return result, err
 		}
 	}
 	down, err := newOutage(ctx, st, h)
@@ -112,6 +116,17 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 	return result, nil
 }
 
+// unlog has PostgreSQL write no log of the tables.
+func unlog(ctx context.Context, handle *sql.DB) error {
+	tables := []string{"cell", "tally", "id", "observation", "record", "key"}
+	for _, table := range tables {
+		if _, err := handle.ExecContext(ctx, "ALTER TABLE heed_"+table+" SET UNLOGGED"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // An outage has calls made while the server is down.
 type outage struct {
 	store   store.Store
@@ -125,19 +140,25 @@ type outage struct {
 
 func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err error) {
 	o = &outage{store: st, habit: h}
-	if o.learner, err = strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}); err != nil {
+	if o.learner, err = strategy.New(ctx, strategy.Config{Store: st,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}); err != nil {
 		return nil, err
 	}
-	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-		return decision.LLMResponse{Text: "Wait."}, nil
-	})})
+	o.agent, err = loop.New(ctx, loop.Config{Store: st,
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
+			return decision.LLMResponse{Text: "Wait."}, nil
+		})})
 	return o, err
 }
 
 // calls makes calls of each sort, a commit among them.
 func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) {
 	o.call(result, "Commit", func() error { _, err := o.store.Commit(ctx, b); return err })
-	o.call(result, "Read", func() error { return o.store.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil) })
+	o.call(result, "Read", func() error {
+		return o.store.Read(ctx, &store.Snapshot{},
+			[]evidence.Cell{cell}, nil)
+	})
 	o.call(result, "Select", func() error {
 		_, err := o.learner.Select(ctx, strategy.Query{Session: b.Observations[0].ID, Item: "i"})
 		return err
@@ -166,7 +187,8 @@ func (o *outage) call(result *card.Result, name string, do func() error) {
 }
 
 // untilCrash commits outcomes until a hundred of them are acknowledged, and stops the server.
-func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int, h habit) (acknowledged []string, err error) {
+func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int,
+	h habit) (acknowledged []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	enough := make(chan struct{})

@@ -96,7 +96,8 @@ func (b *brokenStrategy) Config() map[string]string {
 	return b.config()
 }
 
-// TestStrategySuiteBites runs the suite against strategies that each break one rule, and expects it to say so.
+// TestStrategySuiteBites runs the suite against strategies that each break one rule, and expects it
+// to say so.
 func TestStrategySuiteBites(t *testing.T) {
 	var asked atomic.Int64
 	shared := map[string]string{"strategy": "shared"}
@@ -106,62 +107,79 @@ func TestStrategySuiteBites(t *testing.T) {
 		broken   brokenStrategy
 		caughtBy string
 	}{
-		{"its magnitudes are negative", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
+		{"its magnitudes are negative", brokenStrategy{timeout: func(good learning.Strategy,
+			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = -s.Magnitude
 			return s, err
 		}}, "signals can be counted"},
-		{"it speaks of nobody", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
+		{"it speaks of nobody", brokenStrategy{timeout: func(good learning.Strategy,
+			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.HeuristicID = ""
 			return s, err
 		}}, "signals can be counted"},
-		{"it turns thumbs round", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
+		{"it turns thumbs round", brokenStrategy{feedback: func(good learning.Strategy,
+			f learning.Judgement) (signal, error) {
 			f.Value = -f.Value
 			return good.InterpretJudgement(f)
 		}}, "praise is no complaint"},
-		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
-			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3, learning.DevScale: 5}[f.Scale])
+		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy,
+			f learning.Judgement) (signal, error) {
+			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3,
+				learning.DevScale: 5}[f.Scale])
 			return good.InterpretJudgement(f)
 		}}, "a judgement that is not valid is an error"},
-		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, text string,
+			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
 			return append(signals, signals...), err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes the last first", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+		{"it undoes the last first", brokenStrategy{undo: func(good learning.Strategy, text string,
+			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
 			slices.Reverse(signals)
 			return signals, err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, text string,
+			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
 			return append(signals, learning.NewSignal(learning.Negative, "h9", "e9", "x")), err
 		}}, "without answers nothing is undone"},
-		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }}, "a text that undoes something is recognised"},
-		{"it hears no command", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }},
+			"a text that undoes something is recognised"},
+		{"it hears no command", brokenStrategy{undo: func(good learning.Strategy, text string,
+			answers []learning.Answer) ([]signal, error) {
 			if text == "" {
 				return nil, nil
 			}
 			return good.InterpretUndo(text, answers)
 		}}, "a command without words takes something back"},
-		{"it has moods", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
+		{"it has moods", brokenStrategy{timeout: func(good learning.Strategy,
+			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = float64(asked.Add(1) % 7)
 			return s, err
 		}}, "the same request has the same answer"},
-		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, text string,
+			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
 			slices.Reverse(answers)
 			return signals, err
 		}}, "requests stay as they are"},
-		{"its answers share a map", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
+		{"its answers share a map", brokenStrategy{timeout: func(good learning.Strategy,
+			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Metadata = metadata
 			return s, err
 		}}, "a caller may change what is returned"},
-		{"it hands out its configuration", brokenStrategy{config: func() map[string]string { return shared }}, "the configuration names the strategy"},
-		{"it has no name", brokenStrategy{config: func() map[string]string { return nil }}, "the configuration names the strategy"},
-		{"its windows are negative", brokenStrategy{windows: func(string) learning.Windows { return learning.Windows{Undo: -1} }}, "windows are not negative"},
+		{"it hands out its configuration", brokenStrategy{
+			config: func() map[string]string { return shared }}, "the configuration names the strategy"},
+		{"it has no name", brokenStrategy{config: func() map[string]string { return nil }},
+			"the configuration names the strategy"},
+		{"its windows are negative", brokenStrategy{
+			windows: func(string) learning.Windows { return learning.Windows{Undo: -1} }},
+			"windows are not negative"},
 	} {
 		t.Run(test.fault, func(t *testing.T) {
 			good, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true})

@@ -27,7 +27,8 @@ func RunStrategy(t *testing.T, strategy learning.Strategy) {
 	conformance.Run(t, strategyRules, strategy)
 }
 
-// CheckStrategy runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
+// CheckStrategy runs the suite outside a test and returns all failures, joined: each begins with
+// the name of its rule.
 func CheckStrategy(strategy learning.Strategy) error {
 	return conformance.Check(strategyRules, strategy)
 }
@@ -51,7 +52,8 @@ var strategyRules = []conformance.Rule[learning.Strategy]{
 
 var (
 	domains = []string{"", "home", "no such domain"}
-	texts   = []string{"", "undo", "Please UNDO that, and revert it", "never  mind", "undoubtedly", "hello", "thanks, perfect",
+	texts   = []string{"", "undo", "Please UNDO that, and revert it", "never  mind", "undoubtedly",
+		"hello", "thanks, perfect",
 		"\xff\xfe undo", "undo" + strings.Repeat("é", 5000), "\x00", "取消 undo ✓"}
 )
 
@@ -59,7 +61,8 @@ var (
 func shown() []learning.Answer {
 	all := make([]learning.Answer, 7)
 	for i := range all {
-		all[i] = learning.Answer{HeuristicID: fmt.Sprint("h", i%3), EventID: fmt.Sprint("e", i), Domain: domains[i%len(domains)], Age: time.Duration(7-i) * time.Second}
+		all[i] = learning.Answer{HeuristicID: fmt.Sprint("h", i%3), EventID: fmt.Sprint("e", i),
+			Domain: domains[i%len(domains)], Age: time.Duration(7-i) * time.Second}
 	}
 	return all
 }
@@ -116,7 +119,8 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 	}
 	for _, domain := range domains {
 		for n := range 8 {
-			a := learning.Answer{HeuristicID: "h1", EventID: "e1", Domain: domain, Age: time.Duration(n) * time.Minute, Consecutive: n, Success: n%2 == 0}
+			a := learning.Answer{HeuristicID: "h1", EventID: "e1", Domain: domain,
+				Age: time.Duration(n) * time.Minute, Consecutive: n, Success: n%2 == 0}
 			signal, err := s.InterpretTimeout(a)
 			add(a, signal, err)
 			signal, err = s.InterpretIgnore(a)
@@ -194,7 +198,8 @@ func undoInOrder(t *checker, s learning.Strategy) {
 				return f.HeuristicID == signal.HeuristicID && f.EventID == signal.EventID
 			})
 			if place < 0 {
-				t.Errorf("%.50q: the signal about %q on %q is about nothing that was shown, or out of order, or the second",
+				t.Errorf("%.50q: the signal about %q on %q is about nothing that was shown, or out of "+
+					"order, or the second",
 					text, signal.HeuristicID, signal.EventID)
 				break
 			}
@@ -212,7 +217,8 @@ func undoWithoutAnswers(t *checker, s learning.Strategy) {
 
 func recognised(t *checker, s learning.Strategy) {
 	for _, text := range texts {
-		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 && !s.IsUndo(text) {
+		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 &&
+			!s.IsUndo(text) {
 			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
 		}
 	}

@@ -12,10 +12,12 @@ import (
 
 func TestAdapter(t *testing.T) {
 	for name, cfg := range map[string]openaicompat.Config{
-		"as it is":        {},
-		"all is set":      {Model: "m", APIKey: "secret", KeyHeader: "api-key", JSON: "json_schema", MaxCompletionTokens: true},
-		"asks only once":  {MaxAttempts: 1},
-		"a client of its": {HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}},
+		"as it is": {},
+		"all is set": {Model: "m", APIKey: "secret", KeyHeader: "api-key", JSON: "json_schema",
+			MaxCompletionTokens: true},
+		"asks only once": {MaxAttempts: 1},
+		"a client of its": {HTTPClient: &http.Client{
+			Transport: &http.Transport{DisableKeepAlives: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
@@ -37,12 +39,14 @@ func chat(model decision.LLM) http.HandlerFunc {
 			Temperature         *float64
 			ResponseFormat      *struct{ Type string } `json:"response_format"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/chat/completions" {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil ||
+			r.URL.Path != "/v1/chat/completions" {
 			http.Error(w, "bad request", http.StatusBadRequest)
 			return
 		}
 		req := decision.LLMRequest{
-			MaxTokens: body.MaxTokens + body.MaxCompletionTokens, Temperature: body.Temperature, JSON: body.ResponseFormat != nil,
+			MaxTokens: body.MaxTokens + body.MaxCompletionTokens, Temperature: body.Temperature,
+			JSON: body.ResponseFormat != nil,
 		}
 		for _, m := range body.Messages {
 			switch m.Role {
@@ -61,9 +65,11 @@ func chat(model decision.LLM) http.HandlerFunc {
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"object": "chat.completion", "model": got.Model,
 			"choices": []any{map[string]any{
-				"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": got.Text},
+				"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant",
+					"content": got.Text},
 			}},
-			"usage": map[string]any{"prompt_tokens": got.InputTokens, "completion_tokens": got.OutputTokens},
+			"usage": map[string]any{"prompt_tokens": got.InputTokens,
+				"completion_tokens": got.OutputTokens},
 		})
 	}
 }

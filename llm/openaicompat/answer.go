@@ -42,8 +42,8 @@ type usage struct {
 	Completion maybe[int] `json:"completion_tokens"`
 }
 
-// A maybe is a value, or nothing for null and values of another type. Endpoints differ in the details around an answer, and the
-// answer must not be lost over them.
+// A maybe is a value, or nothing for null and values of another type. Endpoints differ in the
+// details around an answer, and the answer must not be lost over them.
 type maybe[T any] struct {
 	value T
 	ok    bool
@@ -81,12 +81,15 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 		return out, c.failureInside(first.Error.value, body)
 	}
 	told := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
-	err = conclude(&out, first.Message.Content.value, told, first.FinishReason.value, first.Message.Refusal.value != "", nil)
+	err = conclude(&out, first.Message.Content.value, told, first.FinishReason.value,
+		first.Message.Refusal.value != "", nil)
 	return out, err
 }
 
-// conclude puts into an answer what the model said and thought, and returns why it can't be used: err, if there is one.
-func conclude(out *decision.LLMResponse, content, told, finish string, refused bool, err error) error {
+// conclude puts into an answer what the model said and thought, and returns why it can't be used:
+// err, if there is one.
+func conclude(out *decision.LLMResponse, content, told, finish string, refused bool,
+	err error) error {
 	text, inside := thoughts.Split(content)
 	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
 	if err == nil {
@@ -132,17 +135,21 @@ func finished(finish string, refused bool, text string) error {
 	return nil
 }
 
-// An AnswerError says that an endpoint answered with something that is no usable answer. Its text may go into a log.
+// An AnswerError says that an endpoint answered with something that is no usable answer. Its text
+// may go into a log.
 type AnswerError struct {
-	// Fault is [Refused], "cut off" (before the first word of the answer, as where thoughts took all of the request's MaxTokens), "no JSON object", "too large" (more than Config.MaxResponse), "no choice" (the list of
-	// choices is missing, empty or malformed) or "no text" (it is missing, null, blank or of another type). Of embeddings it is
-	// "not one vector for each text" or "bad vector".
+	// Fault is [Refused], "cut off" (before the first word of the answer, as where thoughts took all
+	// of the request's MaxTokens), "no JSON object", "too large" (more than Config.MaxResponse), "no
+	// choice" (the list of choices is missing, empty or malformed) or "no text" (it is missing, null,
+	// blank or of another type). Of embeddings it is "not one vector for each text" or "bad vector".
 	Fault string
-	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a proxy.
+	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a
+	// proxy.
 	ContentType string
 }
 
-// Refused says that the model did not want to answer, or a filter of the provider. A host may want to handle it.
+// Refused says that the model did not want to answer, or a filter of the provider. A host may want
+// to handle it.
 const Refused = "refused"
 
 // Unwrap returns [llm.Unusable] if the model gave the answer. It returns [llm.ServerError] if the

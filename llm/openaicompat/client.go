@@ -18,7 +18,8 @@ import (
 	"github.com/heedhq/heed/decision"
 )
 
-// A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+// A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by
+// multiple goroutines.
 type Client struct {
 	config     func() *Config // a function, as package fmt would print the key in an unexported field
 	endpoint   string
@@ -26,29 +27,38 @@ type Client struct {
 	http       *http.Client
 }
 
-// New returns a client. It connects to nothing. It returns all faults of the configuration, joined. Each is a
-// [*heed.ConfigError].
+// New returns a client. It connects to nothing. It returns all faults of the configuration, joined.
+// Each is a [*heed.ConfigError].
 func New(cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	base, _ := url.Parse(cfg.BaseURL) // validate has parsed it
-	c := &Client{config: func() *Config { return &cfg }, endpoint: base.JoinPath("chat", "completions").String(), embeddings: base.JoinPath("embeddings").String()}
+	c := &Client{config: func() *Config { return &cfg },
+		endpoint:   base.JoinPath("chat", "completions").String(),
+		embeddings: base.JoinPath("embeddings").String()}
 	client := *cfg.HTTPClient
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	c.http = &client
 	return c, nil
 }
 
-// Generate implements [decision.LLM]. It asks the model, repeats that if it may help, and returns the answer.
+// Generate implements [decision.LLM]. It asks the model, repeats that if it may help, and returns
+// the answer.
 //
-// A request that can't be sent gives a [*heed.InputError]. A failure of the endpoint gives a [*StatusError], and an unusable
-// answer an [*AnswerError]. If the context ends, or Config.Timeout, the error wraps that of the context. Any other error is a
-// connection that failed. No error's text has the key, the prompt, or more of a body than a code.
+// A request that can't be sent gives a [*heed.InputError]. A failure of the endpoint gives a
+// [*StatusError], and an unusable answer an [*AnswerError]. If the context ends, or Config.Timeout,
+// the error wraps that of the context. Any other error is a connection that failed. No error's text
+// has the key, the prompt, or more of a body than a code.
 //
-// With an AnswerError come the model and the tokens that were used. An answer that was cut off, by its finish_reason "length", is an answer with Cut set.
-func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+// With an AnswerError come the model and the tokens that were used. An answer that was cut off, by
+// its finish_reason "length", is an answer with Cut set.
+func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	body, err := c.config().request(r, false)
 	if err != nil {
 		return decision.LLMResponse{}, err
@@ -163,8 +173,8 @@ func (c *Client) wait(ctx context.Context, attempt int, err error) bool {
 
 const maxRetryAfter = 365 * 24 * time.Hour // more than any call lasts
 
-// retryAfter reads how long an endpoint asks to wait: a number of seconds, or a date, which is compared with the endpoint's own
-// date, as clocks may differ (RFC 9110, section 10.2.3).
+// retryAfter reads how long an endpoint asks to wait: a number of seconds, or a date, which is
+// compared with the endpoint's own date, as clocks may differ (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
@@ -206,10 +216,12 @@ var (
 // request returns the body to send, or an [*heed.InputError].
 func (c *Config) request(r decision.LLMRequest, stream bool) ([]byte, error) {
 	if r.MaxTokens < 1 {
-		return nil, &heed.InputError{Field: "MaxTokens", Reason: fmt.Sprintf("is %d, must be at least 1", r.MaxTokens)}
+		return nil, &heed.InputError{Field: "MaxTokens",
+			Reason: fmt.Sprintf("is %d, must be at least 1", r.MaxTokens)}
 	}
 	if t := r.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
-		return nil, &heed.InputError{Field: "Temperature", Reason: fmt.Sprintf("is %v, must be in [0, 2]", *t)}
+		return nil, &heed.InputError{Field: "Temperature",
+			Reason: fmt.Sprintf("is %v, must be in [0, 2]", *t)}
 	}
 	body := request{Model: c.Model, Temperature: r.Temperature, Stream: stream}
 	if stream && !c.NoStreamUsage {
@@ -231,7 +243,8 @@ func (c *Config) request(r decision.LLMRequest, stream bool) ([]byte, error) {
 	}
 	b, err := json.Marshal(body)
 	if len(b) > 1<<20 {
-		return nil, &heed.InputError{Field: "Prompt", Reason: fmt.Sprintf("makes a request of %d bytes, may be 1 MiB", len(b))}
+		return nil, &heed.InputError{Field: "Prompt",
+			Reason: fmt.Sprintf("makes a request of %d bytes, may be 1 MiB", len(b))}
 	}
 	return b, err
 }

@@ -14,38 +14,45 @@ import (
 
 // Config configures a [Client]. BaseURL must be set. Every other field has a default.
 type Config struct {
-	// BaseURL is the address before "/chat/completions" and "/embeddings", of http or https. The package comment has those of common
-	// endpoints. Its query is sent with each request. Do not put a key into it, as errors and logs may show URLs.
+	// BaseURL is the address before "/chat/completions" and "/embeddings", of http or https. The
+	// package comment has those of common endpoints. Its query is sent with each request. Do not put
+	// a key into it, as errors and logs may show URLs.
 	BaseURL string
 	// Model is the model to ask for. "" names none, for endpoints that have only one.
 	Model string
-	// APIKey is sent to the host of BaseURL and to no other. "": none is sent. If BaseURL says http, it is sent in plain
-	// text.
+	// APIKey is sent to the host of BaseURL and to no other. "": none is sent. If BaseURL says http,
+	// it is sent in plain text.
 	APIKey APIKey
-	// KeyHeader is the header for the key alone, as "api-key". "" means "Authorization: Bearer <key>".
+	// KeyHeader is the header for the key alone, as "api-key". "" means "Authorization: Bearer
+	// <key>".
 	KeyHeader string
 
-	// JSON says how to ask for an answer in JSON: by the response_format "json_object" or "json_schema" (of any object), or
-	// by the "prompt" alone. The prompt must ask for JSON in any case. "" means "json_object".
+	// JSON says how to ask for an answer in JSON: by the response_format "json_object" or
+	// "json_schema" (of any object), or by the "prompt" alone. The prompt must ask for JSON in any
+	// case. "" means "json_object".
 	JSON string
-	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's reasoning models want. They
-	// count their thoughts in it. Otherwise it is sent as max_tokens.
+	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's
+	// reasoning models want. They count their thoughts in it. Otherwise it is sent as max_tokens.
 	MaxCompletionTokens bool
-	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options), for endpoints that refuse it.
+	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options),
+	// for endpoints that refuse it.
 	NoStreamUsage bool
 
 	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
 	Timeout time.Duration
 	// MaxAttempts is how often a call asks at most. 0 means 3.
 	MaxAttempts int
-	// Backoff is the wait before the second attempt, at random between half of it and all of it. It doubles with each
-	// attempt, up to sixteen-fold, and is at least as long as the endpoint asks for. 0 means half a second.
+	// Backoff is the wait before the second attempt, at random between half of it and all of it. It
+	// doubles with each attempt, up to sixteen-fold, and is at least as long as the endpoint asks
+	// for. 0 means half a second.
 	Backoff time.Duration
-	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer it bounds each event, and text
-	// and thoughts together, and of embeddings the part of each text. 0 means 1 MiB.
+	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer
+	// it bounds each event, and text and thoughts together, and of embeddings the part of each text.
+	// 0 means 1 MiB.
 	MaxResponse int
 
-	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect is not used.
+	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect
+	// is not used.
 	HTTPClient *http.Client
 }
 
@@ -66,13 +73,18 @@ func (c Config) validate() error {
 	var found valid.Faults
 	shown, reason := checkURL(c.BaseURL)
 	found.Check(reason == "", "BaseURL", shown, reason)
-	found.Check(!strings.ContainsFunc(string(c.APIKey), notVisible), "APIKey", c.APIKey, "must be printable ASCII without spaces")
-	found.Check(!strings.ContainsFunc(c.KeyHeader, notToken), "KeyHeader", c.KeyHeader, "must be the name of a header")
-	found.Check(slices.Contains([]string{"json_object", "json_schema", "prompt"}, c.JSON), "JSON", c.JSON, "must be json_object, json_schema or prompt")
+	found.Check(!strings.ContainsFunc(string(c.APIKey), notVisible), "APIKey", c.APIKey,
+		"must be printable ASCII without spaces")
+	found.Check(!strings.ContainsFunc(c.KeyHeader, notToken), "KeyHeader", c.KeyHeader,
+		"must be the name of a header")
+	found.Check(slices.Contains([]string{"json_object", "json_schema", "prompt"}, c.JSON), "JSON",
+		c.JSON, "must be json_object, json_schema or prompt")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxAttempts > 0, "MaxAttempts", c.MaxAttempts, "must not be negative")
-	found.Check(c.Backoff > 0 && c.Backoff <= time.Hour, "Backoff", c.Backoff, "must not be negative, nor more than an hour")
-	found.Check(c.MaxResponse > 0 && c.MaxResponse <= 1<<30, "MaxResponse", c.MaxResponse, "must not be negative, nor more than 1 GiB")
+	found.Check(c.Backoff > 0 && c.Backoff <= time.Hour, "Backoff", c.Backoff,
+		"must not be negative, nor more than an hour")
+	found.Check(c.MaxResponse > 0 && c.MaxResponse <= 1<<30, "MaxResponse", c.MaxResponse,
+		"must not be negative, nor more than 1 GiB")
 	return found.Err()
 }
 
@@ -90,7 +102,8 @@ func checkURL(base string) (shown, reason string) {
 		reason = "must be without user and password: see APIKey"
 	case u.Fragment != "":
 		reason = "must be without a fragment"
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"), strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"),
+		strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
 		reason = "must be what stands before /chat/completions or /embeddings"
 	}
 	return shown, reason
@@ -103,7 +116,8 @@ func notToken(r rune) bool {
 	return notVisible(r) || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
 }
 
-// An APIKey is a secret. Only a conversion to string shows it. Packages fmt, log/slog and encoding/json print "[redacted]".
+// An APIKey is a secret. Only a conversion to string shows it. Packages fmt, log/slog and
+// encoding/json print "[redacted]".
 type APIKey string
 
 const redacted = "[redacted]"
@@ -133,8 +147,8 @@ func (c *Config) authorize(h http.Header) {
 	}
 }
 
-// redact removes the key from a text, also as URLs and JSON escape it. If the text was cut, it removes a part of the key at the
-// end, too.
+// redact removes the key from a text, also as URLs and JSON escape it. If the text was cut, it
+// removes a part of the key at the end, too.
 func (k APIKey) redact(text string, cut bool) string {
 	if k == "" {
 		return text

@@ -17,11 +17,13 @@ const (
 	maxRequest = 1 << 20 // bytes
 )
 
-// Embed returns the vectors of texts, in their order, from the endpoint's "/embeddings". Config.Model is the model for embeddings. The method is a
-// [heed.Embedder]: client.Embed. Texts are sent at most 64 at a time. Config.Timeout and MaxAttempts hold for each of these requests.
+// Embed returns the vectors of texts, in their order, from the endpoint's "/embeddings".
+// Config.Model is the model for embeddings. The method is a [heed.Embedder]: client.Embed. Texts
+// are sent at most 64 at a time. Config.Timeout and MaxAttempts hold for each of these requests.
 //
-// The errors are those of [Client.Generate]. A text that makes a request of more than 1 MiB is a [*heed.InputError]. An [*AnswerError] says that the
-// vectors are not one for each text, not all of one length, or not of numbers, not all of them 0, that a float32 can hold.
+// The errors are those of [Client.Generate]. A text that makes a request of more than 1 MiB is a
+// [*heed.InputError]. An [*AnswerError] says that the vectors are not one for each text, not all of
+// one length, or not of numbers, not all of them 0, that a float32 can hold.
 func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {
@@ -30,10 +32,11 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 			return nil, err
 		}
 		var got [][]float32
-		_, err = c.repeat(ctx, asking{c.embeddings, body, "application/json", func(res *http.Response) (none decision.LLMResponse, err error) {
-			got, err = c.config().vectors(res, n)
-			return none, err
-		}})
+		_, err = c.repeat(ctx, asking{c.embeddings, body, "application/json",
+			func(res *http.Response) (none decision.LLMResponse, err error) {
+				got, err = c.config().vectors(res, n)
+				return none, err
+			}})
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +48,8 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return vectors, nil
 }
 
-// embedding returns the body of a request for the first of the texts, and how many they are. before is how many there were before them.
+// embedding returns the body of a request for the first of the texts, and how many they are. before
+// is how many there were before them.
 func (c *Config) embedding(texts []string, before int) (body []byte, n int, err error) {
 	texts = texts[:min(len(texts), maxTexts)]
 	for ; ; texts = texts[:(len(texts)+1)/2] {
@@ -58,7 +62,8 @@ func (c *Config) embedding(texts []string, before int) (body []byte, n int, err 
 		case err != nil || len(body) <= maxRequest:
 			return body, len(texts), err
 		case len(texts) == 1:
-			return nil, 0, &heed.InputError{Field: fmt.Sprintf("texts[%d]", before), Reason: fmt.Sprintf("makes a request of %d bytes, may be 1 MiB", len(body))}
+			return nil, 0, &heed.InputError{Field: fmt.Sprintf("texts[%d]", before),
+				Reason: fmt.Sprintf("makes a request of %d bytes, may be 1 MiB", len(body))}
 		}
 	}
 }

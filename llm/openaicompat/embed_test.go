@@ -46,7 +46,8 @@ func embedLengths(t *testing.T, asked *[]int) http.HandlerFunc {
 func TestEmbed(t *testing.T) {
 	var asked []int
 	e := serve(t, embedLengths(t, &asked))
-	client := newClient(t, openaicompat.Config{BaseURL: e.URL + "/v1?version=2", Model: "small", APIKey: "secret"})
+	client := newClient(t, openaicompat.Config{BaseURL: e.URL + "/v1?version=2", Model: "small",
+		APIKey: "secret"})
 	vectors, err := client.Embed(ctx, nil)
 	require.NoError(t, err)
 	assert.Empty(t, vectors)
@@ -110,7 +111,8 @@ func TestEmbedFaults(t *testing.T) {
 	}
 
 	lengths := inTurn(answer(200, data(strings.Repeat(`{"embedding":[1]},`, 63)+`{"embedding":[1]}`)), answer(200, data(`{"embedding":[1,2]}`)))
-	_, err := newClient(t, openaicompat.Config{BaseURL: serve(t, lengths).URL}).Embed(ctx, make([]string, 65))
+	_, err := newClient(t, openaicompat.Config{BaseURL: serve(t, lengths).URL}).Embed(ctx,
+		make([]string, 65))
 	assert.ErrorAs(t, err, new(*openaicompat.AnswerError), "all requests must agree on the length")
 }
 
@@ -122,7 +124,8 @@ func TestEmbedAsksAgain(t *testing.T) {
 
 	var status *openaicompat.StatusError
 	e = serve(t, answer(401, `{"error":{"code":"invalid_api_key","message":"secret"}}`))
-	_, err = newClient(t, openaicompat.Config{BaseURL: e.URL, APIKey: "secret"}).Embed(ctx, []string{"one"})
+	_, err = newClient(t, openaicompat.Config{BaseURL: e.URL, APIKey: "secret"}).Embed(ctx,
+		[]string{"one"})
 	require.ErrorAs(t, err, &status)
 	assert.Equal(t, "invalid_api_key", status.Code)
 	assert.NotContains(t, err.Error()+status.Excerpt, "secret")

@@ -74,15 +74,18 @@ func ExampleConfig_azure() {
 	// Output: <nil>
 }
 
-// The text of an error may go into a log. The endpoint's own text is in another field, and may repeat the prompt.
+// The text of an error may go into a log. The endpoint's own text is in another field, and may
+// repeat the prompt.
 func ExampleStatusError() {
 	endpoint := endpointThatSays(http.StatusNotFound, `{"error": {"message": "The model 'gpt-5o' does not exist", "code": "model_not_found"}}`)
 	defer endpoint.Close()
-	client, err := openaicompat.New(openaicompat.Config{BaseURL: endpoint.URL + "/v1", Model: "gpt-5o"})
+	client, err := openaicompat.New(openaicompat.Config{BaseURL: endpoint.URL + "/v1",
+		Model: "gpt-5o"})
 	if err != nil {
 		panic(err)
 	}
-	_, err = client.Generate(context.Background(), decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
+	_, err = client.Generate(context.Background(),
+		decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
 	fmt.Println(err)
 	if status := (*openaicompat.StatusError)(nil); errors.As(err, &status) {
 		fmt.Println(status.Status, status.Code)
@@ -102,7 +105,8 @@ func ExampleClient_Generate_cut() {
 	if err != nil {
 		panic(err)
 	}
-	got, err := client.Generate(context.Background(), decision.LLMRequest{Prompt: "What now?", MaxTokens: 3})
+	got, err := client.Generate(context.Background(),
+		decision.LLMRequest{Prompt: "What now?", MaxTokens: 3})
 	fmt.Printf("%q, %v, %v\n", got.Text, got.Cut, err)
 	// Output: "Turn the oven", true, <nil>
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/heedhq/heed/llm/openaicompat"
 )
 
-// FuzzAnswer reads anything as an endpoint's response. There is an answer only where the first choice has a text and
-// nothing says that it is none; an error is of a documented type, short, in one line and without the key.
+// FuzzAnswer reads anything as an endpoint's response. There is an answer only where the first
+// choice has a text and nothing says that it is none; an error is of a documented type, short, in
+// one line and without the key.
 func FuzzAnswer(f *testing.F) {
 	vectors, err := os.ReadFile("testdata/answers.json")
 	require.NoError(f, err)
@@ -39,7 +40,8 @@ func FuzzAnswer(f *testing.F) {
 			HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{
 					StatusCode: status, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
-					Header: http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter}, "Date": {"Sat, 21 Nov 2026 10:00:00 GMT"}},
+					Header: http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter},
+						"Date": {"Sat, 21 Nov 2026 10:00:00 GMT"}},
 				}, nil
 			})},
 		})

@@ -46,7 +46,8 @@ func TestKeyIsNotEchoed(t *testing.T) {
 					w.Header().Set("Location", "/"+secret)
 					answer(status, body)(w, r)
 				})
-				client := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret, MaxAttempts: 1})
+				client := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret,
+					MaxAttempts: 1})
 				_, err := client.Generate(ctx, ask)
 				require.Error(t, err)
 				noKey(t, err)
@@ -55,13 +56,15 @@ func TestKeyIsNotEchoed(t *testing.T) {
 	}
 	t.Run("as the model", func(t *testing.T) {
 		server := serve(t, answer(http.StatusOK, `{"model": "`+secret+`", "choices": [{"message": {"content": "Fine."}}]}`))
-		got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret}).Generate(ctx, ask)
+		got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret}).Generate(ctx,
+			ask)
 		require.NoError(t, err)
 		assert.Equal(t, "[redacted]", got.Model)
 	})
 	t.Run("as a code that looks like one", func(t *testing.T) {
 		server := serve(t, answer(http.StatusUnauthorized, `{"error": {"code": "sk-canary"}}`))
-		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: "sk-canary"}).Generate(ctx, ask)
+		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: "sk-canary"}).Generate(
+			ctx, ask)
 		assert.EqualError(t, err, "openaicompat: status 401 Unauthorized")
 	})
 	t.Run("in what is no HTTP", func(t *testing.T) {
@@ -85,7 +88,8 @@ func TestKeyIsNotEchoed(t *testing.T) {
 	})
 }
 
-// noKey fails if an error, or what can be read of it, has the key, or more than a few characters of it.
+// noKey fails if an error, or what can be read of it, has the key, or more than a few characters of
+// it.
 func noKey(t *testing.T, err error) {
 	t.Helper()
 	shown := fmt.Sprintf("%v %+v %#v", err, err, err)
@@ -106,11 +110,20 @@ func TestRedirect(t *testing.T) {
 	other := serve(t, answer(http.StatusOK, fine))
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, to := range []string{other.URL + "/v1/chat/completions", "/v2/chat/completions", "//" + strings.TrimPrefix(other.URL, "http://")} {
-			server := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) })
-			follow := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-			client := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret, HTTPClient: follow})
+			server := serve(t, func(w http.ResponseWriter,
+				r *http.Request) {
+				http.Redirect(w, r, to, status)
+			})
+			follow := &http.Client{CheckRedirect: func(*http.Request,
+				[]*http.Request) error {
+				return nil
+			}}
+			client := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret,
+				HTTPClient: follow})
 			_, err := client.Generate(ctx, ask)
-			assert.EqualError(t, err, fmt.Sprintf("openaicompat: status %d %s (redirects are not followed)", status, http.StatusText(status)))
+			assert.EqualError(t, err,
+				fmt.Sprintf("openaicompat: status %d %s (redirects are not followed)", status,
+					http.StatusText(status)))
 			assert.EqualValues(t, 1, server.asked.Load())
 			assert.NotNil(t, follow.CheckRedirect, "the host's client stays as it is")
 		}
@@ -118,7 +131,8 @@ func TestRedirect(t *testing.T) {
 	assert.Zero(t, other.asked.Load())
 }
 
-// An endpoint may repeat the prompt. The prompt is then in the excerpt, and in no text that goes into a log.
+// An endpoint may repeat the prompt. The prompt is then in the excerpt, and in no text that goes
+// into a log.
 func TestPromptIsNotInErrors(t *testing.T) {
 	for _, status := range []int{200, 400, 500} {
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +153,8 @@ func TestKeyDoesNotShow(t *testing.T) {
 	cfg := openaicompat.Config{BaseURL: "http://localhost/v1", APIKey: secret}
 	client := newClient(t, cfg)
 	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", cfg.APIKey, "cfg", cfg, "client", client)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", cfg.APIKey, "cfg", cfg, "client",
+		client)
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", cfg.APIKey)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10.3s"} {
 		for _, v := range []any{cfg.APIKey, &cfg.APIKey, cfg, &cfg, client, []any{cfg.APIKey}} {

@@ -33,18 +33,22 @@ func TestRequest(t *testing.T) {
 	}{
 		"the least": {
 			base: "/v1", req: ask, url: "/v1/chat/completions",
-			header: map[string]string{"Content-Type": "application/json", "Accept": "application/json", "Authorization": ""},
-			want:   map[string]any{"messages": []any{user}, "max_tokens": 100.0},
+			header: map[string]string{"Content-Type": "application/json", "Accept": "application/json",
+				"Authorization": ""},
+			want: map[string]any{"messages": []any{user}, "max_tokens": 100.0},
 		},
 		"everything": {
-			cfg:    openaicompat.Config{Model: "m", APIKey: "secret"},
-			base:   "/v1/", // with a slash too many
-			req:    decision.LLMRequest{System: "Be brief.", Prompt: "How are you?", MaxTokens: 7, Temperature: &warm, JSON: true},
+			cfg:  openaicompat.Config{Model: "m", APIKey: "secret"},
+			base: "/v1/", // with a slash too many
+			req: decision.LLMRequest{System: "Be brief.", Prompt: "How are you?", MaxTokens: 7,
+				Temperature: &warm, JSON: true},
 			url:    "/v1/chat/completions",
 			header: map[string]string{"Authorization": "Bearer secret"},
 			want: map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "system", "content": "Be brief."}, user},
-				"max_tokens": 7.0, "temperature": 0.25, "response_format": map[string]any{"type": "json_object"},
+				"model": "m", "messages": []any{map[string]any{"role": "system", "content": "Be brief."},
+					user},
+				"max_tokens": 7.0, "temperature": 0.25,
+				"response_format": map[string]any{"type": "json_object"},
 			},
 		},
 		"Azure": {
@@ -58,9 +62,11 @@ func TestRequest(t *testing.T) {
 		"LM Studio": {
 			cfg: openaicompat.Config{JSON: "json_schema"}, base: "/v1", url: "/v1/chat/completions",
 			req: decision.LLMRequest{Prompt: "How are you?", MaxTokens: 1, JSON: true},
-			want: map[string]any{"messages": []any{user}, "max_tokens": 1.0, "response_format": map[string]any{
-				"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": map[string]any{"type": "object"}},
-			}},
+			want: map[string]any{"messages": []any{user}, "max_tokens": 1.0,
+				"response_format": map[string]any{
+					"type": "json_schema", "json_schema": map[string]any{"name": "answer",
+						"schema": map[string]any{"type": "object"}},
+				}},
 		},
 		"a reasoning model that knows no JSON": {
 			cfg: openaicompat.Config{JSON: "prompt", MaxCompletionTokens: true}, url: "/chat/completions",
@@ -93,10 +99,21 @@ func TestRequestRefused(t *testing.T) {
 		change func(*decision.LLMRequest)
 		field  string
 	}{
-		"no tokens":    {func(r *decision.LLMRequest) { r.MaxTokens = 0 }, "MaxTokens"},
-		"no number":    {func(r *decision.LLMRequest) { r.Temperature = new(float64); *r.Temperature = math.NaN() }, "Temperature"},
-		"too hot":      {func(r *decision.LLMRequest) { r.Temperature = new(float64); *r.Temperature = 2.1 }, "Temperature"},
-		"too long":     {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat("a canary. ", 110_000) }, "Prompt"},
+		"no tokens": {func(r *decision.LLMRequest) { r.MaxTokens = 0 }, "MaxTokens"},
+		"no number": {func(r *decision.LLMRequest) {
+			r.Temperature = new(
+				float64)
+			*r.Temperature = math.NaN()
+		}, "Temperature"},
+		"too hot": {func(r *decision.LLMRequest) {
+			r.Temperature = new(
+				float64)
+			*r.Temperature = 2.1
+		}, "Temperature"},
+		"too long": {func(r *decision.LLMRequest) {
+			r.Prompt = strings.Repeat("a canary. ",
+				110_000)
+		}, "Prompt"},
 		"too long, \"": {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat(`"`, 600_000) }, "Prompt"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,9 +146,11 @@ func TestAnswer(t *testing.T) {
 				body = string(tt.Body)
 			}
 			server := serve(t, answer(http.StatusOK, body))
-			client := newClient(t, openaicompat.Config{BaseURL: server.URL, Model: "configured", MaxAttempts: 1})
+			client := newClient(t, openaicompat.Config{BaseURL: server.URL, Model: "configured",
+				MaxAttempts: 1})
 			got, err := client.Generate(ctx, ask)
-			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model, Cut: tt.Cut, InputTokens: tt.In, OutputTokens: tt.Out}, got)
+			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model,
+				Cut: tt.Cut, InputTokens: tt.In, OutputTokens: tt.Out}, got)
 			var fault *openaicompat.AnswerError
 			var status *openaicompat.StatusError
 			switch {
@@ -166,14 +185,17 @@ func TestContentType(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		})
 	}
-	got, err := newClient(t, openaicompat.Config{BaseURL: as("text/plain", fine).URL}).Generate(ctx, ask)
+	got, err := newClient(t, openaicompat.Config{BaseURL: as("text/plain", fine).URL}).Generate(ctx,
+		ask)
 	require.NoError(t, err)
 	assert.Equal(t, "Fine.", got.Text)
 
-	_, err = newClient(t, openaicompat.Config{BaseURL: as("text/html; charset=utf-8", "<html>Sign in</html>").URL}).Generate(ctx, ask)
+	_, err = newClient(t, openaicompat.Config{BaseURL: as("text/html; charset=utf-8",
+		"<html>Sign in</html>").URL}).Generate(ctx, ask)
 	assert.EqualError(t, err, "openaicompat: unusable answer: no JSON object (text/html)")
 
-	_, err = newClient(t, openaicompat.Config{BaseURL: as("you were/hacked!", "no").URL}).Generate(ctx, ask)
+	_, err = newClient(t, openaicompat.Config{BaseURL: as("you were/hacked!", "no").URL}).Generate(
+		ctx, ask)
 	assert.EqualError(t, err, "openaicompat: unusable answer: no JSON object")
 }
 
@@ -204,9 +226,11 @@ func TestMaxResponse(t *testing.T) {
 	}
 	t.Run("to the byte", func(t *testing.T) {
 		server := serve(t, answer(http.StatusOK, fine))
-		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxResponse: len(fine)}).Generate(ctx, ask)
+		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL,
+			MaxResponse: len(fine)}).Generate(ctx, ask)
 		assert.NoError(t, err)
-		_, err = newClient(t, openaicompat.Config{BaseURL: server.URL, MaxResponse: len(fine) - 1}).Generate(ctx, ask)
+		_, err = newClient(t, openaicompat.Config{BaseURL: server.URL,
+			MaxResponse: len(fine) - 1}).Generate(ctx, ask)
 		assert.EqualError(t, err, "openaicompat: unusable answer: too large")
 	})
 	t.Run("a failure", func(t *testing.T) {
@@ -226,7 +250,8 @@ func TestTimeout(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices that the client hangs up
 		<-r.Context().Done()
 	})
-	_, err := newClient(t, openaicompat.Config{BaseURL: slow.URL, Timeout: 20 * time.Millisecond}).Generate(ctx, ask)
+	_, err := newClient(t, openaicompat.Config{BaseURL: slow.URL,
+		Timeout: 20 * time.Millisecond}).Generate(ctx, ask)
 	assert.EqualError(t, err, "openaicompat: context deadline exceeded")
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 
@@ -238,7 +263,8 @@ func TestTimeout(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	_, err = newClient(t, openaicompat.Config{BaseURL: trickle.URL, Timeout: 50 * time.Millisecond}).Generate(ctx, ask)
+	_, err = newClient(t, openaicompat.Config{BaseURL: trickle.URL,
+		Timeout: 50 * time.Millisecond}).Generate(ctx, ask)
 	assert.EqualError(t, err, "openaicompat: context deadline exceeded")
 	assert.EqualValues(t, 1, trickle.asked.Load())
 }

@@ -30,7 +30,8 @@ func TestRetryableStatuses(t *testing.T) {
 		} else {
 			assert.EqualValues(t, 1, server.asked.Load(), status)
 		}
-		if fault := (*openaicompat.StatusError)(nil); errors.As(err, &fault) && status != 304 { // which has no body
+		// which has no body
+		if fault := (*openaicompat.StatusError)(nil); errors.As(err, &fault) && status != 304 {
 			assert.Equal(t, status, fault.Status)
 			assert.Equal(t, "a_code", fault.Code)
 		}
@@ -44,19 +45,24 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for name, first := range map[string]http.HandlerFunc{
-		"busy":                    answer(http.StatusTooManyRequests, `{}`),
-		"busy behind a success":   answer(http.StatusOK, `{"error": {"code": 503, "message": "no provider"}}`),
-		"cut off":                 cut,
-		"hung up":                 hangUp,
-		"down, and no JSON":       answer(http.StatusBadGateway, `<html>nginx</html>`),
-		"a failure, and then cut": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); panic(http.ErrAbortHandler) },
+		"busy":                  answer(http.StatusTooManyRequests, `{}`),
+		"busy behind a success": answer(http.StatusOK, `{"error": {"code": 503, "message": "no provider"}}`),
+		"cut off":               cut,
+		"hung up":               hangUp,
+		"down, and no JSON":     answer(http.StatusBadGateway, `<html>nginx</html>`),
+		"a failure, and then cut": func(w http.ResponseWriter,
+			r *http.Request) {
+			w.WriteHeader(500)
+			panic(http.ErrAbortHandler)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, inTurn(first, func(w http.ResponseWriter, r *http.Request) {
 				assert.Equal(t, 100.0, sent(t, r)["max_tokens"], "the request is sent whole again")
 				answer(http.StatusOK, fine)(w, r)
 			}))
-			got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 2}).Generate(ctx, ask)
+			got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 2}).Generate(
+				ctx, ask)
 			require.NoError(t, err)
 			assert.Equal(t, "Fine.", got.Text)
 			assert.EqualValues(t, 2, server.asked.Load())
@@ -64,7 +70,8 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 	t.Run("never", func(t *testing.T) {
 		server := serve(t, cut)
-		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 4}).Generate(ctx, ask)
+		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 4}).Generate(ctx,
+			ask)
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		assert.EqualValues(t, 4, server.asked.Load())
 	})
@@ -75,7 +82,8 @@ func TestRetrySucceeds(t *testing.T) {
 	})
 }
 
-// A network stands in for the network: it answers by script, and notes when it was asked, counted from the first time.
+// A network stands in for the network: it answers by script, and notes when it was asked, counted
+// from the first time.
 type network struct {
 	begin   time.Time
 	at      []time.Duration
@@ -105,7 +113,8 @@ func (p reply) RoundTrip(r *http.Request) (*http.Response, error) {
 	for i := 0; i < len(p.header); i += 2 {
 		h.Set(p.header[i], p.header[i+1])
 	}
-	return &http.Response{StatusCode: p.status, Header: h, Body: io.NopCloser(strings.NewReader(fine)), Request: r}, nil
+	return &http.Response{StatusCode: p.status, Header: h,
+		Body: io.NopCloser(strings.NewReader(fine)), Request: r}, nil
 }
 
 var hangs = transport(func(r *http.Request) (*http.Response, error) {
@@ -146,11 +155,13 @@ func TestRetryAfter(t *testing.T) {
 		header []string
 		want   time.Duration // what is asked for
 	}{
-		"seconds":              {[]string{"Retry-After", "7"}, 7 * time.Second},
-		"parts of seconds":     {[]string{"Retry-After", "2.5"}, 2500 * time.Millisecond},
-		"a date":               {[]string{"Retry-After", "Sat, 21 Nov 2026 10:00:20 GMT", "Date", date}, 20 * time.Second},
-		"a date without one":   {[]string{"Retry-After", "Sat, 21 Nov 2026 10:00:20 GMT"}, 0},
-		"a date in the past":   {[]string{"Retry-After", "Sat, 21 Nov 2026 09:00:20 GMT", "Date", date}, 0},
+		"seconds":          {[]string{"Retry-After", "7"}, 7 * time.Second},
+		"parts of seconds": {[]string{"Retry-After", "2.5"}, 2500 * time.Millisecond},
+		"a date": {[]string{"Retry-After", "Sat, 21 Nov 2026 10:00:20 GMT", "Date", date},
+			20 * time.Second},
+		"a date without one": {[]string{"Retry-After", "Sat, 21 Nov 2026 10:00:20 GMT"}, 0},
+		"a date in the past": {[]string{"Retry-After", "Sat, 21 Nov 2026 09:00:20 GMT", "Date", date},
+			0},
 		"none":                 {nil, 0},
 		"nothing":              {[]string{"Retry-After", "0"}, 0},
 		"less than nothing":    {[]string{"Retry-After", "-5"}, 0},
@@ -158,7 +169,8 @@ func TestRetryAfter(t *testing.T) {
 		"soon":                 {[]string{"Retry-After", "soon"}, 0},
 		"an endless number":    {[]string{"Retry-After", "1e400"}, 0},
 		"until further notice": {[]string{"Retry-After", "Inf"}, 365 * 24 * time.Hour},
-		"a date far away":      {[]string{"Retry-After", "Sat, 21 Nov 9999 10:00:00 GMT", "Date", date}, 365 * 24 * time.Hour},
+		"a date far away": {[]string{"Retry-After", "Sat, 21 Nov 9999 10:00:00 GMT", "Date", date},
+			365 * 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -222,7 +234,8 @@ func TestDeadlineAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := script(replies(503), hangs)
 		_, err := overNetwork(t, n, openaicompat.Config{}).Generate(ctx, ask)
-		assert.EqualError(t, err, "openaicompat: status 503 Service Unavailable; then context deadline exceeded")
+		assert.EqualError(t, err,
+			"openaicompat: status 503 Service Unavailable; then context deadline exceeded")
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		var status *openaicompat.StatusError
 		assert.ErrorAs(t, err, &status)

@@ -17,34 +17,38 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine. It returns the whole answer. Stream
-// makes a Client a Streamer of package loop.
+// Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine.
+// It returns the whole answer. Stream makes a Client a Streamer of package loop.
 //
-// Pieces have no thoughts that the endpoint tells apart. They have thoughts in tags, as the model wrote them. The answer's
-// text has neither. An endpoint that does not stream gives its text as one piece. Stream asks again as Generate does, but never after a piece.
+// Pieces have no thoughts that the endpoint tells apart. They have thoughts in tags, as the model
+// wrote them. The answer's text has neither. An endpoint that does not stream gives its text as one
+// piece. Stream asks again as Generate does, but never after a piece.
 //
-// The errors are those of Generate. A stream that breaks off is a connection that failed. An error after a piece comes with the text so far.
-func (c *Client) Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse, error) {
+// The errors are those of Generate. A stream that breaks off is a connection that failed. An error
+// after a piece comes with the text so far.
+func (c *Client) Stream(ctx context.Context, r decision.LLMRequest,
+	piece func(text string)) (decision.LLMResponse, error) {
 	body, err := c.config().request(r, true)
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
 	said := false
-	return c.repeat(ctx, asking{c.endpoint, body, "text/event-stream, application/json", func(res *http.Response) (decision.LLMResponse, error) {
-		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		if media == "application/json" { // it does not stream
-			answer, err := c.config().answer(res)
-			if err == nil {
-				piece(answer.Text)
+	return c.repeat(ctx, asking{c.endpoint, body, "text/event-stream, application/json",
+		func(res *http.Response) (decision.LLMResponse, error) {
+			media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+			if media == "application/json" { // it does not stream
+				answer, err := c.config().answer(res)
+				if err == nil {
+					piece(answer.Text)
+				}
+				return answer, err
+			}
+			answer, err := c.config().stream(res, func(text string) { said = true; piece(text) })
+			if err != nil && said {
+				err = &begunError{err}
 			}
 			return answer, err
-		}
-		answer, err := c.config().stream(res, func(text string) { said = true; piece(text) })
-		if err != nil && said {
-			err = &begunError{err}
-		}
-		return answer, err
-	}})
+		}})
 }
 
 // A begunError is a failure after the answer began, so that nobody may ask again.
@@ -184,8 +188,8 @@ func newEvents(body io.Reader, most int) *events {
 
 var errEvent = &AnswerError{Fault: "too large"}
 
-// next returns the data of the next event that has some, or [io.EOF]. The last one need not be ended by an empty line, as some
-// endpoints leave that out.
+// next returns the data of the next event that has some, or [io.EOF]. The last one need not be
+// ended by an empty line, as some endpoints leave that out.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	has := false

@@ -36,7 +36,8 @@ const (
 	done    = "data: [DONE]\n\n"
 )
 
-// streamed returns a client of an endpoint whose responses are these, in turn, and the number of requests.
+// streamed returns a client of an endpoint whose responses are these, in turn, and the number of
+// requests.
 func streamed(t testing.TB, bodies ...io.Reader) (*openaicompat.Client, *int) {
 	asked := new(int)
 	return newClient(t, openaicompat.Config{
@@ -44,7 +45,8 @@ func streamed(t testing.TB, bodies ...io.Reader) (*openaicompat.Client, *int) {
 		HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			body := bodies[min(*asked, len(bodies)-1)]
 			*asked++
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(body), Request: r, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}}, nil
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(body), Request: r,
+				Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}}, nil
 		})},
 	}), asked
 }
@@ -59,47 +61,85 @@ func TestStream(t *testing.T) {
 	}{
 		"OpenAI": {
 			body: "data: {\"model\":\"gpt\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}],\"usage\":null}\n\n" +
-				piece("Turn it") + piece(" off.") + stopped + "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\n" + done,
-			pieces: []string{"Turn it", " off."}, want: decision.LLMResponse{Text: "Turn it off.", Model: "gpt", InputTokens: 7, OutputTokens: 3},
+				piece("Turn it") + piece(" off.") + stopped +
+				"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\n" +
+				done,
+			pieces: []string{"Turn it", " off."}, want: decision.LLMResponse{Text: "Turn it off.",
+				Model: "gpt", InputTokens: 7, OutputTokens: 3},
 		},
 		"thoughts apart": {
-			body: "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm \"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"reasoning\":\"so\"}}]}\n\n" +
+			body: "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm \"}}]}\n\ndata: " +
+				"{\"choices\":[{\"delta\":{\"reasoning\":\"so\"}}]}\n\n" +
 				piece("Yes.") + stopped + done,
-			pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Thoughts: "hm so", Model: "m"},
+			pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Thoughts: "hm so",
+				Model: "m"},
 		},
 		"thoughts in tags": {
-			body: piece("<think>hm") + piece("</think>Yes.") + stopped, pieces: []string{"<think>hm", "</think>Yes."},
-			want: decision.LLMResponse{Text: "Yes.", Thoughts: "hm", Model: "m"},
+			body:   piece("<think>hm") + piece("</think>Yes.") + stopped,
+			pieces: []string{"<think>hm", "</think>Yes."},
+			want:   decision.LLMResponse{Text: "Yes.", Thoughts: "hm", Model: "m"},
 		},
 		"comments, other fields, returns and a mark": {
-			body:   "\ufeff: OPENROUTER PROCESSING\r\n\r\nevent: message\rid: 1\r" + strings.ReplaceAll(piece("Yes."), "\n", "\r\n") + "retry: 3\n\n" + done,
+			body: "\ufeff: OPENROUTER PROCESSING\r\n\r\nevent: message\rid: 1\r" + strings.ReplaceAll(
+				piece("Yes."), "\n", "\r\n") + "retry: 3\n\n" + done,
 			pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"},
 		},
-		"data on two lines":         {body: "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"Yes.\"}}]}\n\n" + done, pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
-		"no space, no last newline": {body: strings.Replace(piece("Yes."), "data: ", "data:", 1) + "data:[DONE]", pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
-		"no end but a reason":       {body: piece("Yes.") + stopped, pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
-		"other choices":             {body: strings.Replace(piece("No."), `"index":0`, `"index":1`, 1) + piece("Yes.") + done, pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
-		"what comes after the end":  {body: piece("Yes.") + done + piece("No."), pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
+		"data on two lines": {
+			body:   "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"Yes.\"}}]}\n\n" + done,
+			pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
+		"no space, no last newline": {body: strings.Replace(piece("Yes."), "data: ", "data:",
+			1) + "data:[DONE]", pieces: []string{"Yes."},
+			want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
+		"no end but a reason": {body: piece("Yes.") + stopped, pieces: []string{"Yes."},
+			want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
+		"other choices": {body: strings.Replace(piece("No."), `"index":0`, `"index":1`, 1) + piece("Yes.") + done, pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
+		"what comes after the end": {body: piece("Yes.") + done + piece("No."),
+			pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
 		"cut off": {
-			body: piece("Turn") + strings.Replace(stopped, "stop", "length", 1) + done, pieces: []string{"Turn"},
-			want: decision.LLMResponse{Text: "Turn", Model: "m", Cut: true},
+			body:   piece("Turn") + strings.Replace(stopped, "stop", "length", 1) + done,
+			pieces: []string{"Turn"},
+			want:   decision.LLMResponse{Text: "Turn", Model: "m", Cut: true},
 		},
-		"cut off in its thoughts": {body: piece("<think>Hm") + strings.Replace(stopped, "stop", "length", 1), pieces: []string{"<think>Hm"}, want: decision.LLMResponse{Model: "m", Thoughts: "Hm"}, err: "unusable answer: cut off"},
-		"refused by the model":    {body: "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\n" + stopped, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
-		"refused by a filter":     {body: piece("Turn") + strings.Replace(stopped, "stop", "content_filter", 1), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
-		"nothing said":            {body: stopped + done, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no text"},
-		"thoughts alone":          {body: piece("<think>hm</think>") + done, pieces: []string{"<think>hm</think>"}, want: decision.LLMResponse{Model: "m", Thoughts: "hm"}, err: "unusable answer: no text"},
-		"no events":               {body: "<html>", want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
-		"not JSON":                {body: piece("Turn") + "data: it\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
-		"fails in the middle":     {body: piece("Turn") + "data: {\"error\":{\"code\":429,\"message\":\"" + secret + "\"}}\n\n" + piece(" it"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 429"},
-		"a choice fails":          {body: piece("Turn") + "data: {\"choices\":[{\"error\":{\"code\":\"overloaded\"}}]}\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 502 Bad Gateway: overloaded"},
-		"breaks off":              {body: piece("Turn"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "unexpected EOF"},
-		"one event is too long":   {body: piece("Turn") + piece(long+long), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
-		"lines without an end":    {body: piece("Turn") + "data: " + long + "\ndata: " + long, pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
-		"the whole is too long":   {body: piece(long) + piece(long), pieces: []string{long, long}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
+		"cut off in its thoughts": {body: piece("<think>Hm") + strings.Replace(stopped, "stop",
+			"length", 1), pieces: []string{"<think>Hm"},
+			want: decision.LLMResponse{Model: "m", Thoughts: "Hm"}, err: "unusable answer: cut off"},
+		"refused by the model": {
+			body: "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\n" + stopped,
+			want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
+		"refused by a filter": {body: piece("Turn") + strings.Replace(stopped, "stop",
+			"content_filter", 1), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"},
+			err: "unusable answer: refused"},
+		"nothing said": {body: stopped + done, want: decision.LLMResponse{Model: "m"},
+			err: "unusable answer: no text"},
+		"thoughts alone": {body: piece("<think>hm</think>") + done,
+			pieces: []string{"<think>hm</think>"}, want: decision.LLMResponse{Model: "m", Thoughts: "hm"},
+			err: "unusable answer: no text"},
+		"no events": {body: "<html>", want: decision.LLMResponse{Model: "m"},
+			err: "unusable answer: no JSON object (text/event-stream)"},
+		"not JSON": {body: piece("Turn") + "data: it\n\n", pieces: []string{"Turn"},
+			want: decision.LLMResponse{Model: "m"},
+			err:  "unusable answer: no JSON object (text/event-stream)"},
+		"fails in the middle": {body: piece("Turn") +
+			"data: {\"error\":{\"code\":429,\"message\":\"" + secret + "\"}}\n\n" + piece(" it"),
+			pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"},
+			err: "status 429"},
+		"a choice fails": {body: piece("Turn") +
+			"data: {\"choices\":[{\"error\":{\"code\":\"overloaded\"}}]}\n\n", pieces: []string{"Turn"},
+			want: decision.LLMResponse{Text: "Turn", Model: "m"},
+			err:  "status 502 Bad Gateway: overloaded"},
+		"breaks off": {body: piece("Turn"), pieces: []string{"Turn"},
+			want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "unexpected EOF"},
+		"one event is too long": {body: piece("Turn") + piece(long+long), pieces: []string{"Turn"},
+			want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
+		"lines without an end": {body: piece("Turn") + "data: " + long + "\ndata: " + long,
+			pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"},
+			err: "unusable answer: too large"},
+		"the whole is too long": {body: piece(long) + piece(long), pieces: []string{long, long},
+			want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, body := range []io.Reader{strings.NewReader(tt.body), iotest.OneByteReader(strings.NewReader(tt.body))} {
+			for _, body := range []io.Reader{strings.NewReader(tt.body),
+				iotest.OneByteReader(strings.NewReader(tt.body))} {
 				client, asked := streamed(t, body, strings.NewReader(piece("Asked again.")+done))
 				var pieces []string
 				got, err := client.Stream(ctx, ask, func(text string) { pieces = append(pieces, text) })
@@ -124,11 +164,12 @@ func TestStreamAsksAgain(t *testing.T) {
 		first io.Reader
 		asked int
 	}{
-		"at once":              {broken, 2},
-		"after a comment":      {io.MultiReader(strings.NewReader(": hi\n\n"), broken), 2},
-		"an error at once":     {strings.NewReader("data: {\"error\":{\"code\":503}}\n\n"), 2},
-		"after a piece":        {io.MultiReader(strings.NewReader(piece("Turn")), broken), 1},
-		"an error after piece": {strings.NewReader(piece("Turn") + "data: {\"error\":{\"code\":503}}\n\n"), 1},
+		"at once":          {broken, 2},
+		"after a comment":  {io.MultiReader(strings.NewReader(": hi\n\n"), broken), 2},
+		"an error at once": {strings.NewReader("data: {\"error\":{\"code\":503}}\n\n"), 2},
+		"after a piece":    {io.MultiReader(strings.NewReader(piece("Turn")), broken), 1},
+		"an error after piece": {strings.NewReader(
+			piece("Turn") + "data: {\"error\":{\"code\":503}}\n\n"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, asked := streamed(t, tt.first, strings.NewReader(piece("Yes.")+done))
@@ -160,7 +201,8 @@ func TestStreamRequest(t *testing.T) {
 			answer(http.StatusOK, fine)(w, r) // it does not stream
 		})
 		said := ""
-		got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, NoStreamUsage: without}).Stream(ctx, ask, func(text string) { said += text })
+		got, err := newClient(t, openaicompat.Config{BaseURL: server.URL,
+			NoStreamUsage: without}).Stream(ctx, ask, func(text string) { said += text })
 		require.NoError(t, err)
 		assert.Equal(t, "Fine.", got.Text)
 		assert.Equal(t, "Fine.", said)
@@ -183,17 +225,20 @@ func slowly(pieces <-chan string) http.HandlerFunc {
 	}
 }
 
-// The loop streams from it: pieces come before the answer is whole, and a context that ends leaves no answer behind.
+// The loop streams from it: pieces come before the answer is whole, and a context that ends leaves
+// no answer behind.
 func TestTheLoopStreams(t *testing.T) {
 	events, later := make(chan string), make(chan string) // of each request
 	server := serve(t, inTurn(slowly(events), slowly(later)))
-	agent, err := loop.New(ctx, loop.Config{Model: newClient(t, openaicompat.Config{BaseURL: server.URL})})
+	agent, err := loop.New(ctx, loop.Config{Model: newClient(t,
+		openaicompat.Config{BaseURL: server.URL})})
 	require.NoError(t, err)
 
 	heard := make(chan string, 10)
 	answers := make(chan loop.Answer, 1)
 	run := func(ctx context.Context, id string) {
-		answer, err := agent.Answer(ctx, loop.Event{ID: id, Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard <- text }})
+		answer, err := agent.Answer(ctx, loop.Event{ID: id, Text: "Why?",
+			OnChunk: func(_ context.Context, text string, _ bool) { heard <- text }})
 		assert.NoError(t, err)
 		answers <- answer
 	}
@@ -221,7 +266,8 @@ func TestStreamEndsWithItsTime(t *testing.T) {
 	server := serve(t, slowly(events))
 	events <- piece("Turn")
 	begin := time.Now()
-	got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, Timeout: 50 * time.Millisecond}).Stream(ctx, ask, func(string) {})
+	got, err := newClient(t, openaicompat.Config{BaseURL: server.URL,
+		Timeout: 50 * time.Millisecond}).Stream(ctx, ask, func(string) {})
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, "Turn", got.Text)
 	assert.Less(t, time.Since(begin), 5*time.Second)
@@ -230,13 +276,15 @@ func TestStreamEndsWithItsTime(t *testing.T) {
 // streamer has the suite of adapters judge what streams.
 type streamer struct{ *openaicompat.Client }
 
-func (s streamer) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+func (s streamer) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+	error) {
 	return s.Stream(ctx, r, func(string) {})
 }
 
 func TestStreamingAdapter(t *testing.T) {
 	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
-		return streamer{newClient(t, openaicompat.Config{BaseURL: serve(t, chunked(chat(provider))).URL + "/v1"})}, nil
+		return streamer{newClient(t, openaicompat.Config{BaseURL: serve(t,
+			chunked(chat(provider))).URL + "/v1"})}, nil
 	})
 }
 
@@ -262,7 +310,8 @@ func chunked(whole http.HandlerFunc) http.HandlerFunc {
 			_, _ = io.WriteString(w, piece(string(text[:n])))
 			text = text[n:]
 		}
-		_, _ = fmt.Fprintf(w, "%sdata: {\"model\":%q,\"choices\":[],\"usage\":%s}\n\n%s", stopped, got.Model, got.Usage, done)
+		_, _ = fmt.Fprintf(w, "%sdata: {\"model\":%q,\"choices\":[],\"usage\":%s}\n\n%s", stopped,
+			got.Model, got.Usage, done)
 	}
 }
 
@@ -307,12 +356,16 @@ func dumb(body string) (pieces []string) {
 	return pieces
 }
 
-// FuzzStream reads anything as a stream. An answer without an error is what its pieces say, and a dumb reader agrees. How the bytes
-// come does not matter. An error is of a documented kind and without the key.
+// FuzzStream reads anything as a stream. An answer without an error is what its pieces say, and a
+// dumb reader agrees. How the bytes come does not matter. An error is of a documented kind and
+// without the key.
 func FuzzStream(f *testing.F) {
 	for _, body := range []string{
-		piece("Turn") + piece(" it off.") + stopped + done, "\ufeff: hi\n\n" + piece("<think>x</think>y") + done, piece("a") + "data: {\"error\":{\"code\":500}}\n\n",
-		"data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"Yes.\"}}]}\n\n", "data\ndata:\n\n", "data: null\n\n" + done, piece(secret), "data: [1]\r\rdata: {}\r\n\r\n",
+		piece("Turn") + piece(" it off.") + stopped + done,
+		"\ufeff: hi\n\n" + piece("<think>x</think>y") + done,
+		piece("a") + "data: {\"error\":{\"code\":500}}\n\n",
+		"data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"Yes.\"}}]}\n\n", "data\ndata:\n\n",
+		"data: null\n\n" + done, piece(secret), "data: [1]\r\rdata: {}\r\n\r\n",
 		"data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"a\"}},{\"delta\":{\"content\":\"b\",\"reasoning\":\"c\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":-1}}\n\n",
 	} {
 		f.Add(body)

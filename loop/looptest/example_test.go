@@ -13,7 +13,8 @@ import (
 // A test of a host's own agent needs one line for the store, the clock, the seed and the model.
 func ExampleNew() {
 	test := func(t testing.TB) {
-		agent, world := looptest.New(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}}}, "Rotate its logs.", "Call Ann.")
+		agent, world := looptest.New(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}}},
+			"Rotate its logs.", "Call Ann.")
 		for range 2 {
 			answer, err := agent.Answer(t.Context(), loop.Event{Text: "The disk of db-1 is full."})
 			fmt.Println(answer.ID, answer.Text, err)

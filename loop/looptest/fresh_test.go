@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// A desk is a small framework of its own: sessions with a history, rounds of tools, streams, and hooks for who wants to add something.
+// A desk is a small framework of its own: sessions with a history, rounds of tools, streams, and
+// hooks for who wants to add something.
 type desk struct {
 	system string
 	model  *looptest.Model
@@ -42,8 +43,9 @@ type visit struct {
 	flush func()
 }
 
-// deskHooks are called by a desk: open before a turn, ask before each request, piece for each piece of a streamed answer, used after
-// each call of a tool, and closing at the end of a turn in which a model was asked, unless something panicked.
+// deskHooks are called by a desk: open before a turn, ask before each request, piece for each piece
+// of a streamed answer, used after each call of a tool, and closing at the end of a turn in which a
+// model was asked, unless something panicked.
 type deskHooks struct {
 	open    func(ctx context.Context, v *visit) (said looptest.Said, done bool, err error)
 	ask     func(v *visit, r looptest.Request)
@@ -75,7 +77,8 @@ func (d *desk) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[t.Session]
-	f.past = append(append(f.past, lines...), looptest.Line{Role: looptest.Assistant, Text: said.Text})
+	f.past = append(append(f.past, lines...), looptest.Line{Role: looptest.Assistant,
+		Text: said.Text})
 	return said, nil
 }
 
@@ -91,9 +94,10 @@ func (d *desk) begin(t looptest.Turn) (*visit, looptest.Request) {
 	return &visit{Turn: t, opener: f.opener, at: 1 + len(f.past)}, slices.Clone(f.past)
 }
 
-// rounds asks the model until it calls no more tools. It returns the lines of the turn and the text of the last round, or as much of
-// it as came before the failure.
-func (d *desk) rounds(ctx context.Context, v *visit, past, lines looptest.Request) (looptest.Request, string, error) {
+// rounds asks the model until it calls no more tools. It returns the lines of the turn and the text
+// of the last round, or as much of it as came before the failure.
+func (d *desk) rounds(ctx context.Context, v *visit, past,
+	lines looptest.Request) (looptest.Request, string, error) {
 	for v.round = 0; v.round < 10; v.round++ {
 		r := slices.Concat(looptest.Request{{Role: looptest.System, Text: d.system}}, past, lines)
 		d.hooks.ask(v, r)
@@ -121,7 +125,8 @@ func (d *desk) rounds(ctx context.Context, v *visit, past, lines looptest.Reques
 }
 
 // request asks the model once. Thoughts that the model tells apart are dropped.
-func (d *desk) request(ctx context.Context, v *visit, r looptest.Request) (text string, calls []looptest.Call, err error) {
+func (d *desk) request(ctx context.Context, v *visit, r looptest.Request) (text string,
+	calls []looptest.Call, err error) {
 	if v.Stream == nil {
 		p, err := d.model.Generate(ctx, r)
 		return p.Text, p.Calls, err
@@ -153,10 +158,12 @@ func deskAdapter(agent *loop.Agent) deskHooks {
 		},
 		piece: func(v *visit, text string) { v.write(text) },
 		used: func(ctx context.Context, v *visit, c looptest.Call, output string, failure error) error {
-			r := loop.ToolResult{ID: c.ID, Name: c.Tool, Text: output, Err: failure, Task: v.plan.Event.Task}
+			r := loop.ToolResult{ID: c.ID, Name: c.Tool, Text: output, Err: failure,
+				Task: v.plan.Event.Task}
 			return told(agent.Tool(ctx, v.plan.Event.ID, r))
 		},
-		closing: func(ctx context.Context, v *visit, text string, failure error) (looptest.Said, error) {
+		closing: func(ctx context.Context, v *visit, text string, failure error) (looptest.Said,
+			error) {
 			if err := ctx.Err(); err != nil {
 				return looptest.Said{}, err
 			}
@@ -175,8 +182,10 @@ func deskAdapter(agent *loop.Agent) deskHooks {
 	}
 }
 
-func openVisit(ctx context.Context, agent *loop.Agent, v *visit, person string) (looptest.Said, bool, error) {
-	plan, err := agent.Prepare(ctx, loop.Event{ID: v.ID, Text: v.Text, Person: person, Session: v.Session})
+func openVisit(ctx context.Context, agent *loop.Agent, v *visit, person string) (looptest.Said,
+	bool, error) {
+	plan, err := agent.Prepare(ctx, loop.Event{ID: v.ID, Text: v.Text, Person: person,
+		Session: v.Session})
 	if err != nil {
 		return looptest.Said{}, false, err
 	}
@@ -192,7 +201,8 @@ func openVisit(ctx context.Context, agent *loop.Agent, v *visit, person string) 
 
 func deskSubject(adapter func(*loop.Agent) deskHooks) looptest.Subject {
 	return looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-		d := &desk{system: s.System, model: s.Model, tools: map[string]looptest.Tool{}, hooks: adapter(agent),
+		d := &desk{system: s.System, model: s.Model, tools: map[string]looptest.Tool{},
+			hooks: adapter(agent),
 			files: map[string]*deskFile{}}
 		for _, t := range s.Tools {
 			d.tools[t.Name] = t
@@ -206,13 +216,16 @@ func TestDeskAdapter(t *testing.T) {
 	looptest.Run(t, deskSubject(deskAdapter))
 }
 
-// brokenDesks are adapters for a desk, each with a fault that is easily made with the hooks of a framework.
+// brokenDesks are adapters for a desk, each with a fault that is easily made with the hooks of a
+// framework.
 var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
-	// A gateway wants to lose no answer: where the client hangs up amid a stream, it tells what was sent by then as the answer.
+	// A gateway wants to lose no answer: where the client hangs up amid a stream, it tells what was
+	// sent by then as the answer.
 	"half an answer told after the client hung up": func(agent *loop.Agent) deskHooks {
 		h := deskAdapter(agent)
 		whole := h.closing
-		h.closing = func(ctx context.Context, v *visit, text string, failure error) (looptest.Said, error) {
+		h.closing = func(ctx context.Context, v *visit, text string, failure error) (looptest.Said,
+			error) {
 			if ctx.Err() != nil && text != "" {
 				_, err := agent.Answered(context.WithoutCancel(ctx), v.plan, loop.Reply{Text: text})
 				return looptest.Said{}, errors.Join(ctx.Err(), err)
@@ -221,7 +234,8 @@ var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
 		}
 		return h
 	},
-	// In a group chat, a session has several people. A session's state that knows one user names the first of them.
+	// In a group chat, a session has several people. A session's state that knows one user names the
+	// first of them.
 	"the person is who opened the session": func(agent *loop.Agent) deskHooks {
 		h := deskAdapter(agent)
 		h.open = func(ctx context.Context, v *visit) (looptest.Said, bool, error) {
@@ -233,14 +247,15 @@ var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
 	"a tool's name in place of its call's id": func(agent *loop.Agent) deskHooks {
 		h := deskAdapter(agent)
 		used := h.used
-		h.used = func(ctx context.Context, v *visit, c looptest.Call, output string, failure error) error {
+		h.used = func(ctx context.Context, v *visit, c looptest.Call, output string,
+			failure error) error {
 			c.ID = c.Tool
 			return used(ctx, v, c, output, failure)
 		}
 		return h
 	},
-	// A chat bot keeps the id of its last answer in the session, for the buttons. It sets it where the model has answered, and so not
-	// where a heuristic did.
+	// A chat bot keeps the id of its last answer in the session, for the buttons. It sets it where
+	// the model has answered, and so not where a heuristic did.
 	"the id of the answer before where no model was asked": func(agent *loop.Agent) deskHooks {
 		h := deskAdapter(agent)
 		open, closing := h.open, h.closing
@@ -252,7 +267,8 @@ var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
 			}
 			return said, done, err
 		}
-		h.closing = func(ctx context.Context, v *visit, text string, failure error) (looptest.Said, error) {
+		h.closing = func(ctx context.Context, v *visit, text string, failure error) (looptest.Said,
+			error) {
 			said, err := closing(ctx, v, text, failure)
 			if err == nil {
 				last.Store(v.Session, said.ID)
@@ -261,8 +277,9 @@ var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
 		}
 		return h
 	},
-	// The framework makes each request from its history. A hook that runs once a turn changes the first one only: the system text is
-	// in all of them, as it is set on the agent, but after a tool the model sees the bare message.
+	// The framework makes each request from its history. A hook that runs once a turn changes the
+	// first one only: the system text is in all of them, as it is set on the agent, but after a tool
+	// the model sees the bare message.
 	"the prompt in the first request only": func(agent *loop.Agent) deskHooks {
 		h := deskAdapter(agent)
 		ask := h.ask

@@ -1,7 +1,8 @@
-// Package looptest is for tests. [New] gives a host's own test an agent with a fixed clock, a seed and a scripted model.
+// Package looptest is for tests. [New] gives a host's own test an agent with a fixed clock, a seed
+// and a scripted model.
 //
-// [Run] is the contract of an adapter in executable form. An adapter lets the agent of a framework run over a [loop.Agent]. Run the
-// suite from a test of your adapter:
+// [Run] is the contract of an adapter in executable form. An adapter lets the agent of a framework
+// run over a [loop.Agent]. Run the suite from a test of your adapter:
 //
 //	func TestAdapter(t *testing.T) {
 //		looptest.Run(t, looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
@@ -13,11 +14,12 @@
 //		}})
 //	}
 //
-// The suite plays the model, the tools and the people. It looks at what the people saw, at what the model was sent, and at what
-// the agent learned. It does not look into the adapter. It needs nothing but the standard library.
+// The suite plays the model, the tools and the people. It looks at what the people saw, at what the
+// model was sent, and at what the agent learned. It does not look into the adapter. It needs
+// nothing but the standard library.
 //
-// It checks that an adapter has an arm's model answer, lets it call the arm's tools alone, and makes no call that breaks a rule, only if [Subject] says so. Later versions
-// may test more.
+// It checks that an adapter has an arm's model answer, lets it call the arm's tools alone, and
+// makes no call that breaks a rule, only if [Subject] says so. Later versions may test more.
 package looptest
 
 import (
@@ -30,19 +32,22 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Subject makes the drivers that the suite judges. Each rule has an agent and a driver of its own, or several.
+// A Subject makes the drivers that the suite judges. Each rule has an agent and a driver of its
+// own, or several.
 type Subject struct {
 	// New makes an agent of the framework, with the adapter over agent.
 	New func(agent *loop.Agent, s Script) (Driver, error)
-	// Configure changes the configuration of the [loop.Agent] before it is made. nil changes nothing. Leave the store, the clock,
-	// the arms and the lessons as they are.
+	// Configure changes the configuration of the [loop.Agent] before it is made. nil changes nothing.
+	// Leave the store, the clock, the arms and the lessons as they are.
 	Configure func(c *loop.Config, s Script)
 	// Patience is how long the suite waits for the end of a turn. 0 means 10 seconds.
 	Patience time.Duration
-	// Models says that the adapter has the model answer that the plan's Arm.ModelName names: see [Script].Models. Tools says that a model
-	// can call none but the tools of the plan's Arm.Tools, where there are any. The suite checks what is set.
+	// Models says that the adapter has the model answer that the plan's Arm.ModelName names: see
+	// [Script].Models. Tools says that a model can call none but the tools of the plan's Arm.Tools,
+	// where there are any. The suite checks what is set.
 	Models, Tools bool
-	// Enforce says that a call of a tool that breaks a rule is not made. The suite checks that, if it is set.
+	// Enforce says that a call of a tool that breaks a rule is not made. The suite checks that, if it
+	// is set.
 	Enforce bool
 
 	arms []loop.Arm // of a rule, in place of the suite's
@@ -64,8 +69,8 @@ type Tool struct {
 
 // A Driver runs the framework's agent.
 type Driver struct {
-	// Turn runs one turn and returns when it has ended. It is called by several goroutines at once. A panic in the framework, in
-	// the model, in a tool or in Turn.Stream must come out as an error.
+	// Turn runs one turn and returns when it has ended. It is called by several goroutines at once. A
+	// panic in the framework, in the model, in a tool or in Turn.Stream must come out as an error.
 	Turn func(context.Context, Turn) (Said, error)
 	// Close ends what the driver has begun. It may be nil.
 	Close func()
@@ -76,20 +81,23 @@ type Turn struct {
 	ID              string // of the message. One that is delivered again has the same id
 	Session, Person string
 	Text            string
-	// Stream takes each piece of the answer that a person would see. nil means that the framework is not to stream.
+	// Stream takes each piece of the answer that a person would see. nil means that the framework is
+	// not to stream.
 	Stream func(piece string)
 }
 
 // Said is what the agent said to the person.
 type Said struct {
-	ID   string // of the answer, as the adapter hands it to the host: for [loop.Agent.React] and the others
+	// of the answer, as the adapter hands it to the host: for [loop.Agent.React] and the others
+	ID   string
 	Text string // the whole answer
 }
 
 // Run runs the suite, a subtest a rule.
 func Run(t *testing.T, s Subject) { conformance.Run(t, rules, s) }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
+// of its rule.
 func Check(s Subject) error { return conformance.Check(rules, s) }
 
 const thought = "The user must never read this."

@@ -20,7 +20,8 @@ const (
 	ToolRole  = "tool" // the output of a tool, or its error
 )
 
-// A Request is what the framework sends to the model: all of it, in its order, the system prompt first.
+// A Request is what the framework sends to the model: all of it, in its order, the system prompt
+// first.
 type Request []Line
 
 // A Line is one message of a request.
@@ -42,7 +43,8 @@ type Call struct {
 	Input    string // a JSON object
 }
 
-// A Model is the suite's model. Wrap it as a model of the framework. It is safe for concurrent use by multiple goroutines.
+// A Model is the suite's model. Wrap it as a model of the framework. It is safe for concurrent use
+// by multiple goroutines.
 type Model struct {
 	mu     sync.Mutex
 	script script
@@ -86,9 +88,11 @@ func (m *Model) Stream(ctx context.Context, r Request) iter.Seq2[Piece, error] {
 	}
 }
 
-// asLLM returns a model as [loop.Config].Models has it, for adapters that leave the call to the loop.
+// asLLM returns a model as [loop.Config].Models has it, for adapters that leave the call to the
+// loop.
 func asLLM(m *Model) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		p, err := m.Generate(ctx, Request{{System, r.System}, {User, r.Prompt}})
 		return decision.LLMResponse{Text: p.Text, Thoughts: p.Thought}, err
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// A World is what surrounds an agent in a host's own tests. It is the same in each run. It is safe for concurrent use, but for
-// [World.Advance], which is for the goroutine of the test.
+// A World is what surrounds an agent in a host's own tests. It is the same in each run. It is safe
+// for concurrent use, but for [World.Advance], which is for the goroutine of the test.
 type World struct {
 	// Config made the agent. Make another one of it to play a second process.
 	Config loop.Config
@@ -28,11 +28,13 @@ type World struct {
 	clock *clock
 }
 
-// New returns an agent for a host's own tests, and its world: a store in memory, a clock that begins on 5 January 2026 at 9:00 UTC
-// and stands still, a seed, ids that count from "event-1", and a model that says each text in turn, and the last one again and again.
+// New returns an agent for a host's own tests, and its world: a store in memory, a clock that
+// begins on 5 January 2026 at 9:00 UTC and stands still, a seed, ids that count from "event-1", and
+// a model that says each text in turn, and the last one again and again.
 //
-// With texts, the scripted model takes the place of all models in cfg. Without texts, it says "ok" if cfg has no model. The store, the seed and
-// the ids of cfg stay if it has them. The clock of cfg is replaced.
+// With texts, the scripted model takes the place of all models in cfg. Without texts, it says "ok"
+// if cfg has no model. The store, the seed and the ids of cfg stay if it has them. The clock of cfg
+// is replaced.
 func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 	t.Helper()
 	w := &World{t: t, clock: &clock{}, Model: &llmtest.Model{Answers: llmtest.Say(says...)}}
@@ -88,7 +90,8 @@ func replaceModels(cfg *loop.Config, m decision.LLM) {
 // Now is the time in the world.
 func (w *World) Now() time.Time { return w.clock.Now() }
 
-// Advance lets time pass, and then does what [loop.Agent.Run] would have done at the end of it: it sweeps.
+// Advance lets time pass, and then does what [loop.Agent.Run] would have done at the end of it: it
+// sweeps.
 func (w *World) Advance(d time.Duration) {
 	w.t.Helper()
 	w.clock.advance(d)

@@ -18,12 +18,16 @@ var ctx = context.Background()
 
 // assistant is what a host has.
 func assistant() loop.Config {
-	real := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic("the network") })
+	real := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
+		panic("the network")
+	})
 	return loop.Config{
 		Model: real, Fallbacks: []decision.LLM{real}, Models: map[string]decision.LLM{"big": real},
 		Arms: []loop.Arm{{ID: "big", ModelName: "big"}, {ID: "own", Model: real}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{
-			{ID: "rotate", Condition: "the disk of db-1 is full", Action: "Rotate its logs.", Initial: 0.8},
+			{ID: "rotate", Condition: "the disk of db-1 is full", Action: "Rotate its logs.",
+				Initial: 0.8},
 		}},
 	}
 }
@@ -75,7 +79,8 @@ func TestAFixedWorldIsAlwaysTheSame(t *testing.T) {
 func TestAWorldLeavesWhatTheHostSet(t *testing.T) {
 	cfg := loop.Config{
 		Testing: loop.Testing{NewID: func() string { return "mine" }},
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
 			return decision.LLMResponse{Text: "By the host's model."}, nil
 		}),
 	}

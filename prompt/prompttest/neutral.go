@@ -1,4 +1,5 @@
-// Package prompttest says whether a prompt keeps its form whatever stands in its fields. Run it from a test of your prompt:
+// Package prompttest says whether a prompt keeps its form whatever stands in its fields. Run it
+// from a test of your prompt:
 //
 //	err := prompttest.Neutral(2, func(field int, value string) string {
 //		fields := []string{"a benign event", "a benign goal"}
@@ -25,17 +26,20 @@ const marker = "benignvalue"
 // maxFailures is how many failures are reported.
 const maxFailures = 10
 
-// Neutral renders a prompt with each hostile text in each of its fields, which are numbered from 0, and reports the first
-// few for which the prompt has another form than with a benign word in the field. The form is all but the field's text:
-// every line, and the rest of the field's line before and behind it. A rendered field may hold no line break, no invisible character, and
-// no tag, fence or chat marker. A field in quotes must be a JSON string. If text follows a field, the field may not hold the first sign of
-// that text. A field at the start of a line may not look like a heading, a list item or a quotation. A field may stand in several places.
+// Neutral renders a prompt with each hostile text in each of its fields, which are numbered from 0,
+// and reports the first few for which the prompt has another form than with a benign word in the
+// field. The form is all but the field's text: every line, and the rest of the field's line before
+// and behind it. A rendered field may hold no line break, no invisible character, and no tag, fence
+// or chat marker. A field in quotes must be a JSON string. If text follows a field, the field may
+// not hold the first sign of that text. A field at the start of a line may not look like a heading,
+// a list item or a quotation. A field may stand in several places.
 func Neutral(fields int, render func(field int, value string) string) error {
 	var failures []error
 	for field := range fields {
 		benign := strings.Split(render(field, marker), "\n")
 		if !strings.Contains(strings.Join(benign, ""), marker) {
-			failures = append(failures, fmt.Errorf("field %d: a benign word does not show in the prompt", field))
+			failures = append(failures, fmt.Errorf("field %d: a benign word does not show in the prompt",
+				field))
 			continue
 		}
 		for value := range Hostile() {
@@ -94,7 +98,8 @@ var (
 
 func checkText(text string, begins, quoted bool, behind string) error {
 	for _, r := range text {
-		if !unicode.IsGraphic(r) && r != '\u200d' && r != '\u200c' || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
+		if !unicode.IsGraphic(r) && r != '\u200d' && r != '\u200c' ||
+			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
 			unicode.Is(unicode.Variation_Selector, r) && r != '\ufe0e' && r != '\ufe0f' {
 			return fmt.Errorf("has %U", r)
 		}
@@ -111,7 +116,8 @@ func checkText(text string, begins, quoted bool, behind string) error {
 	if begins && block.MatchString(text) {
 		return errors.New("begins a block")
 	}
-	if sign, _ := utf8.DecodeRuneInString(behind); !quoted && unicode.IsPunct(sign) && strings.ContainsRune(text, sign) {
+	if sign, _ := utf8.DecodeRuneInString(behind); !quoted && unicode.IsPunct(sign) &&
+		strings.ContainsRune(text, sign) {
 		return fmt.Errorf("has the %q that ends the field", sign)
 	}
 	return nil

@@ -34,7 +34,8 @@ type place struct {
 
 func (p place) open() (*sql.DB, error) { return sql.Open(p.driver, p.dsn) }
 
-// A backend is an engine with a driver. Its places are new, without any tables, and are removed with the test.
+// A backend is an engine with a driver. Its places are new, without any tables, and are removed
+// with the test.
 type backend struct {
 	name  string
 	place func(testing.TB) place
@@ -47,8 +48,9 @@ var backends = []backend{
 	{"postgres/pgx", postgresSchema},
 }
 
-// With the race detector modernc's driver, which is C made into Go, takes ten times as long, and has no more of heed's code than
-// the other one. HEED_ENGINES=unraced leaves only the drivers that a run with the race detector leaves out.
+// With the race detector modernc's driver, which is C made into Go, takes ten times as long, and
+// has no more of heed's code than the other one. HEED_ENGINES=unraced leaves only the drivers that
+// a run with the race detector leaves out.
 func init() {
 	switch {
 	case raced:
@@ -60,7 +62,8 @@ func init() {
 
 // files are the backends that keep a file.
 func files() []backend {
-	return slices.DeleteFunc(slices.Clone(backends), func(b backend) bool { return strings.HasPrefix(b.name, "postgres") })
+	return slices.DeleteFunc(slices.Clone(backends),
+		func(b backend) bool { return strings.HasPrefix(b.name, "postgres") })
 }
 
 // onEach runs a test on each backend.
@@ -72,7 +75,8 @@ func onEach(t *testing.T, test func(*testing.T, place)) {
 
 func sqliteFile(t testing.TB, driver string) place {
 	file := filepath.Join(t.TempDir(), "heed.db")
-	return place{sqlstore.SQLite, driver, "file:" + strings.ReplaceAll(file, "#", "%23")} // a "#" ends the name
+	// a "#" ends the name
+	return place{sqlstore.SQLite, driver, "file:" + strings.ReplaceAll(file, "#", "%23")}
 }
 
 var schemas atomic.Int64
@@ -92,7 +96,8 @@ func postgresSchema(t testing.TB) place {
 	}
 	require.NoError(t, run("CREATE SCHEMA "+name))
 	t.Cleanup(func() {
-		for try := 0; try < 100 && run("DROP SCHEMA "+name+" CASCADE") != nil; try++ { // what a process that was killed has begun may still go on
+		// what a process that was killed has begun may still go on
+		for try := 0; try < 100 && run("DROP SCHEMA "+name+" CASCADE") != nil; try++ {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
@@ -108,7 +113,8 @@ func postgresSchema(t testing.TB) place {
 	return place{sqlstore.Postgres, "pgx", dsn}
 }
 
-// tables that suites leave behind are emptied and used again, as to make them takes longer than most tests.
+// tables that suites leave behind are emptied and used again, as to make them takes longer than
+// most tests.
 var idle = struct {
 	sync.Mutex
 	handles map[string][]*sql.DB
@@ -159,7 +165,8 @@ func (l lasting) TempDir() string {
 func (l lasting) Cleanup(do func()) { lastly = append(lastly, func() error { do(); return nil }) }
 
 // explain returns how an engine goes about a statement.
-func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query string, args ...any) string {
+func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query string,
+	args ...any) string {
 	prefix := "EXPLAIN QUERY PLAN "
 	if dialect == sqlstore.Postgres {
 		prefix = "EXPLAIN "
@@ -194,5 +201,6 @@ func wipe(t require.TestingT, handle *sql.DB) {
 
 // tables are all of heed's but the one that has the version.
 var tables = []string{
-	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_key", "heed_inbox",
+	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record",
+	"heed_key", "heed_inbox",
 }

@@ -17,11 +17,15 @@ import (
 
 // BenchmarkStores sets the databases beside memory in one run.
 func BenchmarkStores(b *testing.B) {
-	stores := map[string]func(*testing.B) store.Store{"memory": func(*testing.B) store.Store { return &memstore.Store{} }}
+	stores := map[string]func(*testing.B) store.Store{
+		"memory": func(*testing.B) store.Store { return &memstore.Store{} }}
 	names := []string{"memory"}
 	for _, backend := range backends {
 		names = append(names, backend.name)
-		stores[backend.name] = func(b *testing.B) store.Store { return backend.place(b).store(b, sqlstore.Config{}) }
+		stores[backend.name] = func(b *testing.B) store.Store {
+			return backend.place(b).store(b,
+				sqlstore.Config{})
+		}
 	}
 	for _, name := range names {
 		b.Run("store="+name, func(b *testing.B) {
@@ -31,7 +35,10 @@ func BenchmarkStores(b *testing.B) {
 			b.Run("select", func(b *testing.B) { benchmarkLearner(b, st, true, false) })
 			b.Run("select recorded", func(b *testing.B) { benchmarkLearner(b, st, false, false) })
 			b.Run("select and observe", func(b *testing.B) { benchmarkLearner(b, st, true, true) })
-			b.Run("select and observe recorded", func(b *testing.B) { benchmarkLearner(b, st, false, true) })
+			b.Run("select and observe recorded", func(b *testing.B) {
+				benchmarkLearner(b, st, false,
+					true)
+			})
 		})
 	}
 }
@@ -44,7 +51,8 @@ func benchmarkCommit(b *testing.B, st store.Store, observations int) {
 			n++
 			batch.Observations = append(batch.Observations, evidence.Observation{
 				ID: fmt.Sprint(run, n), Reward: 1, Weight: 1, At: time.Now(), Source: "ann",
-				Cell: evidence.Cell{Kind: "bench", Scope: "s", Item: fmt.Sprint("item", (n+i)%1000), Name: "a"},
+				Cell: evidence.Cell{Kind: "bench", Scope: "s", Item: fmt.Sprint("item", (n+i)%1000),
+					Name: "a"},
 			})
 		}
 		if _, err := st.Commit(ctx, batch); err != nil {
@@ -56,13 +64,15 @@ func benchmarkCommit(b *testing.B, st store.Store, observations int) {
 // benchmarkLearner has a session for each choice, over 1,000 items.
 func benchmarkLearner(b *testing.B, st store.Store, unrecorded, observe bool) {
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: st, Name: fmt.Sprint("bench-", unrecorded, observe), Unrecorded: unrecorded, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+		Store: st, Name: fmt.Sprint("bench-", unrecorded, observe), Unrecorded: unrecorded,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
 	})
 	require.NoError(b, err)
 	run, n := rand.Uint64(), 0
 	for b.Loop() {
 		n++
-		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(run, n), Item: fmt.Sprint("item", n%1000), Category: "law"})
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(run, n),
+			Item: fmt.Sprint("item", n%1000), Category: "law"})
 		if err == nil && observe {
 			_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 0.5, Confidence: 0.8})
 		}

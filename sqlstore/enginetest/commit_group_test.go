@@ -78,7 +78,8 @@ type attempt struct {
 	panics  any
 }
 
-// together makes the attempts when a first one holds the database. Each statement after that calls the hook with its number.
+// together makes the attempts when a first one holds the database. Each statement after that calls
+// the hook with its number.
 func (c *crowd) together(attempts []*attempt, hook func(n int, statement string) error) {
 	var all sync.WaitGroup
 	free, held := make(chan struct{}), false
@@ -130,7 +131,8 @@ func attempts(ids ...string) (all []*attempt) {
 	return all
 }
 
-// TestWhoWaitsCommitsTogether in one transaction. Each receipt tells of the cell as it was after that caller's own batch.
+// TestWhoWaitsCommitsTogether in one transaction. Each receipt tells of the cell as it was after
+// that caller's own batch.
 func TestWhoWaitsCommitsTogether(t *testing.T) {
 	inCrowd(t, func(t *testing.T, c *crowd) {
 		all := attempts("1", "2", "3", "4", "5")
@@ -190,8 +192,8 @@ func TestOneOfManyFails(t *testing.T) {
 	})
 }
 
-// TestOneOfManyIsCancelled, while it waits, while another commits for it, or while it commits for others: the others are as if it
-// had not been there.
+// TestOneOfManyIsCancelled, while it waits, while another commits for it, or while it commits for
+// others: the others are as if it had not been there.
 func TestOneOfManyIsCancelled(t *testing.T) {
 	for _, who := range []int{0, 2} {
 		for at, last := 0, false; !last; at++ {
@@ -204,7 +206,8 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 					if n == at && ended == "" {
 						ended = statement
 						cancel()
-						for range 100 { // the rollback that may follow waits for this statement, so the bubble never rests
+						// the rollback that may follow waits for this statement, so the bubble never rests
+						for range 100 {
 							runtime.Gosched()
 						}
 					}
@@ -248,8 +251,9 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 	})
 }
 
-// TestAStatementOfManyFails lets each statement of a shared transaction fail in turn. The store has the batches of each caller whose call
-// succeeded, and none of a caller whose call failed. All callers share a failure of the COMMIT alone.
+// TestAStatementOfManyFails lets each statement of a shared transaction fail in turn. The store has
+// the batches of each caller whose call succeeded, and none of a caller whose call failed. All
+// callers share a failure of the COMMIT alone.
 func TestAStatementOfManyFails(t *testing.T) {
 	wrong := errors.New("the disk is on fire")
 	for n, last := 1, false; !last; n++ {
@@ -392,8 +396,8 @@ func stateOf(t testing.TB, st store.Store) string {
 	return text.String() + strings.Join(notes, "")
 }
 
-// replay makes calls in memory, those of a round by the revisions that there are before it, and returns the last round's answers and
-// what there is in the end.
+// replay makes calls in memory, those of a round by the revisions that there are before it, and
+// returns the last round's answers and what there is in the end.
 func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 	st, err := memstore.New(memstore.Config{Now: func() time.Time { return modelStart }})
 	require.NoError(t, err)
@@ -413,7 +417,8 @@ func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 	return answers, stateOf(t, st)
 }
 
-// Random calls are made together. Their receipts and errors and the store are as if they had been made one after the other, in some order, in memory.
+// Random calls are made together. Their receipts and errors and the store are as if they had been
+// made one after the other, in some order, in memory.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	skipRaced(t)
 	at := sqliteFile(t, "sqlite")
@@ -468,8 +473,8 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 	})
 }
 
-// TestTogetherEachCountsOnce has 64 callers who each make and repeat batches that another makes, too, while some contexts end. Every id
-// counts once, and each call learns what it did.
+// TestTogetherEachCountsOnce has 64 callers who each make and repeat batches that another makes,
+// too, while some contexts end. Every id counts once, and each call learns what it did.
 func TestTogetherEachCountsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)

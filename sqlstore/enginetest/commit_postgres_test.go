@@ -26,14 +26,16 @@ func TestPostgresNamesKeysAlike(t *testing.T) {
 	at := postgresSchema(t)
 	handle := at.handle(t)
 	open(t, handle, at.dialect)
-	for _, key := range []string{"a", "person=ann", "ä/名前🙂", strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("ü", 512)} {
+	for _, key := range []string{"a", "person=ann", "ä/名前🙂", strings.Repeat("x", 127),
+		strings.Repeat("x", 128), strings.Repeat("ü", 512)} {
 		var hash string
 		require.NoError(t, handle.QueryRow("SELECT heed_hash($1, $2)", "some.kind", key).Scan(&hash))
 		assert.Equal(t, text.HashOf("some.kind", key).String(), hash, key)
 	}
 }
 
-// statementsOf counts the statements that a function makes a PostgreSQL store run, by how they begin.
+// statementsOf counts the statements that a function makes a PostgreSQL store run, by how they
+// begin.
 func statementsOf(driver *hooked, do func()) map[string]int {
 	found := make(map[string]int)
 	driver.set(func(statement string) error {
@@ -51,8 +53,8 @@ func statementsOf(driver *hooked, do func()) map[string]int {
 	return found
 }
 
-// TestOneStatementCommits in PostgreSQL: what an outcome with its record takes, whether its cells and its ids are new or not.
-// A commit that can't go through is made in steps.
+// TestOneStatementCommits in PostgreSQL: what an outcome with its record takes, whether its cells
+// and its ids are new or not. A commit that can't go through is made in steps.
 func TestOneStatementCommits(t *testing.T) {
 	at := postgresSchema(t)
 	driver, handle := hookedAt(t, at)
@@ -75,7 +77,8 @@ func TestOneStatementCommits(t *testing.T) {
 	require.Len(t, receipt.Parts, 1)
 	changed := noted("2")
 	changed.ID, changed.PartsOf = "batch", store.CellsOf(changed.Observations...)
-	changed.Records[0].Ref, changed.Records[0].Revision, changed.Records[0].Keys = first.Records[0].Ref, receipt.Revision, []string{"other"}
+	changed.Records[0].Ref, changed.Records[0].Revision,
+		changed.Records[0].Keys = first.Records[0].Ref, receipt.Revision, []string{"other"}
 	changed.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "absent"}}}
 	receipt = commit(one, changed)
 	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
@@ -94,15 +97,18 @@ func TestOneStatementCommits(t *testing.T) {
 	receipt = commit(map[string]int{"BEGIN": 2, "heed_commit": 2, "COMMIT": 1}, again)
 	assert.Equal(t, []string{"2"}, receipt.Duplicates)
 	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
-	assert.True(t, commit(map[string]int{"BEGIN": 1, "heed_commit": 1}, store.Batch{ID: "batch"}).Duplicate)
-	assert.Equal(t, []store.Ref{first.Records[0].Ref}, commit(one, store.Batch{Records: noted("1").Records}).Left)
+	assert.True(t, commit(map[string]int{"BEGIN": 1, "heed_commit": 1},
+		store.Batch{ID: "batch"}).Duplicate)
+	assert.Equal(t, []store.Ref{first.Records[0].Ref},
+		commit(one, store.Batch{Records: noted("1").Records}).Left)
 
 	first.Observations, first.PartsOf = nil, nil
 	found := statementsOf(driver, func() { require.ErrorIs(t, commits(first)(st), heed.ErrConflict) })
 	assert.Positive(t, found["SELECT"], "the steps tell that there is such a record")
 	_, err := handle.Exec("DROP FUNCTION heed_commit")
 	require.NoError(t, err)
-	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
+	require.NoError(t, commits(noted("4"))(st),
+		"a host that has lost the function is served in steps")
 }
 
 // A host may make the tables by a tool. Tables of an earlier layout are refused, and stay as they
@@ -149,7 +155,8 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 		b := noted(fmt.Sprint(i))
 		b.PartsOf = store.CellsOf(b.Observations...)
 		if i > 1 {
-			b.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i - 1)}, Revision: revisions[i+1]}}
+			b.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i - 1)},
+				Revision: revisions[i+1]}}
 			changed := noted(fmt.Sprint(i - 2)).Records[0]
 			changed.Revision, changed.Keys = revisions[i], []string{"x"}
 			b.Records = append(b.Records, changed)
@@ -182,7 +189,8 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	text, err := json.Marshal(doc)
 	require.NoError(t, err)
 	var outcome string
-	require.NoError(t, tx.QueryRow("SELECT one FROM heed_commit($1) WHERE what = 0", string(text)).Scan(&outcome))
+	require.NoError(t, tx.QueryRow("SELECT one FROM heed_commit($1) WHERE what = 0",
+		string(text)).Scan(&outcome))
 	require.Equal(t, "done", outcome)
 	assert.Equal(t, before, read(t, tx))
 }
@@ -193,8 +201,8 @@ func read(t *testing.T, tx *sql.Tx) (n int) {
 	return n
 }
 
-// Where the call fails, the commit is made in steps. Where the COMMIT after it fails, it is open whether the batches
-// were applied, and the caller gets the error.
+// Where the call fails, the commit is made in steps. Where the COMMIT after it fails, it is open
+// whether the batches were applied, and the caller gets the error.
 func TestACallFails(t *testing.T) {
 	at := postgresSchema(t)
 	driver, handle := hookedAt(t, at)
@@ -227,7 +235,8 @@ func TestACallFails(t *testing.T) {
 func TestClockOfACall(t *testing.T) {
 	at := postgresSchema(t)
 	handle := at.handle(t)
-	st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return time.Unix(1e9, 0) }})
+	st, err := sqlstore.Open(ctx, handle, at.dialect,
+		sqlstore.Config{Now: func() time.Time { return time.Unix(1e9, 0) }})
 	require.NoError(t, err)
 	o := observe("1", time.Unix(1e9, 0))
 	_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}})
@@ -237,8 +246,8 @@ func TestClockOfACall(t *testing.T) {
 	assert.EqualValues(t, 1e15, recorded, "a host's clock wins")
 }
 
-// TestAnotherLandmark: sums are scaled where an observation is stated at another landmark than the tally. PostgreSQL does it in its one
-// statement, too.
+// TestAnotherLandmark: sums are scaled where an observation is stated at another landmark than the
+// tally. PostgreSQL does it in its one statement, too.
 func TestAnotherLandmark(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, steps := at.handle(t), 0
@@ -256,11 +265,13 @@ func TestAnotherLandmark(t *testing.T) {
 		want, st := &memstore.Store{}, open(t, handle, at.dialect)
 		now := time.Now().Truncate(time.Second)
 		other := arm
-		other.Item = "other"                                              // whose landmark stays
-		for i, ago := range []time.Duration{1000, 0, 300, 600, 1300, 0} { // in minutes, where a landmark is for 256
+		other.Item = "other" // whose landmark stays
+		// in minutes, where a landmark is for 256
+		for i, ago := range []time.Duration{1000, 0, 300, 600, 1300, 0} {
 			b := store.Batch{
-				Observations: []evidence.Observation{observe(fmt.Sprint(i), now.Add(-ago*time.Minute)), observe(fmt.Sprint("o", i), now)},
-				Policies:     map[string]evidence.Policy{"arm": {HalfLife: time.Minute}},
+				Observations: []evidence.Observation{observe(fmt.Sprint(i), now.Add(-ago*time.Minute)),
+					observe(fmt.Sprint("o", i), now)},
+				Policies: map[string]evidence.Policy{"arm": {HalfLife: time.Minute}},
 			}
 			b.Observations[1].Cell = other
 			if i%2 == 0 {

@@ -10,8 +10,9 @@ import (
 // long reports whether the tests run their long variants.
 var long = os.Getenv("HEED_LONG") != ""
 
-// skipRaced skips a test that has no goroutines to race, or leaves the work to other processes: with the race detector the
-// drivers take ten times as long. CI runs this module with it and without.
+// skipRaced skips a test that has no goroutines to race, or leaves the work to other processes:
+// with the race detector the drivers take ten times as long. CI runs this module with it and
+// without.
 func skipRaced(t *testing.T) {
 	if raced {
 		t.Skip("runs without the race detector")
@@ -36,7 +37,8 @@ func child(t testing.TB, name string, env ...string) *exec.Cmd {
 
 // env is what a process needs to open a place.
 func (p place) env() []string {
-	return []string{"HEED_TEST_DRIVER=" + p.driver, "HEED_TEST_DSN=" + p.dsn, fmt.Sprintf("HEED_TEST_DIALECT=%d", p.dialect)}
+	return []string{"HEED_TEST_DRIVER=" + p.driver, "HEED_TEST_DSN=" + p.dsn,
+		fmt.Sprintf("HEED_TEST_DIALECT=%d", p.dialect)}
 }
 
 func each() int { return rounds(25, 5000) }

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"; with "pgx" of github.com/jackc/pgx/v5/stdlib it is sqlstore.Postgres
+	// the driver "sqlite"; with "pgx" of github.com/jackc/pgx/v5/stdlib it is sqlstore.Postgres
+	_ "modernc.org/sqlite"
 
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -28,7 +29,8 @@ func try(err error) { must(0, err) }
 // database opens a file of SQLite, and makes heed's tables where there are none.
 func database(ctx context.Context, file string) (st *sqlstore.Store, done func()) {
 	handle := must(sql.Open("sqlite", "file:"+file))
-	return must(sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})), func() { try(handle.Close()) }
+	return must(sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})),
+		func() { try(handle.Close()) }
 }
 
 func temporary() (dir string, remove func()) {
@@ -38,7 +40,8 @@ func temporary() (dir string, remove func()) {
 
 // learner returns one that keeps what it learns in a database.
 func learner(ctx context.Context, st *sqlstore.Store) *strategy.Learner {
-	return must(strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}))
+	return must(strategy.New(ctx, strategy.Config{Store: st,
+		Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}))
 }
 
 // A choice and its outcome are there when the program runs again.
@@ -49,7 +52,8 @@ func Example_learner() {
 	file := filepath.Join(dir, "heed.db")
 
 	st, done := database(ctx, file)
-	query := strategy.Query{Session: "monday", Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}}
+	query := strategy.Query{Session: "monday", Item: "release notes",
+		Arms: []strategy.ArmID{"long-prompt"}}
 	choice := must(learner(ctx, st).Select(ctx, query))
 	done()
 
@@ -99,7 +103,8 @@ func Example_forget() {
 	known := learner(ctx, st)
 	choice := must(known.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
 	must(known.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"}))
-	try(known.Reset(ctx, strategy.Reset{Item: "release notes", Actor: "ann", Reason: "they are written by hand now"}))
+	try(known.Reset(ctx, strategy.Reset{Item: "release notes", Actor: "ann",
+		Reason: "they are written by hand now"}))
 
 	must(st.Commit(ctx, store.Batch{Forget: []string{"ann"}}))
 

@@ -16,12 +16,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestFeedbackAgreesWithMemory lives through months of decisions, reviews, orders and sweeps over memory and over each
-// database, which is opened again in between: all are told the same, and the same can be read at the end.
+// TestFeedbackAgreesWithMemory lives through months of decisions, reviews, orders and sweeps over
+// memory and over each database, which is opened again in between: all are told the same, and the
+// same can be read at the end.
 func TestFeedbackAgreesWithMemory(t *testing.T) {
 	skipRaced(t)
 	lived := func(t *testing.T, open func(now func() time.Time) store.Store) []string {
-		o := &office{t: t, now: time.Date(2026, 3, 14, 15, 9, 26, 123456000, time.UTC), dice: rand.New(rand.NewPCG(12, 6)), open: open}
+		o := &office{t: t, now: time.Date(2026, 3, 14, 15, 9, 26, 123456000, time.UTC),
+			dice: rand.New(rand.NewPCG(12, 6)), open: open}
 		return o.works()
 	}
 	memory := &memstore.Store{}
@@ -55,14 +57,19 @@ func (o *office) reopen() {
 	clock := func() time.Time { return o.now }
 	var err error
 	o.Service, err = feedback.New(ctx, feedback.Config{
-		Store: o.open(clock), Now: clock, NewID: func() string { o.ids++; return fmt.Sprint("id-", o.ids) },
+		Store: o.open(clock), Now: clock, NewID: func() string {
+			o.ids++
+			return fmt.Sprint("id-",
+				o.ids)
+		},
 		Measuring: feedback.Measuring{Retire: false},
 	})
 	require.NoError(o.t, err)
 }
 
 func (o *office) works() (told []string) {
-	said := []string{"the summary is too long", "the summary is not too long", "tests are missing", "name the owner of \"each\" risk, é"}
+	said := []string{"the summary is too long", "the summary is not too long", "tests are missing",
+		"name the owner of \"each\" risk, é"}
 	people := []string{"ann", "bob", "cleo", "dan"}
 	one := func(of []string) string { return of[o.dice.IntN(len(of))] }
 	steps := 120
@@ -75,7 +82,8 @@ func (o *office) works() (told []string) {
 		}
 		o.now = o.now.Add(time.Duration(1+o.dice.IntN(6)) * time.Hour)
 		rules := o.Rules()
-		proposals, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+		proposals, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending},
+			0)
 		require.NoError(o.t, err)
 		active, err := rules.List(ctx, feedback.RuleQuery{})
 		require.NoError(o.t, err)
@@ -83,8 +91,10 @@ func (o *office) works() (told []string) {
 		switch n := o.dice.IntN(20); {
 		case n < 9:
 			f := feedback.Feedback{
-				ID: fmt.Sprint("d", i), Gate: "g", Agent: one([]string{"a", "b"}), Decision: feedback.ApprovedWithChanges, Reviewer: one(people),
-				At: o.now, Summary: one(said), Tags: []string{"style"}, Duration: time.Minute + time.Nanosecond,
+				ID: fmt.Sprint("d", i), Gate: "g", Agent: one([]string{"a", "b"}),
+				Decision: feedback.ApprovedWithChanges, Reviewer: one(people),
+				At: o.now, Summary: one(said), Tags: []string{"style"},
+				Duration: time.Minute + time.Nanosecond,
 			}
 			if o.dice.IntN(3) == 0 {
 				f.Decision, f.Summary = feedback.Approved, ""
@@ -108,23 +118,29 @@ func (o *office) works() (told []string) {
 		case n == 14 && len(active) > 0:
 			r, by := active[o.dice.IntN(len(active))], one(people)
 			if o.dice.IntN(3) == 0 {
-				got.value, err = rules.Move(ctx, feedback.Order{ID: r.ID, Actor: by, Reason: "x"}, feedback.StateRetired)
+				got.value, err = rules.Move(ctx, feedback.Order{ID: r.ID, Actor: by, Reason: "x"},
+					feedback.StateRetired)
 				break
 			}
 			r.Change, r.Of = []feedback.RuleChange{feedback.Restore, feedback.Pin}[o.dice.IntN(2)], r.ID
-			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: by, Reason: "x"})
+			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: by,
+				Reason: "x"})
 		case n == 15:
-			d := feedback.Draft{Text: one(said), Agents: []string{"a", "b", "c", "d", "e"}[:1+4*o.dice.IntN(2)]}
-			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Actor: one(people), Reason: "x"})
+			d := feedback.Draft{Text: one(said), Agents: []string{"a", "b", "c", "d",
+				"e"}[:1+4*o.dice.IntN(2)]}
+			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Actor: one(people),
+				Reason: "x"})
 		case n == 16 && i > 20:
-			err = o.Erase(ctx, feedback.Order{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people), Reason: "my right"})
+			err = o.Erase(ctx, feedback.Order{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people),
+				Reason: "my right"})
 		case n == 17:
 			got.value, err = rules.Consolidate(ctx)
 		case n == 18 && len(proposals) > 0:
 			p := proposals[o.dice.IntN(len(proposals))]
 			d := p.Draft
 			d.Text += ", please"
-			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Replaces: p.ID, Actor: one(people), Reason: "x"})
+			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Replaces: p.ID,
+				Actor: one(people), Reason: "x"})
 		default:
 			err = o.Sweep(ctx, time.Time{})
 		}

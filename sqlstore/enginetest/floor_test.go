@@ -16,7 +16,8 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// The rows of a choice that is not recorded and its outcome: an id, a cell, a tally and an observation.
+// The rows of a choice that is not recorded and its outcome: an id, a cell, a tally and an
+// observation.
 var floorRows = []string{
 	`INSERT INTO heed_id (id, recorded, traced) VALUES ($1, CAST($2 AS BIGINT), 1)`,
 	`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
@@ -33,15 +34,16 @@ var floorRows = []string{
 		VALUES ($1, $2, CAST($3 AS BIGINT), CAST($3 AS BIGINT), '', $4)`,
 }
 
-// writingRows returns what a program by hand does that writes these rows in one transaction, and nothing else: SQLite takes prepared
-// statements, PostgreSQL one statement.
+// writingRows returns what a program by hand does that writes these rows in one transaction, and
+// nothing else: SQLite takes prepared statements, PostgreSQL one statement.
 func writingRows(b *testing.B, at place) func() error {
 	handle := at.pool(b)
 	_, err := sqlstore.Open(ctx, handle, at.dialect)
 	require.NoError(b, err)
 	handle.SetMaxOpenConns(1)
 	var n atomic.Int64
-	n.Store(time.Now().UnixNano()) // the benchmark may run again in one database, and the ids have to be new
+	// the benchmark may run again in one database, and the ids have to be new
+	n.Store(time.Now().UnixNano())
 	next := func() [][]any {
 		n := n.Add(1)
 		name := func(of string, n int64) string { return text.HashOf(of, fmt.Sprint(n)).String() }
@@ -94,8 +96,8 @@ func writingRows(b *testing.B, at place) func() error {
 	}
 }
 
-// BenchmarkFloor sets these rows beside a plain insertion, as BenchmarkShare does with a choice and its outcome: no store that writes them
-// for one caller has a greater share.
+// BenchmarkFloor sets these rows beside a plain insertion, as BenchmarkShare does with a choice and
+// its outcome: no store that writes them for one caller has a greater share.
 func BenchmarkFloor(b *testing.B) {
 	for _, backend := range backends {
 		b.Run("store="+backend.name, func(b *testing.B) {

@@ -31,7 +31,8 @@ func observe(id string, at time.Time) evidence.Observation {
 	return evidence.Observation{ID: id, Cell: arm, Reward: 1, Weight: 1, At: at}
 }
 
-// ofHost is a place whose handle is set up as docs/stores.md says for transactions of the host's own.
+// ofHost is a place whose handle is set up as docs/stores.md says for transactions of the host's
+// own.
 func ofHost(at place) place {
 	if at.dialect == sqlstore.SQLite {
 		at.dsn += "?_pragma=busy_timeout(10000)&_pragma=synchronous(full)&_txlock=immediate"

@@ -50,14 +50,16 @@ type hookedConn struct {
 	of *hooked
 }
 
-func (c *hookedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *hookedConn) ExecContext(ctx context.Context, query string,
+	args []driver.NamedValue) (driver.Result, error) {
 	if err := c.of.statement(query); err != nil {
 		return nil, err
 	}
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 }
 
-func (c *hookedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *hookedConn) QueryContext(ctx context.Context, query string,
+	args []driver.NamedValue) (driver.Rows, error) {
 	if err := c.of.statement(query); err != nil {
 		return nil, err
 	}
@@ -99,14 +101,16 @@ type hookedStmt struct {
 	query string
 }
 
-func (s *hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+func (s *hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result,
+	error) {
 	if err := s.of.statement(s.query); err != nil {
 		return nil, err
 	}
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-func (s *hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+func (s *hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows,
+	error) {
 	if err := s.of.statement(s.query); err != nil {
 		return nil, err
 	}

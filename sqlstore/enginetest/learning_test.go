@@ -13,9 +13,11 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// patientModule opens the module that tests share with other processes. Its answers can be taken back as long as a test runs, all at once.
+// patientModule opens the module that tests share with other processes. Its answers can be taken
+// back as long as a test runs, all at once.
 func patientModule(st *sqlstore.Store) (*learning.Module, error) {
-	b, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true, UndoWindow: time.Hour, SilenceWindow: time.Microsecond})
+	b, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true, UndoWindow: time.Hour,
+		SilenceWindow: time.Microsecond})
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +40,8 @@ func init() {
 	}
 	processes["show"] = act(func(m *learning.Module, name string) error {
 		for i := range shownAtOnce {
-			f := learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(name, " ", i), Session: name, At: time.Now().Add(-time.Second)}
+			f := learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(name, " ", i), Session: name,
+				At: time.Now().Add(-time.Second)}
 			if err := m.Fire(ctx, f); err != nil {
 				return err
 			}
@@ -50,7 +53,10 @@ func init() {
 		_, err := m.Hear(ctx, learning.Message{Session: name, Text: "undo"})
 		return err
 	})
-	processes["hear silence"] = act(func(m *learning.Module, _ string) error { return m.Sweep(ctx, time.Time{}) })
+	processes["hear silence"] = act(func(m *learning.Module,
+		_ string) error {
+		return m.Sweep(ctx, time.Time{})
+	})
 }
 
 // One process shows answers and is gone; others take them back and hear their silence at the

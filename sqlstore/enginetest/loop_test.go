@@ -24,7 +24,8 @@ func openLoop(st store.Store) (*loop.Agent, error) {
 	}
 	return loop.New(ctx, loop.Config{
 		Store: st, Model: decision.LLMFunc(says), Arms: []loop.Arm{{ID: "only"}},
-		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "h", Condition: "the disk is full", Action: "Rotate the logs.", Initial: 0.8}}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "h", Condition: "the disk is full",
+			Action: "Rotate the logs.", Initial: 0.8}}},
 	})
 }
 
@@ -36,7 +37,8 @@ func init() {
 				return err
 			}
 			for id, text := range map[string]string{"by h": "The disk is full", "by the model": "Why?"} {
-				if _, err := a.Answer(ctx, loop.Event{ID: id, Text: text, Session: id, Domain: "d"}); err != nil {
+				if _, err := a.Answer(ctx, loop.Event{ID: id, Text: text, Session: id,
+					Domain: "d"}); err != nil {
 					return err
 				}
 			}
@@ -106,7 +108,8 @@ func TestDatabaseOfTheLoop(t *testing.T) {
 			require.ErrorIs(t, agent.React(ctx, "1", loop.Reaction{Person: "ann", Value: -1}), want)
 			after, err := agent.Learning().Standing(ctx, "h")
 			require.NoError(t, err)
-			assert.Equal(t, want == nil, after.Confidence < 0.8, "the thumb takes the place of the one before")
+			assert.Equal(t, want == nil, after.Confidence < 0.8,
+				"the thumb takes the place of the one before")
 			assert.Equal(t, want != nil, after.Confidence >= praised.Confidence)
 			if at.dialect == sqlstore.SQLite {
 				info, err := os.Stat(at.file())

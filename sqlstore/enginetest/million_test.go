@@ -23,7 +23,8 @@ import (
 
 // fillSegment writes one outcome of each of two arms for as many items, past the store.
 func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope string, items int) {
-	columns := "cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral, " +
+	columns := "cell, channel, source, landmark, mass, squares, reward, reward_squares, " +
+		"n_positive, n_negative, n_neutral, " +
 		"last_positive, last_negative, last_neutral, " +
 		"lost_positive, lost_negative, lost_neutral, lost_source"
 	const cellColumns = "cell, kind, scope, item, name, half_life, by_origin, restart, lot"
@@ -38,7 +39,8 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 		for i := range rows[0] {
 			values = append(values, fmt.Sprint("value->>", i))
 		}
-		_, err = handle.Exec("INSERT INTO "+table+" ("+columns+") SELECT "+strings.Join(values, ", ")+" FROM json_each($1)", string(text))
+		_, err = handle.Exec("INSERT INTO "+table+" ("+columns+") SELECT "+strings.Join(values,
+			", ")+" FROM json_each($1)", string(text))
 		require.NoError(b, err)
 	}
 	var cells, tallies [][]any
@@ -56,8 +58,12 @@ func fillSegment(b *testing.B, handle *sql.DB, dialect sqlstore.Dialect, scope s
 			})
 		}
 		if len(cells) >= 100_000 || i == items-1 {
-			for _, rows := range [][][]any{cells, tallies} { // in the order of the primary keys, which is quicker
-				slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])) })
+			// in the order of the primary keys, which is quicker
+			for _, rows := range [][][]any{cells, tallies} {
+				slices.SortFunc(rows, func(a, b []any) int {
+					return strings.Compare(fmt.Sprint(a[0]),
+						fmt.Sprint(b[0]))
+				})
 			}
 			write("heed_cell", cellColumns, cells)
 			write("heed_tally", columns, tallies)
@@ -74,13 +80,14 @@ func copyRows(b *testing.B, handle *sql.DB, table string, columns []string, rows
 	require.NoError(b, err)
 	defer func() { require.NoError(b, conn.Close()) }()
 	require.NoError(b, conn.Raw(func(driver any) error {
-		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns,
+			pgx.CopyFromRows(rows))
 		return err
 	}))
 }
 
-// BenchmarkFirstSelectOfMany times the first choice in a segment of 100,000 items, of a million with HEED_LONG, and says how much memory that
-// takes beside the store.
+// BenchmarkFirstSelectOfMany times the first choice in a segment of 100,000 items, of a million
+// with HEED_LONG, and says how much memory that takes beside the store.
 func BenchmarkFirstSelectOfMany(b *testing.B) {
 	for _, backend := range backends {
 		for _, items := range []int{100_000, 1_000_000}[:rounds(1, 2)] {
@@ -89,7 +96,8 @@ func BenchmarkFirstSelectOfMany(b *testing.B) {
 				handle := at.pool(b)
 				st, err := sqlstore.Open(ctx, handle, at.dialect)
 				require.NoError(b, err)
-				cfg, q := strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Unrecorded: true}, strategy.Query{Category: "mine", Item: "new"}
+				cfg, q := strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
+					Unrecorded: true}, strategy.Query{Category: "mine", Item: "new"}
 				l, err := strategy.New(ctx, cfg)
 				require.NoError(b, err)
 				made, err := l.Select(ctx, q)

@@ -12,9 +12,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestStoresAgree makes random commits of everything that a batch can have, with sweeps and a clock that goes on. In between,
-// stores are opened again, or loaded from the file that another one has written. Stores in memory and in each database say
-// the same of each commit, and the same can be read of them. The deep check finds nothing.
+// TestStoresAgree makes random commits of everything that a batch can have, with sweeps and a clock
+// that goes on. In between, stores are opened again, or loaded from the file that another one has
+// written. Stores in memory and in each database say the same of each commit, and the same can be
+// read of them. The deep check finds nothing.
 func TestStoresAgree(t *testing.T) {
 	skipRaced(t)
 	places := make([]place, len(backends))

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Somebody who writes nearly all the time does not keep others from writing for long, nor at all from opening
-// what needs no change.
+// Somebody who writes nearly all the time does not keep others from writing for long, nor at all
+// from opening what needs no change.
 func TestBusyWriter(t *testing.T) {
 	skipRaced(t)
 	for _, driver := range []string{"sqlite", "sqlite3"} {
@@ -39,7 +39,8 @@ func TestBusyWriter(t *testing.T) {
 				do("BEGIN IMMEDIATE")
 				done := make(chan error, 1)
 				go func() {
-					_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(i), time.Now())}})
+					_, err := st.Commit(ctx, store.Batch{
+						Observations: []evidence.Observation{observe(fmt.Sprint(i), time.Now())}})
 					done <- err
 				}()
 				// SQLite itself asks after 328 ms, and then every 100 ms: never while nobody writes.
@@ -76,15 +77,18 @@ func TestBusyWriter(t *testing.T) {
 func TestSQLiteIsSetUp(t *testing.T) {
 	for _, driver := range []string{"sqlite", "sqlite3"} {
 		at := sqliteFile(t, driver)
-		at.dsn += "?_pragma=synchronous(0)" // what the host asks for is not weaker than what is promised
+		// what the host asks for is not weaker than what is promised
+		at.dsn += "?_pragma=synchronous(0)"
 		handle, err := at.open()
 		require.NoError(t, err)
 		handle.SetMaxOpenConns(1)
 		st, err := sqlstore.Open(ctx, handle, at.dialect)
 		require.NoError(t, err)
-		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
+		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1",
+			time.Now())}})
 		require.NoError(t, err)
-		wants := map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000", "wal_autocheckpoint": "4000"}
+		wants := map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000",
+			"wal_autocheckpoint": "4000"}
 		for pragma, want := range wants {
 			var got string
 			require.NoError(t, handle.QueryRow("PRAGMA "+pragma).Scan(&got))
@@ -100,20 +104,23 @@ func TestSQLiteKeepsTheHostsLog(t *testing.T) {
 	at.dsn += "?_pragma=wal_autocheckpoint(0)"
 	handle := at.handle(t)
 	handle.SetMaxOpenConns(1)
-	_, err := open(t, handle, at.dialect).Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
+	_, err := open(t, handle, at.dialect).Commit(ctx,
+		store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
 	require.NoError(t, err)
 	var got int
 	require.NoError(t, handle.QueryRow("PRAGMA wal_autocheckpoint").Scan(&got))
 	assert.Zero(t, got)
 }
 
-// The second store finds a connection of the pool as the first has set it up, and lengthens the log of connections that come later all the same.
+// The second store finds a connection of the pool as the first has set it up, and lengthens the log
+// of connections that come later all the same.
 func TestTwoStoresLengthenTheLog(t *testing.T) {
 	at := sqliteFile(t, "sqlite3")
 	handle := at.handle(t)
 	handle.SetMaxOpenConns(1)
 	commit := func(st *sqlstore.Store, id string) {
-		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id, time.Now())}})
+		_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(id,
+			time.Now())}})
 		require.NoError(t, err)
 	}
 	commit(open(t, handle, at.dialect), "1")
@@ -126,7 +133,8 @@ func TestTwoStoresLengthenTheLog(t *testing.T) {
 	assert.Equal(t, 4000, got)
 }
 
-// A quick commit asks for nothing before it adds. One whose id is known, or whose cell has a restart, is made all the same.
+// A quick commit asks for nothing before it adds. One whose id is known, or whose cell has a
+// restart, is made all the same.
 func TestQuickCommit(t *testing.T) {
 	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
 	defer func() { require.NoError(t, handle.Close()) }()
@@ -171,7 +179,8 @@ func TestQuickCommit(t *testing.T) {
 	assert.Equal(t, []string{"2"}, receipt.Duplicates)
 	require.Len(t, receipt.Parts, 1)
 	assert.EqualValues(t, 3, receipt.Parts[0].Tally.N())
-	commit(store.Batch{Restart: []store.Restart{{Cell: observe("1", now).Cell, At: now.Add(time.Second)}}})
+	commit(store.Batch{Restart: []store.Restart{{Cell: observe("1", now).Cell,
+		At: now.Add(time.Second)}}})
 	receipt, statements = commit(adds("4")) // which happened before
 	assert.Equal(t, 2, begun(statements, "BEGIN"))
 	assert.Empty(t, receipt.Parts)
@@ -183,7 +192,8 @@ func TestOtherDialect(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, handle.Close()) }()
 	_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
-	require.ErrorContains(t, err, "sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?")
+	require.ErrorContains(t, err,
+		"sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?")
 }
 
 // TestACommitIsCached in SQLite: what it changed is not read back.
@@ -198,7 +208,8 @@ func TestACommitIsCached(t *testing.T) {
 		var all sync.WaitGroup
 		for k := range 8 {
 			all.Go(func() {
-				_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(n, " ", k), time.Now())}})
+				_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{
+					observe(fmt.Sprint(n, " ", k), time.Now())}})
 				assert.NoError(t, err)
 			})
 		}

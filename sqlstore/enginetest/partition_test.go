@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
-// Two programs learn cells in one database, one after the other, and agree on the item of each text.
+// Two programs learn cells in one database, one after the other, and agree on the item of each
+// text.
 func TestCellsOfTwoPrograms(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		var both [2]*partition.Partition
@@ -23,14 +24,16 @@ func TestCellsOfTwoPrograms(t *testing.T) {
 		}
 		var texts []string
 		for i := range 40 {
-			texts = append(texts, fmt.Sprintf("order %d is late", i), fmt.Sprintf("func f%d() {\n\treturn\n}", i))
+			texts = append(texts, fmt.Sprintf("order %d is late", i),
+				fmt.Sprintf("func f%d() {\n\treturn\n}", i))
 		}
 		require.NoError(t, both[0].Fit(ctx, texts))
 		for _, text := range texts {
 			_, err := both[1].Item(ctx, text)
 			require.NoError(t, err)
 		}
-		require.NoError(t, both[1].Sweep(ctx, time.Time{})) // reads the first version and makes the second
+		// reads the first version and makes the second
+		require.NoError(t, both[1].Sweep(ctx, time.Time{}))
 		require.NoError(t, both[0].Sweep(ctx, time.Time{}))
 		assert.EqualValues(t, 2, both[0].Version())
 		for _, text := range texts {

@@ -48,16 +48,20 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		_, err := w.RecordError(ctx, patterns.TaskError{Task: task, Message: "no"})
 		require.NoError(t, err)
 		o := patterns.Outcome{
-			ID: fmt.Sprint("o", i), Task: task, Description: "a \"page\" é", Strategy: "good", Patterns: []patterns.PatternID{"new"},
-			Criteria: []string{"c"}, Duration: time.Minute + time.Nanosecond, Errors: 1, Success: true, Source: "bob",
+			ID: fmt.Sprint("o", i), Task: task, Description: "a \"page\" é", Strategy: "good",
+			Patterns: []patterns.PatternID{"new"},
+			Criteria: []string{"c"}, Duration: time.Minute + time.Nanosecond, Errors: 1, Success: true,
+			Source: "bob",
 		}
 		if i%3 == 0 {
-			o.Strategy, o.Patterns, o.Duration, o.Success, o.FailureMode = "bad", nil, time.Hour, false, "timeout"
+			o.Strategy, o.Patterns, o.Duration, o.Success, o.FailureMode = "bad", nil, time.Hour, false,
+				"timeout"
 			o.Errors = 4
 		}
 		say(w.Record(ctx, o))
 		say(w.Record(ctx, o))
-		say(w.Rate(ctx, patterns.Rating{ID: fmt.Sprint("f", i), Pattern: "said", Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
+		say(w.Rate(ctx, patterns.Rating{ID: fmt.Sprint("f", i), Pattern: "said",
+			Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
 		switch i {
 		case 6:
 			say(w.Promote(ctx, "new", by))
@@ -102,8 +106,8 @@ func gathered[T any](all iter.Seq2[T, error]) (found []T, err error) {
 	return found, nil
 }
 
-// TestPatternsAgreeWithMemory has a recorder over each database do what one in memory does, with the database opened again in
-// between.
+// TestPatternsAgreeWithMemory has a recorder over each database do what one in memory does, with
+// the database opened again in between.
 func TestPatternsAgreeWithMemory(t *testing.T) {
 	skipRaced(t)
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -115,7 +119,10 @@ func TestPatternsAgreeWithMemory(t *testing.T) {
 	want := memory.seen(t)
 	onEach(t, func(t *testing.T, at place) {
 		w := &workshop{now: start}
-		w.open = func() store.Store { return at.store(t, sqlstore.Config{Now: func() time.Time { return w.now }}) }
+		w.open = func() store.Store {
+			return at.store(t,
+				sqlstore.Config{Now: func() time.Time { return w.now }})
+		}
 		assert.Equal(t, wantSaid, w.works(t))
 		assert.Equal(t, want, w.seen(t))
 		w.reopen(t)
@@ -123,14 +130,16 @@ func TestPatternsAgreeWithMemory(t *testing.T) {
 	})
 }
 
-// TestSettingsOfTwoPrograms has a program go on beside one that was started later, with other settings, over one database.
+// TestSettingsOfTwoPrograms has a program go on beside one that was started later, with other
+// settings, over one database.
 func TestSettingsOfTwoPrograms(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
 		old, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
 		require.NoError(t, err)
 		record := func(r *patterns.Recorder, id string) error {
-			_, err := r.Record(ctx, patterns.Outcome{ID: id, Task: "t", Strategy: "p", Duration: time.Minute, Success: true})
+			_, err := r.Record(ctx, patterns.Outcome{ID: id, Task: "t", Strategy: "p",
+				Duration: time.Minute, Success: true})
 			return err
 		}
 		require.NoError(t, record(old, "1"))
@@ -154,7 +163,8 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 		changed, err := patterns.Rebuild(ctx, month, "ann", "we change often")
 		require.NoError(t, err)
 		require.NoError(t, record(changed, "4"))
-		require.ErrorAs(t, record(old, "5"), new(*heed.SettingsError), "a program that runs on does not mix two half-lives")
+		require.ErrorAs(t, record(old, "5"), new(*heed.SettingsError),
+			"a program that runs on does not mix two half-lives")
 		again, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
 		require.NoError(t, err, "a program that says nothing takes what is stored")
 		require.NoError(t, record(again, "5"))

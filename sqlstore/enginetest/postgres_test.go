@@ -44,13 +44,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// cluster returns where to find PostgreSQL: at HEED_POSTGRES_DSN, or in a cluster that is started with the first test that
-// asks. Where there is none, the test is skipped, or fails if HEED_POSTGRES=require.
+// cluster returns where to find PostgreSQL: at HEED_POSTGRES_DSN, or in a cluster that is started
+// with the first test that asks. Where there is none, the test is skipped, or fails if
+// HEED_POSTGRES=require.
 func cluster(t testing.TB) string {
 	if dsn := os.Getenv("HEED_POSTGRES_DSN"); dsn != "" {
 		return dsn
 	}
-	shared.once.Do(func() { shared.Server, shared.err = pgserver.New("-c fsync=off -c deadlock_timeout=50ms") }) // no test cuts its power, and a deadlock is found at once
+	// no test cuts its power, and a deadlock is found at once
+	shared.once.Do(func() {
+		shared.Server, shared.err = pgserver.New(
+			"-c fsync=off -c deadlock_timeout=50ms")
+	})
 	skipWithout(t, shared.err)
 	return shared.DSN()
 }

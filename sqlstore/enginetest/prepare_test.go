@@ -17,7 +17,8 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// TestPrepareIsTwoRoundTrips in a database, and knows what another process has done a moment before.
+// TestPrepareIsTwoRoundTrips in a database, and knows what another process has done a moment
+// before.
 func TestPrepareIsTwoRoundTrips(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		const text = "The disk of db-1 is full and its logs have grown"
@@ -29,10 +30,12 @@ func TestPrepareIsTwoRoundTrips(t *testing.T) {
 			Notes:      []loop.Note{{ID: "n", Topic: text, Text: "Logs are in /var/log."}},
 		})
 		require.NoError(t, err)
-		_, err = other.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t1", Description: text, Success: true})
+		_, err = other.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t1", Description: text,
+			Success: true})
 		require.NoError(t, err)
 		rules := other.Feedback().Rules()
-		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Be brief.", AllAgents: true}, Actor: "ann", Reason: "r"})
+		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Be brief.",
+			AllAgents: true}, Actor: "ann", Reason: "r"})
 		require.NoError(t, err)
 		for _, actor := range []string{"bob", "cid"} {
 			_, err = rules.Review(ctx, feedback.Review{
@@ -62,7 +65,8 @@ func TestPrepareIsTwoRoundTrips(t *testing.T) {
 			}
 		}
 		plan, _ := prepare(loop.Event{})
-		_, err = rules.Move(ctx, feedback.Order{ID: plan.Rules[0], Actor: "ann", Reason: "r"}, feedback.StateRevoked)
+		_, err = rules.Move(ctx, feedback.Order{ID: plan.Rules[0], Actor: "ann", Reason: "r"},
+			feedback.StateRevoked)
 		require.NoError(t, err)
 		require.NoError(t, other.Learning().Delete(ctx, "h"))
 		plan, _ = prepare(loop.Event{})

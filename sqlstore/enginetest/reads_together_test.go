@@ -24,9 +24,10 @@ type readAttempt struct {
 	err  error
 }
 
-// readTogether makes reads while a first one holds a statement, and calls a function before it lets go. It returns how many statements
-// there were after that one.
-func (c *crowd) readTogether(all []*readAttempt, fail func(n int) error, then func()) (statements int) {
+// readTogether makes reads while a first one holds a statement, and calls a function before it lets
+// go. It returns how many statements there were after that one.
+func (c *crowd) readTogether(all []*readAttempt, fail func(n int) error,
+	then func()) (statements int) {
 	free := make(chan struct{})
 	var mu sync.Mutex
 	c.driver.set(func(string) error {
@@ -44,7 +45,8 @@ func (c *crowd) readTogether(all []*readAttempt, fail func(n int) error, then fu
 	read := func(a *readAttempt) {
 		cell := arm
 		cell.Item = a.item
-		a.err = c.Read(a.ctx, &a.got, []evidence.Cell{cell}, []store.Ref{{Kind: "note", ID: a.item}, {Kind: "note", ID: "of all"}})
+		a.err = c.Read(a.ctx, &a.got, []evidence.Cell{cell},
+			[]store.Ref{{Kind: "note", ID: a.item}, {Kind: "note", ID: "of all"}})
 	}
 	var callers sync.WaitGroup
 	callers.Go(func() { read(&readAttempt{ctx: ctx, item: "first"}) })
@@ -59,7 +61,8 @@ func (c *crowd) readTogether(all []*readAttempt, fail func(n int) error, then fu
 	return statements - 1
 }
 
-// TestWhoWaitsReadsTogether in one statement. Each caller has what it asked for. If the statement fails, each reads alone.
+// TestWhoWaitsReadsTogether in one statement. Each caller has what it asked for. If the statement
+// fails, each reads alone.
 func TestWhoWaitsReadsTogether(t *testing.T) {
 	inCrowd(t, func(t *testing.T, c *crowd) {
 		record := func(id string) store.Record {

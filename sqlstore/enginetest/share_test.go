@@ -16,31 +16,33 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// BenchmarkShare sets a choice with its outcome beside a plain insertion of one row in a transaction of its own, on the same disk
-// and in turns. The share is how many of the first are made in the time of one of the second.
+// BenchmarkShare sets a choice with its outcome beside a plain insertion of one row in a
+// transaction of its own, on the same disk and in turns. The share is how many of the first are
+// made in the time of one of the second.
 func BenchmarkShare(b *testing.B) {
 	for _, backend := range backends {
 		for _, recorded := range []bool{false, true} {
 			for _, callers := range []int{1, 8, 64} {
-				b.Run(fmt.Sprintf("store=%s/recorded=%v/goroutines=%d", backend.name, recorded, callers), func(b *testing.B) {
-					at := backend.place(b)
-					if at.dialect == sqlstore.Postgres {
-						at.dsn = durablePostgres(b)
-					}
-					plain, chosen := inserting(b, at), choosing(b, at, !recorded)
-					var rates [2]float64
-					for range b.N {
-						for range 4 {
-							for i, do := range []func() error{plain, chosen} {
-								rates[i] += rate(b, callers, 500*time.Millisecond, do)
+				b.Run(fmt.Sprintf("store=%s/recorded=%v/goroutines=%d", backend.name, recorded, callers),
+					func(b *testing.B) {
+						at := backend.place(b)
+						if at.dialect == sqlstore.Postgres {
+							at.dsn = durablePostgres(b)
+						}
+						plain, chosen := inserting(b, at), choosing(b, at, !recorded)
+						var rates [2]float64
+						for range b.N {
+							for range 4 {
+								for i, do := range []func() error{plain, chosen} {
+									rates[i] += rate(b, callers, 500*time.Millisecond, do)
+								}
 							}
 						}
-					}
-					b.ReportMetric(rates[0]/float64(4*b.N), "raw/s")
-					b.ReportMetric(rates[1]/float64(4*b.N), "chosen/s")
-					b.ReportMetric(100*rates[1]/rates[0], "%share")
-					b.ReportMetric(0, "ns/op")
-				})
+						b.ReportMetric(rates[0]/float64(4*b.N), "raw/s")
+						b.ReportMetric(rates[1]/float64(4*b.N), "chosen/s")
+						b.ReportMetric(100*rates[1]/rates[0], "%share")
+						b.ReportMetric(0, "ns/op")
+					})
 			}
 		}
 	}
@@ -116,19 +118,22 @@ func inserting(b *testing.B, at place) func() error {
 	}
 }
 
-// choosing returns what makes a choice among three arms for one of 1,000 items, in a session of its own, and observes its outcome.
+// choosing returns what makes a choice among three arms for one of 1,000 items, in a session of its
+// own, and observes its outcome.
 func choosing(b *testing.B, at place, unrecorded bool) func() error {
 	st, err := sqlstore.Open(ctx, at.pool(b), at.dialect)
 	require.NoError(b, err)
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: st, Name: fmt.Sprint("share-", unrecorded), Unrecorded: unrecorded, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+		Store: st, Name: fmt.Sprint("share-", unrecorded), Unrecorded: unrecorded,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
 	})
 	require.NoError(b, err)
 	run := rand.Uint64()
 	var calls atomic.Int64
 	return func() error {
 		n := calls.Add(1)
-		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(run, n), Item: fmt.Sprint("item", n%1000), Category: "law"})
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint(run, n),
+			Item: fmt.Sprint("item", n%1000), Category: "law"})
 		if err == nil {
 			_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 0.5, Confidence: 0.8})
 		}

@@ -72,7 +72,8 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
 	inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "dumped"})
 	require.NoError(t, err)
-	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: at, Payload: []byte("\x00not JSON\xff")}))
+	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: at,
+		Payload: []byte("\x00not JSON\xff")}))
 }
 
 // Every store loads the dump of every other one, and dumps the same.
@@ -112,7 +113,8 @@ func TestDump(t *testing.T) {
 				}
 				assert.Greater(t, receipts[0].Revision, highest, name)
 				n := 0
-				for r, err := range other.Find(ctx, store.Query{Kind: "note", Keys: []string{"n=3", store.PersonKey("user-33")}}) {
+				for r, err := range other.Find(ctx, store.Query{Kind: "note",
+					Keys: []string{"n=3", store.PersonKey("user-33")}}) {
 					require.NoError(t, err)
 					assert.Equal(t, "33", r.ID)
 					n++
@@ -145,7 +147,8 @@ func TestLoadIsWhole(t *testing.T) {
 			changed := bytes.Clone(whole)
 			changed[len(whole)/2] ^= 4
 			for what, text := range map[string][]byte{
-				"cut off": whole[:len(whole)*2/3], "without the end": whole[:bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1],
+				"cut off": whole[:len(whole)*2/3], "without the end": whole[:bytes.LastIndexByte(
+					whole[:len(whole)-1], '\n')+1],
 				"changed": changed, "empty": nil, "newer": []byte(`{"heed":{"version":99,"revision":1}}` + "\n"),
 			} {
 				var fault *heed.InputError

@@ -54,8 +54,10 @@ func increment(st *sqlstore.Store, o evidence.Observation) error {
 				return err
 			}
 		}
-		record := store.Record{Ref: ref, Revision: s.Records[0].Revision, At: o.At, Body: store.Of(n + 1)}
-		_, err := st.Commit(ctx, store.Batch{ID: "batch " + o.ID, Observations: []evidence.Observation{o}, Records: []store.Record{record}})
+		record := store.Record{Ref: ref, Revision: s.Records[0].Revision, At: o.At,
+			Body: store.Of(n + 1)}
+		_, err := st.Commit(ctx, store.Batch{ID: "batch " + o.ID,
+			Observations: []evidence.Observation{o}, Records: []store.Record{record}})
 		if !errors.Is(err, heed.ErrConflict) {
 			return err
 		}
@@ -90,7 +92,8 @@ func inStoreProcess(do call) int {
 	return 0
 }
 
-// TestStoreOfProcesses lets processes add to one arm at once, and each time to one number, by its revision.
+// TestStoreOfProcesses lets processes add to one arm at once, and each time to one number, by its
+// revision.
 func TestStoreOfProcesses(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
@@ -106,7 +109,8 @@ func TestStoreOfProcesses(t *testing.T) {
 			mass += writers * float64(1+i%64) / 64
 		}
 		var s store.Snapshot
-		require.NoError(t, at.store(t, sqlstore.Config{}).Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{{Kind: "note", ID: "number"}}))
+		require.NoError(t, at.store(t, sqlstore.Config{}).Read(ctx, &s, []evidence.Cell{arm},
+			[]store.Ref{{Kind: "note", ID: "number"}}))
 		require.Len(t, s.Parts, 1)
 		assert.Equal(t, mass, s.Parts[0].Tally.Mass)
 		assert.EqualValues(t, writers*each(), s.Parts[0].Tally.N())
@@ -116,7 +120,8 @@ func TestStoreOfProcesses(t *testing.T) {
 	})
 }
 
-// TestStoreOpenedAtOnce has nine processes open a new database at the same time, make its tables, write to it and close it again.
+// TestStoreOpenedAtOnce has nine processes open a new database at the same time, make its tables,
+// write to it and close it again.
 func TestStoreOpenedAtOnce(t *testing.T) {
 	skipRaced(t)
 	const openers = 9

@@ -18,7 +18,10 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-func (p place) file() string { return strings.TrimPrefix(strings.SplitN(p.dsn, "?", 2)[0], "file:") }
+func (p place) file() string {
+	return strings.TrimPrefix(strings.SplitN(p.dsn, "?", 2)[0],
+		"file:")
+}
 
 // Nobody else can read the files that heed makes. The host's own files stay as they are.
 func TestFilesArePrivate(t *testing.T) {
@@ -26,7 +29,8 @@ func TestFilesArePrivate(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)
 			st := at.store(t, sqlstore.Config{})
-			_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
+			_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1",
+				time.Now())}})
 			require.NoError(t, err)
 			for _, suffix := range []string{"", "-wal", "-shm"} {
 				info, err := os.Stat(at.file() + suffix)

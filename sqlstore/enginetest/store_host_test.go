@@ -21,7 +21,8 @@ import (
 func noted(id string) store.Batch {
 	return store.Batch{
 		Observations: []evidence.Observation{observe(id, time.Now())},
-		Records:      []store.Record{{Ref: store.Ref{Kind: "note", ID: id}, Revision: store.Once, At: time.Now(), Keys: []string{"k"}, Body: store.Of(id)}},
+		Records: []store.Record{{Ref: store.Ref{Kind: "note", ID: id}, Revision: store.Once,
+			At: time.Now(), Keys: []string{"k"}, Body: store.Of(id)}},
 	}
 }
 
@@ -126,7 +127,8 @@ func TestRefusedInHostsTransaction(t *testing.T) {
 		_, err = st.CommitTx(ctx, tx, noted("meanwhile"))
 		require.NoError(t, err)
 		wrong := noted("wrong")
-		wrong.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "before"}, Revision: 1 << 40}}
+		wrong.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "before"},
+			Revision: 1 << 40}}
 		_, err = st.CommitTx(ctx, tx, wrong)
 		require.ErrorIs(t, err, heed.ErrConflict)
 		known := noted("before")
@@ -176,7 +178,8 @@ func TestStoreRefusesWeakTransactions(t *testing.T) {
 	})
 }
 
-// A durable store's commits are durable on each connection of a handle, also after a relaxed store has used it.
+// A durable store's commits are durable on each connection of a handle, also after a relaxed store
+// has used it.
 func TestStoresOfOneHandle(t *testing.T) {
 	for _, b := range files() {
 		at := b.place(t)
@@ -186,11 +189,13 @@ func TestStoresOfOneHandle(t *testing.T) {
 		t.Cleanup(func() { _ = handle.Close() })
 		handle.SetMaxOpenConns(1)
 		for i := range 2 {
-			for dialect, synchronous := range map[sqlstore.Dialect]string{sqlstore.SQLite: "2", sqlstore.SQLiteRelaxed: "1"} {
+			for dialect, synchronous := range map[sqlstore.Dialect]string{sqlstore.SQLite: "2",
+				sqlstore.SQLiteRelaxed: "1"} {
 				st := open(t, handle, dialect)
 				_, err := st.Commit(ctx, noted(fmt.Sprint(dialect, i)))
 				require.NoError(t, err)
-				for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": synchronous, "busy_timeout": "10000"} {
+				for pragma, want := range map[string]string{"journal_mode": "wal",
+					"synchronous": synchronous, "busy_timeout": "10000"} {
 					var got string
 					require.NoError(t, handle.QueryRow("PRAGMA "+pragma).Scan(&got))
 					assert.Equal(t, want, got, "%s of %s, %s", pragma, b.name, dialect)
@@ -200,8 +205,8 @@ func TestStoresOfOneHandle(t *testing.T) {
 	}
 }
 
-// A transaction of the host that adds, and then takes away, waits for those that add, and they for it.
-// PostgreSQL takes one of them back. A commit of the store's own is made again.
+// A transaction of the host that adds, and then takes away, waits for those that add, and they for
+// it. PostgreSQL takes one of them back. A commit of the store's own is made again.
 func TestStoreDeadlock(t *testing.T) {
 	handle := postgresSchema(t).handle(t)
 	st := open(t, handle, sqlstore.Postgres)
@@ -235,13 +240,15 @@ func TestStoreDeadlock(t *testing.T) {
 	assert.EqualValues(t, 2, parts[0].Tally.N(), "before and another's, or the host's and another's")
 }
 
-// TestStoreIsCutOff ends the context of a commit at each of its steps. Then all of it is there or nothing, also inside a transaction that
-// the host commits nevertheless, and the connection can be used again.
+// TestStoreIsCutOff ends the context of a commit at each of its steps. Then all of it is there or
+// nothing, also inside a transaction that the host commits nevertheless, and the connection can be
+// used again.
 func TestStoreIsCutOff(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
 		if at.dialect == sqlstore.SQLite {
-			at.dsn += "?_pragma=busy_timeout(1)&_pragma=synchronous(full)&_txlock=immediate" // where the pool opens another
+			// where the pool opens another
+			at.dsn += "?_pragma=busy_timeout(1)&_pragma=synchronous(full)&_txlock=immediate"
 		}
 		handle := at.handle(t)
 		handle.SetMaxOpenConns(1)
@@ -249,7 +256,8 @@ func TestStoreIsCutOff(t *testing.T) {
 		failed := 0
 		for n := range rounds(60, 150) {
 			before := notedIn(t, st)
-			_, failure := st.Commit(newCounting(n+1), noted(fmt.Sprint("own", n)), noted(fmt.Sprint("own too", n)))
+			_, failure := st.Commit(newCounting(n+1), noted(fmt.Sprint("own", n)),
+				noted(fmt.Sprint("own too", n)))
 			if at.dialect == sqlstore.SQLite {
 				var busy int
 				require.NoError(t, handle.QueryRow("PRAGMA busy_timeout").Scan(&busy))
@@ -265,7 +273,8 @@ func TestStoreIsCutOff(t *testing.T) {
 			require.Contains(t, []uint64{before, before + 2}, after, "cut off at %d", n+1)
 			tx, err := handle.BeginTx(ctx, nil)
 			require.NoError(t, err)
-			if _, err := st.CommitTx(newCounting(n+1), tx, noted(fmt.Sprint("host's", n)), noted(fmt.Sprint("host's too", n))); err != nil {
+			if _, err := st.CommitTx(newCounting(n+1), tx, noted(fmt.Sprint("host's", n)),
+				noted(fmt.Sprint("host's too", n))); err != nil {
 				failed++
 			}
 			_ = tx.Commit() // which may have been taken back
@@ -275,7 +284,8 @@ func TestStoreIsCutOff(t *testing.T) {
 	})
 }
 
-// settle waits for the end of a session that was cut off. A COMMIT that was sent goes on in the server.
+// settle waits for the end of a session that was cut off. A COMMIT that was sent goes on in the
+// server.
 func settle(t *testing.T, handle *sql.DB) {
 	require.Eventually(t, func() bool {
 		var sessions int
@@ -285,7 +295,8 @@ func settle(t *testing.T, handle *sql.DB) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// newer makes tables look like those of a program to come. It waits for those who write, and returns how many ids they wrote.
+// newer makes tables look like those of a program to come. It waits for those who write, and
+// returns how many ids they wrote.
 func newer(handle *sql.DB, dialect sqlstore.Dialect) (n int, err error) {
 	conn, err := handle.Conn(ctx)
 	if err != nil {
@@ -339,7 +350,8 @@ func TestTwoVersions(t *testing.T) {
 		assert.EqualValues(t, n, notedIn(t, st), "what is there can be read")
 		_, failure := sqlstore.Open(ctx, handle, at.dialect)
 		for what, err := range map[string]error{
-			"Open": failure, "Declare": st.Declare(ctx, store.Kind{Name: "new"}), "Sweep": st.Sweep(ctx, time.Time{}),
+			"Open": failure, "Declare": st.Declare(ctx, store.Kind{Name: "new"}),
+			"Sweep":  st.Sweep(ctx, time.Time{}),
 			"Forget": commits(store.Batch{Forget: []string{"ann"}})(st),
 		} {
 			var old *sqlstore.SchemaError
@@ -372,7 +384,8 @@ func TestCheck(t *testing.T) {
 		require.NoError(t, err)
 		faults, _, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
-		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"}, faults)
+		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"},
+			faults)
 		for _, version := range []int{1, 2, 3, 4, 5, 1000} { // all but the last are of earlier layouts
 			_, err = handle.Exec(fmt.Sprint("UPDATE heed_store SET version = ", version))
 			require.NoError(t, err)
@@ -391,8 +404,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// An outcome that is too far ahead of the store's clock is refused, and nothing is swept that this clock would
-// keep, whatever a caller says that the time is.
+// An outcome that is too far ahead of the store's clock is refused, and nothing is swept that this
+// clock would keep, whatever a caller says that the time is.
 func TestStoreClock(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)
@@ -408,7 +421,8 @@ func TestStoreClock(t *testing.T) {
 		receipts, err := st.Commit(ctx, noted("1"))
 		require.NoError(t, err)
 		assert.Len(t, receipts[0].Duplicates, 1, "a sweep has forgotten what the clock keeps")
-		later, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
+		later, err := sqlstore.Open(ctx, handle, at.dialect,
+			sqlstore.Config{Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
 		require.NoError(t, err)
 		require.NoError(t, later.Declare(ctx, store.Kind{Name: "note"}))
 		_, err = later.Commit(ctx, early)

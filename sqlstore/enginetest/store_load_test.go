@@ -43,27 +43,33 @@ func fileOf(t testing.TB, rows ...dump.Row) []byte {
 
 // The rows of a small dump.
 var (
-	loadCell  = evidence.Cell{Kind: "kind", Scope: "scope", Item: "item", Name: "name"}
-	loadHash  = dump.HashOfCell(loadCell)
-	loadOf    = dump.Row{Cell: &dump.Cell{Hash: loadHash, Kind: "kind", Scope: "scope", Item: "item", Name: "name"}}
-	loadSums  = dump.Row{Tally: &dump.Tally{Cell: loadHash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
-	loadOne   = dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1, At: 9, Recorded: 9}}
+	loadCell = evidence.Cell{Kind: "kind", Scope: "scope", Item: "item", Name: "name"}
+	loadHash = dump.HashOfCell(loadCell)
+	loadOf   = dump.Row{Cell: &dump.Cell{Hash: loadHash, Kind: "kind", Scope: "scope", Item: "item",
+		Name: "name"}}
+	loadSums = dump.Row{Tally: &dump.Tally{Cell: loadHash, Mass: 1, Squares: 1, Reward: 1,
+		RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
+	loadOne = dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1,
+		At: 9, Recorded: 9}}
 	loadID    = dump.Row{ID: &dump.ID{ID: text.HashOf("1"), Recorded: 9}}
 	loadKind  = dump.Row{Kind: &store.Kind{Name: "note"}}
 	loadInbox = dump.Row{Kind: &store.Kind{Name: dump.Inboxed}}
 )
 
 func loadRecord(id, body string) dump.Row {
-	return dump.Row{Record: &dump.Record{Kind: "note", ID: id, Revision: 1, At: 1, Keys: []string{"k"}, Body: []byte(body)}}
+	return dump.Row{Record: &dump.Record{Kind: "note", ID: id, Revision: 1, At: 1,
+		Keys: []string{"k"}, Body: []byte(body)}}
 }
 
 func loadEvent(id, body string) dump.Row {
-	return dump.Row{Record: &dump.Record{Kind: dump.Inboxed, ID: id, Revision: 1, At: 1, Body: []byte(body)}}
+	return dump.Row{Record: &dump.Record{Kind: dump.Inboxed, ID: id, Revision: 1, At: 1,
+		Body: []byte(body)}}
 }
 
 // Each store refuses rows that do not fit together, at the same line, and is empty afterwards.
 func TestLoadRefusesAlike(t *testing.T) {
-	nothing := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "0", At: 9}} // which weighs nothing
+	// which weighs nothing
+	nothing := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "0", At: 9}}
 	two, late := *loadOne.Observation, *loadOne.Observation
 	two.ID, late.At = "2", 10
 	sums, few, source := *loadSums.Tally, *loadSums.Tally, *loadSums.Tally
@@ -86,13 +92,14 @@ func TestLoadRefusesAlike(t *testing.T) {
 		"a loss of no cell":              {{Lost: &dump.Lost{ID: text.HashOf("1"), Cell: loadHash}}},
 		"an id twice":                    {loadID, loadID},
 		"a record of an undeclared kind": {loadRecord("1", "{}")},
-		"a record twice":                 {loadKind, loadRecord("1", "{}"), loadRecord("2", "{}"), loadRecord("1", "[]")},
-		"an event that is none":          {loadInbox, loadEvent(of, `"x"`)},
-		"an event of another type":       {loadInbox, loadEvent(of, `{"stream":1}`)},
-		"an event without a moment":      {loadInbox, loadEvent(of, `{"stream":"s","id":"e","topic":"t"}`)},
-		"an event with NUL":              {loadInbox, loadEvent(text.HashOf("s", "\x00").String(), `{"stream":"s","id":"\u0000","topic":"t","happened":"2026-01-02T03:04:05Z"}`)},
-		"an event of another id":         {loadInbox, loadEvent("x", event)},
-		"an event twice":                 {loadInbox, loadEvent(of, event), loadEvent(of, event)},
+		"a record twice": {loadKind, loadRecord("1", "{}"), loadRecord("2", "{}"),
+			loadRecord("1", "[]")},
+		"an event that is none":     {loadInbox, loadEvent(of, `"x"`)},
+		"an event of another type":  {loadInbox, loadEvent(of, `{"stream":1}`)},
+		"an event without a moment": {loadInbox, loadEvent(of, `{"stream":"s","id":"e","topic":"t"}`)},
+		"an event with NUL":         {loadInbox, loadEvent(text.HashOf("s", "\x00").String(), `{"stream":"s","id":"\u0000","topic":"t","happened":"2026-01-02T03:04:05Z"}`)},
+		"an event of another id":    {loadInbox, loadEvent("x", event)},
+		"an event twice":            {loadInbox, loadEvent(of, event), loadEvent(of, event)},
 	}
 	// far apart, so that they are not written together
 	apart := []dump.Row{loadKind, loadRecord("1", "{}")}
@@ -116,7 +123,8 @@ func TestLoadRefusesAlike(t *testing.T) {
 		for name, st := range all {
 			var fault *heed.InputError
 			require.ErrorAs(t, st.Load(ctx, bytes.NewReader(file)), &fault, "%s: %s", name, what)
-			assert.Equal(t, fmt.Sprint("line ", 1+len(rows)), fault.Field, "%s: %s: %v", name, what, fault)
+			assert.Equal(t, fmt.Sprint("line ", 1+len(rows)), fault.Field, "%s: %s: %v", name, what,
+				fault)
 			alike(t, empty[name], lines(t, st), what)
 		}
 	}
@@ -127,13 +135,15 @@ func TestLoadKnowsWhatItHas(t *testing.T) {
 	sums := *loadSums.Tally
 	sums.Positive.N, sums.Positive.Lost = 2, 9
 	lost := dump.Row{Lost: &dump.Lost{ID: text.HashOf("lost"), Cell: loadHash, Recorded: 9}}
-	kept := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1, At: 9, Recorded: 9}}
+	kept := dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1,
+		At: 9, Recorded: 9}}
 	again := []evidence.Observation{
 		{ID: "1", Cell: loadCell, Reward: 1, Weight: 1, At: evidence.Instant(9).Time()},
 		{ID: "lost", Cell: loadCell, Reward: 1, Weight: 1, At: evidence.Instant(9).Time()},
 	}
 	for name, st := range loaders(t) {
-		require.NoError(t, st.Load(ctx, bytes.NewReader(fileOf(t, loadOf, dump.Row{Tally: &sums}, kept, lost, lost))), name)
+		require.NoError(t, st.Load(ctx, bytes.NewReader(fileOf(t, loadOf, dump.Row{Tally: &sums}, kept,
+			lost, lost))), name)
 		receipts, err := st.Commit(ctx, store.Batch{Observations: again})
 		require.NoError(t, err)
 		assert.ElementsMatch(t, []string{"1", "lost"}, receipts[0].Duplicates, name)

@@ -11,7 +11,8 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// fillStore returns statements that put rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
+// fillStore returns statements that put rows enough into the tables for an engine to think about
+// how to find them. It has no statistics of them.
 func fillStore() []string {
 	return []string{
 		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cell
@@ -30,8 +31,8 @@ func fillStore() []string {
 	}
 }
 
-// All that a running application asks for is found by an index, on every engine, and so in tables that were just
-// filled: PostgreSQL makes its statistics a minute later.
+// All that a running application asks for is found by an index, on every engine, and so in tables
+// that were just filled: PostgreSQL makes its statistics a minute later.
 func TestStorePlans(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {
@@ -54,7 +55,8 @@ func TestStorePlans(t *testing.T) {
 func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 	statements, err := sqlstore.Statements(at.dialect)
 	require.NoError(t, err)
-	reads := map[string]bool{"cells of a scope": true, "ids past their time": true} // much, so that a table as a whole may be quicker
+	// much, so that a table as a whole may be quicker
+	reads := map[string]bool{"cells of a scope": true, "ids past their time": true}
 	cells, refs := `[["k7"],["k8"]]`, `[["k9"]]`
 	type want struct {
 		text  string // that is in the statement, or after a caret begins it
@@ -67,27 +69,40 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 			"sqlite_autoindex_heed_record_1|heed_record_ref_key"},
 		"cells of records": {"^SELECT 0, r.ref", []any{refs, cells},
 			"PRIMARY KEY|heed_tally_pkey"},
-		"cells of a commit":     {"^SELECT cell, half_life", []any{cells}, "PRIMARY KEY|heed_cell_pkey"},
-		"cells of a scope":      {"FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell\n\t\tWHERE c.kind = $1 AND c.scope = $2", []any{"kind", "s7"}, "heed_cell_scope"},
-		"some lots":             {"SELECT DISTINCT lot FROM heed_cell", []any{"kind", "s7", 10, 20}, "heed_cell_scope"},
-		"cells of some lots":    {"AND c.lot >= $3 AND c.lot < $4", []any{"kind", "s7", 10, 20}, "heed_cell_scope"},
-		"scopes":                {"SELECT c.scope FROM heed_cell c", []any{"kind"}, "heed_cell_scope"},
-		"history of a cell":     {"FROM heed_observation\n\t\tWHERE cell = $1 AND (happened, seq) <", []any{"k7", 9, 9}, "heed_observation_cell"},
-		"tallies of a source":   {"DELETE FROM heed_tally WHERE source <> ''", []any{`[["ui7"]]`}, "heed_tally_source"},
-		"ids past their time":   {"FROM heed_id WHERE recorded < $1", []any{1}, "heed_id_recorded"},
-		"records to change":     {"UPDATE heed_record SET revision = ", []any{1, `[[7,1,"[]","{}"]]`}, "INTEGER PRIMARY KEY|heed_record_pkey"},
-		"records to remove":     {"DELETE FROM heed_record WHERE seq", []any{`[[7]]`}, "INTEGER PRIMARY KEY|heed_record_pkey"},
-		"keys to remove":        {"DELETE FROM heed_key", []any{`[["h7",1,7]]`}, "PRIMARY KEY|heed_key_pkey"},
-		"newest of a kind":      {"ORDER BY r.at DESC", []any{"s7", -1, 0, 2000, 0, 10}, "heed_record_at"},
-		"oldest of a kind":      {"AND (r.at, r.seq) < ($4, $5) ORDER BY r.at, r.seq", []any{"s7", -1, 0, 2000, 0, 10}, "heed_record_at"},
-		"newest of a key":       {"< ($4, $5) ORDER BY k.at DESC", []any{"h7", -1, 0, 2000, 0, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
-		"oldest of a key":       {"< ($4, $5) ORDER BY k.at, k.seq", []any{"h7", -1, 0, 2000, 0, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
-		"newest of two keys":    {"o.seq = k.seq)) ORDER BY k.at DESC", []any{"h7", -1, 0, 2000, 0, `[["all"]]`, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
-		"oldest of two keys":    {"o.seq = k.seq)) ORDER BY k.at, k.seq", []any{"h7", -1, 0, 2000, 0, `[["all"]]`, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
-		"records of a person":   {"> ($2, $3) ORDER BY k.at, k.seq LIMIT 100", []any{"h7", -1, 0}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
+		"cells of a commit": {"^SELECT cell, half_life", []any{cells},
+			"PRIMARY KEY|heed_cell_pkey"},
+		"cells of a scope": {
+			"FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell\n\t\tWHERE c.kind = $1 AND " +
+				"c.scope = $2", []any{"kind", "s7"}, "heed_cell_scope"},
+		"some lots": {"SELECT DISTINCT lot FROM heed_cell", []any{"kind", "s7", 10, 20},
+			"heed_cell_scope"},
+		"cells of some lots": {"AND c.lot >= $3 AND c.lot < $4", []any{"kind", "s7", 10, 20},
+			"heed_cell_scope"},
+		"scopes": {"SELECT c.scope FROM heed_cell c", []any{"kind"}, "heed_cell_scope"},
+		"history of a cell": {"FROM heed_observation\n\t\tWHERE cell = $1 AND (happened, seq) <",
+			[]any{"k7", 9, 9}, "heed_observation_cell"},
+		"tallies of a source": {"DELETE FROM heed_tally WHERE source <> ''", []any{`[["ui7"]]`}, "heed_tally_source"},
+		"ids past their time": {"FROM heed_id WHERE recorded < $1", []any{1}, "heed_id_recorded"},
+		"records to change":   {"UPDATE heed_record SET revision = ", []any{1, `[[7,1,"[]","{}"]]`}, "INTEGER PRIMARY KEY|heed_record_pkey"},
+		"records to remove":   {"DELETE FROM heed_record WHERE seq", []any{`[[7]]`}, "INTEGER PRIMARY KEY|heed_record_pkey"},
+		"keys to remove":      {"DELETE FROM heed_key", []any{`[["h7",1,7]]`}, "PRIMARY KEY|heed_key_pkey"},
+		"newest of a kind": {"ORDER BY r.at DESC", []any{"s7", -1, 0, 2000, 0, 10},
+			"heed_record_at"},
+		"oldest of a kind": {"AND (r.at, r.seq) < ($4, $5) ORDER BY r.at, r.seq",
+			[]any{"s7", -1, 0, 2000, 0, 10}, "heed_record_at"},
+		"newest of a key": {"< ($4, $5) ORDER BY k.at DESC", []any{"h7", -1, 0, 2000, 0, 10},
+			"heed_key USING PRIMARY KEY|heed_key_pkey"},
+		"oldest of a key": {"< ($4, $5) ORDER BY k.at, k.seq", []any{"h7", -1, 0, 2000, 0, 10},
+			"heed_key USING PRIMARY KEY|heed_key_pkey"},
+		"newest of two keys": {"o.seq = k.seq)) ORDER BY k.at DESC", []any{"h7", -1, 0, 2000, 0, `[["all"]]`, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
+		"oldest of two keys": {"o.seq = k.seq)) ORDER BY k.at, k.seq", []any{"h7", -1, 0, 2000, 0, `[["all"]]`, 10}, "heed_key USING PRIMARY KEY|heed_key_pkey"},
+		"records of a person": {"> ($2, $3) ORDER BY k.at, k.seq LIMIT 100", []any{"h7", -1, 0},
+			"heed_key USING PRIMARY KEY|heed_key_pkey"},
 		"records past a moment": {"WHERE kind = $1 AND at < $2", []any{"s7", 1}, "heed_record_at"},
-		"the first of too many": {"WHERE kind = $1 ORDER BY at, seq LIMIT $2", []any{"s7", 10}, "heed_record_at"},
-		"how many of a kind":    {"SELECT count(*) FROM heed_record WHERE kind = $1", []any{"s7"}, "heed_record_at"},
+		"the first of too many": {"WHERE kind = $1 ORDER BY at, seq LIMIT $2", []any{"s7", 10},
+			"heed_record_at"},
+		"how many of a kind": {"SELECT count(*) FROM heed_record WHERE kind = $1", []any{"s7"},
+			"heed_record_at"},
 	}
 	wants["history of an id"] = want{
 		"FROM heed_observation\n\t\tWHERE id", []any{cells}, "heed_observation_id",
@@ -111,7 +126,8 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		}
 		wants["several cells"] = want{"WHERE t.cell IN (SELECT", []any{cells}, "PRIMARY KEY"}
 		wants["one cell"] = want{"WHERE t.cell IN (?)", []any{"k7"}, "PRIMARY KEY"}
-		wants["a few cells"] = want{"WHERE t.cell IN (?, ?, ?, ?)", []any{"k7", "k8", "k9", "k9"}, "PRIMARY KEY"}
+		wants["a few cells"] = want{"WHERE t.cell IN (?, ?, ?, ?)", []any{"k7", "k8", "k9", "k9"},
+			"PRIMARY KEY"}
 		wants["cells of a quick commit"] = want{"c.cell = heed_tally.cell", make([]any, 16*18),
 			"SEARCH c USING PRIMARY KEY"}
 		wants["keys to remove"] = want{

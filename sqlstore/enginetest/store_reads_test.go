@@ -42,13 +42,16 @@ func TestOthersAreSeenInTime(t *testing.T) {
 		}
 		assert.EqualValues(t, 1, counted(t, fresh))
 		var s store.Snapshot
-		require.NoError(t, here.Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{{Kind: "note", ID: "none"}}))
+		require.NoError(t, here.Read(ctx, &s, []evidence.Cell{arm},
+			[]store.Ref{{Kind: "note", ID: "none"}}))
 		assert.Len(t, s.Parts, 1, "beside records parts are fresh")
 		require.NoError(t, commits(onlyObserve("2"))(there))
-		require.Eventually(t, func() bool { return counted(t, here) == 2 }, 5*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return counted(t, here) == 2 }, 5*time.Second,
+			20*time.Millisecond)
 		require.NoError(t, commits(onlyObserve("3"))(here))
 		assert.EqualValues(t, 3, counted(t, here))
-		require.NoError(t, commits(store.Batch{Reset: []store.Selection{{Kind: arm.Kind, Scope: arm.Scope}}})(here))
+		require.NoError(t, commits(store.Batch{Reset: []store.Selection{{Kind: arm.Kind,
+			Scope: arm.Scope}}})(here))
 		assert.Zero(t, counted(t, here))
 	})
 }
@@ -67,7 +70,8 @@ func TestReadsRaceWithCommits(t *testing.T) {
 						return
 					default:
 						var s store.Snapshot
-						assert.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm, {Kind: "other", Item: arm.Item}}, nil))
+						assert.NoError(t, st.Read(ctx, &s,
+							[]evidence.Cell{arm, {Kind: "other", Item: arm.Item}}, nil))
 					}
 				}
 			})
@@ -81,12 +85,14 @@ func TestReadsRaceWithCommits(t *testing.T) {
 	})
 }
 
-// TestHostileTexts puts hostile texts into every field. They come back as they were, and none is taken for a part of a statement.
+// TestHostileTexts puts hostile texts into every field. They come back as they were, and none is
+// taken for a part of a statement.
 func TestHostileTexts(t *testing.T) {
 	skipRaced(t)
 	texts := []string{
 		"'", "''", `"`, `\`, `\'`, "`", ";", "--", "/*", "%", "_", "?", "$1", ":a", "@a", "x'00'", "\\x00", "{}", "[]", `"]]`, "\u2028",
-		"'; DROP TABLE heed_cell; --", "' OR '1'='1", "1); DELETE FROM heed_id", "\n", "\t", "\x01", "\x7f", "é", "e\u0301", "日本", "🦉",
+		"'; DROP TABLE heed_cell; --", "' OR '1'='1", "1); DELETE FROM heed_id", "\n", "\t", "\x01",
+		"\x7f", "é", "e\u0301", "日本", "🦉",
 		"\u202e", "\ufeff", "null", "true", "1e999", "NaN", " ", "  a", "a  ",
 	}
 	onEach(t, func(t *testing.T, at place) {
@@ -95,10 +101,13 @@ func TestHostileTexts(t *testing.T) {
 			require.NoError(t, st.Declare(ctx, store.Kind{Name: text}))
 			o := evidence.Observation{
 				ID: text, Cell: evidence.Cell{Kind: text, Scope: text, Item: text, Name: text},
-				Channel: text, Source: text, Session: text, Reward: 0.1, Weight: 0.3, At: time.Unix(int64(i+1), 0).UTC(),
+				Channel: text, Source: text, Session: text, Reward: 0.1, Weight: 0.3,
+				At: time.Unix(int64(i+1), 0).UTC(),
 			}
-			r := store.Record{Ref: store.Ref{Kind: text, ID: text}, Revision: store.Once, At: o.At, Keys: []string{text, "k"}, Body: store.Of(text)}
-			b := store.Batch{Policies: map[string]evidence.Policy{text: {ByOrigin: true}}, Observations: []evidence.Observation{o}, Records: []store.Record{r}}
+			r := store.Record{Ref: store.Ref{Kind: text, ID: text}, Revision: store.Once, At: o.At,
+				Keys: []string{text, "k"}, Body: store.Of(text)}
+			b := store.Batch{Policies: map[string]evidence.Policy{text: {ByOrigin: true}},
+				Observations: []evidence.Observation{o}, Records: []store.Record{r}}
 			require.NoError(t, commits(b)(st))
 			receipts, err := st.Commit(ctx, b)
 			require.NoError(t, err)
@@ -123,7 +132,8 @@ func TestHostileTexts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, text, got)
 		}
-		require.NoError(t, commits(store.Batch{Retract: texts[:5], Expunge: texts[5:10], Forget: texts[10:12]})(st))
+		require.NoError(t, commits(store.Batch{Retract: texts[:5], Expunge: texts[5:10],
+			Forget: texts[10:12]})(st))
 		for i, text := range texts {
 			found, err := gather(st.Scopes(ctx, text))
 			require.NoError(t, err)

@@ -62,7 +62,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestLoadedRecordsAreFoundByTheirKeys loads the file of a store with each number of records that may be written at once.
+// TestLoadedRecordsAreFoundByTheirKeys loads the file of a store with each number of records that
+// may be written at once.
 func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {
@@ -96,7 +97,8 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 	}
 }
 
-// A store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+// A store with the default keeps as much as a kind was declared with, and one with a number of its
+// own keeps that.
 func TestAKindAsksForHistory(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {

@@ -21,9 +21,11 @@ import (
 func triage(ctx context.Context, st store.Store) (*strategy.Learner, error) {
 	ids := byte(0)
 	return strategy.New(ctx, strategy.Config{
-		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return ticketAt }, Topic: "heed.strategy",
+		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return ticketAt },
+		Topic: "heed.strategy",
 		NewID: func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} },
-		Arms:  []strategy.Arm{{ID: "short", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "long"}},
+		Arms: []strategy.Arm{{ID: "short", Parameters: []strategy.Parameter{{Name: "n",
+			Values: []string{"1", "2"}}}}, {ID: "long"}},
 	})
 }
 
@@ -38,13 +40,15 @@ func resolved(ctx context.Context, st store.Store) error {
 	}
 	c, err := l.Select(ctx, ofTicket)
 	if err == nil {
-		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, ID: "resolved", Value: 1, Confidence: 1,
+			Source: "ann"})
 	}
 	return err
 }
 
 // correctedBy is a call of a process that knows the ticket alone.
-func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) error) func(context.Context, store.Store) error {
+func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) error) func(
+	context.Context, store.Store) error {
 	return func(ctx context.Context, st store.Store) error {
 		l, err := triage(ctx, st)
 		if err != nil {
@@ -59,11 +63,14 @@ func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) er
 }
 
 func reopened(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
-	_, err := l.Revise(ctx, []string{"resolved"}, []strategy.Outcome{{Choice: c, ID: "open again", Value: -1, Confidence: 1, Source: "bob"}}, "bob")
+	_, err := l.Revise(ctx, []string{"resolved"},
+		[]strategy.Outcome{{Choice: c, ID: "open again", Value: -1, Confidence: 1, Source: "bob"}},
+		"bob")
 	return err
 }
 
-// TestATicketIsOpenAgain on each backend and in memory, by another process than that which has chosen.
+// TestATicketIsOpenAgain on each backend and in memory, by another process than that which has
+// chosen.
 func TestATicketIsOpenAgain(t *testing.T) {
 	now := func() time.Time { return ticketAt }
 	check := func(t *testing.T, first, second store.Store) {
@@ -75,14 +82,17 @@ func TestATicketIsOpenAgain(t *testing.T) {
 		}
 		found, err := open.Find(ctx, "ticket 7", "billing", ticketAt)
 		require.NoError(t, err)
-		assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 1, Source: "bob", At: ticketAt}, found.Result)
-		did, err := open.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+		assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 1, Source: "bob",
+			At: ticketAt}, found.Result)
+		did, err := open.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "resolved", Value: 1,
+			Confidence: 1, Source: "ann"})
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Duplicate, did)
 		for _, kind := range []string{"strategy.arm", "strategy.parameter"} {
 			for p, err := range first.List(ctx, store.CellQuery{Kind: kind, Scope: `""/`}) {
 				require.NoError(t, err)
-				assert.Equal(t, evidence.Sums{Mass: 1}, evidence.Sums{Mass: p.Tally.Mass, Reward: p.Tally.Reward}, p.Cell)
+				assert.Equal(t, evidence.Sums{Mass: 1},
+					evidence.Sums{Mass: p.Tally.Mass, Reward: p.Tally.Reward}, p.Cell)
 			}
 		}
 		assert.Len(t, evidenceOf(t, open, ofTicket), 1)
@@ -105,7 +115,8 @@ func TestATicketIsOpenAgain(t *testing.T) {
 	})
 }
 
-// TestAnExpungedSourceStaysOutOfAReplay from each backend and from memory into another such store, where what others caused comes back.
+// TestAnExpungedSourceStaysOutOfAReplay from each backend and from memory into another such store,
+// where what others caused comes back.
 func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
 	now := func() time.Time { return ticketAt }
 	check := func(t *testing.T, from, into store.Store) {
@@ -114,9 +125,11 @@ func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
 		require.NoError(t, err)
 		found, err := l.Find(ctx, "ticket 7", "billing", ticketAt)
 		require.NoError(t, err)
-		_, err = l.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "praised", Value: 1, Confidence: 1, Source: "mallory"})
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "praised", Value: 1,
+			Confidence: 1, Source: "mallory"})
 		require.NoError(t, err)
-		require.NoError(t, l.Reset(ctx, strategy.Reset{Source: "mallory", Actor: "ops", Reason: "a bot"}))
+		require.NoError(t, l.Reset(ctx, strategy.Reset{Source: "mallory", Actor: "ops",
+			Reason: "a bot"}))
 		rebuilt, err := triage(ctx, into)
 		require.NoError(t, err)
 		for range 2 {
@@ -148,7 +161,8 @@ func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
 	})
 }
 
-// TestRetractingWhatAResetHasTaken, after the cell's history has lost as much as it holds, is the same on each backend and in memory.
+// TestRetractingWhatAResetHasTaken, after the cell's history has lost as much as it holds, is the
+// same on each backend and in memory.
 func TestRetractingWhatAResetHasTaken(t *testing.T) {
 	now := func() time.Time { return ticketAt }
 	for _, expunge := range []bool{false, true} {
@@ -178,7 +192,8 @@ func TestRetractingWhatAResetHasTaken(t *testing.T) {
 		require.NoError(t, err)
 		want := check(t, st)
 		onEach(t, func(t *testing.T, at place) {
-			assert.Equal(t, want == nil, check(t, at.store(t, sqlstore.Config{Now: now, HistoryPerCell: 3})) == nil, "expunge %v: %v", expunge, want)
+			assert.Equal(t, want == nil, check(t, at.store(t,
+				sqlstore.Config{Now: now, HistoryPerCell: 3})) == nil, "expunge %v: %v", expunge, want)
 		})
 	}
 }

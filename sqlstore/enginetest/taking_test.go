@@ -29,7 +29,8 @@ func TestARestartThatFails(t *testing.T) {
 		}
 		return nil
 	})
-	restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell, At: now.Add(time.Second)}}})
+	restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell,
+		At: now.Add(time.Second)}}})
 	require.ErrorIs(t, restart(st), lost)
 	driver.set(nil)
 	parts, err := gather(st.List(ctx, store.CellQuery{Kind: arm.Kind, Scope: arm.Scope}))
@@ -38,7 +39,8 @@ func TestARestartThatFails(t *testing.T) {
 	assert.EqualValues(t, 1, parts[0].Tally.N())
 }
 
-// Without a history, no observation that counts can be left out later, also if it came in a batch with one that was known.
+// Without a history, no observation that counts can be left out later, also if it came in a batch
+// with one that was known.
 func TestNoHistoryIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		st := at.store(t, sqlstore.Config{NoHistory: true})
@@ -47,7 +49,8 @@ func TestNoHistoryIsLost(t *testing.T) {
 		for _, all := range [][]evidence.Observation{{first}, {first, second}} {
 			require.NoError(t, commits(store.Batch{Observations: all})(st))
 		}
-		restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell, At: now.Add(-time.Minute)}}})
+		restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell,
+			At: now.Add(-time.Minute)}}})
 		require.ErrorIs(t, restart(st), evidence.ErrForgotten)
 	})
 }

@@ -54,7 +54,9 @@ func TestNames(t *testing.T) {
 		{"letters of the key", "Source", "", `{"sOURCE":"ann","source":"ann"}`, `{"sOURCE":"","source":""}`},
 		{"other types at the path", "a.b", "a.c", `{"a":[{"b":"ann"},1,null,true]}`, `{"a":[{"b":"ann"},1,null,true]}`},
 		{"a number at the path", "a", "b", `{"a":12345678901234567890.10,"b":null}`, `{"a":12345678901234567890.10,"b":null}`},
-		{"all else to the byte", "a", "", "{\"z\" : 1.50e+3,\n\"a\":\"ann\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}", "{\"z\" : 1.50e+3,\n\"a\":\"\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}"},
+		{"all else to the byte", "a", "",
+			"{\"z\" : 1.50e+3,\n\"a\":\"ann\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}",
+			"{\"z\" : 1.50e+3,\n\"a\":\"\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}"},
 		{"a body that is the name", "", "~", `"` + in64(`"ann"`) + `"`, `"` + in64(`"forgotten-1"`) + `"`},
 		{"both paths", "*", "a", `{"a":"ann","b":"ann"}`, `{"a":"forgotten-1","b":""}`},
 		{"quotes and braces in texts", "a", "", `{"x\"]":"}\\","a":"ann"}`, `{"x\"]":"}\\","a":""}`},
@@ -108,7 +110,8 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.want, r.Keys)
 			assert.Equal(t, test.json, string(r.JSON))
-			assert.Equal(t, fmt.Sprint(test.keys, test.text) != fmt.Sprint(r.Keys, string(r.JSON)), r.Changed)
+			assert.Equal(t, fmt.Sprint(test.keys, test.text) != fmt.Sprint(r.Keys, string(r.JSON)),
+				r.Changed)
 			assert.Equal(t, before, test.keys)
 		})
 	}
@@ -184,7 +187,10 @@ func value(t *rapid.T, depth int, texts ...string) string {
 		return `"` + in64(value(t, depth-1, texts...)) + `"`
 	default:
 		key := rapid.SampledFrom([]string{`"a"`, `"b"`, `"A"`, `"\u0062"`, `"ann"`})
-		return "{" + list(func() string { return key.Draw(t, "key") + space + ":" + space + value(t, depth-1, texts...) }) + space + "}"
+		return "{" + list(func() string {
+			return key.Draw(t, "key") + space + ":" + space + value(t,
+				depth-1, texts...)
+		}) + space + "}"
 	}
 }
 
@@ -375,19 +381,22 @@ func TestOracle(t *testing.T) {
 		if want == (gone{}) {
 			want = ""
 		}
-		require.True(t, agree(want, decode(r.JSON)), "of %s with %+v: %s, want %v", text, kind, r.JSON, want)
+		require.True(t, agree(want, decode(r.JSON)), "of %s with %+v: %s, want %v", text, kind, r.JSON,
+			want)
 		again, err := people.Forget(kind, r.JSON, r.Keys, ann)
 		require.NoError(t, err)
 		require.False(t, again.Changed, "forgotten twice: %s is %s %v", r.JSON, again.JSON, again.Keys)
 	})
 }
 
-// TestBytes gives a person their own name as pseudonym: then all that is rewritten comes out as it was, to the byte.
+// TestBytes gives a person their own name as pseudonym: then all that is rewritten comes out as it
+// was, to the byte.
 func TestBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := store.Kind{Name: "k", Decided: paths(t, "decided")}
 		text := value(t, 4, "ann", "bob", "ann bob", "YW5u")
-		r, err := people.Forget(kind, []byte(text), nil, []people.Person{{Name: "ann", Pseudonym: "ann"}})
+		r, err := people.Forget(kind, []byte(text), nil,
+			[]people.Person{{Name: "ann", Pseudonym: "ann"}})
 		require.NoError(t, err)
 		require.Equal(t, text, string(r.JSON))
 	})

@@ -32,7 +32,8 @@ type (
 	observation = evidence.Observation
 )
 
-// broken is the reference with some of its methods replaced. A nil function leaves the method as it is.
+// broken is the reference with some of its methods replaced. A nil function leaves the method as it
+// is.
 type broken struct {
 	*reference
 	count   atomic.Int64
@@ -68,10 +69,12 @@ func (b *broken) Declare(ctx context.Context, kinds ...store.Kind) error {
 	return b.declare(b, ctx, slices.Clone(kinds))
 }
 
-func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...query) error {
+func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...query) error {
 	read := b.read
 	if read == nil {
-		read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+		read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+			refs []store.Ref) error {
 			return b.reference.Read(ctx, into, cells, refs)
 		}
 	}
@@ -154,7 +157,8 @@ func writing(edit func(*broken, *record)) func(*broken) {
 // showing breaks a store by changing each record on its way out.
 func showing(edit func(*broken, *record)) func(*broken) {
 	return func(b *broken) {
-		b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+		b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+			refs []store.Ref) error {
 			had := len(into.Records)
 			err := b.reference.Read(ctx, into, cells, refs)
 			for i := had; i < len(into.Records); i++ {
@@ -374,7 +378,10 @@ var brokenEvidence = []fault{
 	},
 	{
 		"what looks alike counts once",
-		observing(func(_ *broken, o *observation) { o.ID = fmt.Sprint(o.Cell, o.Reward, o.Weight, o.At) }),
+		observing(func(_ *broken, o *observation) {
+			o.ID = fmt.Sprint(o.Cell, o.Reward, o.Weight,
+				o.At)
+		}),
 		"concurrent sums are exact",
 	},
 	{
@@ -430,7 +437,8 @@ var brokenEvidence = []fault{
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 				for _, whole := range batches {
 					for _, o := range whole.Observations {
-						if _, err := b.reference.Commit(ctx, batch{Policies: whole.Policies, Observations: []observation{o}}); err != nil {
+						if _, err := b.reference.Commit(ctx,
+							batch{Policies: whole.Policies, Observations: []observation{o}}); err != nil {
 							return nil, err
 						}
 					}
@@ -460,7 +468,9 @@ var brokenEvidence = []fault{
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 				receipts, err := b.reference.Commit(ctx, batches...)
 				if conflict := (*heed.SettingsError)(nil); errors.As(err, &conflict) {
-					batches[0].Reset = append(batches[0].Reset, store.Selection{Kind: batches[0].Observations[0].Cell.Kind, Scope: batches[0].Observations[0].Cell.Scope})
+					batches[0].Reset = append(batches[0].Reset,
+						store.Selection{Kind: batches[0].Observations[0].Cell.Kind,
+							Scope: batches[0].Observations[0].Cell.Scope})
 					return b.reference.Commit(ctx, batches...)
 				}
 				return receipts, err
@@ -468,22 +478,26 @@ var brokenEvidence = []fault{
 		},
 		"a policy is kept until reset or rebuilt",
 	},
-	{"a rebuild is left for later", changing(func(_ *broken, b *batch) { b.Rebuild = nil }), "a rebuild counts the history anew"},
+	{"a rebuild is left for later", changing(func(_ *broken, b *batch) { b.Rebuild = nil }),
+		"a rebuild counts the history anew"},
 	{
 		"a restart forgets all",
 		changing(func(_ *broken, b *batch) {
 			for _, r := range b.Restart {
-				b.Reset = append(b.Reset, store.Selection{Kind: r.Cell.Kind, Scope: r.Cell.Scope, Item: r.Cell.Item, Name: r.Cell.Name})
+				b.Reset = append(b.Reset, store.Selection{Kind: r.Cell.Kind, Scope: r.Cell.Scope,
+					Item: r.Cell.Item, Name: r.Cell.Name})
 			}
 			b.Restart = nil
 		}),
 		"a restart leaves out what was before",
 	},
-	{"a retraction is a note", changing(func(_ *broken, b *batch) { b.Retract = nil }), "to retract is never to have seen"},
+	{"a retraction is a note", changing(func(_ *broken, b *batch) { b.Retract = nil }),
+		"to retract is never to have seen"},
 	{
 		"a retraction of the unknown does no harm",
 		changing(func(b *broken, batch *batch) {
-			batch.Retract = slices.DeleteFunc(slices.Clone(batch.Retract), func(id string) bool { return !b.knows(id) })
+			batch.Retract = slices.DeleteFunc(slices.Clone(batch.Retract),
+				func(id string) bool { return !b.knows(id) })
 		}),
 		"to retract what is unknown is ErrNotFound",
 	},
@@ -537,21 +551,24 @@ var brokenEvidence = []fault{
 		},
 		"list shows one kind and scope in order",
 	},
-	samples("a sample is of the first names", true, func(parts []evidence.Part, n int) []evidence.Part { return parts[:2*n] }),
-	samples("a sample is of every fourth cell", true, func(parts []evidence.Part, n int) []evidence.Part {
-		var some []evidence.Part
-		for i := 0; i < len(parts); i += 4 {
-			some = append(some, parts[i])
-		}
-		return some
-	}),
-	samples("a sample is said to be whole", false, func(parts []evidence.Part, n int) []evidence.Part {
-		var some []evidence.Part
-		for i := 0; i < len(parts); i += 8 {
-			some = append(some, parts[i:i+2]...)
-		}
-		return some
-	}),
+	samples("a sample is of the first names", true,
+		func(parts []evidence.Part, n int) []evidence.Part { return parts[:2*n] }),
+	samples("a sample is of every fourth cell", true,
+		func(parts []evidence.Part, n int) []evidence.Part {
+			var some []evidence.Part
+			for i := 0; i < len(parts); i += 4 {
+				some = append(some, parts[i])
+			}
+			return some
+		}),
+	samples("a sample is said to be whole", false,
+		func(parts []evidence.Part, n int) []evidence.Part {
+			var some []evidence.Part
+			for i := 0; i < len(parts); i += 8 {
+				some = append(some, parts[i:i+2]...)
+			}
+			return some
+		}),
 	{
 		"scopes are those of every kind",
 		func(b *broken) {
@@ -564,7 +581,8 @@ var brokenEvidence = []fault{
 	{
 		"read begins a new slice",
 		func(b *broken) {
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				into.Parts = nil
 				return b.reference.Read(ctx, into, cells, refs)
 			}
@@ -652,7 +670,8 @@ var brokenEvidence = []fault{
 	{
 		"an event tells of one cell",
 		changing(func(_ *broken, b *batch) {
-			b.Observations = slices.CompactFunc(b.Observations, func(x, y observation) bool { return x.ID == y.ID })
+			b.Observations = slices.CompactFunc(b.Observations,
+				func(x, y observation) bool { return x.ID == y.ID })
 		}),
 		"an id may tell of several cells",
 	},
@@ -685,7 +704,8 @@ var brokenEvidence = []fault{
 		"cells are of any case",
 		func(b *broken) {
 			observing(func(_ *broken, o *observation) { o.Cell.Scope = strings.ToLower(o.Cell.Scope) })(b)
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				cells = slices.Clone(cells)
 				for i := range cells {
 					cells[i].Scope = strings.ToLower(cells[i].Scope)
@@ -710,7 +730,8 @@ var brokenEvidence = []fault{
 		"a batch adds first and takes back then",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if len(batches) != 1 || len(batches[0].Retract)+len(batches[0].Expunge) == 0 || len(batches[0].Observations) == 0 {
+				if len(batches) != 1 || len(batches[0].Retract)+len(batches[0].Expunge) == 0 ||
+					len(batches[0].Observations) == 0 {
 					return b.reference.Commit(ctx, batches...)
 				}
 				take := batches[0]
@@ -742,7 +763,8 @@ var brokenEvidence = []fault{
 		},
 		"to retract what is forgotten changes nothing",
 	},
-	{"what is kept is not told", telling(func(_ *broken, r *receipt, _ batch) { r.Kept = nil }), "to withdraw takes back what can be, and tells the rest"},
+	{"what is kept is not told", telling(func(_ *broken, r *receipt, _ batch) { r.Kept = nil }),
+		"to withdraw takes back what can be, and tells the rest"},
 	{
 		"everything is called kept",
 		telling(func(_ *broken, r *receipt, b batch) { r.Kept = b.Withdraw }),
@@ -750,7 +772,10 @@ var brokenEvidence = []fault{
 	},
 	{
 		"what can't be withdrawn is an error",
-		changing(func(_ *broken, b *batch) { b.Retract, b.Withdraw = slices.Concat(b.Retract, b.Withdraw), nil }),
+		changing(func(_ *broken, b *batch) {
+			b.Retract,
+				b.Withdraw = slices.Concat(b.Retract, b.Withdraw), nil
+		}),
 		"to withdraw takes back what can be, and tells the rest",
 	},
 	{
@@ -768,9 +793,18 @@ var brokenEvidence = []fault{
 }
 
 var brokenRecords = []fault{
-	{"seconds are kept", showing(func(_ *broken, r *record) { r.At = r.At.Truncate(time.Second) }), "a record is read back as it was written"},
-	{"nanoseconds are kept", writing(func(_ *broken, r *record) { r.At = r.At.Add(time.Microsecond / 2).Round(time.Microsecond) }), "times are kept in microseconds and UTC"},
-	{"times keep their zone", showing(func(_ *broken, r *record) { r.At = r.At.In(time.FixedZone("", 3600)) }), "times are kept in microseconds and UTC"},
+	{"seconds are kept", showing(func(_ *broken, r *record) { r.At = r.At.Truncate(time.Second) }),
+		"a record is read back as it was written"},
+	{"nanoseconds are kept", writing(func(_ *broken,
+		r *record) {
+		r.At = r.At.Add(time.Microsecond / 2).Round(time.Microsecond)
+	}),
+		"times are kept in microseconds and UTC"},
+	{"times keep their zone", showing(func(_ *broken,
+		r *record) {
+		r.At = r.At.In(time.FixedZone("", 3600))
+	}),
+		"times are kept in microseconds and UTC"},
 	{
 		"bodies lose what is behind the first 60 bytes",
 		showing(func(_ *broken, r *record) {
@@ -792,13 +826,18 @@ var brokenRecords = []fault{
 		}),
 		"a record is read back as it was written",
 	},
-	{"keys are sorted", showing(func(_ *broken, r *record) { slices.Sort(r.Keys) }), "a record is read back as it was written"},
-	{"quotes are dropped", writing(func(_ *broken, r *record) { r.ID = strings.ReplaceAll(r.ID, "'", "") }), "texts of any kind are kept apart"},
+	{"keys are sorted", showing(func(_ *broken, r *record) { slices.Sort(r.Keys) }),
+		"a record is read back as it was written"},
+	{"quotes are dropped", writing(func(_ *broken,
+		r *record) {
+		r.ID = strings.ReplaceAll(r.ID, "'", "")
+	}), "texts of any kind are kept apart"},
 	{
 		"ids are of any case",
 		func(b *broken) {
 			writing(func(_ *broken, r *record) { r.ID = strings.ToLower(r.ID) })(b)
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				refs = slices.Clone(refs)
 				for i := range refs {
 					refs[i].ID = strings.ToLower(refs[i].ID)
@@ -816,11 +855,13 @@ var brokenRecords = []fault{
 	{
 		"kinds share their ids",
 		func(b *broken) {
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				had := len(into.Records)
 				err := b.reference.Read(ctx, into, cells, refs)
 				for i := had; i < len(into.Records); i++ {
-					if other := (store.Ref{Kind: "suite.note", ID: into.Records[i].ID}); b.current(other) > 0 {
+					if other := (store.Ref{Kind: "suite.note", ID: into.Records[i].ID}); b.current(
+						other) > 0 {
 						w, _ := b.stored(other)
 						into.Records[i] = w.copy()
 						into.Records[i].Ref = refs[i-had]
@@ -834,8 +875,10 @@ var brokenRecords = []fault{
 	{
 		"a missing record is left out",
 		func(b *broken) {
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
-				refs = slices.DeleteFunc(slices.Clone(refs), func(ref store.Ref) bool { return b.current(ref) == 0 && len(refs) > 1 })
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
+				refs = slices.DeleteFunc(slices.Clone(refs),
+					func(ref store.Ref) bool { return b.current(ref) == 0 && len(refs) > 1 })
 				return b.reference.Read(ctx, into, cells, refs)
 			}
 		},
@@ -850,7 +893,8 @@ var brokenRecords = []fault{
 		}),
 		"a record is written over the revision that was read",
 	},
-	{"revisions stand still", showing(func(_ *broken, r *record) { r.Revision = min(r.Revision, 1) }), "a record is written over the revision that was read"},
+	{"revisions stand still", showing(func(_ *broken, r *record) { r.Revision = min(r.Revision, 1) }),
+		"a record is written over the revision that was read"},
 	{
 		"the last writer wins",
 		writing(func(b *broken, r *record) {
@@ -881,7 +925,8 @@ var brokenRecords = []fault{
 	{
 		"removals are forgotten",
 		changing(func(b *broken, batch *batch) {
-			batch.Records = slices.DeleteFunc(batch.Records, func(r record) bool { return r.Body.IsZero() && r.Revision == b.current(r.Ref) })
+			batch.Records = slices.DeleteFunc(batch.Records,
+				func(r record) bool { return r.Body.IsZero() && r.Revision == b.current(r.Ref) })
 		}),
 		"a revision never comes again",
 	},
@@ -900,7 +945,8 @@ var brokenRecords = []fault{
 		},
 		"a revision never comes again",
 	},
-	{"receipts know no revision", telling(func(_ *broken, r *receipt, _ batch) { r.Revision = 0 }), "a record is written over the revision that was read"},
+	{"receipts know no revision", telling(func(_ *broken, r *receipt, _ batch) { r.Revision = 0 }),
+		"a record is written over the revision that was read"},
 	{
 		"a conflict leaves its observations",
 		func(b *broken) {
@@ -908,7 +954,8 @@ var brokenRecords = []fault{
 				receipts, err := b.reference.Commit(ctx, batches...)
 				if errors.Is(err, heed.ErrConflict) {
 					for _, whole := range batches {
-						_, _ = b.reference.Commit(ctx, batch{Policies: whole.Policies, Observations: whole.Observations})
+						_, _ = b.reference.Commit(ctx, batch{Policies: whole.Policies,
+							Observations: whole.Observations})
 					}
 				}
 				return receipts, err
@@ -970,7 +1017,8 @@ var brokenRecords = []fault{
 		"revisions are checked before the id",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil && b.stale(batches) {
+				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil &&
+					b.stale(batches) {
 					return nil, heed.ErrConflict
 				}
 				return b.reference.Commit(ctx, batches...)
@@ -1011,11 +1059,13 @@ var brokenRecords = []fault{
 		}),
 		"an expectation holds and changes nothing",
 	},
-	{"expectations do not hold", changing(func(_ *broken, b *batch) { b.Expect = nil }), "an expectation holds and changes nothing"},
+	{"expectations do not hold", changing(func(_ *broken, b *batch) { b.Expect = nil }),
+		"an expectation holds and changes nothing"},
 	{
 		"nobody can expect nothing",
 		changing(func(_ *broken, b *batch) {
-			b.Expect = slices.DeleteFunc(slices.Clone(b.Expect), func(e store.Precondition) bool { return e.Revision == 0 })
+			b.Expect = slices.DeleteFunc(slices.Clone(b.Expect),
+				func(e store.Precondition) bool { return e.Revision == 0 })
 		}),
 		"an expectation holds and changes nothing",
 	},
@@ -1023,7 +1073,8 @@ var brokenRecords = []fault{
 		"revisions are checked before the lock",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil && b.stale(batches) {
+				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil &&
+					b.stale(batches) {
 					return b.reference.Commit(ctx, batches...) // which says so
 				}
 				time.Sleep(50 * time.Microsecond)
@@ -1044,7 +1095,8 @@ var brokenRecords = []fault{
 		"expectations are checked before the lock",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil && b.stale(batches) {
+				if ctx.Err() == nil && store.Validate(b.options.Now(), batches...) == nil &&
+					b.stale(batches) {
 					return b.reference.Commit(ctx, batches...)
 				}
 				time.Sleep(50 * time.Microsecond)
@@ -1073,7 +1125,8 @@ var brokenRecords = []fault{
 	{
 		"one of a moment is kept",
 		writing(func(_ *broken, r *record) {
-			if r.Revision == 0 && !r.Body.IsZero() && slices.Contains(r.Keys, "k") && strings.Contains(r.ID, "-") {
+			if r.Revision == 0 && !r.Body.IsZero() && slices.Contains(r.Keys, "k") &&
+				strings.Contains(r.ID, "-") {
 				r.ID, r.Revision = r.At.String(), store.Once
 			}
 		}),
@@ -1097,7 +1150,8 @@ var brokenRecords = []fault{
 		}),
 		"a record written once stays as it is",
 	},
-	{"nobody hears what was left", telling(func(_ *broken, r *receipt, _ batch) { r.Left = nil }), "a record written once stays as it is"},
+	{"nobody hears what was left", telling(func(_ *broken, r *receipt, _ batch) { r.Left = nil }),
+		"a record written once stays as it is"},
 	{
 		"what is left has a revision",
 		telling(func(b *broken, r *receipt, _ batch) {
@@ -1203,7 +1257,8 @@ var brokenRecords = []fault{
 	{
 		"keys are shared",
 		func(b *broken) {
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				had := len(into.Records)
 				err := b.reference.Read(ctx, into, cells, refs)
 				for i := had; i < len(into.Records); i++ {
@@ -1218,7 +1273,8 @@ var brokenRecords = []fault{
 	{
 		"parts are read before records",
 		func(b *broken) {
-			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+				refs []store.Ref) error {
 				if err := b.reference.Read(ctx, into, cells, nil); err != nil {
 					return err
 				}
@@ -1314,8 +1370,10 @@ var brokenQueries = []fault{
 		}),
 		"a rewritten record keeps its place among its moment",
 	},
-	{"newest first is oldest first", asking(func(q *query) { q.Oldest = true }), "records come by time, and of one moment by first writing"},
-	{"there is no limit", asking(func(q *query) { q.Limit = min(q.Limit, 0) }), "records come by time, and of one moment by first writing"},
+	{"newest first is oldest first", asking(func(q *query) { q.Oldest = true }),
+		"records come by time, and of one moment by first writing"},
+	{"there is no limit", asking(func(q *query) { q.Limit = min(q.Limit, 0) }),
+		"records come by time, and of one moment by first writing"},
 	{"one too many passes the limit", asking(func(q *query) {
 		if q.Limit > 0 {
 			q.Limit++
@@ -1331,7 +1389,8 @@ var brokenQueries = []fault{
 			q.Until = q.Until.Add(time.Microsecond)
 		}
 	}), "records come by time, and of one moment by first writing"},
-	{"one key will do", asking(func(q *query) { q.Keys = q.Keys[:min(1, len(q.Keys))] }), "a query selects by keys and time"},
+	{"one key will do", asking(func(q *query) { q.Keys = q.Keys[:min(1, len(q.Keys))] }),
+		"a query selects by keys and time"},
 	{"queries are not looked at", asking(func(q *query) {
 		q.Limit = max(q.Limit, 0)
 		if len(q.After) > 0 && !strings.Contains(q.After, ".") {
@@ -1352,9 +1411,12 @@ var brokenQueries = []fault{
 	{"a removal leaves the version", unraised(func(batches []batch) bool {
 		return len(batches[0].Records) > 0 && batches[0].Records[0].Body.IsZero()
 	}), "every change raises the version of its kind"},
-	{"only the first batch raises a version", unraised(func(batches []batch) bool { return len(batches) > 1 }), "every change raises the version of its kind"},
+	{"only the first batch raises a version", unraised(
+		func(batches []batch) bool { return len(batches) > 1 }),
+		"every change raises the version of its kind"},
 	{"commits at the same time raise a version once", unraised(func(batches []batch) bool {
-		return len(batches[0].Records) > 0 && strings.HasPrefix(batches[0].Records[0].ID, "together") && batches[0].Records[0].ID != "together0"
+		return len(batches[0].Records) > 0 && strings.HasPrefix(batches[0].Records[0].ID, "together") &&
+			batches[0].Records[0].ID != "together0"
 	}), "every change raises the version of its kind"},
 	{"evidence has no version", unraised(func(batches []batch) bool {
 		return len(batches[0].Expunge)+len(batches[0].Reset) > 0
@@ -1368,7 +1430,8 @@ var brokenQueries = []fault{
 		}
 	}, "every change raises the version of its kind"},
 	{"a version is read last", func(b *broken) {
-		b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+		b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+			refs []store.Ref) error {
 			err := b.reference.Read(ctx, into, cells, refs)
 			for i, ref := range refs {
 				if r := &into.Records[len(into.Records)-len(refs)+i]; err == nil && ref.ID == "" {
@@ -1421,14 +1484,16 @@ var brokenQueries = []fault{
 			if n, _ := fmt.Sscanf(q.After, "%d.%d", &micros, &order); n != 2 {
 				return b.reference.Find(ctx, q)
 			}
-			q.After = fmt.Sprintf("%d.%d", micros, map[bool]int64{true: math.MaxInt64, false: -1}[q.Oldest])
+			q.After = fmt.Sprintf("%d.%d", micros, map[bool]int64{true: math.MaxInt64,
+				false: -1}[q.Oldest])
 			return b.reference.Find(ctx, q)
 		}
 	}, "pages lose and double nothing"},
 	{"places are counted", func(b *broken) {
 		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 			from := 0
-			if n, _ := fmt.Sscanf(q.After, "#%d", &from); n != 1 && q.After != "" || q.Validate() != nil || ctx.Err() != nil {
+			if n, _ := fmt.Sscanf(q.After, "#%d", &from); n != 1 && q.After != "" ||
+				q.Validate() != nil || ctx.Err() != nil {
 				return b.reference.Find(ctx, q)
 			}
 			limit := q.Limit
@@ -1497,7 +1562,10 @@ var brokenKeeping = []fault{
 	{
 		"a store that is opened again is empty",
 		func(b *broken) {
-			b.reopen = func(b *broken) *broken { return &broken{reference: newReference(b.options, b.perCell)} }
+			b.reopen = func(b *broken) *broken {
+				return &broken{reference: newReference(b.options,
+					b.perCell)}
+			}
 		},
 		"a store that is opened again has all it had",
 	},
@@ -1548,7 +1616,8 @@ var brokenKeeping = []fault{
 		func(b *broken) {
 			b.sweep = func(b *broken, ctx context.Context, now time.Time) error {
 				for _, k := range b.kinds {
-					if limit := k.Limits.For; limit > 0 && !b.options.Now().After(time.Date(2026, 3, 14, 18, 0, 0, 0, time.UTC)) {
+					if limit := k.Limits.For; limit > 0 &&
+						!b.options.Now().After(time.Date(2026, 3, 14, 18, 0, 0, 0, time.UTC)) {
 						return nil
 					}
 				}
@@ -1563,7 +1632,8 @@ var brokenKeeping = []fault{
 			b.sweep = func(b *broken, ctx context.Context, now time.Time) error {
 				for _, k := range b.kinds {
 					if k.Limits.Most > 0 && !k.Limits.Refuse && ctx.Err() == nil {
-						for _, r := range skip(collect(b.reference.Find(ctx, query{Kind: k.Name, Oldest: true})), k.Limits.Most) {
+						for _, r := range skip(collect(b.reference.Find(ctx,
+							query{Kind: k.Name, Oldest: true})), k.Limits.Most) {
 							delete(b.file.records, r.Ref)
 						}
 					}
@@ -1592,7 +1662,8 @@ var brokenKeeping = []fault{
 				for _, whole := range batches {
 					for _, r := range whole.Records {
 						k := b.kinds[r.Kind]
-						if k.Limits.Refuse && !r.Body.IsZero() && len(collect(b.reference.Find(ctx, query{Kind: r.Kind}))) >= k.Limits.Most {
+						if k.Limits.Refuse && !r.Body.IsZero() &&
+							len(collect(b.reference.Find(ctx, query{Kind: r.Kind}))) >= k.Limits.Most {
 							return nil, evidence.ErrFull
 						}
 					}
@@ -1642,7 +1713,10 @@ var brokenKeeping = []fault{
 	{
 		"a sweep goes by its own clock alone",
 		func(b *broken) {
-			b.sweep = func(b *broken, ctx context.Context, _ time.Time) error { return b.reference.Sweep(ctx, time.Time{}) }
+			b.sweep = func(b *broken, ctx context.Context,
+				_ time.Time) error {
+				return b.reference.Sweep(ctx, time.Time{})
+			}
 		},
 		"a sweep goes by the earlier clock",
 	},
@@ -1659,15 +1733,23 @@ var brokenKeeping = []fault{
 		"a sweep goes by the earlier clock",
 	},
 	forgetting("payloads are not entered", func(k *store.Kind) {
-		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided), func(path string) bool { return strings.Contains(path, "~") })
+		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
+			func(path string) bool { return strings.Contains(path, "~") })
 	}, "a forgotten person's name is in no record"),
 	forgetting("lists are not looked at", func(k *store.Kind) {
-		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided), func(path string) bool { return strings.Contains(path, "*") })
+		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
+			func(path string) bool { return strings.Contains(path, "*") })
 	}, "a forgotten person's name is in no record"),
-	forgetting("causes are kept", func(k *store.Kind) { k.Caused = nil }, "a forgotten person's name is in no record"),
-	forgetting("causes get a pseudonym", func(k *store.Kind) { k.Decided, k.Caused = slices.Concat(k.Decided, k.Caused), nil }, "forgetting compares names exactly"),
-	forgetting("whole records are changed", func(k *store.Kind) { k.Whole = false }, "forgetting removes whole records of kinds that say so"),
-	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 }, "a forgotten person's name is in no record"),
+	forgetting("causes are kept", func(k *store.Kind) { k.Caused = nil },
+		"a forgotten person's name is in no record"),
+	forgetting("causes get a pseudonym", func(k *store.Kind) {
+		k.Decided,
+			k.Caused = slices.Concat(k.Decided, k.Caused), nil
+	}, "forgetting compares names exactly"),
+	forgetting("whole records are changed", func(k *store.Kind) { k.Whole = false },
+		"forgetting removes whole records of kinds that say so"),
+	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 },
+		"a forgotten person's name is in no record"),
 	{
 		"whole records go by their key",
 		afterForgetting(func(b *broken, whole batch, _ map[store.Ref]written) {
@@ -1748,7 +1830,8 @@ var brokenKeeping = []fault{
 		afterForgetting(func(b *broken, _ batch, _ map[store.Ref]written) {
 			for ref, w := range b.file.records {
 				if text, err := w.Body.JSON(); err == nil {
-					w.Body = store.Raw([]byte(strings.ReplaceAll(string(text), "forgotten-", fmt.Sprintf("forgotten-%d-", w.order))))
+					w.Body = store.Raw([]byte(strings.ReplaceAll(string(text), "forgotten-",
+						fmt.Sprintf("forgotten-%d-", w.order))))
 					b.file.records[ref] = w
 				}
 			}
@@ -1784,8 +1867,10 @@ var brokenKeeping = []fault{
 }
 
 // forgetting breaks a store by changing what it is told of kinds.
-// samples makes a store that draws a sample of the parts it would list, and tells of it or does not.
-func samples(name string, tells bool, draw func(parts []evidence.Part, items int) []evidence.Part) fault {
+// samples makes a store that draws a sample of the parts it would list, and tells of it or does
+// not.
+func samples(name string, tells bool, draw func(parts []evidence.Part,
+	items int) []evidence.Part) fault {
 	return fault{name, func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			parts := collect(b.reference.List(ctx, q))

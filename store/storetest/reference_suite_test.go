@@ -13,8 +13,14 @@ import (
 func TestReference(t *testing.T) {
 	subject := func(perCell int) storetest.Subject {
 		return storetest.Subject{
-			New:    func(o storetest.Options) (store.Store, error) { return newReference(o, perCell), nil },
-			Reopen: func(s store.Store, _ storetest.Options) (store.Store, error) { return s.(*reference).reopen(), nil },
+			New: func(o storetest.Options) (store.Store, error) {
+				return newReference(o, perCell),
+					nil
+			},
+			Reopen: func(s store.Store, _ storetest.Options) (store.Store,
+				error) {
+				return s.(*reference).reopen(), nil
+			},
 			Beside: func(s store.Store, _ storetest.Options) (store.Store, error) {
 				return s.(*reference).reopen(), nil
 			},

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// A reference is a store without any cleverness. It keeps everything in plain lists and maps under one lock, copies all of it
-// before each commit, and adds up all observations when it is asked.
+// A reference is a store without any cleverness. It keeps everything in plain lists and maps under
+// one lock, copies all of it before each commit, and adds up all observations when it is asked.
 type reference struct {
 	options storetest.Options
 	perCell int // observations of a cell in the history
@@ -56,10 +56,12 @@ type written struct {
 }
 
 func newReference(o storetest.Options, perCell int) *reference {
-	return &reference{options: o, perCell: perCell, kinds: make(map[string]store.Kind), file: &file{state: state{
-		known: make(map[string]bool), cells: make(map[evidence.Cell]evidence.Policy), restarts: make(map[evidence.Cell]time.Time),
-		records: make(map[store.Ref]written), versions: make(map[string]uint64),
-	}}}
+	return &reference{options: o, perCell: perCell, kinds: make(map[string]store.Kind),
+		file: &file{state: state{
+			known: make(map[string]bool), cells: make(map[evidence.Cell]evidence.Policy),
+			restarts: make(map[evidence.Cell]time.Time),
+			records:  make(map[store.Ref]written), versions: make(map[string]uint64),
+		}}}
 }
 
 // reopen returns the same store as another program has it.
@@ -72,7 +74,8 @@ func (r *reference) reopen() *reference {
 func (s *state) clone() state {
 	c := *s
 	c.seen, c.known, c.cells = slices.Clone(s.seen), maps.Clone(s.known), maps.Clone(s.cells)
-	c.restarts, c.records, c.versions = maps.Clone(s.restarts), maps.Clone(s.records), maps.Clone(s.versions)
+	c.restarts, c.records, c.versions = maps.Clone(s.restarts), maps.Clone(s.records),
+		maps.Clone(s.versions)
 	return c
 }
 
@@ -100,7 +103,8 @@ func (r *reference) Declare(ctx context.Context, kinds ...store.Kind) error {
 		if limits, ok := r.options.Limits[k.Name]; ok {
 			k.Limits = limits
 		}
-		k.Caused, k.Decided = slices.Concat(before.Caused, k.Caused), slices.Concat(before.Decided, k.Decided)
+		k.Caused, k.Decided = slices.Concat(before.Caused, k.Caused),
+			slices.Concat(before.Decided, k.Decided)
 		k.Whole, k.Versioned = k.Whole || before.Whole, k.Versioned || before.Versioned
 		r.kinds[k.Name] = k
 	}
@@ -298,7 +302,8 @@ func (r *reference) observe(s *state, b *store.Batch, receipt *store.Receipt) er
 			}
 			continue
 		}
-		if slices.ContainsFunc(b.Observations[:i], func(p evidence.Observation) bool { return p.ID == o.ID && p.Cell == o.Cell }) {
+		if slices.ContainsFunc(b.Observations[:i],
+			func(p evidence.Observation) bool { return p.ID == o.ID && p.Cell == o.Cell }) {
 			continue
 		}
 		wanted := b.Policies[o.Cell.Kind]
@@ -350,7 +355,8 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 			if !there {
 				w.order = s.next()
 			}
-			w.Revision, w.At, w.Keys, w.Place = revision, next.At.UTC().Truncate(time.Microsecond), slices.Clone(next.Keys), ""
+			w.Revision, w.At, w.Keys, w.Place = revision, next.At.UTC().Truncate(time.Microsecond),
+				slices.Clone(next.Keys), ""
 			s.records[next.Ref] = w
 			s.versions[next.Kind]++
 		}
@@ -365,7 +371,10 @@ func (s *state) counts(o *seen) bool { return o.Weight > 0 && !o.At.Before(s.res
 
 // lost reports whether the sums hold an observation of this sort that the history does not.
 func (s *state) lost(is func(*seen) bool) bool {
-	return slices.ContainsFunc(s.seen, func(o seen) bool { return !o.history && s.counts(&o) && is(&o) })
+	return slices.ContainsFunc(s.seen, func(o seen) bool {
+		return !o.history && s.counts(&o) &&
+			is(&o)
+	})
 }
 
 func (s *state) drop(gone func(*seen) bool) {
@@ -375,7 +384,8 @@ func (s *state) drop(gone func(*seen) bool) {
 // policy returns the policy of a cell that has evidence, or a restart.
 func (s *state) policy(c evidence.Cell) (evidence.Policy, bool) {
 	_, restarted := s.restarts[c]
-	open := restarted || slices.ContainsFunc(s.seen, func(o seen) bool { return o.Cell == c && s.counts(&o) })
+	open := restarted || slices.ContainsFunc(s.seen,
+		func(o seen) bool { return o.Cell == c && s.counts(&o) })
 	return s.cells[c], open
 }
 
@@ -392,7 +402,10 @@ func (s *state) parts(cells []evidence.Cell) (parts []evidence.Part) {
 			if policy.ByOrigin {
 				part.Channel, part.Source = o.Channel, o.Source
 			}
-			at := slices.IndexFunc(parts[from:], func(p evidence.Part) bool { return p.Channel == part.Channel && p.Source == part.Source })
+			at := slices.IndexFunc(parts[from:], func(
+				p evidence.Part) bool {
+				return p.Channel == part.Channel && p.Source == part.Source
+			})
 			if at < 0 {
 				part.Tally.HalfLife = policy.HalfLife
 				parts = append(parts, part)
@@ -407,7 +420,8 @@ func (s *state) parts(cells []evidence.Cell) (parts []evidence.Part) {
 	return parts
 }
 
-func (r *reference) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (r *reference) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -472,9 +486,11 @@ func (r *reference) Find(ctx context.Context, q store.Query) iter.Seq2[store.Rec
 			return -n
 		}) {
 			where := cmp.Or(cmp.Compare(w.At.UnixMicro(), at), cmp.Compare(int64(w.order), order))
-			if w.Kind != q.Kind || slices.ContainsFunc(q.Keys, func(key string) bool { return !slices.Contains(w.Keys, key) }) ||
+			if w.Kind != q.Kind || slices.ContainsFunc(q.Keys,
+				func(key string) bool { return !slices.Contains(w.Keys, key) }) ||
 				w.At.Before(q.Since) || !q.Until.IsZero() && !w.At.Before(q.Until) ||
-				q.After != "" && (q.Oldest && where <= 0 || !q.Oldest && where >= 0) || q.Limit > 0 && len(all) == q.Limit {
+				q.After != "" && (q.Oldest && where <= 0 || !q.Oldest && where >= 0) || q.Limit > 0 &&
+				len(all) == q.Limit {
 				continue
 			}
 			found := w.copy()
@@ -486,7 +502,8 @@ func (r *reference) Find(ctx context.Context, q store.Query) iter.Seq2[store.Rec
 }
 
 // listed reads all results of a function before it yields the first.
-func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, error)) iter.Seq2[T, error] {
+func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, error)) iter.Seq2[T,
+	error] {
 	return func(yield func(T, error) bool) {
 		var all []T
 		err := ctx.Err()
@@ -532,7 +549,8 @@ func (r *reference) Scopes(ctx context.Context, kind string) iter.Seq2[string, e
 	})
 }
 
-func (r *reference) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+func (r *reference) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	return listed(ctx, r, func(s *state) ([]evidence.Observation, error) {
 		var kept []seen
 		for _, o := range s.seen {
@@ -540,7 +558,10 @@ func (r *reference) History(ctx context.Context, c evidence.Cell) iter.Seq2[evid
 				kept = append(kept, o)
 			}
 		}
-		slices.SortFunc(kept, func(a, b seen) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.order, a.order)) })
+		slices.SortFunc(kept, func(a, b seen) int {
+			return cmp.Or(b.At.Compare(a.At),
+				cmp.Compare(b.order, a.order))
+		})
 		var all []evidence.Observation
 		for _, o := range kept {
 			all = append(all, o.Observation)

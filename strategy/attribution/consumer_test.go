@@ -35,7 +35,8 @@ func TestConsumerConfigFaults(t *testing.T) {
 	}, fields(err))
 
 	_, err = attribution.New(attribution.Config{
-		Learner: newLearner(t, strategy.Config{Unrecorded: true}), Stream: &tape{}, DeadLetters: &letterbox{},
+		Learner: newLearner(t, strategy.Config{Unrecorded: true}), Stream: &tape{},
+		DeadLetters: &letterbox{},
 	})
 	assert.Equal(t, []string{"Learner"}, fields(err), "a learner without records finds no choice")
 }
@@ -51,7 +52,8 @@ func TestConsumerUnknown(t *testing.T) {
 			Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1}},
 		}),
 	}
-	c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
+	c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context,
+		strategy.Outcome) error {
 		t.Error("the hook is told of an outcome that is none")
 		return nil
 	}}})
@@ -85,7 +87,8 @@ func TestConsumerUnmatchedCountsOnce(t *testing.T) {
 		return nil
 	}
 	d.tape.events = []stream.Event{d.report(t, "e", attribution.Report{
-		Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}},
+		Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1},
+			{Item: "i", Activated: true, Value: 1}},
 	})}
 	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(ctx))
@@ -115,19 +118,24 @@ var poisons = map[string]string{
 		`{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
 }
 
-// An event that can't be right is a dead letter at once. It has all that is needed to look into it, and changes nothing.
+// An event that can't be right is a dead letter at once. It has all that is needed to look into it,
+// and changes nothing.
 func TestConsumerPoison(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
 	for name, payload := range poisons {
-		d.tape.events = append(d.tape.events, stream.Event{ID: name, Topic: attribution.Topic, At: start, Payload: []byte(payload)})
+		d.tape.events = append(d.tape.events, stream.Event{ID: name, Topic: attribution.Topic,
+			At: start, Payload: []byte(payload)})
 	}
 	good := d.worth(t, "good", "s0", 1)
 	for name, spoil := range map[string]func(*stream.Event){
-		"without id":          func(e *stream.Event) { e.ID = "" },
-		"without time":        func(e *stream.Event) { e.At = time.Time{} },
-		"from the future":     func(e *stream.Event) { e.At = start.Add(time.Hour) },
-		"year 20000":          func(e *stream.Event) { e.At = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"without id":      func(e *stream.Event) { e.ID = "" },
+		"without time":    func(e *stream.Event) { e.At = time.Time{} },
+		"from the future": func(e *stream.Event) { e.At = start.Add(time.Hour) },
+		"year 20000": func(e *stream.Event) {
+			e.At = time.Date(20000, 1, 1, 0, 0, 0, 0,
+				time.UTC)
+		},
 		"heed:reserved":       func(e *stream.Event) { e.ID = "heed:silence" },
 		"an id with a NUL":    func(e *stream.Event) { e.ID = "\x00" },
 		"an id without end":   func(e *stream.Event) { e.ID = strings.Repeat("x", 2000) },
@@ -207,12 +215,14 @@ func TestConsumerBacksOff(t *testing.T) {
 func TestConsumerPolicyConflict(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	for id, err := range map[string]error{"policy": &heed.SettingsError{}, "conflict": heed.ErrConflict} {
+	for id, err := range map[string]error{"policy": &heed.SettingsError{},
+		"conflict": heed.ErrConflict} {
 		d.dead = &letterbox{}
 		d.store.before = func(context.Context, store.Batch) error { return err }
 		d.tape.events = []stream.Event{d.worth(t, id, "s0", 1)}
 		require.NoError(t, d.consumer(t, attribution.Config{Attempts: 3}).Run(ctx))
-		assert.Equal(t, map[string]int{"policy": 1, "conflict": 3}[id], d.dead.letters(t)[0].Attempts, id)
+		assert.Equal(t, map[string]int{"policy": 1, "conflict": 3}[id], d.dead.letters(t)[0].Attempts,
+			id)
 	}
 }
 
@@ -229,7 +239,8 @@ func TestConsumerRedrive(t *testing.T) {
 		}
 		return nil
 	}
-	two := []attribution.Worth{{Item: "i", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}}
+	two := []attribution.Worth{{Item: "i", Activated: true, Value: 1},
+		{Item: "i", Activated: true, Value: 1}}
 	e := d.report(t, "e", attribution.Report{Session: "s0", Items: two})
 	require.NoError(t, source.Publish(ctx, e))
 	c := d.consumer(t, attribution.Config{Stream: source, Attempts: 2})
@@ -258,7 +269,10 @@ func TestConsumerRedrive(t *testing.T) {
 // An event is acknowledged after its dead letter is written, and not if it can't be.
 func TestConsumerDeadLetterFirst(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
-	poison := func(id string) stream.Event { return stream.Event{ID: id, At: start, Payload: []byte("?")} }
+	poison := func(id string) stream.Event {
+		return stream.Event{ID: id, At: start,
+			Payload: []byte("?")}
+	}
 	d.tape.events = []stream.Event{poison("1")}
 	d.tape.ack = func(context.Context, string) error {
 		assert.Equal(t, []string{"1"}, d.dead.ids(), "acknowledged before the dead letter was written")
@@ -349,7 +363,8 @@ func TestConsumerPanics(t *testing.T) {
 			}
 		}
 	}
-	receive, event, ack, commit, publish := once("receive"), once("event"), once("ack"), once("commit"), once("publish")
+	receive, event, ack, commit, publish := once("receive"), once("event"), once("ack"),
+		once("commit"), once("publish")
 	d.store.before = func(_ context.Context, b store.Batch) error {
 		if b.ID != "" {
 			commit()
@@ -415,7 +430,8 @@ func TestConsumerWorkerEnds(t *testing.T) {
 		return nil
 	}
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-	require.ErrorContains(t, d.consumer(t, attribution.Config{Workers: 3}).Run(ctx), "goroutine was ended")
+	require.ErrorContains(t, d.consumer(t, attribution.Config{Workers: 3}).Run(ctx),
+		"goroutine was ended")
 	assert.Empty(t, d.tape.acked)
 }
 
@@ -549,7 +565,8 @@ func TestConsumerWaitsForEvents(t *testing.T) {
 	})
 }
 
-// TestConsumerWorkers checks that Workers events are handled at a time, and that one worker keeps their order.
+// TestConsumerWorkers checks that Workers events are handled at a time, and that one worker keeps
+// their order.
 func TestConsumerWorkers(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -592,12 +609,14 @@ func TestConsumerRouter(t *testing.T) {
 	}{
 		{"default", 0.3, attribution.Router{}, 2, 0.8 + 0.9},
 		{"default, only sure ones", 0.85, attribution.Router{}, 1, 0.9},
-		{"one's own", 0.3, attribution.Router{ConfidenceBoth: 0.25, ConfidenceAttribution: 0.5, ConfidenceDirect: 0.5}, 1, 0.5},
+		{"one's own", 0.3, attribution.Router{ConfidenceBoth: 0.25, ConfidenceAttribution: 0.5,
+			ConfidenceDirect: 0.5}, 1, 0.5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDesk(t, strategy.Config{MinConfidence: test.least})
 			d.choose(t, 2)
-			cfg := attribution.Config{Learner: d.learner, Stream: d.tape, DeadLetters: d.dead, Router: test.router}
+			cfg := attribution.Config{Learner: d.learner, Stream: d.tape, DeadLetters: d.dead,
+				Router: test.router}
 			d.tape.events = []stream.Event{
 				d.worth(t, "1", "s0", 1),
 				d.report(t, "2", attribution.Report{
@@ -622,7 +641,8 @@ func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 		Session: "s0", Source: "somebody",
 		Items: []attribution.Worth{{Item: "i"}, {Item: "i", Session: "s1"}},
 		Signals: []attribution.DirectSignal{
-			{Kind: attribution.Positive, Confidence: 1}, {Kind: attribution.Negative, Confidence: 1, Session: "s1"},
+			{Kind: attribution.Positive, Confidence: 1},
+			{Kind: attribution.Negative, Confidence: 1, Session: "s1"},
 		},
 	})}
 	require.NoError(t, d.consumer(t, attribution.Config{}).Run(ctx))
@@ -644,10 +664,12 @@ func TestConsumerLargeEvent(t *testing.T) {
 	a := attribution.Report{
 		Session: "s0",
 		Items:   slices.Repeat([]attribution.Worth{{Item: "other", Activated: true}}, many),
-		Signals: slices.Repeat([]attribution.DirectSignal{{Kind: attribution.Retry}, {Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
+		Signals: slices.Repeat([]attribution.DirectSignal{{Kind: attribution.Retry},
+			{Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
 	}
 	known := long(500, 5000) // of one choice, each an outcome of its own
-	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true, Value: 1}}, known)...)
+	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true,
+		Value: 1}}, known)...)
 	d.tape.events = []stream.Event{d.report(t, "large", a)}
 	c := d.consumer(t, attribution.Config{Attempts: 1}) // the product is ten billion
 	require.NoError(t, c.Run(ctx))
@@ -674,7 +696,8 @@ func TestConsumerTellsItsObserver(t *testing.T) {
 	assert.Equal(t, []heed.Notice{
 		heed.Failed{Component: component, At: start, What: "acknowledge", Err: errFlaky},
 		heed.Failed{Component: component, At: start, What: "hook", Err: novel},
-		heed.DeadLettered{Component: component, At: start, ID: "bad", Reason: d.dead.letters(t)[0].Reason},
+		heed.DeadLettered{Component: component, At: start, ID: "bad",
+			Reason: d.dead.letters(t)[0].Reason},
 		heed.Failed{Component: component, At: start, What: "acknowledge", Err: errFlaky},
 	}, w.told)
 }
@@ -683,13 +706,17 @@ func TestConsumerTellsItsObserver(t *testing.T) {
 func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	d.store.before = func(context.Context, store.Batch) error { return errors.New("ann may not write") }
+	d.store.before = func(context.Context, store.Batch) error {
+		return errors.New(
+			"ann may not write")
+	}
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 	var w witness
 	require.NoError(t, d.consumer(t, attribution.Config{Attempts: 2, Observer: w.observe}).Run(ctx))
 	assert.Contains(t, d.dead.letters(t)[0].Reason, "ann may not write")
 	assert.Equal(t, []heed.Notice{
-		heed.DeadLettered{Component: "attribution/strategy", At: start, ID: "e", Reason: "failed in 2 attempts"},
+		heed.DeadLettered{Component: "attribution/strategy", At: start, ID: "e",
+			Reason: "failed in 2 attempts"},
 	}, w.told)
 }
 
@@ -697,7 +724,9 @@ func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
 func TestConsumerDisabled(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	off, err := strategy.New(ctx, strategy.Config{Store: d.store, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, Now: d.clock.Now, Disabled: true})
+	off, err := strategy.New(ctx, strategy.Config{Store: d.store,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, Now: d.clock.Now,
+		Disabled: true})
 	require.NoError(t, err)
 	d.learner = off
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
@@ -712,8 +741,9 @@ func TestConsumerDisabled(t *testing.T) {
 // bar is the number of events of the tests that show what the consumer promises.
 var bar = long(400, 10_000)
 
-// One event in a hundred can't be right, and one commit in twenty fails, among 400 events and 10,000 in the long form. Each event is applied or
-// dead, the evidence is exact, and a replay of all events changes nothing.
+// One event in a hundred can't be right, and one commit in twenty fails, among 400 events and
+// 10,000 in the long form. Each event is applied or dead, the evidence is exact, and a replay of
+// all events changes nothing.
 func TestConsumerDeadOrApplied(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
@@ -740,18 +770,21 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 					events = append(events, e)
 				}
 				var hooked atomic.Int64
-				// An attempt fails with a probability of 0.0975; that any event does so twelve times, with one of 1e-8.
-				c := d.consumer(t, attribution.Config{Workers: workers, Attempts: 12, Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
-					hooked.Add(1)
-					return nil
-				}}})
+				// An attempt fails with a probability of 0.0975; that any event does so twelve times, with
+				// one of 1e-8.
+				c := d.consumer(t, attribution.Config{Workers: workers, Attempts: 12,
+					Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
+						hooked.Add(1)
+						return nil
+					}}})
 				d.tape.events = events
 				require.NoError(t, c.Run(ctx))
 				counts := c.Counts()
 				assert.Equal(t, uint64(bar), counts.Applied+counts.Dead)
 				assert.Equal(t, uint64(bar/100), counts.Dead)
 				assert.Equal(t, uint64(bar-bar/100), counts.Outcomes)
-				assert.EqualValues(t, counts.Outcomes, hooked.Load(), "the hook is told of each, though its record failed at first")
+				assert.EqualValues(t, counts.Outcomes, hooked.Load(),
+					"the hook is told of each, though its record failed at first")
 				assert.Greater(t, counts.Retries, uint64(bar/40))
 				assert.Equal(t, float64(bar-bar/100)/2, d.mass(t))
 				assert.Len(t, d.tape.acked, bar)
@@ -768,8 +801,8 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 	}
 }
 
-// Each of 400 ids, ten thousand in the long form, is delivered four times, in any order, by consumers that
-// come and go, and counts once.
+// Each of 400 ids, ten thousand in the long form, is delivered four times, in any order, by
+// consumers that come and go, and counts once.
 func TestConsumerCountsOnce(t *testing.T) {
 	const deliveries = 4
 	d := newDesk(t, strategy.Config{})
@@ -781,7 +814,8 @@ func TestConsumerCountsOnce(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(events),
+		func(i, j int) { events[i], events[j] = events[j], events[i] })
 	var outcomes, duplicates uint64
 	const restarts = 20
 	for range restarts {

@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/stream/streamtest"
 )
 
-// A consumer lets a learner learn from events that come at least once, in any process: each counts once.
+// A consumer lets a learner learn from events that come at least once, in any process: each counts
+// once.
 func ExampleConsumer() {
 	ctx := context.Background()
 	learner, err := strategy.New(ctx, strategy.Config{
@@ -22,12 +23,14 @@ func ExampleConsumer() {
 		panic(err)
 	}
 	events, dead := &streamtest.Stream{}, &streamtest.Stream{} // in a host: topics of its broker
-	consumer, err := attribution.New(attribution.Config{Learner: learner, Stream: events, DeadLetters: dead})
+	consumer, err := attribution.New(attribution.Config{Learner: learner, Stream: events,
+		DeadLetters: dead})
 	if err != nil {
 		panic(err)
 	}
 
-	if _, err := learner.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}); err != nil {
+	if _, err := learner.Select(ctx, strategy.Query{Session: "monday",
+		Item: "release notes"}); err != nil {
 		panic(err)
 	}
 	event, err := attribution.Report{
@@ -38,7 +41,8 @@ func ExampleConsumer() {
 	if err != nil {
 		panic(err)
 	}
-	poison := stream.Event{ID: "event 2", Topic: attribution.Topic, At: time.Now(), Payload: []byte("no JSON")}
+	poison := stream.Event{ID: "event 2", Topic: attribution.Topic, At: time.Now(),
+		Payload: []byte("no JSON")}
 	for _, e := range []stream.Event{event, poison} {
 		if err := events.Publish(ctx, e); err != nil {
 			panic(err)
@@ -54,7 +58,8 @@ func ExampleConsumer() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %.2f, confidence %.1f\n", record.Stage, record.Result.Value, record.Result.Confidence)
+		fmt.Printf("%s: %.2f, confidence %.1f\n", record.Stage, record.Result.Value,
+			record.Result.Confidence)
 	}
 	// Output:
 	// outcomes: 1 dead: 1
@@ -88,7 +93,8 @@ func ExampleHook() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := learner.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}); err != nil {
+	if _, err := learner.Select(ctx, strategy.Query{Session: "monday",
+		Item: "release notes"}); err != nil {
 		panic(err)
 	}
 	event, err := attribution.Report{
@@ -98,7 +104,8 @@ func ExampleHook() {
 	if err != nil {
 		panic(err)
 	}
-	if err := consumer.Handle(ctx, event); err != nil { // in a loop of one's own; Run does so for each event
+	// in a loop of one's own; Run does so for each event
+	if err := consumer.Handle(ctx, event); err != nil {
 		panic(err)
 	}
 	// Output:
@@ -108,14 +115,17 @@ func ExampleHook() {
 
 // The worth attributed to a learning and the signals of its session make one outcome.
 func ExampleRouter() {
-	outcome, ok, err := attribution.Router{}.Route("monday", &attribution.Worth{Activated: true, Value: 0.5}, []attribution.DirectSignal{
-		{Session: "monday", Kind: attribution.Negative, Confidence: 0.7},
-		{Session: "monday", Kind: attribution.ToolFailure},
-		{Session: "sunday", Kind: attribution.Positive, Confidence: 1}, // of another session, so it does not count
-	})
+	outcome, ok, err := attribution.Router{}.Route("monday",
+		&attribution.Worth{Activated: true, Value: 0.5}, []attribution.DirectSignal{
+			{Session: "monday", Kind: attribution.Negative, Confidence: 0.7},
+			{Session: "monday", Kind: attribution.ToolFailure},
+			// of another session, so it does not count
+			{Session: "sunday", Kind: attribution.Positive, Confidence: 1},
+		})
 	if err != nil || !ok {
 		panic(err)
 	}
-	fmt.Printf("%.2f with confidence %.1f, from %s\n", outcome.Value, outcome.Confidence, outcome.Channel)
+	fmt.Printf("%.2f with confidence %.1f, from %s\n", outcome.Value, outcome.Confidence,
+		outcome.Channel)
 	// Output: 0.05 with confidence 0.9, from both
 }

@@ -179,7 +179,8 @@ func (d *desk) consumer(t testing.TB, cfg attribution.Config) *attribution.Consu
 		cfg.DeadLetters = d.dead
 	}
 	if cfg.Router == (attribution.Router{}) { // weights that add up without rounding
-		cfg.Router = attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.5, ConfidenceDirect: 0.5}
+		cfg.Router = attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.5,
+			ConfidenceDirect: 0.5}
 	}
 	c, err := attribution.New(cfg)
 	require.NoError(t, err)
@@ -282,7 +283,8 @@ func choose(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Choice
 
 // everything returns all evidence of a learner in the segment without a name.
 func everything(t testing.TB, st store.Store) (parts []evidence.Part) {
-	for _, kind := range []string{"strategy.arm", "strategy.given", "strategy.sessions", "strategy.parameter"} {
+	for _, kind := range []string{"strategy.arm", "strategy.given", "strategy.sessions",
+		"strategy.parameter"} {
 		for part, err := range st.List(ctx, store.CellQuery{Kind: kind, Scope: `""/`}) {
 			require.NoError(t, err)
 			parts = append(parts, part)

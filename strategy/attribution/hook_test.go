@@ -26,7 +26,8 @@ func TestHookIsTold(t *testing.T) {
 	var told []string
 	h := attribution.Hook{
 		Outcome: func(_ context.Context, o strategy.Outcome) error {
-			told = append(told, fmt.Sprint(o.Choice.Session, " ", o.ID, " ", o.Value, " of mass ", d.mass(t)))
+			told = append(told, fmt.Sprint(o.Choice.Session, " ", o.ID, " ", o.Value, " of mass ",
+				d.mass(t)))
 			return nil
 		},
 		SessionEnd: func(_ context.Context, session string) error {
@@ -35,7 +36,8 @@ func TestHookIsTold(t *testing.T) {
 		},
 	}
 	end := d.report(t, "end", attribution.Report{
-		Session: "s1", Ended: true, Items: []attribution.Worth{{Item: "i", Activated: true, Value: -0.5}},
+		Session: "s1", Ended: true, Items: []attribution.Worth{{Item: "i", Activated: true,
+			Value: -0.5}},
 	})
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1), d.worth(t, "e", "s0", 1), end}
 	c := d.consumer(t, attribution.Config{Hook: h})
@@ -48,7 +50,8 @@ func TestHookIsTold(t *testing.T) {
 
 	record, err := d.learner.Find(ctx, "s1", "i", time.Time{})
 	require.NoError(t, err)
-	assert.NotEqual(t, record.Choice.ID, choose(t, d.learner, strategy.Query{Session: "s1", Item: "i"}).ID, "the session has ended")
+	assert.NotEqual(t, record.Choice.ID, choose(t, d.learner,
+		strategy.Query{Session: "s1", Item: "i"}).ID, "the session has ended")
 }
 
 // forgetful is a store that loses one answer to a commit of evidence.
@@ -119,7 +122,8 @@ func TestHookIsContained(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
 		d.choose(t, 100)
 		for i := range bar {
-			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100), 1))
+			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100),
+				1))
 		}
 		began := time.Now()
 		h := attribution.Hook{Outcome: func(_ context.Context, o strategy.Outcome) error {
@@ -143,8 +147,10 @@ func TestHookIsContained(t *testing.T) {
 		assert.Equal(t, uint64(bar), counts.HookCalls)
 		assert.Equal(t, uint64(bar/10+bar/100+bar/100), counts.HookFailed)
 		assert.Equal(t, float64(bar)/2, d.mass(t))
-		assert.Equal(t, time.Duration(bar)/100*time.Second, time.Since(began), "each call that hangs is waited for as long as it may take")
-		time.Sleep(time.Minute) // the last calls return, and no goroutine is left: the bubble would not end
+		assert.Equal(t, time.Duration(bar)/100*time.Second, time.Since(began),
+			"each call that hangs is waited for as long as it may take")
+		// the last calls return, and no goroutine is left: the bubble would not end
+		time.Sleep(time.Minute)
 	})
 }
 
@@ -193,11 +199,12 @@ func TestHookOfManyWorkers(t *testing.T) {
 			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
 		}
 		var calls atomic.Int64
-		c := d.consumer(t, attribution.Config{Workers: 32, Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
-			time.Sleep(500 * time.Millisecond)
-			calls.Add(1)
-			return nil
-		}}})
+		c := d.consumer(t, attribution.Config{Workers: 32,
+			Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
+				time.Sleep(500 * time.Millisecond)
+				calls.Add(1)
+				return nil
+			}}})
 		require.NoError(t, c.Run(ctx))
 		assert.EqualValues(t, 100, calls.Load())
 		assert.Zero(t, c.Counts().HookFailed)
@@ -214,7 +221,8 @@ func TestHookIsSlow(t *testing.T) {
 			a.Items = append(a.Items, attribution.Worth{Item: "i", Activated: true, Value: 1})
 		}
 		d.tape.events = []stream.Event{d.report(t, "e", a)}
-		c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
+		c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context,
+			strategy.Outcome) error {
 			time.Sleep(900 * time.Millisecond)
 			return nil
 		}}})
@@ -247,15 +255,17 @@ func TestHookFailsForAReason(t *testing.T) {
 			d.choose(t, 1)
 			var w witness
 			d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-			c := d.consumer(t, attribution.Config{Observer: w.observe, Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
-				return do(ctx)
-			}}})
+			c := d.consumer(t, attribution.Config{Observer: w.observe,
+				Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
+					return do(ctx)
+				}}})
 			require.NoError(t, c.Run(ctx))
 			assert.Equal(t, uint64(1), c.Counts().HookFailed)
 			texts, stacks := w.failures()
 			require.Len(t, texts, 1)
 			assert.Contains(t, texts[0], reason)
-			assert.Equal(t, strings.Contains(reason, "goroutine") || strings.HasPrefix(reason, "panicked"), strings.Contains(stacks, "hook_test.go"))
+			assert.Equal(t, strings.Contains(reason, "goroutine") ||
+				strings.HasPrefix(reason, "panicked"), strings.Contains(stacks, "hook_test.go"))
 			time.Sleep(time.Minute)
 		})
 	}
@@ -269,11 +279,12 @@ func TestHookHeedsItsContext(t *testing.T) {
 		began := time.Now()
 		var told time.Duration
 		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-		c := d.consumer(t, attribution.Config{HookTimeout: time.Minute, Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
-			<-ctx.Done()
-			told = time.Since(began)
-			return nil
-		}}})
+		c := d.consumer(t, attribution.Config{HookTimeout: time.Minute,
+			Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
+				<-ctx.Done()
+				told = time.Since(began)
+				return nil
+			}}})
 		require.NoError(t, c.Run(ctx))
 		synctest.Wait()
 		assert.Equal(t, time.Minute, told)

@@ -19,21 +19,24 @@ const (
 	DeadTopic = "heed.attribution.dead" // of dead letters
 )
 
-// A Report tells what a session was worth: values that were attributed to items, and signals that were seen. It is the JSON
-// payload of an event that a [Consumer] reads. The event's id counts once.
+// A Report tells what a session was worth: values that were attributed to items, and signals that
+// were seen. It is the JSON payload of an event that a [Consumer] reads. The event's id counts
+// once.
 type Report struct {
 	Session string  `json:"session"`
 	Items   []Worth `json:"attribution_records,omitempty"`
-	// Signals are those that were seen in the session. Signals of other sessions are ignored. A signal without a session is
-	// of this one.
+	// Signals are those that were seen in the session. Signals of other sessions are ignored. A
+	// signal without a session is of this one.
 	Signals []DirectSignal `json:"signals,omitempty"`
 	// Source is who caused it all, an opaque name: see [evidence.Observation].
 	Source string `json:"source,omitempty"`
-	// Ended tells that the session is over. The learner then lets go of its choices, and the hook is told.
+	// Ended tells that the session is over. The learner then lets go of its choices, and the hook is
+	// told.
 	Ended bool `json:"session_ended,omitempty"`
 }
 
-// A Worth tells what one item was worth in a session. The choice that was made for the item in the session is credited.
+// A Worth tells what one item was worth in a session. The choice that was made for the item in the
+// session is credited.
 type Worth struct {
 	Item    string `json:"item"`
 	Session string `json:"session,omitempty"` // empty: the report's
@@ -42,17 +45,18 @@ type Worth struct {
 	Answer string `json:"answer_id,omitempty"`
 	// Activated reports whether the item was used at all. If not, the value is ignored.
 	Activated bool `json:"was_activated"`
-	// Value is what the item was worth in this session, in [-1, 1]. It must not be an average over the item's life. That would count old
-	// sessions again with each new one.
+	// Value is what the item was worth in this session, in [-1, 1]. It must not be an average over
+	// the item's life. That would count old sessions again with each new one.
 	Value float64 `json:"attributed_value"`
 }
 
-// Event returns the event that carries the report, on [Topic]. A report that no consumer would accept is a
-// [*heed.InputError].
+// Event returns the event that carries the report, on [Topic]. A report that no consumer would
+// accept is a [*heed.InputError].
 func (r Report) Event(id string, at time.Time) (stream.Event, error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
-		return stream.Event{}, fmt.Errorf("attribution: %w", &heed.InputError{Field: "Payload", Reason: err.Error()})
+		return stream.Event{}, fmt.Errorf("attribution: %w",
+			&heed.InputError{Field: "Payload", Reason: err.Error()})
 	}
 	event := stream.Event{ID: id, Topic: Topic, At: at, Payload: payload}
 	if _, err := decode(event); err != nil {
@@ -86,7 +90,8 @@ func decode(event stream.Event) (r Report, err error) {
 			return r, &heed.InputError{Field: field + "session", Reason: "must not be empty"}
 		}
 		if w.Activated && !(w.Value >= -1 && w.Value <= 1) {
-			return r, &heed.InputError{Field: field + "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", w.Value)}
+			return r, &heed.InputError{Field: field + "attributed_value",
+				Reason: fmt.Sprintf("is %v, must be in [-1, 1]", w.Value)}
 		}
 		texts = append(texts, [2]string{field + "session", w.Session},
 			[2]string{field + "item", w.Item}, [2]string{field + "answer_id", w.Answer})

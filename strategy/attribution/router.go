@@ -9,25 +9,28 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Router makes one outcome of what is known of a session: a value that somebody attributed to an item, and signals that
-// were seen directly. It treats the two as independent, so that both together are worth more confidence than either. Where
-// the value was itself worked out from the signals, give it only one of them. The zero Router has the defaults. It is
-// immutable.
+// A Router makes one outcome of what is known of a session: a value that somebody attributed to an
+// item, and signals that were seen directly. It treats the two as independent, so that both
+// together are worth more confidence than either. Where the value was itself worked out from the
+// signals, give it only one of them. The zero Router has the defaults. It is immutable.
 type Router struct {
-	// WeightAttribution and WeightDirect are the weights of the attributed and the direct value where both are known,
-	// relative to each other, in [0, 1e6]. A value of weight 0 is ignored then. If both are 0 they mean 0.7 and 0.3.
+	// WeightAttribution and WeightDirect are the weights of the attributed and the direct value where
+	// both are known, relative to each other, in [0, 1e6]. A value of weight 0 is ignored then. If
+	// both are 0 they mean 0.7 and 0.3.
 	WeightAttribution, WeightDirect float64
-	// ConfidenceBoth, ConfidenceAttribution and ConfidenceDirect are the confidences of outcomes by what they were made of, in
-	// (0, 1]. If all are 0 they mean 0.9, 0.8 and 0.5.
+	// ConfidenceBoth, ConfidenceAttribution and ConfidenceDirect are the confidences of outcomes by
+	// what they were made of, in (0, 1]. If all are 0 they mean 0.9, 0.8 and 0.5.
 	ConfidenceBoth, ConfidenceAttribution, ConfidenceDirect float64
-	// MinConfidence is the least confidence of an outcome, in (0, 1]. Below it there is no outcome. 0 means 0.3, and in a
-	// [Consumer] the least confidence of its learner.
+	// MinConfidence is the least confidence of an outcome, in (0, 1]. Below it there is no outcome. 0
+	// means 0.3, and in a [Consumer] the least confidence of its learner.
 	MinConfidence float64
-	// ToolFailure, Correction, Retry and BuildStatus are the weights of such signals, in (0, 1]. 0 means 0.5, 0.7, 0.3 and
+	// ToolFailure, Correction, Retry and BuildStatus are the weights of such signals, in (0, 1]. 0
+	// means 0.5, 0.7, 0.3 and
 	// 0.8. A positive or negative signal weighs as much as its confidence.
 	ToolFailure, Correction, Retry, BuildStatus float64
-	// FullMass is the weight that the signals of a session must have together to count in full, in (0, 1]. Below it the
-	// direct value counts for less in proportion. 0 means 0.3: the least default weight.
+	// FullMass is the weight that the signals of a session must have together to count in full, in
+	// (0, 1]. Below it the direct value counts for less in proportion. 0 means 0.3: the least default
+	// weight.
 	FullMass float64
 }
 
@@ -40,8 +43,10 @@ func (r Router) ready() (Router, error) {
 		r.ConfidenceBoth, r.ConfidenceAttribution, r.ConfidenceDirect = 0.9, 0.8, 0.5
 	}
 	var found valid.Faults
-	found.Check(r.WeightAttribution >= 0 && r.WeightAttribution <= 1e6, "WeightAttribution", r.WeightAttribution, "must be in [0, 1e6]")
-	found.Check(r.WeightDirect >= 0 && r.WeightDirect <= 1e6, "WeightDirect", r.WeightDirect, "must be in [0, 1e6]")
+	found.Check(r.WeightAttribution >= 0 && r.WeightAttribution <= 1e6, "WeightAttribution",
+		r.WeightAttribution, "must be in [0, 1e6]")
+	found.Check(r.WeightDirect >= 0 && r.WeightDirect <= 1e6, "WeightDirect", r.WeightDirect,
+		"must be in [0, 1e6]")
 	for _, share := range []struct {
 		field    string
 		value    *float64
@@ -58,7 +63,8 @@ func (r Router) ready() (Router, error) {
 		{"FullMass", &r.FullMass, 0.3},
 	} {
 		*share.value = cmp.Or(*share.value, share.standard)
-		found.Check(*share.value > 0 && *share.value <= 1, share.field, *share.value, "must be in (0, 1]")
+		found.Check(*share.value > 0 && *share.value <= 1, share.field, *share.value,
+			"must be in (0, 1]")
 	}
 	return r, found.Err()
 }
@@ -81,11 +87,13 @@ type DirectSignal struct {
 	Passed     bool    `json:"passed,omitempty"`     // of a build status
 }
 
-// Route combines what is known of a session into an outcome with a value, a confidence and a channel: "attribution",
-// "direct" or "both". It ignores signals of other sessions. It reports false where there is no outcome: nothing is known, or
-// the confidence is below the least. A number out of its range and an unknown kind of signal are a [*heed.InputError]. A
-// router that is not valid returns all its faults, joined: each is a [*heed.ConfigError].
-func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool, error) {
+// Route combines what is known of a session into an outcome with a value, a confidence and a
+// channel: "attribution", "direct" or "both". It ignores signals of other sessions. It reports
+// false where there is no outcome: nothing is known, or the confidence is below the least. A number
+// out of its range and an unknown kind of signal are a [*heed.InputError]. A router that is not
+// valid returns all its faults, joined: each is a [*heed.ConfigError].
+func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool,
+	error) {
 	r, err := r.ready()
 	if err != nil {
 		return strategy.Outcome{}, false, fmt.Errorf("attribution: router: %w", err)
@@ -109,7 +117,8 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 	var value float64
 	if attributed {
 		if value = worth.Value; !(value >= -1 && value <= 1) {
-			return o, false, &heed.InputError{Field: "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", value)}
+			return o, false, &heed.InputError{Field: "attributed_value",
+				Reason: fmt.Sprintf("is %v, must be in [-1, 1]", value)}
 		}
 	}
 	if signals.fault != nil {
@@ -139,7 +148,8 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 	return o, o.Confidence >= r.MinConfidence, nil
 }
 
-// A balance is what a session's signals weigh for it and against it. fault is what is wrong with the first bad signal.
+// A balance is what a session's signals weigh for it and against it. fault is what is wrong with
+// the first bad signal.
 type balance struct {
 	good, bad float64
 	fault     error
@@ -166,7 +176,8 @@ func (r *Router) weigh(b *balance, i int, s *DirectSignal) {
 	}
 	switch {
 	case field != "" && b.fault == nil:
-		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field), Reason: "must be a known kind, with a confidence in [0, 1]"}
+		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field),
+			Reason: "must be a known kind, with a confidence in [0, 1]"}
 	case good:
 		b.good += weight
 	default:

@@ -32,7 +32,10 @@ var (
 )
 
 func TestRouterCombines(t *testing.T) {
-	used := func(value float64) *attribution.Worth { return &attribution.Worth{Activated: true, Value: value} }
+	used := func(value float64) *attribution.Worth {
+		return &attribution.Worth{Activated: true,
+			Value: value}
+	}
 	elsewhere := failed
 	elsewhere.Session = "another session"
 	for name, test := range map[string]struct {
@@ -41,21 +44,29 @@ func TestRouterCombines(t *testing.T) {
 		signals []attribution.DirectSignal
 		want    strategy.Outcome // the zero value: no outcome
 	}{
-		"nothing":       {},
-		"attribution":   {worth: used(0.6), want: strategy.Outcome{Value: 0.6, Confidence: 0.8, Channel: "attribution"}},
+		"nothing": {},
+		"attribution": {worth: used(0.6), want: strategy.Outcome{Value: 0.6, Confidence: 0.8,
+			Channel: "attribution"}},
 		"not activated": {worth: &attribution.Worth{Value: 0.8}},
 		"not activated, but seen": {
-			worth: &attribution.Worth{Value: 0.8}, signals: []attribution.DirectSignal{positive(0.8), passed},
+			worth: &attribution.Worth{Value: 0.8}, signals: []attribution.DirectSignal{positive(0.8),
+				passed},
 			want: strategy.Outcome{Value: 1, Confidence: 0.5, Channel: "direct"},
 		},
-		"all bad":        {signals: []attribution.DirectSignal{negative(0.7), failed}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
-		"mixed":          {signals: []attribution.DirectSignal{passed, failed}, want: strategy.Outcome{Value: 0.3 / 1.3, Confidence: 0.5, Channel: "direct"}},
-		"balanced":       {signals: []attribution.DirectSignal{positive(0.3), retry}, want: strategy.Outcome{Confidence: 0.5, Channel: "direct"}},
-		"many":           {signals: []attribution.DirectSignal{positive(0.8), correction, retry}, want: strategy.Outcome{Value: -0.2 / 1.8, Confidence: 0.5, Channel: "direct"}},
-		"a broken build": {signals: []attribution.DirectSignal{broken}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
-		"no mass":        {signals: []attribution.DirectSignal{positive(0)}},
-		"tiny mass":      {signals: []attribution.DirectSignal{positive(0.01)}},
-		"half a mass":    {signals: []attribution.DirectSignal{positive(0.2)}, want: strategy.Outcome{Value: 1, Confidence: 0.5 * 2 / 3, Channel: "direct"}},
+		"all bad": {signals: []attribution.DirectSignal{negative(0.7), failed},
+			want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
+		"mixed": {signals: []attribution.DirectSignal{passed, failed},
+			want: strategy.Outcome{Value: 0.3 / 1.3, Confidence: 0.5, Channel: "direct"}},
+		"balanced": {signals: []attribution.DirectSignal{positive(0.3), retry},
+			want: strategy.Outcome{Confidence: 0.5, Channel: "direct"}},
+		"many": {signals: []attribution.DirectSignal{positive(0.8), correction, retry},
+			want: strategy.Outcome{Value: -0.2 / 1.8, Confidence: 0.5, Channel: "direct"}},
+		"a broken build": {signals: []attribution.DirectSignal{broken},
+			want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
+		"no mass":   {signals: []attribution.DirectSignal{positive(0)}},
+		"tiny mass": {signals: []attribution.DirectSignal{positive(0.01)}},
+		"half a mass": {signals: []attribution.DirectSignal{positive(0.2)},
+			want: strategy.Outcome{Value: 1, Confidence: 0.5 * 2 / 3, Channel: "direct"}},
 		"both": {
 			worth: used(0.5), signals: []attribution.DirectSignal{negative(0.7), failed},
 			want: strategy.Outcome{Value: 0.05, Confidence: 0.9, Channel: "both"},
@@ -82,23 +93,27 @@ func TestRouterCombines(t *testing.T) {
 		},
 		"an attributed value alone, without weight": {
 			router: attribution.Router{WeightDirect: 1},
-			worth:  used(0.5), want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"},
+			worth:  used(0.5), want: strategy.Outcome{Value: 0.5, Confidence: 0.8,
+				Channel: "attribution"},
 		},
 		"both, the direct hardly": {
 			worth: used(1), signals: []attribution.DirectSignal{negative(0.03)},
 			want: strategy.Outcome{Value: (0.7 - 0.03) / 0.73, Confidence: 0.81, Channel: "both"},
 		},
-		"another session's signals": {worth: used(0.5), signals: []attribution.DirectSignal{elsewhere}, want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"}},
+		"another session's signals": {worth: used(0.5), signals: []attribution.DirectSignal{elsewhere},
+			want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"}},
 		"below the least confidence": {
 			router: attribution.Router{MinConfidence: 0.6}, signals: []attribution.DirectSignal{failed},
 		},
 		"other scores": {
-			router:  attribution.Router{ToolFailure: 0.1, Correction: 0.2, Retry: 0.25, BuildStatus: 0.45},
+			router: attribution.Router{ToolFailure: 0.1, Correction: 0.2, Retry: 0.25,
+				BuildStatus: 0.45},
 			signals: []attribution.DirectSignal{failed, correction, retry, passed},
 			want:    strategy.Outcome{Value: -0.1, Confidence: 0.5, Channel: "direct"},
 		},
 		"other confidences and mass": {
-			router:  attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.9, ConfidenceDirect: 0.6, FullMass: 1},
+			router: attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.9,
+				ConfidenceDirect: 0.6, FullMass: 1},
 			signals: []attribution.DirectSignal{failed},
 			want:    strategy.Outcome{Value: -1, Confidence: 0.3, Channel: "direct"},
 		},
@@ -116,7 +131,8 @@ func TestRouterCombines(t *testing.T) {
 	}
 }
 
-// TestRouterRefusesWhatIsOutOfRange, as a learner does: what it cut to the range would hide a fault of the host.
+// TestRouterRefusesWhatIsOutOfRange, as a learner does: what it cut to the range would hide a fault
+// of the host.
 func TestRouterRefusesWhatIsOutOfRange(t *testing.T) {
 	router := attribution.Router{}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1.01, -1.01, 5} {
@@ -135,11 +151,13 @@ func TestRouterRefusesWhatIsOutOfRange(t *testing.T) {
 			assert.False(t, ok)
 		}
 	}
-	_, _, err := router.Route(here, nil, []attribution.DirectSignal{{Session: here, Kind: "applause"}})
+	_, _, err := router.Route(here, nil, []attribution.DirectSignal{{Session: here,
+		Kind: "applause"}})
 	assert.ErrorContains(t, err, "signals[0].Kind")
 }
 
-// TestRouterStaysInRange gives the router anything that it accepts: what it makes of it, a learner takes.
+// TestRouterStaysInRange gives the router anything that it accepts: what it makes of it, a learner
+// takes.
 func TestRouterStaysInRange(t *testing.T) {
 	router := attribution.Router{}
 	kinds := rapid.SampledFrom([]string{
@@ -149,12 +167,15 @@ func TestRouterStaysInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var worth *attribution.Worth
 		if rapid.Bool().Draw(t, "attributed") {
-			worth = &attribution.Worth{Activated: rapid.Bool().Draw(t, "activated"), Value: rapid.Float64Range(-1, 1).Draw(t, "value")}
+			worth = &attribution.Worth{Activated: rapid.Bool().Draw(t, "activated"),
+				Value: rapid.Float64Range(-1, 1).Draw(t, "value")}
 		}
 		signals := rapid.SliceOf(rapid.Custom(func(t *rapid.T) attribution.DirectSignal {
 			return attribution.DirectSignal{
-				Session: rapid.SampledFrom([]string{here, "elsewhere"}).Draw(t, "session"), Kind: kinds.Draw(t, "kind"),
-				Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"), Passed: rapid.Bool().Draw(t, "passed"),
+				Session:    rapid.SampledFrom([]string{here, "elsewhere"}).Draw(t, "session"),
+				Kind:       kinds.Draw(t, "kind"),
+				Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"),
+				Passed:     rapid.Bool().Draw(t, "passed"),
 			}
 		})).Draw(t, "signals")
 		got, ok, err := router.Route(here, worth, signals)
@@ -172,11 +193,13 @@ func TestRouterConfigFaults(t *testing.T) {
 		ConfidenceBoth: 2, ConfidenceAttribution: 0.8, ConfidenceDirect: 0.5,
 		MinConfidence: -1, Retry: math.Inf(1), FullMass: 3,
 	}
-	want := []string{"WeightAttribution", "WeightDirect", "ConfidenceBoth", "MinConfidence", "Retry", "FullMass"}
+	want := []string{"WeightAttribution", "WeightDirect", "ConfidenceBoth", "MinConfidence", "Retry",
+		"FullMass"}
 	_, _, err := router.Route(here, nil, nil)
 	assert.Equal(t, want, fields(err))
 	_, err = attribution.New(attribution.Config{
-		Learner: newLearner(t, strategy.Config{}), Stream: &tape{}, DeadLetters: &letterbox{}, Router: router,
+		Learner: newLearner(t, strategy.Config{}), Stream: &tape{}, DeadLetters: &letterbox{},
+		Router: router,
 	})
 	assert.Len(t, fields(err), len(want))
 	assert.Equal(t, "Router.WeightAttribution", fields(err)[0])

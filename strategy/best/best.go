@@ -63,15 +63,19 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	cfg.Error, cfg.Indifference = cmp.Or(cfg.Error, 0.05), cmp.Or(cfg.Indifference, 0.01)
 	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
-	found.Check(cfg.Error > 0 && cfg.Error < 0.5, "Error", cfg.Error, "must be in (0, 0.5), or 0 for the default")
-	found.Check(cfg.Indifference > 0 && cfg.Indifference <= 1, "Indifference", cfg.Indifference, "must be in (0, 1], or 0 for the default")
+	found.Check(cfg.Error > 0 && cfg.Error < 0.5, "Error", cfg.Error,
+		"must be in (0, 0.5), or 0 for the default")
+	found.Check(cfg.Indifference > 0 && cfg.Indifference <= 1, "Indifference", cfg.Indifference,
+		"must be in (0, 1], or 0 for the default")
 	found.Check(cfg.Explore >= 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore, "must be in [0, 0.5]")
 	var learner strategy.Config
 	if cfg.Learner != nil {
 		learner = cfg.Learner.Config()
-		found.Check(learner.HalfLife == 0, "Learner.HalfLife", learner.HalfLife, "must be 0: evidence that fades never suffices")
+		found.Check(learner.HalfLife == 0, "Learner.HalfLife", learner.HalfLife,
+			"must be 0: evidence that fades never suffices")
 		bonus := learner.Exploration.Bonus
-		found.Check(bonus == 0 || bonus == 1, "Learner.Exploration", bonus, "must be 0 or 1: a race draws no rates to which a bonus could be added")
+		found.Check(bonus == 0 || bonus == 1, "Learner.Exploration", bonus,
+			"must be 0 or 1: a race draws no rates to which a bonus could be added")
 	}
 	err := found.Err()
 	if err == nil {
@@ -304,7 +308,8 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 		Details: map[string]string{"category": s.query.Category, "context": s.query.Context},
 	}
 	if best < 0 {
-		entry.Action, entry.Reason = r.learner.Name+".reopen", fmt.Sprintf("the evidence for %s no longer suffices", before.Value.Arm)
+		entry.Action, entry.Reason = r.learner.Name+".reopen",
+			fmt.Sprintf("the evidence for %s no longer suffices", before.Value.Arm)
 		tx.Put(endings.Removal(s.id, before.Revision))
 		s.ended = store.Row[ending]{ID: s.id}
 	} else {
@@ -322,7 +327,8 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 			e.Arms = append(e.Arms, arm.ID)
 		}
 		entry.Action = r.learner.Name + ".winner"
-		entry.Reason = fmt.Sprintf("%s is best, with an error of at most %v, after %d outcomes", e.Arm, r.cfg.Error, s.outcomes)
+		entry.Reason = fmt.Sprintf("%s is best, with an error of at most %v, after %d outcomes", e.Arm,
+			r.cfg.Error, s.outcomes)
 		endings.Put(tx, e, before.Revision)
 		s.ended.Value, s.over = e, true
 	}

@@ -33,7 +33,8 @@ type bench struct {
 }
 
 func newBench(t *testing.T, rates map[strategy.ArmID]float64) *bench {
-	b := &bench{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rates: rates, luck: rand.New(rand.NewPCG(3, 4))}
+	b := &bench{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rates: rates,
+		luck: rand.New(rand.NewPCG(3, 4))}
 	var err error
 	b.store, err = memstore.New(memstore.Config{Now: b.clock})
 	require.NoError(t, err)
@@ -142,7 +143,8 @@ func zeroMeans(all []best.Contestant) []best.Contestant {
 // TestAShareGoesOnExploring with the propensity that it has.
 func TestAShareGoesOnExploring(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9, "c": 0.2})
-	r := b.race(best.Config{Explore: 0.2}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
+	r := b.race(best.Config{Explore: 0.2}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"},
+		{ID: "c"}}})
 	b.play(r, 300)
 	require.True(t, b.report(r).Ended)
 	counts := b.play(r, 1000)
@@ -214,7 +216,8 @@ func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	r := b.race(best.Config{}, strategy.Config{})
 	b.play(r, 200)
 	require.True(t, b.report(r).Ended)
-	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim", Reason: "a new model"}))
+	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim",
+		Reason: "a new model"}))
 	report := b.report(r)
 	assert.False(t, report.Ended)
 	assert.Zero(t, report.Needed)
@@ -258,12 +261,15 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 	b := newBench(t, nil)
 	b.race(best.Config{}, strategy.Config{})
 	good := b.learner
-	fading, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: good.Config().Arms, HalfLife: time.Hour})
+	fading, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{},
+		Arms: good.Config().Arms, HalfLife: time.Hour})
 	require.NoError(t, err)
-	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: good.Config().Arms, Exploration: strategy.Exploration{Bonus: 0.1}})
+	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{},
+		Arms: good.Config().Arms, Exploration: strategy.Exploration{Bonus: 0.1}})
 	require.NoError(t, err)
 	for field, cfg := range map[string]best.Config{
-		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Learner.Exploration": {Learner: curious}, "Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
+		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Learner.Exploration": {Learner: curious},
+		"Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
 		"Explore": {Learner: good, Explore: 0.6},
 	} {
 		_, err := best.New(ctx, cfg)
@@ -281,7 +287,8 @@ type broken struct {
 
 var errBroken = errors.New("the store is away")
 
-func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	if b.fails {
 		return errBroken
 	}
@@ -292,7 +299,8 @@ func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidenc
 func TestARaceExploresFirst(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.1, "b": 0.9, "c": 0.1})
 	r := b.race(best.Config{}, strategy.Config{
-		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}, Exploration: strategy.Exploration{Bonus: 1, MinSamples: 8},
+		Arms:        []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+		Exploration: strategy.Exploration{Bonus: 1, MinSamples: 8},
 	})
 	assert.Equal(t, map[strategy.ArmID]int{"a": 8, "b": 8, "c": 8}, b.play(r, 24))
 	assert.Greater(t, b.play(r, 30)["b"], 10)
@@ -301,7 +309,8 @@ func TestARaceExploresFirst(t *testing.T) {
 // TestWithoutTheStore the default arm is chosen, and the error says why.
 func TestWithoutTheStore(t *testing.T) {
 	st := &broken{Store: &memstore.Store{}}
-	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	learner, err := strategy.New(ctx, strategy.Config{Store: st,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
 	require.NoError(t, err)
 	r, err := best.New(ctx, best.Config{Learner: learner})
 	require.NoError(t, err)
@@ -335,7 +344,8 @@ func (b *bench) ended(r *best.Race) (mine []strategy.Choice) {
 }
 
 func (b *bench) tell(c strategy.Choice, value float64) {
-	_, err := b.learner.Observe(ctx, strategy.Outcome{Choice: c, ID: "first", Value: value, Confidence: 1})
+	_, err := b.learner.Observe(ctx, strategy.Outcome{Choice: c, ID: "first", Value: value,
+		Confidence: 1})
 	require.NoError(b.t, err)
 }
 
@@ -344,7 +354,8 @@ func TestACorrectionOpensTheRace(t *testing.T) {
 	b := newBench(t, nil)
 	r := b.race(best.Config{}, strategy.Config{})
 	for _, c := range b.ended(r) {
-		_, err := b.learner.Revise(ctx, []string{"first"}, []strategy.Outcome{{Choice: c, ID: "second", Value: -1, Confidence: 1}}, "kim")
+		_, err := b.learner.Revise(ctx, []string{"first"},
+			[]strategy.Outcome{{Choice: c, ID: "second", Value: -1, Confidence: 1}}, "kim")
 		require.NoError(t, err)
 	}
 	assert.False(t, b.report(r).Ended)
@@ -359,11 +370,13 @@ func TestAResetOpensTheRace(t *testing.T) {
 	b.ended(r)
 	var late []strategy.Choice
 	for n := range 120 {
-		c, err := b.learner.Record(ctx, strategy.Query{Category: "triage"}, []strategy.ArmID{"a", "b"}[n%2], 0.5)
+		c, err := b.learner.Record(ctx, strategy.Query{Category: "triage"},
+			[]strategy.ArmID{"a", "b"}[n%2], 0.5)
 		require.NoError(t, err)
 		late = append(late, c)
 	}
-	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim", Reason: "a new model"}))
+	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim",
+		Reason: "a new model"}))
 	for n, c := range late {
 		b.tell(c, float64(1-n/2%2*2)) // half of either arm's are good
 	}
@@ -403,7 +416,8 @@ func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 		if n >= 1200 && c.Arm == "b" {
 			last++
 		}
-		_, err = b.learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: fmt.Sprint(n % 12)})
+		_, err = b.learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1,
+			Source: fmt.Sprint(n % 12)})
 		require.NoError(t, err)
 	}
 	assert.True(t, b.report(r).Ended)

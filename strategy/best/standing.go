@@ -52,7 +52,8 @@ func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error)
 const fewest = 5
 
 func (r *Race) standing(s *state) Standing {
-	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Error: r.cfg.Error, Needed: s.outcomes}
+	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item,
+		Error: r.cfg.Error, Needed: s.outcomes}
 	lead := 0
 	known := slices.Min(s.counts) >= fewest
 	for i, record := range s.records {
@@ -90,12 +91,14 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {
 		return nil, fmt.Errorf("best: %w", err)
 	}
-	for kept, err := range endings.Find(ctx, cfg.Store, store.Query{Keys: []string{store.Key("learner", cfg.Name)}}) {
+	for kept, err := range endings.Find(ctx, cfg.Store,
+		store.Query{Keys: []string{store.Key("learner", cfg.Name)}}) {
 		if err != nil {
 			return nil, fmt.Errorf("best: %w", err)
 		}
 		e := &kept.Value
-		r := Race{cfg: Config{Learner: learner, Error: e.Error, Indifference: e.Indifference}, learner: cfg}
+		r := Race{cfg: Config{Learner: learner, Error: e.Error, Indifference: e.Indifference},
+			learner: cfg}
 		q := strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item}
 		s, err := r.read(store.Reading(ctx, cfg.Store), q)
 		if err != nil {
@@ -114,9 +117,11 @@ func (r Standing) String() string {
 	var b strings.Builder
 	switch {
 	case r.Ended:
-		fmt.Fprintf(&b, "%s is best, with an error of at most %.3g %%, after %d outcomes", r.Leader, 100*r.Error, r.Needed)
+		fmt.Fprintf(&b, "%s is best, with an error of at most %.3g %%, after %d outcomes", r.Leader,
+			100*r.Error, r.Needed)
 	case r.Leader == "":
-		return fmt.Sprintf("nothing is known after %d outcomes, as an arm has fewer than %d", r.Needed, fewest)
+		return fmt.Sprintf("nothing is known after %d outcomes, as an arm has fewer than %d", r.Needed,
+			fewest)
 	default:
 		fmt.Fprintf(&b, "no winner after %d outcomes; %s leads", r.Needed, r.Leader)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// The catalogue has four ways of bringing a learning into an agent's session. A host may add values of its own.
+// The catalogue has four ways of bringing a learning into an agent's session. A host may add values
+// of its own.
 func ExampleOf() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: &memstore.Store{},

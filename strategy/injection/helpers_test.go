@@ -18,7 +18,8 @@ import (
 
 var ctx = context.Background()
 
-// newLearner returns a learner of four arms that stand still in time, if the configuration does not say otherwise.
+// newLearner returns a learner of four arms that stand still in time, if the configuration does not
+// say otherwise.
 func newLearner(t testing.TB, cfg strategy.Config) *strategy.Learner {
 	cfg.Now = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	st, err := memstore.New(memstore.Config{Now: cfg.Now})

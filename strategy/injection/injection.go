@@ -15,10 +15,12 @@ import (
 
 // The arms of the catalogue.
 const (
-	MainContext        strategy.ArmID = "main_context"        // put the learning into the main context
-	Subagent           strategy.ArmID = "subagent"            // delegate it to a subagent
-	BackgroundSubagent strategy.ArmID = "background_subagent" // let a subagent work in the background, and surface it later
-	Deferred           strategy.ArmID = "deferred"            // not now: wait for a trigger
+	// put the learning into the main context
+	MainContext strategy.ArmID = "main_context"
+	Subagent    strategy.ArmID = "subagent" // delegate it to a subagent
+	// let a subagent work in the background, and surface it later
+	BackgroundSubagent strategy.ArmID = "background_subagent"
+	Deferred           strategy.ArmID = "deferred" // not now: wait for a trigger
 )
 
 // Values of the arms' parameters.
@@ -44,7 +46,8 @@ const (
 	ErrorMatch = "error_match"
 )
 
-// MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has the number.
+// MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has
+// the number.
 func MessageCount(n int) string { return fmt.Sprintf("message_count(%d)", n) }
 
 // Values for a [strategy.Query], which takes any text.
@@ -63,21 +66,25 @@ const (
 	Planning    = "planning"
 )
 
-// Weights are the shares of the four arms in first choices, relative to each other. The zero value means 0.3, 0.2, 0.1 and
+// Weights are the shares of the four arms in first choices, relative to each other. The zero value
+// means 0.3, 0.2, 0.1 and
 // 0.4. That is cautious: an unknown learning is best left for later.
 type Weights struct {
 	MainContext, Subagent, BackgroundSubagent, Deferred float64
 }
 
-// Config says which values the parameters of the catalogue may have. An empty list means the default.
+// Config says which values the parameters of the catalogue may have. An empty list means the
+// default.
 type Config struct {
 	Weights Weights
 
-	Positions       []string        // default prefix, suffix, contextual
-	Formats         []string        // default plain, tagged, system_instruction
-	AgentTypes      []string        // default general, explorer, planner
-	Blocking        []bool          // default true, false
-	PromptTemplates []string        // default "", the host's own prompt. Short texts, or names of longer ones: see [strategy.Parameter]
+	Positions  []string // default prefix, suffix, contextual
+	Formats    []string // default plain, tagged, system_instruction
+	AgentTypes []string // default general, explorer, planner
+	Blocking   []bool   // default true, false
+	// default "", the host's own prompt. Short texts, or names of longer ones: see
+	// [strategy.Parameter]
+	PromptTemplates []string
 	Callbacks       []string        // default poll, wait, event
 	Timeouts        []time.Duration // in whole milliseconds. Default 30 s
 	Triggers        []string        // default explicit
@@ -92,12 +99,14 @@ var (
 	triggers  = []string{Explicit, TopicMatch, ErrorMatch}
 )
 
-// Arms returns the arms of the catalogue. Every parameter with more than one value is learned. [Of] refuses values that are
-// not of the catalogue.
+// Arms returns the arms of the catalogue. Every parameter with more than one value is learned. [Of]
+// refuses values that are not of the catalogue.
 func Arms(cfg Config) []strategy.Arm {
-	w := cmp.Or(cfg.Weights, Weights{MainContext: 0.3, Subagent: 0.2, BackgroundSubagent: 0.1, Deferred: 0.4})
+	w := cmp.Or(cfg.Weights, Weights{MainContext: 0.3, Subagent: 0.2, BackgroundSubagent: 0.1,
+		Deferred: 0.4})
 	text := func(s string) string { return s }
-	agents := strategy.Parameter{Name: "agent_type", Values: values(cfg.AgentTypes, []string{General, Explorer, Planner}, text)}
+	agents := strategy.Parameter{Name: "agent_type",
+		Values: values(cfg.AgentTypes, []string{General, Explorer, Planner}, text)}
 	return []strategy.Arm{
 		{ID: MainContext, Weight: w.MainContext, Parameters: []strategy.Parameter{
 			{Name: "position", Values: values(cfg.Positions, positions, text)},
@@ -133,8 +142,8 @@ func values[T any](given, standard []T, text func(T) string) []string {
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// A Strategy is an arm of the catalogue with its parameters, as a host acts on it. The fields of the arm have a meaning. The
-// others are zero.
+// A Strategy is an arm of the catalogue with its parameters, as a host acts on it. The fields of
+// the arm have a meaning. The others are zero.
 type Strategy struct {
 	Arm strategy.ArmID
 
@@ -149,30 +158,34 @@ type Strategy struct {
 	MaxWait        time.Duration // of Deferred, in whole milliseconds; 0: for ever
 }
 
-// A parameter is one of an arm: its name, where its value is, and the values that it may have (nil: any).
+// A parameter is one of an arm: its name, where its value is, and the values that it may have (nil:
+// any).
 type parameter struct {
 	name  string
 	value any // *string, *bool or *time.Duration
 	of    []string
 }
 
-// parameters returns those of the strategy's arm, in order, and nil where the catalogue has no such arm.
+// parameters returns those of the strategy's arm, in order, and nil where the catalogue has no such
+// arm.
 func (s *Strategy) parameters() []parameter {
 	switch s.Arm {
 	case MainContext:
 		return []parameter{{"position", &s.Position, positions}, {"format", &s.Format, formats}}
 	case Subagent:
-		return []parameter{{"agent_type", &s.AgentType, nil}, {"blocking", &s.Blocking, nil}, {"prompt_template", &s.PromptTemplate, nil}}
+		return []parameter{{"agent_type", &s.AgentType, nil}, {"blocking", &s.Blocking, nil},
+			{"prompt_template", &s.PromptTemplate, nil}}
 	case BackgroundSubagent:
-		return []parameter{{"agent_type", &s.AgentType, nil}, {"callback", &s.Callback, callbacks}, {"timeout_ms", &s.Timeout, nil}}
+		return []parameter{{"agent_type", &s.AgentType, nil}, {"callback", &s.Callback, callbacks},
+			{"timeout_ms", &s.Timeout, nil}}
 	case Deferred:
 		return []parameter{{"trigger", &s.Trigger, triggers}, {"max_wait_ms", &s.MaxWait, nil}}
 	}
 	return nil
 }
 
-// Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the catalogue does not have is a
-// [*heed.InputError].
+// Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the
+// catalogue does not have is a [*heed.InputError].
 func Of(c strategy.Choice) (Strategy, error) {
 	var given []strategy.Setting
 	for name, value := range c.Parameters() {
@@ -226,10 +239,12 @@ func (p parameter) valid() bool {
 	if !ok || p.name == "prompt_template" {
 		return true
 	}
-	return *text != "" && (p.of == nil || slices.Contains(p.of, *text)) || p.name == "trigger" && Strategy{Trigger: *text}.Messages() > 0
+	return *text != "" && (p.of == nil || slices.Contains(p.of, *text)) || p.name == "trigger" &&
+		Strategy{Trigger: *text}.Messages() > 0
 }
 
-// Messages returns after how many messages the trigger goes off, and 0 if it is not a [MessageCount].
+// Messages returns after how many messages the trigger goes off, and 0 if it is not a
+// [MessageCount].
 func (s Strategy) Messages() int {
 	text := strings.TrimSuffix(strings.TrimPrefix(s.Trigger, "message_count("), ")")
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && MessageCount(n) == s.Trigger {
@@ -241,7 +256,8 @@ func (s Strategy) Messages() int {
 // bare is a text that is written without quotes.
 var bare = regexp.MustCompile(`^[a-z0-9_]+(\([0-9]+\))?$`)
 
-// String writes the strategy as "main_context(position=prefix, format=tagged)". Texts of any other form are quoted.
+// String writes the strategy as "main_context(position=prefix, format=tagged)". Texts of any other
+// form are quoted.
 func (s Strategy) String() string {
 	var texts []string
 	for _, p := range s.parameters() {
@@ -266,7 +282,8 @@ var setting = regexp.MustCompile(`^([a-z_]+)=("(?:[^"\\]|\\.)*"|[a-z0-9_]+(?:\([
 
 // Parse reads the text that [Strategy.String] has written. Any other text is a [*heed.InputError].
 func Parse(text string) (Strategy, error) {
-	malformed := &heed.InputError{Field: "injection", Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}
+	malformed := &heed.InputError{Field: "injection",
+		Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}
 	arm, rest, ok := strings.Cut(text, "(")
 	rest, closed := strings.CutSuffix(rest, ")")
 	if !ok || !closed {
@@ -285,7 +302,8 @@ func Parse(text string) (Strategy, error) {
 				return Strategy{}, malformed
 			}
 		}
-		given, rest = append(given, strategy.Setting{Name: found[1], Value: value}), rest[len(found[0]):]
+		given, rest = append(given, strategy.Setting{Name: found[1], Value: value}),
+			rest[len(found[0]):]
 	}
 	s, err := read(strategy.ArmID(arm), given)
 	if err != nil {

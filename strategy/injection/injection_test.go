@@ -20,8 +20,10 @@ func TestMessageCounts(t *testing.T) {
 		assert.Equal(t, n, injection.Strategy{Trigger: injection.MessageCount(n)}.Messages())
 	}
 	for _, bad := range []string{
-		injection.MessageCount(0), injection.MessageCount(-1), "message_count()", "message_count(05)", "message_count(+5)", "message_count( 5)",
-		"message_count(5", "message_count5)", "message_count(99999999999999999999)", "message_count(5))", "message_count(1e3)", "5)", "5", "explicit", "",
+		injection.MessageCount(0), injection.MessageCount(-1), "message_count()", "message_count(05)",
+		"message_count(+5)", "message_count( 5)",
+		"message_count(5", "message_count5)", "message_count(99999999999999999999)",
+		"message_count(5))", "message_count(1e3)", "5)", "5", "explicit", "",
 	} {
 		assert.Zero(t, injection.Strategy{Trigger: bad}.Messages(), bad)
 	}
@@ -31,13 +33,18 @@ func TestMessageCounts(t *testing.T) {
 func TestTheCatalogueHasItsFourArms(t *testing.T) {
 	assert.Equal(t, []strategy.Arm{
 		{ID: "main_context", Weight: 0.3, Parameters: []strategy.Parameter{
-			{Name: "position", Values: []string{"prefix", "suffix", "contextual"}}, {Name: "format", Values: []string{"plain", "tagged", "system_instruction"}},
+			{Name: "position", Values: []string{"prefix", "suffix", "contextual"}},
+			{Name: "format", Values: []string{"plain", "tagged", "system_instruction"}},
 		}},
 		{ID: "subagent", Weight: 0.2, Parameters: []strategy.Parameter{
-			{Name: "agent_type", Values: []string{"general", "explorer", "planner"}}, {Name: "blocking", Values: []string{"true", "false"}}, {Name: "prompt_template", Values: []string{""}},
+			{Name: "agent_type", Values: []string{"general", "explorer", "planner"}},
+			{Name: "blocking", Values: []string{"true", "false"}},
+			{Name: "prompt_template", Values: []string{""}},
 		}},
 		{ID: "background_subagent", Weight: 0.1, Parameters: []strategy.Parameter{
-			{Name: "agent_type", Values: []string{"general", "explorer", "planner"}}, {Name: "callback", Values: []string{"poll", "wait", "event"}}, {Name: "timeout_ms", Values: []string{"30000"}},
+			{Name: "agent_type", Values: []string{"general", "explorer", "planner"}},
+			{Name: "callback", Values: []string{"poll", "wait", "event"}},
+			{Name: "timeout_ms", Values: []string{"30000"}},
 		}},
 		{ID: "deferred", Weight: 0.4, Parameters: []strategy.Parameter{
 			{Name: "trigger", Values: []string{"explicit"}}, {Name: "max_wait_ms", Values: []string{"0"}},
@@ -48,13 +55,16 @@ func TestTheCatalogueHasItsFourArms(t *testing.T) {
 var (
 	names     = []string{"reviewer", `"`, `\`, ",", ", ", "(", ")", "=", "a\nb", "ü\u2028", `x", blocking=true, prompt_template="`, "\x7f"}
 	templates = append([]string{"", "Look at {learning}.\n\n(quietly)"}, names...)
-	durations = []time.Duration{0, time.Millisecond, 30 * time.Second, 1000 * time.Hour, math.MaxInt64 / time.Millisecond * time.Millisecond}
+	durations = []time.Duration{0, time.Millisecond, 30 * time.Second, 1000 * time.Hour,
+		math.MaxInt64 / time.Millisecond * time.Millisecond}
 )
 
-// everyStrategy calls the function with every combination of values, and with texts that are hard to write.
+// everyStrategy calls the function with every combination of values, and with texts that are hard
+// to write.
 func everyStrategy(f func(injection.Strategy)) {
 	for _, p := range []string{injection.Prefix, injection.Suffix, injection.Contextual} {
-		for _, format := range []string{injection.Plain, injection.Tagged, injection.SystemInstruction} {
+		for _, format := range []string{injection.Plain, injection.Tagged,
+			injection.SystemInstruction} {
 			f(injection.Strategy{Arm: injection.MainContext, Position: p, Format: format})
 		}
 	}
@@ -62,16 +72,19 @@ func everyStrategy(f func(injection.Strategy)) {
 	for _, agent := range agents {
 		for _, template := range templates {
 			for _, blocking := range []bool{true, false} {
-				f(injection.Strategy{Arm: injection.Subagent, AgentType: agent, Blocking: blocking, PromptTemplate: template})
+				f(injection.Strategy{Arm: injection.Subagent, AgentType: agent, Blocking: blocking,
+					PromptTemplate: template})
 			}
 		}
 		for _, callback := range []string{injection.Poll, injection.Wait, injection.Notify} {
 			for _, d := range durations {
-				f(injection.Strategy{Arm: injection.BackgroundSubagent, AgentType: agent, Callback: callback, Timeout: d})
+				f(injection.Strategy{Arm: injection.BackgroundSubagent, AgentType: agent,
+					Callback: callback, Timeout: d})
 			}
 		}
 	}
-	for _, trigger := range []string{injection.Explicit, injection.TopicMatch, injection.ErrorMatch, injection.MessageCount(1), injection.MessageCount(250)} {
+	for _, trigger := range []string{injection.Explicit, injection.TopicMatch, injection.ErrorMatch,
+		injection.MessageCount(1), injection.MessageCount(250)} {
 		for _, d := range durations {
 			f(injection.Strategy{Arm: injection.Deferred, Trigger: trigger, MaxWait: d})
 		}
@@ -90,19 +103,25 @@ func TestInjectionsAreReadAsTheyAreWritten(t *testing.T) {
 		}
 	})
 	assert.Len(t, texts, n, "no two are written alike")
-	assert.Equal(t, "main_context(position=prefix, format=tagged)", injection.Strategy{Arm: injection.MainContext, Position: injection.Prefix, Format: injection.Tagged}.String())
+	assert.Equal(t, "main_context(position=prefix, format=tagged)",
+		injection.Strategy{Arm: injection.MainContext, Position: injection.Prefix,
+			Format: injection.Tagged}.String())
 	assert.Equal(t, `subagent(agent_type="a reviewer", blocking=false, prompt_template="a, \"b\"")`,
 		injection.Strategy{Arm: injection.Subagent, AgentType: "a reviewer", PromptTemplate: `a, "b"`}.String())
 	assert.Equal(t, "deferred(trigger=message_count(5), max_wait_ms=60000)",
-		injection.Strategy{Arm: injection.Deferred, Trigger: injection.MessageCount(5), MaxWait: time.Minute}.String())
+		injection.Strategy{Arm: injection.Deferred, Trigger: injection.MessageCount(5),
+			MaxWait: time.Minute}.String())
 }
 
 func TestAnyTextsAreReadAsTheyAreWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()),
+			func(b []byte) string { return string(b) }))
 		for _, s := range []injection.Strategy{
-			{Arm: injection.Subagent, AgentType: "a" + text.Draw(t, "name"), PromptTemplate: text.Draw(t, "template")},
-			{Arm: injection.BackgroundSubagent, AgentType: "a" + text.Draw(t, "name"), Callback: injection.Wait},
+			{Arm: injection.Subagent, AgentType: "a" + text.Draw(t, "name"),
+				PromptTemplate: text.Draw(t, "template")},
+			{Arm: injection.BackgroundSubagent, AgentType: "a" + text.Draw(t, "name"),
+				Callback: injection.Wait},
 		} {
 			read, err := injection.Parse(s.String())
 			if err != nil || read != s {
@@ -173,7 +192,8 @@ func FuzzParseInjection(f *testing.F) {
 		}
 	})
 	for _, text := range []string{
-		"", "(", ")", "()", "main_context()", "main_context(position=prefix, format=plain)", "deferred(trigger=message_count(5), max_wait_ms=0)",
+		"", "(", ")", "()", "main_context()", "main_context(position=prefix, format=plain)",
+		"deferred(trigger=message_count(5), max_wait_ms=0)",
 		`subagent(agent_type="\x00", blocking=true, prompt_template="\u00fc")`, "subagent(agent_type=`x`, blocking=true, prompt_template='')",
 	} {
 		f.Add(text)
@@ -188,10 +208,12 @@ func FuzzParseInjection(f *testing.F) {
 	})
 }
 
-// TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each value is chosen at least once.
+// TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each
+// value is chosen at least once.
 func TestInjectionOfReadsChoices(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
-		Weights:         injection.Weights{MainContext: 1, Subagent: 1, BackgroundSubagent: 1, Deferred: 1},
+		Weights: injection.Weights{MainContext: 1, Subagent: 1, BackgroundSubagent: 1,
+			Deferred: 1},
 		Positions:       []string{injection.Suffix},
 		AgentTypes:      []string{injection.Planner, "a reviewer", ", ("},
 		Blocking:        []bool{true},
@@ -216,8 +238,10 @@ func TestInjectionOfReadsChoices(t *testing.T) {
 	assert.Len(t, seen, 3+3*2+3*3*2+2*2)
 	for _, s := range []injection.Strategy{
 		{Arm: injection.MainContext, Position: injection.Suffix, Format: injection.Tagged},
-		{Arm: injection.Subagent, AgentType: "a reviewer", Blocking: true, PromptTemplate: "Mind:\n{learning} (really), a=\"b\""},
-		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: injection.Notify, Timeout: time.Minute},
+		{Arm: injection.Subagent, AgentType: "a reviewer", Blocking: true,
+			PromptTemplate: "Mind:\n{learning} (really), a=\"b\""},
+		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: injection.Notify,
+			Timeout: time.Minute},
 		{Arm: injection.Deferred, Trigger: injection.MessageCount(20), MaxWait: time.Hour},
 	} {
 		assert.Positive(t, seen[s], s)
@@ -226,11 +250,13 @@ func TestInjectionOfReadsChoices(t *testing.T) {
 
 func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 	for field, arms := range map[string][]strategy.Arm{
-		"arm":         {{ID: "a model"}},
-		"position":    {{ID: injection.MainContext}},
-		"temperature": {{ID: injection.MainContext, Parameters: []strategy.Parameter{{Name: "temperature", Values: []string{"0.7"}}}}},
-		"format":      injection.Arms(injection.Config{Formats: []string{"loud"}}),
-		"timeout_ms":  {{ID: injection.BackgroundSubagent, Parameters: []strategy.Parameter{{Name: "timeout_ms", Values: []string{"soon"}}}}},
+		"arm":      {{ID: "a model"}},
+		"position": {{ID: injection.MainContext}},
+		"temperature": {{ID: injection.MainContext,
+			Parameters: []strategy.Parameter{{Name: "temperature", Values: []string{"0.7"}}}}},
+		"format": injection.Arms(injection.Config{Formats: []string{"loud"}}),
+		"timeout_ms": {{ID: injection.BackgroundSubagent,
+			Parameters: []strategy.Parameter{{Name: "timeout_ms", Values: []string{"soon"}}}}},
 	} {
 		l := newLearner(t, strategy.Config{Arms: arms})
 		_, err := injection.Of(choose(t, l, strategy.Query{Arms: []strategy.ArmID{arms[0].ID}}))
@@ -243,7 +269,8 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 // Where all else is alike, the place in the context that works is chosen ever more often.
 func TestABetterPositionIsFound(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
-	q := strategy.Query{Category: "preference", Context: "planning", Arms: []strategy.ArmID{injection.MainContext}}
+	q := strategy.Query{Category: "preference", Context: "planning",
+		Arms: []strategy.ArmID{injection.MainContext}}
 	const rounds, window = 600, 100
 	var share [rounds / window]float64
 	for i := range rounds {
@@ -260,7 +287,8 @@ func TestABetterPositionIsFound(t *testing.T) {
 	assert.Greater(t, share[len(share)-1], 0.95)
 	formats := make(map[string]int)
 	for i := range 300 {
-		formats[choose(t, l, strategy.Query{Item: fmt.Sprint(i), Category: q.Category, Context: q.Context, Arms: q.Arms}).Parameter("format")]++
+		formats[choose(t, l, strategy.Query{Item: fmt.Sprint(i), Category: q.Category,
+			Context: q.Context, Arms: q.Arms}).Parameter("format")]++
 	}
 	assert.Len(t, formats, 3, "the formats, which did as well as each other, are all still in use")
 }
@@ -271,7 +299,8 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	const n = 6000
 	for arm, combinations := range map[strategy.ArmID]int{
-		injection.MainContext: 9, injection.Subagent: 6, injection.BackgroundSubagent: 9, injection.Deferred: 1,
+		injection.MainContext: 9, injection.Subagent: 6, injection.BackgroundSubagent: 9,
+		injection.Deferred: 1,
 	} {
 		seen := make(map[injection.Strategy]int)
 		for range n {
@@ -292,7 +321,8 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 	}
 }
 
-// The learner finds the better value of each parameter from the outcomes of the choices that had it.
+// The learner finds the better value of each parameter from the outcomes of the choices that had
+// it.
 func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 	for _, test := range []struct {
 		arm        strategy.ArmID
@@ -311,16 +341,19 @@ func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 	} {
 		t.Run(string(test.arm)+" "+test.name, func(t *testing.T) {
 			l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
-				AgentTypes:      []string{injection.General, injection.Explorer, injection.Planner, "reviewer"},
+				AgentTypes: []string{injection.General, injection.Explorer, injection.Planner,
+					"reviewer"},
 				PromptTemplates: []string{"", "brief"},
 				Timeouts:        []time.Duration{10 * time.Second, time.Minute},
-				Triggers:        []string{injection.Explicit, injection.TopicMatch, injection.MessageCount(20)},
-				MaxWaits:        []time.Duration{0, time.Hour},
+				Triggers: []string{injection.Explicit, injection.TopicMatch,
+					injection.MessageCount(20)},
+				MaxWaits: []time.Duration{0, time.Hour},
 			})})
 			const rounds, last = 400, 100
 			share := 0.
 			for i := range rounds {
-				c := choose(t, l, strategy.Query{Item: fmt.Sprint("i", i%10), Arms: []strategy.ArmID{test.arm}})
+				c := choose(t, l, strategy.Query{Item: fmt.Sprint("i", i%10),
+					Arms: []strategy.ArmID{test.arm}})
 				value := -0.5
 				if c.Parameter(test.name) == test.best {
 					value = 0.7

@@ -70,8 +70,10 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	cfg.Quality, cfg.Explore = cmp.Or(cfg.Quality, 0.95), cmp.Or(cfg.Explore, 0.02)
 	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
-	found.Check(cfg.Quality > 0 && cfg.Quality <= 1, "Quality", cfg.Quality, "must be in (0, 1], or 0 for the default")
-	found.Check(cfg.Explore > 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore, "must be in (0, 0.5], or 0 for the default")
+	found.Check(cfg.Quality > 0 && cfg.Quality <= 1, "Quality", cfg.Quality,
+		"must be in (0, 1], or 0 for the default")
+	found.Check(cfg.Explore > 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore,
+		"must be in (0, 0.5], or 0 for the default")
 	f := &Frugal{cfg: cfg}
 	if cfg.Learner != nil {
 		f.learner = cfg.Learner.Config()
@@ -81,10 +83,12 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 		known := 0
 		for id, cost := range cfg.Costs {
 			is := slices.ContainsFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })
-			found.Check(is && cost >= 0 && !math.IsInf(cost, 0), fmt.Sprintf("Costs[%q]", id), cost, "must be of an arm, and at least 0")
+			found.Check(is && cost >= 0 && !math.IsInf(cost, 0), fmt.Sprintf("Costs[%q]", id), cost,
+				"must be of an arm, and at least 0")
 			known++
 		}
-		found.Check(!f.learner.Unrecorded || known == len(f.learner.Arms), "Costs", known, "must have every arm if the learner keeps no records")
+		found.Check(!f.learner.Unrecorded || known == len(f.learner.Arms), "Costs", known,
+			"must have every arm if the learner keeps no records")
 	}
 	err := found.Err()
 	if err == nil {
@@ -110,11 +114,15 @@ const (
 func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	tallies := make(map[place][]tally)
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
-		for r, err := range f.cfg.Learner.History(ctx, strategy.ChoiceFilter{Stage: strategy.Observed, Limit: limit}) {
+		for r, err := range f.cfg.Learner.History(ctx,
+			strategy.ChoiceFilter{Stage: strategy.Observed, Limit: limit}) {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == r.Choice.Arm })
+			i := slices.IndexFunc(f.learner.Arms, func(
+				a strategy.Arm) bool {
+				return a.ID == r.Choice.Arm
+			})
 			if i < 0 || r.Result == nil {
 				continue
 			}
@@ -269,7 +277,8 @@ func (f *Frugal) shares(
 		}
 		at := -1
 		for n, i := range of {
-			if drawn[n] >= f.cfg.Quality*best && (at < 0 || costs[i].cost < costs[of[at]].cost || costs[i].cost == costs[of[at]].cost && drawn[n] > drawn[at]) {
+			if drawn[n] >= f.cfg.Quality*best && (at < 0 || costs[i].cost < costs[of[at]].cost ||
+				costs[i].cost == costs[of[at]].cost && drawn[n] > drawn[at]) {
 				at = n
 			}
 		}

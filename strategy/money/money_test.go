@@ -24,7 +24,8 @@ var ctx = context.Background()
 
 func TestARewardTakesCostAndTimeOff(t *testing.T) {
 	r := money.Reward{Cost: 2, Second: 0.01}
-	assert.InDelta(t, 0.8-0.4-0.05, r.Value(strategy.Outcome{Value: 0.8, Cost: 0.2, Latency: 5 * time.Second}), 1e-12)
+	assert.InDelta(t, 0.8-0.4-0.05, r.Value(strategy.Outcome{Value: 0.8, Cost: 0.2,
+		Latency: 5 * time.Second}), 1e-12)
 	assert.InDelta(t, -1, r.Value(strategy.Outcome{Value: -0.8, Cost: 5}), 0)
 	assert.InDelta(t, 0.5, money.Reward{}.Value(strategy.Outcome{Value: 0.5, Cost: 5}), 0)
 }
@@ -34,16 +35,19 @@ var (
 	prices    = map[strategy.ArmID]float64{"small": 1, "large": 10, "tiny": 0.1}
 )
 
-func newLearner(t *testing.T, st *memstore.Store, pooling strategy.Pooling, seed uint64) *strategy.Learner {
+func newLearner(t *testing.T, st *memstore.Store, pooling strategy.Pooling,
+	seed uint64) *strategy.Learner {
 	l, err := strategy.New(ctx, strategy.Config{
-		Store: st, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "tiny"}}, Pooling: pooling, Seed: rand.NewPCG(seed, 2),
+		Store: st, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "tiny"}}, Pooling: pooling,
+		Seed: rand.NewPCG(seed, 2),
 	})
 	require.NoError(t, err)
 	return l
 }
 
 // play makes n choices, and tells what came of them and what they cost.
-func play(t *testing.T, f *money.Frugal, l *strategy.Learner, quality map[strategy.ArmID]float64, luck *rand.Rand, n int) map[strategy.ArmID]int {
+func play(t *testing.T, f *money.Frugal, l *strategy.Learner, quality map[strategy.ArmID]float64,
+	luck *rand.Rand, n int) map[strategy.ArmID]int {
 	counts := make(map[strategy.ArmID]int)
 	for range n {
 		c, err := f.Select(ctx, strategy.Query{Category: "law"})
@@ -53,7 +57,8 @@ func play(t *testing.T, f *money.Frugal, l *strategy.Learner, quality map[strate
 		if luck.Float64() < quality[c.Arm] {
 			value = 1
 		}
-		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Cost: prices[c.Arm] * (0.5 + luck.Float64()), Latency: time.Second})
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1,
+			Cost: prices[c.Arm] * (0.5 + luck.Float64()), Latency: time.Second})
 		require.NoError(t, err)
 	}
 	return counts
@@ -122,7 +127,8 @@ func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
 	assert.Contains(t, s.String(), "1 without a known propensity are left out")
 }
 
-// TestSeveralPeopleAreOneChoice holds that a choice on which people disagree has the mean of their values, and is paid once.
+// TestSeveralPeopleAreOneChoice holds that a choice on which people disagree has the mean of their
+// values, and is paid once.
 func TestSeveralPeopleAreOneChoice(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
 	for range 2 {
@@ -130,7 +136,8 @@ func TestSeveralPeopleAreOneChoice(t *testing.T) {
 		require.NoError(t, err)
 		var outcomes []strategy.Outcome
 		for person, value := range map[string]float64{"ann": 1, "bob": 0, "eve": -1} {
-			outcomes = append(outcomes, strategy.Outcome{Choice: c, ID: person, Source: person, Value: value, Confidence: 1, Share: 1. / 3, Cost: 2})
+			outcomes = append(outcomes, strategy.Outcome{Choice: c, ID: person, Source: person,
+				Value: value, Confidence: 1, Share: 1. / 3, Cost: 2})
 		}
 		_, err = l.Revise(ctx, nil, outcomes, "")
 		require.NoError(t, err)
@@ -142,7 +149,8 @@ func TestSeveralPeopleAreOneChoice(t *testing.T) {
 	assert.InDelta(t, 4, s.Cost, 1e-12)
 }
 
-// TestTheIntervalsHold for logs of a chooser that sends most to one arm: nine times of ten, give or take three standard errors.
+// TestTheIntervalsHold for logs of a chooser that sends most to one arm: nine times of ten, give or
+// take three standard errors.
 func TestTheIntervalsHold(t *testing.T) {
 	const times, n = 60, 300
 	arms, shares := []strategy.ArmID{"small", "large"}, []float64{0.8, 0.2}
@@ -156,7 +164,8 @@ func TestTheIntervalsHold(t *testing.T) {
 			if luck.Float64() < shares[1] {
 				at = 1
 			}
-			log[i] = money.Charge{Arm: arms[at], Propensity: shares[at], Cost: prices[arms[at]] * (0.5 + luck.Float64())}
+			log[i] = money.Charge{Arm: arms[at], Propensity: shares[at],
+				Cost: prices[arms[at]] * (0.5 + luck.Float64())}
 			actual += log[i].Cost
 		}
 		s, err := money.Compare(log, arms, 0.9)
@@ -172,7 +181,8 @@ func TestTheIntervalsHold(t *testing.T) {
 
 // TestAnArmThatWasNeverChosen is not known, and says so.
 func TestAnArmThatWasNeverChosen(t *testing.T) {
-	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3}, {Arm: "a", Propensity: 0.5, Quality: 0.9, Cost: 4}}
+	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3},
+		{Arm: "a", Propensity: 0.5, Quality: 0.9, Cost: 4}}
 	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
 	require.NoError(t, err)
 	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[1])
@@ -184,7 +194,8 @@ func TestAConstantPriceNeedsNoInterval(t *testing.T) {
 	compare := func(n int, last float64) money.Instead {
 		var log []money.Charge
 		for range n {
-			log = append(log, money.Charge{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3}, money.Charge{Arm: "b", Propensity: 0.5, Cost: float64(len(log))})
+			log = append(log, money.Charge{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3},
+				money.Charge{Arm: "b", Propensity: 0.5, Cost: float64(len(log))})
 		}
 		log[0].Cost = last
 		s, err := money.Compare(log, []strategy.ArmID{"a"}, 0)
@@ -200,7 +211,8 @@ func TestAConstantPriceNeedsNoInterval(t *testing.T) {
 	for _, in := range []money.Instead{compare(9, 3), compare(10, 4)} {
 		assert.Greater(t, in.Saved.High-in.Saved.Low, 1.)
 	}
-	assert.Greater(t, compare(10, 3).Gained.High-compare(10, 3).Gained.Low, 0.01, "the quality keeps its interval")
+	assert.Greater(t, compare(10, 3).Gained.High-compare(10, 3).Gained.Low, 0.01,
+		"the quality keeps its interval")
 }
 
 // After bad luck a cheap arm keeps its part of Explore. A dearer arm has none.
@@ -249,9 +261,11 @@ func TestAFrugalExplores(t *testing.T) {
 
 func TestInputThatIsNone(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, nil, 1)
-	silent, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms, Unrecorded: true})
+	silent, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms,
+		Unrecorded: true})
 	require.NoError(t, err)
-	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms, Exploration: strategy.Exploration{Bonus: 0.1}})
+	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms,
+		Exploration: strategy.Exploration{Bonus: 0.1}})
 	require.NoError(t, err)
 	for field, cfg := range map[string]money.Config{
 		"Learner": {}, "Explore": {Learner: l, Explore: 0.6}, "Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
@@ -264,8 +278,9 @@ func TestInputThatIsNone(t *testing.T) {
 	}
 	good := money.Charge{Arm: "a", Propensity: 1}
 	for field, spoil := range map[string]func(*money.Charge){
-		"log[0].Cost": func(e *money.Charge) { e.Cost = math.NaN() }, "log[0].Propensity": func(e *money.Charge) { e.Propensity = 0 },
-		"log[0].Reward": func(e *money.Charge) { e.Quality = 2 },
+		"log[0].Cost":       func(e *money.Charge) { e.Cost = math.NaN() },
+		"log[0].Propensity": func(e *money.Charge) { e.Propensity = 0 },
+		"log[0].Reward":     func(e *money.Charge) { e.Quality = 2 },
 	} {
 		e := good
 		spoil(&e)
@@ -287,7 +302,8 @@ func TestAFrugalAsksOnlyForPermittedArms(t *testing.T) {
 	f, err := money.New(ctx, money.Config{Learner: l, Costs: prices})
 	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
-		arms := rapid.Permutation([]strategy.ArmID{"small", "large", "tiny"}).Draw(t, "arms")[:rapid.IntRange(1, 3).Draw(t, "n")]
+		arms := rapid.Permutation([]strategy.ArmID{"small", "large", "tiny"}).Draw(t,
+			"arms")[:rapid.IntRange(1, 3).Draw(t, "n")]
 		c, err := f.Select(ctx, strategy.Query{Arms: arms})
 		if err != nil || !contains(arms, c.Arm) || !(c.Propensity() > 0) {
 			t.Fatalf("%v of %v, %v", c.Arm, arms, err)
@@ -307,14 +323,16 @@ func contains(arms []strategy.ArmID, arm strategy.ArmID) bool {
 	return false
 }
 
-// TestADearArmStaysDear, though thousands of outcomes of another category came since, and after a restart. An arm without a cost is not the cheapest.
+// TestADearArmStaysDear, though thousands of outcomes of another category came since, and after a
+// restart. An arm without a cost is not the cheapest.
 func TestADearArmStaysDear(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{Now: clock})
 	require.NoError(t, err)
 	l, err := strategy.New(ctx, strategy.Config{
-		Store: st, Now: clock, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "new"}}, Pooling: strategy.Alone{}, Seed: rand.NewPCG(1, 2),
+		Store: st, Now: clock, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "new"}},
+		Pooling: strategy.Alone{}, Seed: rand.NewPCG(1, 2),
 	})
 	require.NoError(t, err)
 	give := func(category string, arm strategy.ArmID, n int, value, cost float64) {
@@ -346,7 +364,8 @@ func TestADearArmStaysDear(t *testing.T) {
 	for name, f := range map[string]*money.Frugal{"the same": f, "after a restart": again} {
 		n := select500(f, "law")
 		assert.Greater(t, n["small"], 450, "%s: %v", name, n)
-		assert.Positive(t, n["new"], "%s: it is tried now and then, so that its cost becomes known", name)
+		assert.Positive(t, n["new"], "%s: it is tried now and then, so that its cost becomes known",
+			name)
 	}
 	give("other", "large", 20, 0.5, 10)
 	n := select500(again, "other")

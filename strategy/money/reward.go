@@ -2,8 +2,9 @@ package money
 
 import "github.com/heedhq/heed/strategy"
 
-// A Reward states what a unit of cost and a second are worth, in units of value. Its Value goes into [strategy.Config].Reward. Values go from -1 to 1: if one
-// more answer in a hundred that is good instead of bad may cost a cent, a cent is worth 0.02.
+// A Reward states what a unit of cost and a second are worth, in units of value. Its Value goes
+// into [strategy.Config].Reward. Values go from -1 to 1: if one more answer in a hundred that is
+// good instead of bad may cost a cent, a cent is worth 0.02.
 type Reward struct {
 	Cost   float64 // how much the value falls for each unit of cost. At least 0
 	Second float64 // for each second of latency. At least 0

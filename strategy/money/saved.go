@@ -34,17 +34,19 @@ type Savings struct {
 	Arms    []Instead     `json:"arms,omitempty"`
 }
 
-// An Instead is what always choosing one arm would have changed. Each interval holds with at least the probability of the level, if the arm's
-// costs and qualities did not change meanwhile.
+// An Instead is what always choosing one arm would have changed. Each interval holds with at least
+// the probability of the level, if the arm's costs and qualities did not change meanwhile.
 type Instead struct {
 	Arm    strategy.ArmID `json:"arm"`
 	Chosen int            `json:"chosen"` // how often it was. 0: nothing is known of it, and Saved and Gained are empty
-	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more. If each of at least ten choices of the arm cost
-	// the same, always choosing it costs exactly that, and both bounds are the value.
+	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more.
+	// If each of at least ten choices of the arm cost the same, always choosing it costs exactly
+	// that, and both bounds are the value.
 	Saved Bounds `json:"saved"`
 	// Gained is how much greater the mean reward was, in [-1, 1].
 	Gained Bounds `json:"gained"`
-	// Unsteady says that the arm's costs or qualities changed meanwhile, so that an interval says nothing: see [offpolicy.Estimate].
+	// Unsteady says that the arm's costs or qualities changed meanwhile, so that an interval says
+	// nothing: see [offpolicy.Estimate].
 	Unsteady bool `json:"unsteady,omitempty"`
 }
 
@@ -55,11 +57,13 @@ type Bounds struct {
 	High  float64 `json:"high"`
 }
 
-// Saved compares the choices of a learner that a filter lets pass and that have an outcome with what each of its arms alone would have done. The
-// filter's Stage does not matter. The quality of a choice is the mean of its outcomes, and its cost and latency are those of the last one. The
-// level of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out. If arms were not permitted for some of
-// the choices, filter for those for which they were.
-func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter, level float64) (Savings, error) {
+// Saved compares the choices of a learner that a filter lets pass and that have an outcome with
+// what each of its arms alone would have done. The filter's Stage does not matter. The quality of a
+// choice is the mean of its outcomes, and its cost and latency are those of the last one. The level
+// of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out.
+// If arms were not permitted for some of the choices, filter for those for which they were.
+func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter,
+	level float64) (Savings, error) {
 	f.Stage = strategy.Observed
 	var log []Charge
 	left := 0
@@ -87,17 +91,19 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 // fewestPrices is how many equal costs are a price.
 const fewestPrices = 10
 
-// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two choices compares nothing. A bad
-// log or level is a [*heed.InputError].
+// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two
+// choices compares nothing. A bad log or level is a [*heed.InputError].
 func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
-		return s, fmt.Errorf("money: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1), or 0 for the default"})
+		return s, fmt.Errorf("money: %w", &heed.InputError{Field: "level",
+			Reason: "must be in (0, 1), or 0 for the default"})
 	}
 	var most float64
 	for i, e := range log {
 		if !(e.Cost >= 0 && !math.IsInf(e.Cost, 0)) {
-			return s, fmt.Errorf("money: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].Cost", i), Reason: "must be at least 0, and finite"})
+			return s, fmt.Errorf("money: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].Cost", i),
+				Reason: "must be at least 0, and finite"})
 		}
 		most = max(most, e.Cost)
 		s.Cost += e.Cost
@@ -124,7 +130,8 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 		if err != nil {
 			return s, err
 		}
-		in.Gained, in.Unsteady = Bounds{s.Quality - quality.Value, s.Quality - quality.High, s.Quality - quality.Low}, quality.Unsteady
+		in.Gained, in.Unsteady = Bounds{s.Quality - quality.Value, s.Quality - quality.High,
+			s.Quality - quality.Low}, quality.Unsteady
 		switch n := float64(len(log)); {
 		case constant && in.Chosen >= fewestPrices:
 			all := n*price - s.Cost
@@ -135,7 +142,8 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 				return s, err
 			}
 			in.Unsteady = in.Unsteady || cost.Unsteady
-			in.Saved = Bounds{cost.Value*most*n - s.Cost, cost.Low*most*n - s.Cost, cost.High*most*n - s.Cost}
+			in.Saved = Bounds{cost.Value*most*n - s.Cost, cost.Low*most*n - s.Cost,
+				cost.High*most*n - s.Cost}
 		}
 		s.Arms = append(s.Arms, in)
 	}
@@ -143,7 +151,8 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 }
 
 // always estimates the mean of what an arm alone would have earned.
-func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) float64) (offpolicy.Estimate, error) {
+func always(log []Charge, arm strategy.ArmID, level float64,
+	of func(*Charge) float64) (offpolicy.Estimate, error) {
 	logged := make([]offpolicy.Logged, len(log))
 	for i := range log {
 		logged[i] = offpolicy.Logged{Propensity: log[i].Propensity, Reward: of(&log[i])}
@@ -157,7 +166,8 @@ func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) fl
 // String says it in words, a line for each arm.
 func (s Savings) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d choices cost %s, with a mean reward of %.2f", s.Choices, amount(s.Cost), s.Quality)
+	fmt.Fprintf(&b, "%d choices cost %s, with a mean reward of %.2f", s.Choices, amount(s.Cost),
+		s.Quality)
 	if s.LeftOut > 0 {
 		fmt.Fprintf(&b, "; %d without a known propensity are left out", s.LeftOut)
 	}
@@ -166,7 +176,8 @@ func (s Savings) String() string {
 			fmt.Fprintf(&b, "\nalways %s: not known, as it was never chosen", in.Arm)
 			continue
 		}
-		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
+		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm,
+			amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
 			in.Gained.Value, in.Gained.Low, in.Gained.High)
 		if in.Unsteady {
 			b.WriteString("; it changed meanwhile")

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/strategy/offpolicy"
 )
 
-// Before a host switches to always using the large model, it asks its log what that would have earned.
+// Before a host switches to always using the large model, it asks its log what that would have
+// earned.
 func ExampleSelfNormalized() {
 	ctx := context.Background()
 	learner, err := strategy.New(ctx, strategy.Config{
@@ -21,7 +22,8 @@ func ExampleSelfNormalized() {
 	if err != nil {
 		panic(err)
 	}
-	reward := map[strategy.ArmID]float64{"small-model": 0.4, "large-model": 0.7} // in a host: what the answer was worth
+	// in a host: what the answer was worth
+	reward := map[strategy.ArmID]float64{"small-model": 0.4, "large-model": 0.7}
 	var log []offpolicy.Logged
 	for range 200 {
 		choice, err := learner.Select(ctx, strategy.Query{Category: "law"})

@@ -8,18 +8,19 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// A Logged is one choice that was made and rewarded, in the order of the choices, seen from another policy: what would that policy have earned? Log
-// each choice's [strategy.Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
+// A Logged is one choice that was made and rewarded, in the order of the choices, seen from another
+// policy: what would that policy have earned? Log each choice's [strategy.Choice.Propensity] and
+// its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
-	// Propensity is the probability with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target. NaN, as choices
-	// have whose propensity is unknown, is refused: leave them out.
+	// Propensity is the probability with which the arm was chosen, in (0, 1], and no less than 1e-100
+	// of Target. NaN, as choices have whose propensity is unknown, is refused: leave them out.
 	Propensity float64
 	Target     float64 // with which the other policy would have chosen it, in [0, 1]
 	Reward     float64 // what it earned, in [0, 1]
 
-	// Predicted is what a model expected the arm to earn, and Baseline what it expects the other policy to earn in the same
-	// place: the sum, over the arms, of their target probabilities times their predicted rewards. Both in [0, 1];
-	// [DoublyRobust] alone reads them.
+	// Predicted is what a model expected the arm to earn, and Baseline what it expects the other
+	// policy to earn in the same place: the sum, over the arms, of their target probabilities times
+	// their predicted rewards. Both in [0, 1]; [DoublyRobust] alone reads them.
 	Predicted float64
 	Baseline  float64
 }
@@ -27,26 +28,29 @@ type Logged struct {
 // An Estimate is an estimate of a policy's mean reward from choices that another policy made.
 type Estimate struct {
 	Value float64 // the estimate, within the interval
-	// Low and High are the interval of the level that was asked for. It holds with at least that probability, for a log of any
-	// length, and of a learner that adapts. It needs true propensities, the order in which the choices were made, and a mean reward
-	// that stays as it is. It is the same for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
+	// Low and High are the interval of the level that was asked for. It holds with at least that
+	// probability, for a log of any length, and of a learner that adapts. It needs true propensities,
+	// the order in which the choices were made, and a mean reward that stays as it is. It is the same
+	// for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
 	Low, High float64
-	// Unsteady says that parts of the log contradict each other: the mean reward changed meanwhile, or the log is not in the order of the
-	// choices. Then the interval goes from 0 to 1, and Value is a mean over that time.
+	// Unsteady says that parts of the log contradict each other: the mean reward changed meanwhile,
+	// or the log is not in the order of the choices. Then the interval goes from 0 to 1, and Value is
+	// a mean over that time.
 	Unsteady bool
-	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity.
+	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights
+	// Target/Propensity.
 	Effective float64
 }
 
-// InversePropensity estimates a policy's mean reward by weighing each reward with Target/Propensity (Horvitz and Thompson
-// 1952). It has no bias, and a large variance where the policies differ much. The level of the interval is in (0, 1). Bad
-// input is a [*heed.InputError].
+// InversePropensity estimates a policy's mean reward by weighing each reward with Target/Propensity
+// (Horvitz and Thompson 1952). It has no bias, and a large variance where the policies differ much.
+// The level of the interval is in (0, 1). Bad input is a [*heed.InputError].
 func InversePropensity(log []Logged, level float64) (Estimate, error) {
 	return estimate(log, level, func(l *Logged, weight float64) float64 { return weight * l.Reward })
 }
 
-// SelfNormalized divides by the sum of the weights instead of their number (Hájek 1971): a little bias for less variance,
-// and never outside of the range of the rewards.
+// SelfNormalized divides by the sum of the weights instead of their number (Hájek 1971): a little
+// bias for less variance, and never outside of the range of the rewards.
 func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 	var weights, rewards float64
 	for i := range log {
@@ -62,8 +66,9 @@ func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 	return estimate(log, level, func(*Logged, float64) float64 { return value })
 }
 
-// DoublyRobust takes a model's prediction and corrects it by the weighed error of the model on what was seen (Dudík,
-// Langford and Li 2011). It has no bias, whatever the model, and the less variance the better the model is.
+// DoublyRobust takes a model's prediction and corrects it by the weighed error of the model on what
+// was seen (Dudík, Langford and Li 2011). It has no bias, whatever the model, and the less variance
+// the better the model is.
 func DoublyRobust(log []Logged, level float64) (Estimate, error) {
 	for i, l := range log {
 		switch {
@@ -98,16 +103,20 @@ func (l *Logged) validate(i int) error {
 const maxWeight = 1e100
 
 func logFault(i int, field, reason string) error {
-	return fmt.Errorf("offpolicy: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field), Reason: reason})
+	return fmt.Errorf("offpolicy: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field),
+		Reason: reason})
 }
 
 // estimate returns the mean of the terms, and the interval of the log.
-func estimate(log []Logged, level float64, term func(l *Logged, weight float64) float64) (Estimate, error) {
+func estimate(log []Logged, level float64, term func(l *Logged, weight float64) float64) (Estimate,
+	error) {
 	switch {
 	case len(log) < 2:
-		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "log", Reason: "must have at least two choices"})
+		return Estimate{}, fmt.Errorf("offpolicy: %w",
+			&heed.InputError{Field: "log", Reason: "must have at least two choices"})
 	case !(level > 0 && level < 1):
-		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
+		return Estimate{}, fmt.Errorf("offpolicy: %w",
+			&heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
 	}
 	var mean, weights, weightSquares float64
 	gained, lost := make([]float64, len(log)), make([]float64, len(log))
@@ -134,8 +143,8 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight float64) 
 	return e, nil
 }
 
-// bounds returns an interval of the mean, which is wrong with a probability of at most miss. Terms are gained and lost by each choice. The sum
-// of both is its weight.
+// bounds returns an interval of the mean, which is wrong with a probability of at most miss. Terms
+// are gained and lost by each choice. The sum of both is its weight.
 func bounds(gained, lost []float64, miss float64) (low, high float64) {
 	low, high = lowest(gained, miss/2), 1-lowest(lost, miss/2)
 	many := 0.
@@ -143,7 +152,8 @@ func bounds(gained, lost []float64, miss float64) (low, high float64) {
 		many += (gained[i] + lost[i]) / float64(len(gained))
 	}
 	if many > 1 {
-		// The policy's arms came more often than the propensities say, and both bounds lie too far inside. They are moved outwards, never inwards.
+		// The policy's arms came more often than the propensities say, and both bounds lie too far
+		// inside. They are moved outwards, never inwards.
 		gained, lost = slices.Clone(gained), slices.Clone(lost)
 		for i := range gained {
 			gained[i] /= many
@@ -154,8 +164,9 @@ func bounds(gained, lost []float64, miss float64) (low, high float64) {
 	return low, high
 }
 
-// contradicts reports whether no mean lies in the interval of the whole log and in those of its halves and quarters. In a log with a steady
-// mean that has a probability of at most 2*miss: each of the six parts is asked at miss/6.
+// contradicts reports whether no mean lies in the interval of the whole log and in those of its
+// halves and quarters. In a log with a steady mean that has a probability of at most 2*miss: each
+// of the six parts is asked at miss/6.
 func contradicts(gained, lost []float64, low, high, miss float64) bool {
 	for parts := 2; parts <= 4; parts *= 2 {
 		for i := range parts {
@@ -169,12 +180,14 @@ func contradicts(gained, lost []float64, low, high, miss float64) bool {
 	return low >= high
 }
 
-// lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a probability of at most miss. Each
-// term may depend on those before it, as long as its expectation given these is the mean.
+// lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a
+// probability of at most miss. Each term may depend on those before it, as long as its expectation
+// given these is the mean.
 //
-// For a mean of v one bets on each term, with stakes that only the terms before decide, so that one can't gain on average if v is
-// right. A capital of 1/miss at any time speaks against v: by Ville's inequality (1939) that has a probability of at most miss. This
-// is the capital process of Waudby-Smith and Ramdas (2024), for weighted rewards as in Waudby-Smith et al. (2022).
+// For a mean of v one bets on each term, with stakes that only the terms before decide, so that one
+// can't gain on average if v is right. A capital of 1/miss at any time speaks against v: by Ville's
+// inequality (1939) that has a probability of at most miss. This is the capital process of
+// Waudby-Smith and Ramdas (2024), for weighted rewards as in Waudby-Smith et al. (2022).
 func lowest(terms []float64, miss float64) float64 {
 	stakes := stakesOf(terms, miss)
 	low, high := 0., 1.
@@ -188,8 +201,8 @@ func lowest(terms []float64, miss float64) float64 {
 	return low
 }
 
-// stakesOf returns the bet on each term. A bet narrows the bound most if the term has the variance of those before it. The first bet
-// assumes the variance of a fair coin.
+// stakesOf returns the bet on each term. A bet narrows the bound most if the term has the variance
+// of those before it. The first bet assumes the variance of a fair coin.
 func stakesOf(terms []float64, miss float64) []float64 {
 	stakes, best := make([]float64, len(terms)), -2*math.Log(miss)/float64(len(terms))
 	n, mean, squares := 1., 0.5, 0.25

@@ -29,8 +29,8 @@ var estimators = map[string]estimator{
 	"doubly robust":      offpolicy.DoublyRobust,
 }
 
-// simulate logs choices of Thompson sampling with fixed beliefs, for a target policy that prefers another arm, with a
-// model that is wrong by a little.
+// simulate logs choices of Thompson sampling with fixed beliefs, for a target policy that prefers
+// another arm, with a model that is wrong by a little.
 func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 	beliefs := []evidence.Beta{{Alpha: 4, Beta: 3}, {Alpha: 5, Beta: 6}, {Alpha: 2, Beta: 3}}
 	rates := []float64{0.55, 0.7, 0.3}
@@ -49,7 +49,8 @@ func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 				best, most = arm, x
 			}
 		}
-		l := offpolicy.Logged{Propensity: propensities[best], Target: target[best], Predicted: predicted[best], Baseline: baseline}
+		l := offpolicy.Logged{Propensity: propensities[best], Target: target[best],
+			Predicted: predicted[best], Baseline: baseline}
 		if rng.Float64() < rates[best] {
 			l.Reward = 1
 		}
@@ -58,8 +59,9 @@ func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 	return log, truth
 }
 
-// TestIntervalsCover asks each estimator many times about a log that does not adapt: the truth lies in its 90 % interval at least nine
-// times of ten, give or take two standard errors, and the interval is not too wide.
+// TestIntervalsCover asks each estimator many times about a log that does not adapt: the truth lies
+// in its 90 % interval at least nine times of ten, give or take two standard errors, and the
+// interval is not too wide.
 func TestIntervalsCover(t *testing.T) {
 	times, n := float64(long(50, 100)), 300
 	for name, estimate := range estimators {
@@ -83,7 +85,8 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// Where parts of a log contradict each other, the interval says that nothing is known, and the value is the mean.
+// Where parts of a log contradict each other, the interval says that nothing is known, and the
+// value is the mean.
 func TestAnUnsteadyMeanIsSaid(t *testing.T) {
 	rate := func(rates ...float64) func(i, n int) float64 {
 		return func(i, n int) float64 { return rates[i*len(rates)/n] }
@@ -103,14 +106,18 @@ func TestAnUnsteadyMeanIsSaid(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		var log []offpolicy.Logged
 		for i := range 2000 {
-			l := offpolicy.Logged{Propensity: 0.5, Target: float64(rng.IntN(2)), Predicted: 0.5, Baseline: 0.5}
+			l := offpolicy.Logged{Propensity: 0.5, Target: float64(rng.IntN(2)), Predicted: 0.5,
+				Baseline: 0.5}
 			if rng.Float64() < test.rate(i, 2000) {
 				l.Reward = 1
 			}
 			log = append(log, l)
 		}
 		if test.sorted != 0 {
-			slices.SortStableFunc(log, func(a, b offpolicy.Logged) int { return test.sorted * cmp.Compare(a.Reward, b.Reward) })
+			slices.SortStableFunc(log, func(a, b offpolicy.Logged) int {
+				return test.sorted * cmp.Compare(
+					a.Reward, b.Reward)
+			})
 		}
 		for by, estimate := range estimators {
 			e, err := estimate(log, 0.9)
@@ -122,10 +129,13 @@ func TestAnUnsteadyMeanIsSaid(t *testing.T) {
 	}
 }
 
-// learnersLogs are the log of a learner that learns meanwhile, seen from the policies that always choose one of its two arms.
-func learnersLogs(t *testing.T, seed uint64, rates []float64, rounds int) (logs [2][]offpolicy.Logged) {
+// learnersLogs are the log of a learner that learns meanwhile, seen from the policies that always
+// choose one of its two arms.
+func learnersLogs(t *testing.T, seed uint64, rates []float64,
+	rounds int) (logs [2][]offpolicy.Logged) {
 	arms := []strategy.Arm{{ID: "a"}, {ID: "b"}}
-	l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}, Seed: rand.NewPCG(seed, 5)})
+	l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{},
+		Seed: rand.NewPCG(seed, 5)})
 	rng := rand.New(rand.NewPCG(seed, 6))
 	for range rounds {
 		c := choose(t, l, strategy.Query{Item: "i"})
@@ -183,7 +193,8 @@ func long(short, long int) int {
 	return short
 }
 
-// TestTheIntervalHoldsForAnAdversary who chooses propensities by what was earned so far: after each success the arm becomes rare.
+// TestTheIntervalHoldsForAnAdversary who chooses propensities by what was earned so far: after each
+// success the arm becomes rare.
 func TestTheIntervalHoldsForAnAdversary(t *testing.T) {
 	const rounds, rate = 300, 0.4
 	times, missed := float64(long(100, 300)), 0.
@@ -211,7 +222,8 @@ func TestTheIntervalHoldsForAnAdversary(t *testing.T) {
 
 // A policy that is the logging policy earns what was earned.
 func TestOfTheSamePolicy(t *testing.T) {
-	log := []offpolicy.Logged{{Propensity: 0.5, Target: 0.5, Reward: 1}, {Propensity: 0.2, Target: 0.2}, {Propensity: 1, Target: 1, Reward: 0.5}}
+	log := []offpolicy.Logged{{Propensity: 0.5, Target: 0.5, Reward: 1},
+		{Propensity: 0.2, Target: 0.2}, {Propensity: 1, Target: 1, Reward: 0.5}}
 	for _, name := range []string{"inverse propensity", "self-normalised"} {
 		e, err := estimators[name](log, 0.95)
 		require.NoError(t, err)
@@ -224,7 +236,8 @@ func TestOfTheSamePolicy(t *testing.T) {
 
 // With a perfect model, the doubly robust estimate is the model's.
 func TestWithAPerfectModel(t *testing.T) {
-	log := []offpolicy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7, Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
+	log := []offpolicy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7,
+		Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
 	e, err := offpolicy.DoublyRobust(log, 0.9)
 	require.NoError(t, err)
 	assert.InDelta(t, 0.6, e.Value, 1e-12)
@@ -243,18 +256,22 @@ func TestOfWhatWasNeverChosen(t *testing.T) {
 // An estimate from any log is a number or an error.
 func TestIsFinite(t *testing.T) {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	share := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 5e-324, 1e-308, 1e-200, 1e-100, 1e-99, 1}))
+	share := rapid.OneOf(rapid.Float64Range(0, 1),
+		rapid.SampledFrom([]float64{0, 5e-324, 1e-308, 1e-200, 1e-100, 1e-99, 1}))
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) offpolicy.Logged {
 			return offpolicy.Logged{
-				Propensity: share.Draw(t, "propensity"), Target: share.Draw(t, "target"), Reward: share.Draw(t, "reward"),
+				Propensity: share.Draw(t, "propensity"), Target: share.Draw(t, "target"),
+				Reward:    share.Draw(t, "reward"),
 				Predicted: share.Draw(t, "predicted"), Baseline: share.Draw(t, "baseline"),
 			}
 		}), 2, 6).Draw(t, "log")
 		for name, estimate := range estimators {
 			if e, err := estimate(log, 0.9); err == nil {
-				assert.True(t, finite(e.Value) && finite(e.Low) && finite(e.High) && finite(e.Effective), "%s: %+v", name, e)
-				assert.True(t, e.Low <= e.Value && e.Value <= e.High && e.Effective >= 0, "%s: %+v", name, e)
+				assert.True(t, finite(e.Value) && finite(e.Low) && finite(e.High) && finite(e.Effective),
+					"%s: %+v", name, e)
+				assert.True(t, e.Low <= e.Value && e.Value <= e.High && e.Effective >= 0, "%s: %+v", name,
+					e)
 			}
 		}
 	})
@@ -282,7 +299,8 @@ func TestFaults(t *testing.T) {
 			assert.ErrorContains(t, err, "log[1].Propensity", name)
 		}
 	}
-	for _, l := range []offpolicy.Logged{{Propensity: 1, Predicted: 2}, {Propensity: 1, Baseline: -1}} {
+	for _, l := range []offpolicy.Logged{{Propensity: 1, Predicted: 2},
+		{Propensity: 1, Baseline: -1}} {
 		_, err := offpolicy.DoublyRobust([]offpolicy.Logged{good, l}, 0.9)
 		assert.Error(t, err)
 	}
@@ -296,7 +314,8 @@ func TestFaults(t *testing.T) {
 
 var ctx = context.Background()
 
-// newLearner returns a learner of four arms that stand still in time, if the configuration does not say otherwise.
+// newLearner returns a learner of four arms that stand still in time, if the configuration does not
+// say otherwise.
 func newLearner(t testing.TB, cfg strategy.Config) *strategy.Learner {
 	cfg.Now = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	st, err := memstore.New(memstore.Config{Now: cfg.Now})

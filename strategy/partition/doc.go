@@ -1,19 +1,24 @@
-// Package partition turns a text or a vector into an item for strategy.Query, so that the choice of an arm depends on the request.
+// Package partition turns a text or a vector into an item for strategy.Query, so that the choice of
+// an arm depends on the request.
 //
-// A [Partition] has cells. Each is a unit vector, and a text belongs to the cell whose vector is nearest to its own. The cells come from texts
-// alone, without outcomes, by spherical k-means (Dhillon and Modha 2001) from seeds as k-means++ draws them (Arthur and Vassilvitskii
-// 2007). Vectors come from an embedder of the host's, or from [Form], which needs no model. The arms of each cell are learned by the
-// learner's Pooling: under strategy.TwoLevel a cell without outcomes begins with what all cells have shown.
+// A [Partition] has cells. Each is a unit vector, and a text belongs to the cell whose vector is
+// nearest to its own. The cells come from texts alone, without outcomes, by spherical k-means
+// (Dhillon and Modha 2001) from seeds as k-means++ draws them (Arthur and Vassilvitskii 2007).
+// Vectors come from an embedder of the host's, or from [Form], which needs no model. The arms of
+// each cell are learned by the learner's Pooling: under strategy.TwoLevel a cell without outcomes
+// begins with what all cells have shown.
 //
 //	part, err := partition.New(ctx, partition.Config{Store: st})
 //	item, err := part.Item(ctx, "Why does this function return nil?") // "partition:7"
 //	choice, err := learner.Select(ctx, strategy.Query{Item: item})
 //	go heed.Run(ctx, time.Minute, st, learner, part)
 //
-// A partition may be made at once from a sample, by [Partition.Fit], or from what comes: [Partition.Item] keeps the vectors of the texts that it sees,
-// and [Partition.Sweep] learns from them in small batches (Sculley 2010). Between two sweeps the cells stay as they are. Each change makes a new
-// version. An item's name stays that of its cell through all versions, so that its evidence stays, too. Package loop does all of this where its Config
-// has a Partition.
+// A partition may be made at once from a sample, by [Partition.Fit], or from what comes:
+// [Partition.Item] keeps the vectors of the texts that it sees, and [Partition.Sweep] learns from
+// them in small batches (Sculley 2010). Between two sweeps the cells stay as they are. Each change
+// makes a new version. An item's name stays that of its cell through all versions, so that its
+// evidence stays, too. Package loop does all of this where its Config has a Partition.
 //
-// If requests have a subject, a route or a customer, use that as the item instead. docs/context.md has figures.
+// If requests have a subject, a route or a customer, use that as the item instead. docs/context.md
+// has figures.
 package partition

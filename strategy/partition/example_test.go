@@ -16,7 +16,8 @@ func Example() {
 	}
 	var archive []string // texts that came before, without outcomes
 	for i := range 10 {
-		archive = append(archive, fmt.Sprint("When does order ", i, " arrive?"), fmt.Sprintf("func f%d(x []int) {\n\treturn x[%d]\n}", i, i))
+		archive = append(archive, fmt.Sprint("When does order ", i, " arrive?"),
+			fmt.Sprintf("func f%d(x []int) {\n\treturn x[%d]\n}", i, i))
 	}
 	if err := part.Fit(ctx, archive); err != nil {
 		log.Fatal(err)

@@ -23,10 +23,11 @@ const (
 // gramsWeight is what the characters weigh beside the form, whose weight is 1.
 const gramsWeight = 3
 
-// Form is an embedder without a model. A vector has the form of the text, which is its length, its lines, its scripts, and how much of it is
-// digits, capitals, code and the like; and the text's n-grams of three to five characters within words, hashed (Weinberger and others
-// 2009). It tells kinds of texts apart that are written in other words or in another way, and knows nothing of their meaning. It takes the first
-// 8,192 characters, and returns no error but the context's.
+// Form is an embedder without a model. A vector has the form of the text, which is its length, its
+// lines, its scripts, and how much of it is digits, capitals, code and the like; and the text's
+// n-grams of three to five characters within words, hashed (Weinberger and others 2009). It tells
+// kinds of texts apart that are written in other words or in another way, and knows nothing of
+// their meaning. It takes the first 8,192 characters, and returns no error but the context's.
 func Form(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -141,7 +142,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-var negations = map[string]bool{"no": true, "not": true, "never": true, "except": true, "without": true, "cannot": true, "t": true}
+var negations = map[string]bool{"no": true, "not": true, "never": true, "except": true,
+	"without": true, "cannot": true, "t": true}
 
 // endWord counts the n-grams of the word.
 func (r *reading) endWord() {
@@ -178,7 +180,8 @@ func (r *reading) endWord() {
 	}
 }
 
-// vector returns the counts as a vector. The form has the length 1 about, and so have the n-grams times their weight.
+// vector returns the counts as a vector. The form has the length 1 about, and so have the n-grams
+// times their weight.
 func (r *reading) vector() []float32 {
 	v := make([]float32, 0, formed+grams)
 	v = between(v, lengths, math.Log2(1+float64(r.runes))/2-1.5) // 8 characters, 32, 128, ...

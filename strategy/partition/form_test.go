@@ -20,7 +20,8 @@ var kinds = []func(i int) string{
 		return fmt.Sprintf("func f%d(x []int) {\n\tfor i := range x {\n\t\tx[i] = y[%d]\n\t}\n}", i, i)
 	},
 	func(i int) string {
-		return fmt.Sprintf("Bitte schreiben Sie dem Kunden Nummer %d eine freundliche Antwort auf seine Beschwerde.", i)
+		return fmt.Sprintf("Bitte schreiben Sie dem Kunden Nummer %d eine freundliche Antwort auf "+
+			"seine Beschwerde.", i)
 	},
 	func(i int) string {
 		return fmt.Sprintf("Почему сервер %d не отвечает на запросы?", i)
@@ -57,7 +58,8 @@ func TestKindsOfTextsAreToldApart(t *testing.T) {
 
 // Any text has a vector of one length that is finite and not zero, always the same.
 func TestForm(t *testing.T) {
-	all := append(texts(10), "", " ", "\x00", "\xff\xfe", "no", "日本語のテキスト", "한국어 텍스트", "ไทย", "😀😀", strings.Repeat("long text ", 100_000))
+	all := append(texts(10), "", " ", "\x00", "\xff\xfe", "no", "日本語のテキスト", "한국어 텍스트", "ไทย", "😀😀",
+		strings.Repeat("long text ", 100_000))
 	vectors, err := partition.Form(ctx, all)
 	require.NoError(t, err)
 	again, err := partition.Form(ctx, all)

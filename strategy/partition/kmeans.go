@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// A cell is one part of the space of vectors: what is nearer to its vector than to any other cell's.
+// A cell is one part of the space of vectors: what is nearer to its vector than to any other
+// cell's.
 type cell struct {
 	id     uint64    // names its item, and is never used again
 	mass   float64   // the length of the sum of the vectors that it was made of
@@ -24,7 +25,8 @@ const (
 	maxMass   = 10_000 // so that a cell never ceases to follow
 )
 
-// unit returns the vector with length 1 in a slice of its own, or false for one that is zero or not finite.
+// unit returns the vector with length 1 in a slice of its own, or false for one that is zero or not
+// finite.
 func unit(vector []float32) ([]float32, bool) {
 	var squares float64
 	for _, x := range vector {
@@ -57,7 +59,8 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// nearest returns the cell that is nearest to a unit vector, the first of equals, and how near it is. There must be one.
+// nearest returns the cell that is nearest to a unit vector, the first of equals, and how near it
+// is. There must be one.
 func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	cosine = -2
 	for i := range cells {
@@ -68,7 +71,8 @@ func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	return at, cosine
 }
 
-// makeCells makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are all alike there are fewer than k.
+// makeCells makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are
+// all alike there are fewer than k.
 func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
 	if most := maxSample * k; len(points) > most {
 		points = slices.Clone(points)
@@ -89,9 +93,11 @@ func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) (
 	return settle(ctx, points, best, rounds)
 }
 
-// seed adds cells until there are k, each at a point that is drawn by how far it is from those before. It returns them, and how far all
-// points are from their cells in sum. On the unit sphere the squared distance is twice 1 - cosine.
-func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell, rest float64, err error) {
+// seed adds cells until there are k, each at a point that is drawn by how far it is from those
+// before. It returns them, and how far all points are from their cells in sum. On the unit sphere
+// the squared distance is twice 1 - cosine.
+func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell,
+	rest float64, err error) {
 	cells = slices.Clone(cells)
 	far := make([]float64, len(points))
 	for i, p := range points {
@@ -133,8 +139,9 @@ func distance(cosine float32) float64 {
 	return 0
 }
 
-// settle moves the cells to the middle of what is nearest to them, in at most this number of rounds. A cell's mass is what it was before, and
-// counts as much as that many points at its place. The cells that are given are not changed.
+// settle moves the cells to the middle of what is nearest to them, in at most this number of
+// rounds. A cell's mass is what it was before, and counts as much as that many points at its place.
+// The cells that are given are not changed.
 func settle(ctx context.Context, points [][]float32, before []cell, rounds int) ([]cell, error) {
 	cells, of := slices.Clone(before), make([]int, len(points))
 	for i := range of {
@@ -207,7 +214,8 @@ func (s sum) cell(c cell) cell {
 	return c
 }
 
-// refill puts each cell that has lost all its points, and was nothing before, at the point that is farthest from its own cell.
+// refill puts each cell that has lost all its points, and was nothing before, at the point that is
+// farthest from its own cell.
 func refill(points [][]float32, cells []cell, of []int) {
 	var byDistance []int
 	for i := range cells {

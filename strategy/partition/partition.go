@@ -47,9 +47,10 @@ const (
 	defaultName     = "partition"
 	defaultClusters = 30
 	maxName         = evidence.MaxText - 32 // leaves room for the number of a cell
-	remembered      = 1000                  // vectors that are kept for Sweep, and vectors of texts that are remembered
-	leastBatch      = 32                    // vectors that Sweep learns from
-	textsACall      = 100
+	// vectors that are kept for Sweep, and vectors of texts that are remembered
+	remembered = 1000
+	leastBatch = 32 // vectors that Sweep learns from
+	textsACall = 100
 )
 
 func (c Config) withDefaults() Config {
@@ -70,8 +71,10 @@ func (c Config) withDefaults() Config {
 
 func (c *Config) validate() error {
 	var found valid.Faults
-	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
-	found.Check(c.Clusters >= 1 && c.Clusters <= maxCells, "Clusters", c.Clusters, fmt.Sprintf("must be in [1, %d], or 0 for the default", maxCells))
+	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
+		fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(c.Clusters >= 1 && c.Clusters <= maxCells, "Clusters", c.Clusters,
+		fmt.Sprintf("must be in [1, %d], or 0 for the default", maxCells))
 	return found.Err()
 }
 
@@ -93,8 +96,9 @@ type Partition struct {
 	key   [2]uint64
 	state atomic.Pointer[state]
 
-	mu   sync.Mutex
-	seen [][]float32 // unit vectors since the last sweep that learned; at most this many are remembered
+	mu sync.Mutex
+	// unit vectors since the last sweep that learned; at most this many are remembered
+	seen [][]float32
 
 	changing sync.Mutex // held while the cells are changed, where there is no store
 }
@@ -144,7 +148,9 @@ func (p *Partition) Of(vector []float32) (string, error) {
 	}
 	s := p.state.Load()
 	if s.version > 0 && s.numbers() != len(v) {
-		return "", &heed.InputError{Field: "vector", Reason: fmt.Sprintf("has %d numbers, and the partition's have %d: to go on with another embedder, call Fit", len(v), s.numbers())}
+		return "", &heed.InputError{Field: "vector",
+			Reason: fmt.Sprintf("has %d numbers, and the partition's have %d: to go on with another "+
+				"embedder, call Fit", len(v), s.numbers())}
 	}
 	if !p.cfg.Frozen {
 		p.remember(v)
@@ -156,7 +162,8 @@ func (p *Partition) Of(vector []float32) (string, error) {
 	return s.items[at], nil
 }
 
-var errVector = &heed.InputError{Field: "vector", Reason: fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers)}
+var errVector = &heed.InputError{Field: "vector",
+	Reason: fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers)}
 
 // remember keeps a vector for the next sweep.
 func (p *Partition) remember(v []float32) {
@@ -189,11 +196,13 @@ func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
 	for i, v := range vectors {
 		var ok bool
 		if points[i], ok = unit(v); !ok || len(v) > maxNumbers || len(v) != len(vectors[0]) {
-			return wrap("fit", &heed.InputError{Field: fmt.Sprintf("vectors[%d]", i), Reason: "must be finite, not zero, and as long as the others"})
+			return wrap("fit", &heed.InputError{Field: fmt.Sprintf("vectors[%d]", i),
+				Reason: "must be finite, not zero, and as long as the others"})
 		}
 	}
 	if len(points) < perCell {
-		return wrap("fit", &heed.InputError{Field: "vectors", Reason: fmt.Sprintf("are %d, must be at least %d", len(points), perCell)})
+		return wrap("fit", &heed.InputError{Field: "vectors",
+			Reason: fmt.Sprintf("are %d, must be at least %d", len(points), perCell)})
 	}
 	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]))
 	cells, err := makeCells(ctx, points, min(p.cfg.Clusters, len(points)/perCell), rng)
@@ -273,7 +282,8 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 // learn returns the cells after a batch, or nil where the vectors are not of the cells' space.
 func (p *Partition) learn(ctx context.Context, now *state, points [][]float32) (*state, error) {
 	numbers := cmp.Or(now.numbers(), len(points[len(points)-1]))
-	points = slices.DeleteFunc(slices.Clone(points), func(v []float32) bool { return len(v) != numbers })
+	points = slices.DeleteFunc(slices.Clone(points),
+		func(v []float32) bool { return len(v) != numbers })
 	if len(points) == 0 {
 		return nil, nil
 	}
@@ -326,7 +336,8 @@ func (p *Partition) take(s *state) {
 
 // change makes a new version of the cells from the current one. If another process was quicker, it
 // starts again. If to returns nil, nothing changes.
-func (p *Partition) change(ctx context.Context, at time.Time, to func(now *state) (*state, error)) error {
+func (p *Partition) change(ctx context.Context, at time.Time,
+	to func(now *state) (*state, error)) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
 	if p.cfg.Store == nil {

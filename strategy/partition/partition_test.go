@@ -104,7 +104,8 @@ func distinct(all []string) int {
 func TestARefitKeepsWhatWasLearned(t *testing.T) {
 	st := newStore(t)
 	p := newPartition(t, partition.Config{Store: st, Clusters: 4})
-	learner, err := strategy.New(ctx, strategy.Config{Store: st, Now: clock, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Seed: rand.NewPCG(1, 2)})
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Now: clock,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Seed: rand.NewPCG(1, 2)})
 	require.NoError(t, err)
 	require.NoError(t, p.FitVectors(ctx, topics(200, 1, 0, 1, 2, 3)))
 	before := items(t, p, 0, 1, 2, 3)
@@ -112,7 +113,8 @@ func TestARefitKeepsWhatWasLearned(t *testing.T) {
 		item := before[i%4]
 		choice, err := learner.Record(ctx, strategy.Query{Item: item, Session: strconv.Itoa(i)}, "a", 1)
 		require.NoError(t, err)
-		_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: []float64{1, -1, 1, -1}[i%4], Confidence: 1})
+		_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice,
+			Value: []float64{1, -1, 1, -1}[i%4], Confidence: 1})
 		require.NoError(t, err)
 	}
 	mean := func(item string) float64 {
@@ -122,7 +124,8 @@ func TestARefitKeepsWhatWasLearned(t *testing.T) {
 	}
 	was := []float64{mean(before[0]), mean(before[1]), mean(before[2])}
 
-	require.NoError(t, p.FitVectors(ctx, topics(200, 2, 2, 5, 0, 1))) // in another order, and 5 in place of 3
+	// in another order, and 5 in place of 3
+	require.NoError(t, p.FitVectors(ctx, topics(200, 2, 2, 5, 0, 1)))
 	after := items(t, p, 0, 1, 2, 5)
 	assert.Equal(t, before[:3], after[:3])
 	assert.NotContains(t, before, after[3])
@@ -201,8 +204,8 @@ func TestCellsFollow(t *testing.T) {
 	assert.Equal(t, other, of(t, p, 1))
 }
 
-// After a restart they are the same, in a store that writes JSON, too. Another process has them after its next
-// sweep.
+// After a restart they are the same, in a store that writes JSON, too. Another process has them
+// after its next sweep.
 func TestCellsAreKept(t *testing.T) {
 	st := newStore(t)
 	one := newPartition(t, partition.Config{Store: st, Clusters: 3})
@@ -285,7 +288,8 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 func TestVectorFaults(t *testing.T) {
 	p := newPartition(t, partition.Config{})
 	for name, v := range map[string][]float32{
-		"none": nil, "zero": make([]float32, 8), "not a number": {nan, 1}, "infinite": {float32(math.Inf(1))}, "long": make([]float32, 70_000),
+		"none": nil, "zero": make([]float32, 8), "not a number": {nan, 1},
+		"infinite": {float32(math.Inf(1))}, "long": make([]float32, 70_000),
 	} {
 		if name == "long" {
 			v[0] = 1
@@ -309,12 +313,24 @@ func TestVectorFaults(t *testing.T) {
 func TestEmbedderFaults(t *testing.T) {
 	broken := errors.New("broken")
 	for name, embed := range map[string]heed.Embedder{
-		"an error":        func(context.Context, []string) ([][]float32, error) { return nil, broken },
-		"none":            func(context.Context, []string) ([][]float32, error) { return nil, nil },
-		"not a number":    func(context.Context, []string) ([][]float32, error) { return [][]float32{{nan}}, nil },
-		"another length":  func(context.Context, []string) ([][]float32, error) { return [][]float32{{1, 2}}, nil },
-		"a panic":         func(context.Context, []string) ([][]float32, error) { panic("a bug of the host's") },
-		"nothing in them": func(context.Context, []string) ([][]float32, error) { return [][]float32{{}}, nil },
+		"an error": func(context.Context, []string) ([][]float32, error) { return nil, broken },
+		"none":     func(context.Context, []string) ([][]float32, error) { return nil, nil },
+		"not a number": func(context.Context, []string) ([][]float32,
+			error) {
+			return [][]float32{{nan}}, nil
+		},
+		"another length": func(context.Context, []string) ([][]float32,
+			error) {
+			return [][]float32{{1, 2}}, nil
+		},
+		"a panic": func(context.Context, []string) ([][]float32,
+			error) {
+			panic("a bug of the host's")
+		},
+		"nothing in them": func(context.Context, []string) ([][]float32,
+			error) {
+			return [][]float32{{}}, nil
+		},
 	} {
 		p := newPartition(t, partition.Config{Embed: embed})
 		require.NoError(t, p.FitVectors(ctx, topics(20, 1, 0)), name)
@@ -324,7 +340,10 @@ func TestEmbedderFaults(t *testing.T) {
 		require.Error(t, p.Fit(ctx, []string{"text"}), name)
 		assert.Equal(t, uint64(1), p.Version())
 	}
-	p := newPartition(t, partition.Config{Embed: func(context.Context, []string) ([][]float32, error) { return nil, broken }})
+	p := newPartition(t, partition.Config{Embed: func(context.Context, []string) ([][]float32,
+		error) {
+		return nil, broken
+	}})
 	_, err := p.Item(ctx, "text")
 	assert.ErrorIs(t, err, broken)
 }
@@ -371,14 +390,15 @@ func TestImportFaults(t *testing.T) {
 		`{"format":1,"version":18446744073709551615,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`: "above 2^53",
 		`{"format":1,"version":9007199254740992,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`:     "above 2^52", // 2^53
 		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:                                             "version 0",
-		file(cell(2, "1", unit)):                                      "cell 0: id 2",
-		file(cell(0, "1", unit) + "," + cell(0, "1", unit)):           "cell 1: id 0",
-		file(cell(0, "-1", unit)):                                     "mass -1",
-		file(cell(0, "1", "AAA=")):                                    "2 bytes",
-		file(cell(0, "1", "AADAfw==")):                                "length 1", // not a number
-		file(cell(0, "1", "AAAAAA==")):                                "length 1", // 0
-		file(cell(0, "1", unit) + "," + cell(1, "1", "AACAPwAAAAA=")): "cell 1: its vector has 2 numbers",
-		file(cell(0, "1", unit)) + "x":                                "invalid character",
+		file(cell(2, "1", unit)):                            "cell 0: id 2",
+		file(cell(0, "1", unit) + "," + cell(0, "1", unit)): "cell 1: id 0",
+		file(cell(0, "-1", unit)):                           "mass -1",
+		file(cell(0, "1", "AAA=")):                          "2 bytes",
+		file(cell(0, "1", "AADAfw==")):                      "length 1", // not a number
+		file(cell(0, "1", "AAAAAA==")):                      "length 1", // 0
+		file(cell(0, "1", unit) + "," + cell(1, "1",
+			"AACAPwAAAAA=")): "cell 1: its vector has 2 numbers",
+		file(cell(0, "1", unit)) + "x": "invalid character",
 	} {
 		err := p.Import(ctx, []byte(text))
 		assertField(t, "text", err)

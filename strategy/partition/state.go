@@ -79,7 +79,8 @@ func (s state) named(partition string) *state {
 }
 
 func (s *state) file() file {
-	f := file{Format: format, Version: s.version, Origin: s.origin, Seen: s.seen, Next: s.next, Cells: make([]fileCell, len(s.cells))}
+	f := file{Format: format, Version: s.version, Origin: s.origin, Seen: s.seen, Next: s.next,
+		Cells: make([]fileCell, len(s.cells))}
 	for i := range s.cells {
 		c := &s.cells[i]
 		text := make([]byte, 0, 4*len(c.vector))
@@ -93,7 +94,8 @@ func (s *state) file() file {
 
 // state reads a file. The error is without context.
 func (f *file) state() (state, error) {
-	s := state{version: f.Version, origin: f.Origin, seen: f.Seen, next: f.Next, cells: make([]cell, len(f.Cells))}
+	s := state{version: f.Version, origin: f.Origin, seen: f.Seen, next: f.Next,
+		cells: make([]cell, len(f.Cells))}
 	switch {
 	case f.Format != format:
 		return s, fmt.Errorf("format is %d, this version of heed reads %d", f.Format, format)
@@ -118,7 +120,8 @@ func (f *file) state() (state, error) {
 			return s, fmt.Errorf("cell %d: %w", i, err)
 		}
 		if i > 0 && len(vector) != len(s.cells[0].vector) {
-			return s, fmt.Errorf("cell %d: its vector has %d numbers, and that of cell 0 has %d", i, len(vector), len(s.cells[0].vector))
+			return s, fmt.Errorf("cell %d: its vector has %d numbers, and that of cell 0 has %d", i,
+				len(vector), len(s.cells[0].vector))
 		}
 		s.cells[i] = cell{c.ID, c.Mass, vector}
 	}
@@ -151,9 +154,10 @@ func (p *Partition) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.file())
 }
 
-// Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as a newer version of its own. Cells that come
-// from others are a [heed.ErrConflict], and so is another version that is not newer. The same version changes nothing. Text that
-// is no such JSON is a [*heed.InputError].
+// Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as
+// a newer version of its own. Cells that come from others are a [heed.ErrConflict], and so is
+// another version that is not newer. The same version changes nothing. Text that is no such JSON is
+// a [*heed.InputError].
 func (p *Partition) Import(ctx context.Context, text []byte) error {
 	var f file
 	err := json.Unmarshal(text, &f)
@@ -169,19 +173,23 @@ func (p *Partition) Import(ctx context.Context, text []byte) error {
 	}
 	err = p.change(ctx, time.Time{}, func(now *state) (*state, error) {
 		switch {
-		case now.version == 0, now.origin == imported.origin && imported.version > now.version && imported.next >= now.next:
+		case now.version == 0, now.origin == imported.origin && imported.version > now.version &&
+			imported.next >= now.next:
 			return &imported, nil
 		case now.equal(&imported):
 			return nil, nil
 		default:
-			return nil, fmt.Errorf("version %d of the partition has other cells than version %d of the text: %w", now.version, imported.version, heed.ErrConflict)
+			return nil, fmt.Errorf(
+				"version %d of the partition has other cells than version %d of the text: %w", now.version,
+				imported.version, heed.ErrConflict)
 		}
 	})
 	return wrap("import", err)
 }
 
 func (s *state) equal(other *state) bool {
-	return s.version == other.version && s.origin == other.origin && slices.EqualFunc(s.cells, other.cells, func(a, b cell) bool {
-		return a.id == b.id && slices.Equal(a.vector, b.vector)
-	})
+	return s.version == other.version && s.origin == other.origin &&
+		slices.EqualFunc(s.cells, other.cells, func(a, b cell) bool {
+			return a.id == b.id && slices.Equal(a.vector, b.vector)
+		})
 }

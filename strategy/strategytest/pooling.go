@@ -1,9 +1,10 @@
-// Package strategytest is the contracts of [strategy.Pooling] and [strategy.Choices] in executable form. Run them from a test
-// of yours:
+// Package strategytest is the contracts of [strategy.Pooling] and [strategy.Choices] in executable
+// form. Run them from a test of yours:
 //
 //	func TestPooling(t *testing.T) { strategytest.RunPooling(t, mypooling.Pooling{}) }
 //
-// It needs nothing but the standard library. Later versions of the suites may test more of what the contracts say.
+// It needs nothing but the standard library. Later versions of the suites may test more of what the
+// contracts say.
 package strategytest
 
 import (
@@ -19,10 +20,17 @@ import (
 )
 
 // RunPooling runs the suite, a subtest a rule.
-func RunPooling(t *testing.T, pooling strategy.Pooling) { conformance.Run(t, poolingRules, pooling) }
+func RunPooling(t *testing.T, pooling strategy.Pooling) {
+	conformance.Run(t, poolingRules,
+		pooling)
+}
 
-// CheckPooling runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
-func CheckPooling(pooling strategy.Pooling) error { return conformance.Check(poolingRules, pooling) }
+// CheckPooling runs the suite outside a test and returns all failures, joined: each begins with the
+// name of its rule.
+func CheckPooling(pooling strategy.Pooling) error {
+	return conformance.Check(poolingRules,
+		pooling)
+}
 
 type checker = conformance.Checker
 
@@ -43,7 +51,8 @@ const arms = 3
 // segment has arms of unequal weight.
 func segment() strategy.Segment {
 	return strategy.Segment{
-		Priors:      []evidence.Beta{{Alpha: 1.2, Beta: 1}, {Alpha: 0.6, Beta: 1}, {Alpha: 1.2, Beta: 1}},
+		Priors: []evidence.Beta{{Alpha: 1.2, Beta: 1}, {Alpha: 0.6, Beta: 1},
+			{Alpha: 1.2, Beta: 1}},
 		LeastWeight: 0.3,
 	}
 }
@@ -113,7 +122,8 @@ func canBeDrawn(t *checker, p strategy.Pooling) {
 		item := blank()
 		for _, share := range []float64{0, 0.5, 1} {
 			for arm := range arms {
-				after := evidence.Sums{Mass: mass, Squares: mass, Reward: mass * share, RewardSquares: mass * share}
+				after := evidence.Sums{Mass: mass, Squares: mass, Reward: mass * share,
+					RewardSquares: mass * share}
 				m.Update(arm, item.Arms[arm], after)
 				item.Arms[arm] = after
 			}
@@ -179,8 +189,8 @@ func idleUpdate(t *checker, p strategy.Pooling) {
 	t.Check(near(before, after, 1e-9), "updates without a change: %v to %v", before, after)
 }
 
-// updatesKeepUp adds outcome by outcome to a model, and compares it with one that is made of all of them. Estimates on the way may differ a
-// little: the means by up to 0.05.
+// updatesKeepUp adds outcome by outcome to a model, and compares it with one that is made of all of
+// them. Estimates on the way may differ a little: the means by up to 0.05.
 func updatesKeepUp(t *checker, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	items := make([]strategy.Item, 30)

@@ -72,7 +72,8 @@ func (m brokenModel) Independence(item strategy.Item) float64 {
 	return m.broken.independent(good, mass)
 }
 
-// TestSuiteBites runs the suite against poolings that each break one rule, and expects it to say so.
+// TestSuiteBites runs the suite against poolings that each break one rule, and expects it to say
+// so.
 func TestSuiteBites(t *testing.T) {
 	var shared strategy.Model
 	for _, test := range []struct {
@@ -80,43 +81,63 @@ func TestSuiteBites(t *testing.T) {
 		pooling  broken
 		caughtBy string
 	}{
-		{"it starts warm", broken{believe: func(good strategy.Model, item strategy.Item, beliefs []strategy.Belief) {
+		{"it starts warm", broken{believe: func(good strategy.Model, item strategy.Item,
+			beliefs []strategy.Belief) {
 			good.Believe(item, beliefs)
 			beliefs[0].Level.Alpha++
 		}}, "an item that nothing is known of starts cold"},
-		{"it divides by nothing", broken{believe: func(good strategy.Model, item strategy.Item, beliefs []strategy.Belief) {
+		{"it divides by nothing", broken{believe: func(good strategy.Model, item strategy.Item,
+			beliefs []strategy.Belief) {
 			good.Believe(item, beliefs)
 			if item.Arms[0].Mass == 1e6 {
 				beliefs[0].Level.Alpha = math.NaN()
 			}
 		}}, "every belief can be drawn"},
-		{"the first item decides", broken{model: func(s strategy.Segment, items []strategy.Item) strategy.Model {
+		{"the first item decides", broken{model: func(s strategy.Segment,
+			items []strategy.Item) strategy.Model {
 			return strategy.Copy{}.Model(s, items[:min(1, len(items))])
 		}}, "a model does not depend on the order"},
 		{"good is bad", broken{update: func(good strategy.Model, arm int, before, after evidence.Sums) {
 			before.Reward, after.Reward = before.Mass-before.Reward, after.Mass-after.Reward
 			good.Update(arm, before, after)
 		}}, "a reward raises an arm"},
-		{"every update counts", broken{update: func(good strategy.Model, arm int, _, after evidence.Sums) {
+		{"every update counts", broken{update: func(good strategy.Model, arm int, _,
+			after evidence.Sums) {
 			good.Update(arm, evidence.Sums{}, after)
 		}}, "an update that changes nothing"},
-		{"updates are left for later", broken{update: func(strategy.Model, int, evidence.Sums, evidence.Sums) {}},
+		{"updates are left for later", broken{update: func(strategy.Model, int, evidence.Sums,
+			evidence.Sums) {
+		}},
 			"updates come to what a model made anew does"},
-		{"it is independent before it was seen", broken{independent: func(good, _ float64) float64 { return max(good, 0.1) }},
+		{"it is independent before it was seen", broken{independent: func(good,
+			_ float64) float64 {
+			return max(good, 0.1)
+		}},
 			"independence is of an item's own evidence"},
-		{"it is more than independent", broken{independent: func(_, mass float64) float64 { return mass / 10 }},
+		{"it is more than independent", broken{independent: func(_,
+			mass float64) float64 {
+			return mass / 10
+		}},
 			"independence is of an item's own evidence"},
-		{"it grows dependent", broken{independent: func(_, mass float64) float64 { return min(mass, 1/(1+mass)) }},
+		{"it grows dependent", broken{independent: func(_,
+			mass float64) float64 {
+			return min(mass, 1/(1+mass))
+		}},
 			"independence is of an item's own evidence"},
-		{"independence is not a number", broken{independent: func(float64, float64) float64 { return math.NaN() }},
+		{"independence is not a number", broken{independent: func(float64,
+			float64) float64 {
+			return math.NaN()
+		}},
 			"independence is of an item's own evidence"},
-		{"there is one model", broken{model: func(s strategy.Segment, items []strategy.Item) strategy.Model {
+		{"there is one model", broken{model: func(s strategy.Segment,
+			items []strategy.Item) strategy.Model {
 			if shared == nil || len(items) > 0 {
 				shared = strategy.Copy{}.Model(s, items)
 			}
 			return shared
 		}}, "models share nothing"},
-		{"it believes something else each time", broken{believe: func(good strategy.Model, item strategy.Item, beliefs []strategy.Belief) {
+		{"it believes something else each time", broken{believe: func(good strategy.Model,
+			item strategy.Item, beliefs []strategy.Belief) {
 			good.Believe(item, beliefs)
 			if item.Arms[0].Mass > 0 {
 				beliefs[0].Level.Alpha += rand.Float64()
@@ -130,7 +151,8 @@ func TestSuiteBites(t *testing.T) {
 			for line := range strings.Lines(err.Error()) {
 				caught = caught || strings.HasPrefix(line, test.caughtBy)
 			}
-			assert.True(t, caught, "the fault should be caught by %q, but was by:\n%s", test.caughtBy, err)
+			assert.True(t, caught, "the fault should be caught by %q, but was by:\n%s", test.caughtBy,
+				err)
 		})
 	}
 }

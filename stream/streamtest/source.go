@@ -1,4 +1,5 @@
-// Package streamtest is the contract of [stream.Source] in executable form. Run it from a test of your source:
+// Package streamtest is the contract of [stream.Source] in executable form. Run it from a test of
+// your source:
 //
 //	func TestSource(t *testing.T) {
 //		streamtest.Run(t, func() (streamtest.Harness, error) {
@@ -7,7 +8,8 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the contract says.
+// It needs nothing but the standard library. Later versions of the suite may test more of what the
+// contract says.
 package streamtest
 
 import (
@@ -27,7 +29,8 @@ type Harness struct {
 	Source stream.Source
 	// Sink is where the suite publishes what the source is to deliver.
 	Sink stream.Sink
-	// Reopen, where it is set, opens the source once more, as after a crash: what was in hand is delivered again.
+	// Reopen, where it is set, opens the source once more, as after a crash: what was in hand is
+	// delivered again.
 	Reopen func() (stream.Source, error)
 	// Close, where it is set, has the source end once all is delivered and acknowledged.
 	Close func()
@@ -36,8 +39,8 @@ type Harness struct {
 // NewHarness returns a fresh, empty source. It holds back what is in hand for at least ten seconds.
 type NewHarness func() (Harness, error)
 
-// Run runs the suite, a subtest a rule, each with a source of its own. The rule about reopening, and that about the end, are
-// skipped where the harness has no way to do so.
+// Run runs the suite, a subtest a rule, each with a source of its own. The rule about reopening,
+// and that about the end, are skipped where the harness has no way to do so.
 func Run(t *testing.T, newHarness NewHarness) {
 	h, err := newHarness()
 	if err != nil {
@@ -69,7 +72,8 @@ func lacks(h Harness, rule string) string {
 	return ""
 }
 
-// Check runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
+// Check runs the suite outside a test and returns all failures, joined: each begins with the name
+// of its rule.
 func Check(newHarness NewHarness) error { return conformance.Check(rules, newHarness) }
 
 // rules is the suite.
@@ -117,7 +121,8 @@ const (
 
 func event(id string) stream.Event {
 	return stream.Event{
-		ID: id, Topic: "suite", At: time.Date(2026, 3, 14, 15, 9, 26, 535897000, time.UTC), Payload: []byte("{\"é\x00\xff\"}" + id),
+		ID: id, Topic: "suite", At: time.Date(2026, 3, 14, 15, 9, 26, 535897000, time.UTC),
+		Payload: []byte("{\"é\x00\xff\"}" + id),
 	}
 }
 

@@ -168,7 +168,8 @@ func harness(f fault) streamtest.NewHarness {
 
 // forget takes an acknowledgement back.
 func forget(one *queued, _ bool) error {
-	one.acked, one.due = false, time.Now().Add(20*time.Millisecond) // so that time goes on in the bubble
+	// so that time goes on in the bubble
+	one.acked, one.due = false, time.Now().Add(20*time.Millisecond)
 	return nil
 }
 
@@ -179,23 +180,35 @@ func TestSuiteBites(t *testing.T) {
 		fault    fault
 		caughtBy string
 	}{
-		{"topics are lost", fault{deliver: func(e *stream.Event) { e.Topic = "" }}, "what is published is delivered as it was"},
+		{"topics are lost", fault{deliver: func(e *stream.Event) { e.Topic = "" }},
+			"what is published is delivered as it was"},
 		{"payloads are text", fault{deliver: func(e *stream.Event) {
 			e.Payload = []byte(strings.ToValidUTF8(string(e.Payload), "?"))
 		}}, "what is published is delivered as it was"},
-		{"times are whole seconds", fault{deliver: func(e *stream.Event) { e.At = e.At.Truncate(time.Second) }},
+		{"times are whole seconds", fault{deliver: func(
+			e *stream.Event) {
+			e.At = e.At.Truncate(time.Second)
+		}},
 			"what is published is delivered as it was"},
-		{"acknowledgements are lost", fault{ack: forget}, "what is acknowledged is not delivered again"},
+		{"acknowledgements are lost", fault{ack: forget},
+			"what is acknowledged is not delivered again"},
 		{"the second acknowledgement fails", fault{ack: func(_ *queued, again bool) error {
 			if again {
 				return errors.New("it is gone")
 			}
 			return nil
 		}}, "to acknowledge again changes nothing"},
-		{"what is rejected is gone", fault{reject: func(one *queued, _ *time.Duration) { one.acked = true }}, "what is rejected is delivered again"},
-		{"what is rejected thrice is gone", fault{reject: func(one *queued, _ *time.Duration) { one.acked = one.taken == 3 }},
+		{"what is rejected is gone", fault{reject: func(one *queued,
+			_ *time.Duration) {
+			one.acked = true
+		}}, "what is rejected is delivered again"},
+		{"what is rejected thrice is gone", fault{reject: func(one *queued,
+			_ *time.Duration) {
+			one.acked = one.taken == 3
+		}},
 			"what is rejected is delivered again"},
-		{"delays are left out", fault{reject: func(_ *queued, delay *time.Duration) { *delay = 0 }}, "what is rejected waits for its delay"},
+		{"delays are left out", fault{reject: func(_ *queued, delay *time.Duration) { *delay = 0 }},
+			"what is rejected waits for its delay"},
 		{"delays are for ever", fault{reject: func(_ *queued, delay *time.Duration) {
 			if *delay > 0 {
 				*delay = time.Hour
@@ -210,11 +223,14 @@ func TestSuiteBites(t *testing.T) {
 			return nil
 		}}, "receivers share the work"},
 		{"it does not wait", fault{empty: stream.ErrClosed}, "a receiver waits for what comes"},
-		{"it says that the time is over when it is not", fault{empty: context.DeadlineExceeded}, "a receiver waits for what comes"},
+		{"it says that the time is over when it is not", fault{empty: context.DeadlineExceeded},
+			"a receiver waits for what comes"},
 		{"it looks at no context", fault{deaf: true}, "a context that is done ends the wait"},
 		{"payloads are shared", fault{shared: true}, "what is delivered is a copy"},
-		{"a crash loses what is in hand", fault{inHand: true}, "what was in hand is delivered again after a crash"},
-		{"it ends with something in hand", fault{earlyEnd: true}, "the end comes after all is acknowledged"},
+		{"a crash loses what is in hand", fault{inHand: true},
+			"what was in hand is delivered again after a crash"},
+		{"it ends with something in hand", fault{earlyEnd: true},
+			"the end comes after all is acknowledged"},
 		{"it has no end", fault{noEnd: true}, "the end comes after all is acknowledged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -225,7 +241,8 @@ func TestSuiteBites(t *testing.T) {
 				for line := range strings.Lines(err.Error()) {
 					caught = caught || strings.HasPrefix(line, test.caughtBy)
 				}
-				assert.True(t, caught, "the fault should be caught by %q, but was by:\n%s", test.caughtBy, err)
+				assert.True(t, caught, "the fault should be caught by %q, but was by:\n%s", test.caughtBy,
+					err)
 			})
 		})
 	}
@@ -239,6 +256,9 @@ func TestGoodSourcePasses(t *testing.T) {
 
 // A source that can't be made is said to be so by every rule.
 func TestHarnessThatFails(t *testing.T) {
-	err := streamtest.Check(func() (streamtest.Harness, error) { return streamtest.Harness{}, errors.New("no broker") })
+	err := streamtest.Check(func() (streamtest.Harness, error) {
+		return streamtest.Harness{},
+			errors.New("no broker")
+	})
 	require.ErrorContains(t, err, "no broker")
 }

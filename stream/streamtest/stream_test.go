@@ -51,8 +51,8 @@ func reject(t testing.TB, d stream.Delivery, delay time.Duration) {
 	require.NoError(t, d.Reject(context.Background(), delay))
 }
 
-// An event that is in hand for longer than the lease is delivered again. The first receiver can still acknowledge it, but no longer give
-// it back.
+// An event that is in hand for longer than the lease is delivered again. The first receiver can
+// still acknowledge it, but no longer give it back.
 func TestStreamLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &streamtest.Stream{}
@@ -95,7 +95,8 @@ func assertNothing(t testing.TB, s *streamtest.Stream, within time.Duration) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A rejected event comes again at the very moment its delay is over. A second rejection changes nothing.
+// A rejected event comes again at the very moment its delay is over. A second rejection changes
+// nothing.
 func TestStreamDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &streamtest.Stream{}

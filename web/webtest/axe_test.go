@@ -16,13 +16,15 @@ const axeVersion = "4.14.1"
 // audit runs axe-core on a page, and returns what it finds.
 const audit = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + " " + n.html.slice(0, 120))))`
 
-// TestAxe holds the pages to all rules of axe-core, which npm fetches: in the long form, where there is npm. [TestPages] has rules of its own in every run.
+// TestAxe holds the pages to all rules of axe-core, which npm fetches: in the long form, where
+// there is npm. [TestPages] has rules of its own in every run.
 func TestAxe(t *testing.T) {
 	if !long {
 		t.Skip("HEED_LONG=1 runs axe-core")
 	}
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "axe-core@"+axeVersion).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-save",
+		"--ignore-scripts", "--no-audit", "--no-fund", "axe-core@"+axeVersion).CombinedOutput()
 	if err != nil {
 		t.Skipf("npm can't fetch axe-core: %v\n%s", err, out)
 	}

@@ -25,7 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const howTo = "no browser: set HEED_BROWSER to the path of Chromium or Chrome, or install one (apt-get install chromium)"
+const howTo = "no browser: set HEED_BROWSER to the path of Chromium or Chrome, or install one " +
+	"(apt-get install chromium)"
 
 // errNoBrowser says that the tests can't run here.
 var errNoBrowser = errors.New(howTo)
@@ -39,7 +40,8 @@ func findBrowser(setting string, look func(string) (string, error)) (string, err
 		}
 		return found, nil
 	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome",
+		"google-chrome-stable", "chrome"} {
 		if found, err := look(name); err == nil {
 			return found, nil
 		}
@@ -69,8 +71,10 @@ func run(m *testing.M) int {
 		missing = err
 		return m.Run()
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(found), chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true), chromedp.Flag("hide-scrollbars", false))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(found),
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("hide-scrollbars", false))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -93,7 +97,8 @@ for (const name of ["h4ck", "alert", "confirm", "prompt", "print", "open"]) wind
 window.violated = [];
 document.addEventListener("securitypolicyviolation", (e) => window.violated.push(e.violatedDirective + " " + e.blockedURI));`
 
-// A tab is a page in a browser of its own: it shares no cookies with other tabs. At the end of its test, nothing may have been written to its console.
+// A tab is a page in a browser of its own: it shares no cookies with other tabs. At the end of its
+// test, nothing may have been written to its console.
 type tab struct {
 	*testing.T
 	ctx  context.Context
@@ -111,7 +116,8 @@ func (s *site) open(t *testing.T, person string) *tab {
 		t.Skip(missing)
 	}
 	b := &tab{T: t, site: s}
-	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.hear))
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(),
+		chromedp.WithListener(b.hear))
 	t.Cleanup(func() {
 		assert.Empty(t, b.heard(), "the console of %s", person)
 		end()
@@ -119,7 +125,8 @@ func (s *site) open(t *testing.T, person string) *tab {
 	b.ctx = ctx
 	require.NoError(t, chromedp.Do(ctx))
 	_, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) (any, error) {
-		return cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: hooks})
+		return cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: hooks})
 	})
 	require.NoError(t, err)
 	b.size(1280)
@@ -158,7 +165,10 @@ func (b *tab) heard() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(b.faults), func(fault string) bool {
-		return slices.ContainsFunc(b.spared, func(words string) bool { return strings.Contains(fault, words) })
+		return slices.ContainsFunc(b.spared, func(words string) bool {
+			return strings.Contains(fault,
+				words)
+		})
 	})
 }
 
@@ -216,8 +226,10 @@ func (b *tab) scheme(name string) {
 // picture returns the page as a PNG: all of it, or as much as fits.
 func (b *tab) picture(all bool) []byte {
 	b.Helper()
-	r, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (page.CaptureScreenshotResult, error) {
-		return cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: &all})
+	r, err := chromedp.Run(b.ctx, func(ctx context.Context,
+		t *chromedp.Target) (page.CaptureScreenshotResult, error) {
+		return cdp.Call(ctx, t, page.CaptureScreenshot,
+			page.CaptureScreenshotParams{CaptureBeyondViewport: &all})
 	})
 	require.NoError(b, err)
 	return r.Data

@@ -17,7 +17,8 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
-// hostile are texts that try to become more than text. The pages have no marquee, so that one that is there came from data.
+// hostile are texts that try to become more than text. The pages have no marquee, so that one that
+// is there came from data.
 func hostile() (all []string) {
 	for _, payload := range []string{
 		`<script>h4ck()</script>`, `<img src=x onerror=h4ck()>`, `<svg/onload=h4ck()>`, `<iframe src="javascript:parent.h4ck()"></iframe>`, `<a href="javascript:h4ck()">x</a>`,
@@ -51,12 +52,14 @@ const bad = `(() => {
   return faults;
 })()`
 
-// besieged is a world in which each of the texts is in each field that people, models and hosts fill.
+// besieged is a world in which each of the texts is in each field that people, models and hosts
+// fill.
 func besieged(t *testing.T, texts []string) *world {
 	t.Helper()
 	var lessons loop.Lessons
 	for i, text := range texts {
-		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{ID: text, Domain: text, Condition: text, Action: text})
+		lessons.Heuristics = append(lessons.Heuristics,
+			learning.Heuristic{ID: text, Domain: text, Condition: text, Action: text})
 		if i%60 == 0 {
 			lessons.Arms = append(lessons.Arms, loop.Arm{ID: text, System: text, InputPrice: 1})
 		}
@@ -66,23 +69,33 @@ func besieged(t *testing.T, texts []string) *world {
 	for i, text := range texts {
 		for j, domain := range []string{text, "common"} {
 			w.pass(97 * 60e9)
-			answer, err := w.agent.Answer(ctx, loop.Event{ID: fmt.Sprint(text, j), Text: text, Domain: domain, Item: text, Context: domain, Person: text, Session: text, Task: text[:min(len(text), 500)]})
+			answer, err := w.agent.Answer(ctx, loop.Event{ID: fmt.Sprint(text, j), Text: text,
+				Domain: domain, Item: text, Context: domain, Person: text, Session: text,
+				Task: text[:min(len(text), 500)]})
 			require.NoError(t, err)
 			good := i%2 == 0
-			require.NoError(t, w.agent.React(ctx, answer.ID, loop.Reaction{Person: text, Channel: text, Value: 1}))
-			require.NoError(t, w.agent.Outcome(ctx, answer.ID, loop.Outcome{Success: &good, Failure: text, Source: text, Ways: []patterns.PatternID{patterns.PatternID(text)}}))
+			require.NoError(t, w.agent.React(ctx, answer.ID,
+				loop.Reaction{Person: text, Channel: text, Value: 1}))
+			require.NoError(t, w.agent.Outcome(ctx, answer.ID,
+				loop.Outcome{Success: &good, Failure: text, Source: text,
+					Ways: []patterns.PatternID{patterns.PatternID(text)}}))
 		}
-		_, err := w.agent.Patterns().Define(ctx, patterns.Pattern{ID: patterns.PatternID(text), Content: text, Tags: []string{text}})
+		_, err := w.agent.Patterns().Define(ctx, patterns.Pattern{ID: patterns.PatternID(text),
+			Content: text, Tags: []string{text}})
 		require.NoError(t, err)
-		c, err := w.agent.Correct(ctx, fmt.Sprint(text, 0), loop.Correction{Reviewer: text, Text: text, Comment: text, Tags: []string{text}})
+		c, err := w.agent.Correct(ctx, fmt.Sprint(text, 0),
+			loop.Correction{Reviewer: text, Text: text, Comment: text, Tags: []string{text}})
 		require.NoError(t, refused(err))
 		if err == nil {
 			w.corrections = append(w.corrections, at("/correction", "id", c.ID))
 		}
-		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{text}, Place: text}, Actor: text, Reason: text})
+		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text,
+			Agents: []string{text}, Place: text}, Actor: text, Reason: text})
 		require.NoError(t, refused(err))
 		if err != nil { // a rule may not have all characters
-			p, err = rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: fmt.Sprint("Rule ", i), Agents: []string{"support"}}, Actor: fmt.Sprint("eve", i), Reason: text})
+			p, err = rules.Propose(ctx, feedback.Submission{
+				Draft: feedback.Draft{Text: fmt.Sprint("Rule ", i), Agents: []string{"support"}},
+				Actor: fmt.Sprint("eve", i), Reason: text})
 			require.NoError(t, err)
 		} else {
 			taken++
@@ -117,7 +130,8 @@ func refused(err error) error {
 	return err
 }
 
-// TestHostile has no script of data run, and no element come from it, in any page: with HEED_LONG for each of the texts in each kind of page.
+// TestHostile has no script of data run, and no element come from it, in any page: with HEED_LONG
+// for each of the texts in each kind of page.
 func TestHostile(t *testing.T) {
 	texts := hostile()
 	require.Greater(t, len(texts), 200)
@@ -138,7 +152,8 @@ func TestHostile(t *testing.T) {
 		c.paths = c.paths[:min(len(c.paths), 15)]
 	} else {
 		for _, text := range texts {
-			c.paths = append(c.paths, at("/heuristic", "id", text), at("/way", "id", text), at("/answer", "id", text+"0"), at("/segment", "category", text, "context", text),
+			c.paths = append(c.paths, at("/heuristic", "id", text), at("/way", "id", text),
+				at("/answer", "id", text+"0"), at("/segment", "category", text, "context", text),
 				at("/item", "category", "common", "context", "common", "item", text))
 		}
 	}
@@ -149,15 +164,19 @@ func TestHostile(t *testing.T) {
 		shown += strings.Count(b.text(), "h4ck")
 	}
 	assert.Greater(t, shown, 8*len(c.paths), "the texts are not shown")
-	for _, kind := range []string{"/segment?category=&context=", "/item?category=&context=&item=", "/heuristic?id=", "/way?id=", "/answer?id=", "/correction?id=", "/rule?id=", "/heuristics?page="} {
-		assert.True(t, c.kinds[kind] || !long && kind == "/heuristics?page=", "no page of %s was seen", kind)
+	for _, kind := range []string{"/segment?category=&context=", "/item?category=&context=&item=",
+		"/heuristic?id=", "/way?id=", "/answer?id=", "/correction?id=", "/rule?id=",
+		"/heuristics?page="} {
+		assert.True(t, c.kinds[kind] || !long && kind == "/heuristics?page=", "no page of %s was seen",
+			kind)
 	}
 	id := s.world.waiting(t, "")
 	if !long {
 		texts = texts[:3]
 	}
 	for _, text := range texts {
-		for _, path := range []string{at("/heuristics", "q", text), at("/answer", "id", text, "done", text), at("/proposal", "id", id)} {
+		for _, path := range []string{at("/heuristics", "q", text),
+			at("/answer", "id", text, "done", text), at("/proposal", "id", id)} {
 			b.visit(path)
 			require.Empty(t, eval[[]string](b, bad), path)
 		}

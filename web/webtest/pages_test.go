@@ -91,7 +91,8 @@ func TestPages(t *testing.T) {
 		assert.Empty(t, eval[[]string](b, "[...window.ran, ...window.violated]"), path)
 	}
 	assert.Greater(t, len(c.paths), 25)
-	for _, kind := range []string{"/segment?category=&context=", "/item?category=&context=&item=", "/heuristic?id=", "/way?id=", "/answer?id=", "/correction?id=", "/rule?id="} {
+	for _, kind := range []string{"/segment?category=&context=", "/item?category=&context=&item=",
+		"/heuristic?id=", "/way?id=", "/answer?id=", "/correction?id=", "/rule?id="} {
 		assert.True(t, c.kinds[kind], "no page of %s was seen", kind)
 	}
 }
@@ -132,7 +133,9 @@ func TestRules(t *testing.T) {
   const main = document.querySelector("main"), table = document.querySelector("table");
   `+c.script+`; })()`)
 		found := eval[[]string](b, rules)
-		assert.True(t, slices.ContainsFunc(found, func(fault string) bool { return strings.HasPrefix(fault, c.rule+": ") }), "%s finds %q: %s", c.script, found, c.rule)
+		assert.True(t, slices.ContainsFunc(found,
+			func(fault string) bool { return strings.HasPrefix(fault, c.rule+": ") }), "%s finds %q: %s",
+			c.script, found, c.rule)
 		eval[any](b, `document.body.innerHTML = window.was.body; document.documentElement.lang = window.was.lang; document.title = window.was.title`)
 		assert.Empty(t, eval[[]string](b, rules), "after %s", c.script)
 	}

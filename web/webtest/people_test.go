@@ -22,7 +22,8 @@ func (w *world) status(t *testing.T, id string) feedback.State {
 	return p.Status
 }
 
-// TestTwoPeople has two people approve a rule in two browsers. Each sees what the other does without loading the page again. The page says when it is behind.
+// TestTwoPeople has two people approve a rule in two browsers. Each sees what the other does
+// without loading the page again. The page says when it is behind.
 func TestTwoPeople(t *testing.T) {
 	s := serve(t, desk(t))
 	id := s.world.waiting(t, "Always name the server in the first line.")
@@ -44,7 +45,9 @@ func TestTwoPeople(t *testing.T) {
 
 	// Typing is not lost: the page offers the change, and the person decides.
 	zoe.fill("#approve-reason", "Me, too")
-	_, err := s.world.agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: "Be kind.", Agents: []string{"support"}}, Actor: "eve", Reason: "Always"})
+	_, err := s.world.agent.Feedback().Rules().Propose(t.Context(),
+		feedback.Submission{Draft: feedback.Draft{Text: "Be kind.", Agents: []string{"support"}},
+			Actor: "eve", Reason: "Always"})
 	require.NoError(t, err)
 	zoe.says("What you typed is still there")
 	assert.True(t, eval[bool](zoe, `document.getElementById("changed-note").nextElementSibling.matches("form")`))
@@ -115,7 +118,8 @@ func (b *tab) focused() string {
 	return eval[string](b, `((e) => e.id && !e.textContent.trim() || ["TEXTAREA", "SELECT"].includes(e.tagName) ? e.id : e.textContent.trim())(document.activeElement)`)
 }
 
-// tabTo presses the tabulator until something has the focus. From the end of a page it goes on at the beginning.
+// tabTo presses the tabulator until something has the focus. From the end of a page it goes on at
+// the beginning.
 func (b *tab) tabTo(name string) {
 	b.Helper()
 	for range 80 {
@@ -127,7 +131,8 @@ func (b *tab) tabTo(name string) {
 	require.Fail(b, "no way to "+name)
 }
 
-// order walks through a page: everything that can be used is reached once, in the order of the page, and is seen to have the focus.
+// order walks through a page: everything that can be used is reached once, in the order of the
+// page, and is seen to have the focus.
 func (b *tab) order() {
 	b.Helper()
 	want := eval[[]string](b, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), textarea, select, summary, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e, i) => e.dataset.nth = String(i))`)
@@ -152,7 +157,8 @@ func TestWithoutScripts(t *testing.T) {
 		s.world.waiting(t, "Give each time with its time zone.")
 	b := s.open(t, "kim")
 	_, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (any, error) {
-		return cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 	})
 	require.NoError(t, err)
 	b.visit("/inbox")

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "make the pictures of docs/ anew")
 
-// TestScreenshots has the pictures of the docs: each is of a page that is there, small enough, and named by a document. With -update it makes them.
+// TestScreenshots has the pictures of the docs: each is of a page that is there, small enough, and
+// named by a document. With -update it makes them.
 func TestScreenshots(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	if *update {
@@ -23,7 +24,8 @@ func TestScreenshots(t *testing.T) {
 			width, height      int64
 		}{
 			{"web-home", "/", "light", 1000, 860},
-			{"web-proposal", at("/proposal", "id", s.world.waiting(t, "Write for somebody who has little time.")), "light", 1000, 860},
+			{"web-proposal", at("/proposal", "id", s.world.waiting(t,
+				"Write for somebody who has little time.")), "light", 1000, 860},
 			{"web-segment", at("/segment", "category", "servers", "context", ""), "dark", 1000, 860},
 			{"web-phone", "/inbox", "light", 360, 740},
 		} {

@@ -37,7 +37,8 @@ type world struct {
 
 // Generate implements [decision.LLM].
 func (w *world) Generate(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-	return decision.LLMResponse{Text: "Look at the logs of the last hour, and undo what changed.", InputTokens: 300, OutputTokens: 40}, nil
+	return decision.LLMResponse{Text: "Look at the logs of the last hour, and undo what changed.",
+		InputTokens: 300, OutputTokens: 40}, nil
 }
 
 func (w *world) clock() time.Time { return *w.now.Load() }
@@ -76,15 +77,20 @@ func desk(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, loop.Lessons{
 		Arms: []loop.Arm{
-			{ID: "brief", System: "Answer in one sentence.", InputPrice: 1, OutputPrice: 4}, {ID: "steps", System: "Answer in numbered steps.", InputPrice: 1, OutputPrice: 4},
+			{ID: "brief", System: "Answer in one sentence.", InputPrice: 1, OutputPrice: 4},
+			{ID: "steps", System: "Answer in numbered steps.", InputPrice: 1, OutputPrice: 4},
 			{ID: "careful", System: "Say what could go wrong.", InputPrice: 3, OutputPrice: 12},
 		},
 		Heuristics: []learning.Heuristic{
-			{ID: "rotate-logs", Domain: "servers", Condition: "The disk of a server is full.", Action: "Rotate its logs, then look for what fills it.", Initial: 0.72},
-			{ID: "restart", Domain: "servers", Condition: "A service on a server does not answer.", Action: "Restart the service.", Initial: 0.78},
-			{ID: "clear-cache", Domain: "servers", Condition: "The pages of a server are slow.", Action: "Clear the cache.", Initial: 0.72},
+			{ID: "rotate-logs", Domain: "servers", Condition: "The disk of a server is full.",
+				Action: "Rotate its logs, then look for what fills it.", Initial: 0.72},
+			{ID: "restart", Domain: "servers", Condition: "A service on a server does not answer.",
+				Action: "Restart the service.", Initial: 0.78},
+			{ID: "clear-cache", Domain: "servers", Condition: "The pages of a server are slow.",
+				Action: "Clear the cache.", Initial: 0.72},
 		},
-	}, patterns.Approach{Name: "Feature flags", Phrases: []string{"feature flag*"}}, patterns.Approach{Name: "Deploy on Friday", Phrases: []string{"on friday"}})
+	}, patterns.Approach{Name: "Feature flags", Phrases: []string{"feature flag*"}},
+		patterns.Approach{Name: "Deploy on Friday", Phrases: []string{"on friday"}})
 	dice := rand.New(rand.NewPCG(3, 4))
 	for i := range 150 {
 		w.pass(97 * time.Minute)
@@ -98,45 +104,61 @@ func desk(t *testing.T) *world {
 // request is an answer, and what becomes of it.
 func (w *world) request(t *testing.T, i int, dice *rand.Rand) {
 	t.Helper()
-	domain, text := "servers", []string{"The disk of db-1 is full.", "A service on web-2 does not answer.", "The pages of web-2 are slow.", "The certificate of mail-3 ends next week."}[i%4]
+	domain, text := "servers", []string{"The disk of db-1 is full.",
+		"A service on web-2 does not answer.", "The pages of web-2 are slow.",
+		"The certificate of mail-3 ends next week."}[i%4]
 	good := map[string]float64{"brief": 0.85, "steps": 0.6, "careful": 0.35}
 	if i%3 == 0 {
-		domain, text = "billing", []string{"The invoice A-1020 has the wrong address.", "A payment for A-1177 is missing."}[i%2]
+		domain, text = "billing", []string{"The invoice A-1020 has the wrong address.",
+			"A payment for A-1177 is missing."}[i%2]
 		good = map[string]float64{"brief": 0.4, "steps": 0.85, "careful": 0.6}
 	}
-	e := loop.Event{ID: fmt.Sprint("ticket-", i), Text: text, Domain: domain, Item: []string{"db-1", "web-2", "mail-3"}[i%3], Person: []string{"ann", "bob", "cleo", "dan"}[i%4], Task: fmt.Sprint("task-", i)}
+	e := loop.Event{ID: fmt.Sprint("ticket-", i), Text: text, Domain: domain,
+		Item:   []string{"db-1", "web-2", "mail-3"}[i%3],
+		Person: []string{"ann", "bob", "cleo", "dan"}[i%4], Task: fmt.Sprint("task-", i)}
 	answer, err := w.agent.Answer(t.Context(), e)
 	require.NoError(t, err)
 	value, p := -1.0, good[answer.Plan.Arm.ID]
 	if answer.Result.CreditID != "" {
-		p = map[string]float64{"rotate-logs": 0.95, "restart": 0.9 - float64(i)/150, "clear-cache": 0.25}[answer.Result.CreditID]
+		p = map[string]float64{"rotate-logs": 0.95, "restart": 0.9 - float64(i)/150,
+			"clear-cache": 0.25}[answer.Result.CreditID]
 	}
 	if dice.Float64() < p {
 		value = 1
 	}
-	require.NoError(t, w.agent.React(t.Context(), answer.ID, loop.Reaction{Person: e.Person, Value: value}))
+	require.NoError(t, w.agent.React(t.Context(), answer.ID,
+		loop.Reaction{Person: e.Person, Value: value}))
 	way := []string{"Feature flags", "Deploy on Friday"}[i%2]
 	success := dice.Float64() < []float64{0.9, 0.2}[i%2]
-	require.NoError(t, w.agent.Outcome(t.Context(), answer.ID, loop.Outcome{Success: &success, Ways: []patterns.PatternID{patterns.IDOf(way)}, Source: "pipeline"}))
+	require.NoError(t, w.agent.Outcome(t.Context(), answer.ID,
+		loop.Outcome{Success: &success, Ways: []patterns.PatternID{patterns.IDOf(way)},
+			Source: "pipeline"}))
 }
 
-// reviews has proposals that wait, one with an approval, an edited one, two that contradict each other, rules in use, and a correction to resolve.
+// reviews has proposals that wait, one with an approval, an edited one, two that contradict each
+// other, rules in use, and a correction to resolve.
 func (w *world) reviews(t *testing.T) {
 	t.Helper()
 	ctx, rules := t.Context(), w.agent.Feedback().Rules()
 	for i, text := range []string{
-		"Name the server in the first line.", "Always name the server in the first line.", "Name the server in the first line of the answer.",
-		"Never promise a date to a customer.", "Never promise a date to any customer.", "Do not promise customers a date.", "Promise a date to each customer.",
-		"Give every time with its time zone.", "Give each time with its time zone.", "Give all times with the time zone.",
+		"Name the server in the first line.", "Always name the server in the first line.",
+		"Name the server in the first line of the answer.",
+		"Never promise a date to a customer.", "Never promise a date to any customer.",
+		"Do not promise customers a date.", "Promise a date to each customer.",
+		"Give every time with its time zone.", "Give each time with its time zone.",
+		"Give all times with the time zone.",
 	} {
 		w.pass(7 * time.Minute)
-		_, err := w.agent.Correct(ctx, fmt.Sprint("ticket-", 149-i), loop.Correction{Reviewer: []string{"lee", "mia", "noor"}[i%3], Text: text})
+		_, err := w.agent.Correct(ctx, fmt.Sprint("ticket-", 149-i),
+			loop.Correction{Reviewer: []string{"lee", "mia", "noor"}[i%3], Text: text})
 		require.NoError(t, err)
 	}
 	_, _, err := w.agent.Feedback().Flush(ctx)
 	require.NoError(t, err)
 	propose := func(text, replaces string, approvers ...string) feedback.Proposal {
-		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"support"}}, Replaces: replaces, Actor: "eve", Reason: "I see it every week"})
+		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text,
+			Agents: []string{"support"}}, Replaces: replaces, Actor: "eve",
+			Reason: "I see it every week"})
 		require.NoError(t, err, text)
 		for _, person := range approvers {
 			p, err = rules.Review(ctx, feedback.Review{
@@ -150,7 +172,8 @@ func (w *world) reviews(t *testing.T) {
 	propose("Ask before you restart a service that customers use.", "", "lee", "mia")
 	propose("Name the ticket in each commit.", "", "lee", "mia")
 	propose("Never name the ticket in a commit.", "")
-	long := propose("Write the answer so that it can be read by somebody who knows nothing of the matter and has little time.", "")
+	long := propose("Write the answer so that it can be read by somebody who knows nothing of the "+
+		"matter and has little time.", "")
 	propose("Write for somebody who has little time.", long.ID, "kim")
 }
 
@@ -158,7 +181,8 @@ func (w *world) reviews(t *testing.T) {
 func (w *world) pages(t *testing.T) []string {
 	t.Helper()
 	ctx, rules := t.Context(), w.agent.Feedback().Rules()
-	paths := []string{"/", "/inbox", "/rules", "/rules?q=nothing+like+this", "/audit", "/arms", "/heuristics", "/ways", "/ways?warned=1", "/answers", "/answer?id=none", "/none"}
+	paths := []string{"/", "/inbox", "/rules", "/rules?q=nothing+like+this", "/audit", "/arms",
+		"/heuristics", "/ways", "/ways?warned=1", "/answers", "/answer?id=none", "/none"}
 	paths = append(paths, w.corrections...)
 	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
@@ -204,25 +228,32 @@ func serve(t *testing.T, w *world) *site {
 func (s *site) start(address string) {
 	s.Helper()
 	var err error
-	s.pages, err = web.New(web.Config{Store: s.world.store, Agent: s.world.agent, Live: s.world.live, Now: s.world.clock, Identify: func(r *http.Request) (string, error) {
-		cookie, err := r.Cookie("person")
-		if err != nil {
-			return "", err
-		}
-		return url.QueryUnescape(cookie.Value)
-	}})
+	s.pages, err = web.New(web.Config{Store: s.world.store, Agent: s.world.agent, Live: s.world.live,
+		Now: s.world.clock, Identify: func(r *http.Request) (string, error) {
+			cookie, err := r.Cookie("person")
+			if err != nil {
+				return "", err
+			}
+			return url.QueryUnescape(cookie.Value)
+		}})
 	require.NoError(s, err)
 	mux := http.NewServeMux()
 	mux.Handle("/", s.pages)
-	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // is the host's
+	// is the host's
+	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("/as/{person}", func(w http.ResponseWriter, r *http.Request) {
-		http.SetCookie(w, &http.Cookie{Name: "person", Value: url.QueryEscape(r.PathValue("person")), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: "person", Value: url.QueryEscape(r.PathValue("person")),
+			Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	var listener net.Listener
 	listener, err = net.Listen("tcp", address)
 	require.NoError(s, err)
-	s.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}}
+	s.server = &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}}
 	s.server.Start()
 	s.url = s.server.URL
 }
@@ -239,7 +270,8 @@ func (s *site) again() { s.start(strings.TrimPrefix(s.url, "http://")) }
 // waiting returns the id of the pending proposal with a text, or of any for "".
 func (w *world) waiting(t *testing.T, text string) string {
 	t.Helper()
-	all, _, err := w.agent.Feedback().Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	all, _, err := w.agent.Feedback().Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
 	i := slices.IndexFunc(all, func(p feedback.Proposal) bool { return text == "" || p.Text == text })
 	require.GreaterOrEqual(t, i, 0, "%s among %d", text, len(all))

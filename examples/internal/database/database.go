@@ -19,11 +19,13 @@ import (
 // Usage says what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
-// Handle returns a handle on a database, which is for the host's own tables too and has to be closed, and the database's
-// dialect for [sqlstore.Open].
+// Handle returns a handle on a database, which is for the host's own tables too and has to be
+// closed, and the database's dialect for [sqlstore.Open].
 func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
-	if where == "" || where == ":memory:" { // in memory, each connection would have a database of its own
-		return nil, 0, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
+	// in memory, each connection would have a database of its own
+	if where == "" || where == ":memory:" {
+		return nil, 0, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w",
+			show.ErrUsage)
 	}
 	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: where}).EscapedPath(), sqlstore.SQLite
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
@@ -33,8 +35,10 @@ func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 	return handle, dialect, err
 }
 
-// Open opens the store in a database. The handle is for the host's own tables too, and has to be closed.
-func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB, error) {
+// Open opens the store in a database. The handle is for the host's own tables too, and has to be
+// closed.
+func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB,
+	error) {
 	handle, dialect, err := Handle(where)
 	if err != nil {
 		return nil, nil, err

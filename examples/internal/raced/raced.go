@@ -3,8 +3,9 @@ package raced
 
 import "testing"
 
-// Skip skips a test if the race detector is on. It is for tests without goroutines that wait for SQLite, which takes ten times as long
-// then. CI runs their packages without the race detector, too.
+// Skip skips a test if the race detector is on. It is for tests without goroutines that wait for
+// SQLite, which takes ten times as long then. CI runs their packages without the race detector,
+// too.
 func Skip(t testing.TB) {
 	t.Helper()
 	if on {

@@ -1,4 +1,5 @@
-// Command anthropic answers an event by a model of Anthropic, through the official SDK. It needs ANTHROPIC_API_KEY:
+// Command anthropic answers an event by a model of Anthropic, through the official SDK. It needs
+// ANTHROPIC_API_KEY:
 //
 //	cd examples/models; GOWORK=off go run ./anthropic
 package main
@@ -20,11 +21,13 @@ const inJSON = "Answer with JSON alone."
 
 // modelOf makes a model for heed of a client and the name of a model.
 func modelOf(client anthropic.Client, name anthropic.Model) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		ask := anthropic.MessageNewParams{
 			Model:     name,
 			MaxTokens: int64(r.MaxTokens),
-			Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(r.Prompt))},
+			Messages: []anthropic.MessageParam{anthropic.NewUserMessage(
+				anthropic.NewTextBlock(r.Prompt))},
 		}
 		if r.System != "" {
 			ask.System = []anthropic.TextBlockParam{{Text: r.System}}
@@ -40,7 +43,8 @@ func modelOf(client anthropic.Client, name anthropic.Model) decision.LLM {
 			return decision.LLMResponse{}, err
 		}
 		answer := decision.LLMResponse{
-			Model: got.Model, Cut: got.StopReason == anthropic.StopReasonMaxTokens, InputTokens: int(got.Usage.InputTokens), OutputTokens: int(got.Usage.OutputTokens),
+			Model: got.Model, Cut: got.StopReason == anthropic.StopReasonMaxTokens,
+			InputTokens: int(got.Usage.InputTokens), OutputTokens: int(got.Usage.OutputTokens),
 		}
 		for _, block := range got.Content {
 			switch block.Type {
@@ -59,7 +63,8 @@ func modelOf(client anthropic.Client, name anthropic.Model) decision.LLM {
 
 func main() {
 	ctx := context.Background()
-	agent, err := loop.New(ctx, loop.Config{Model: modelOf(anthropic.NewClient(), anthropic.ModelClaudeHaiku4_5)})
+	agent, err := loop.New(ctx, loop.Config{Model: modelOf(anthropic.NewClient(),
+		anthropic.ModelClaudeHaiku4_5)})
 	if err != nil {
 		log.Fatal(err)
 	}

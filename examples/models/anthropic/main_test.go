@@ -19,12 +19,16 @@ func serve(t *testing.T, handler http.HandlerFunc) decision.LLM {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	return modelOf(anthropic.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("key"), option.WithMaxRetries(0)), "m")
+	return modelOf(anthropic.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("key"),
+		option.WithMaxRetries(0)), "m")
 }
 
 // TestModel runs heed's suite through the SDK, against a server that speaks as the API does.
 func TestModel(t *testing.T) {
-	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) { return serve(t, messages(provider)), nil })
+	llmtest.Run(t, func(provider decision.LLM) (decision.LLM,
+		error) {
+		return serve(t, messages(provider)), nil
+	})
 }
 
 func messages(model decision.LLM) http.HandlerFunc {
@@ -37,7 +41,8 @@ func messages(model decision.LLM) http.HandlerFunc {
 			MaxTokens   int `json:"max_tokens"`
 			Temperature *float64
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/messages" || len(body.Messages) != 1 {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/messages" ||
+			len(body.Messages) != 1 {
 			http.Error(w, "bad request", http.StatusBadRequest)
 			return
 		}
@@ -65,10 +70,12 @@ func messages(model decision.LLM) http.HandlerFunc {
 func say(w http.ResponseWriter, got decision.LLMResponse, reason string) {
 	content := []any{map[string]any{"type": "text", "text": got.Text}}
 	if got.Thoughts != "" {
-		content = append([]any{map[string]any{"type": "thinking", "thinking": got.Thoughts, "signature": "s"}}, content...)
+		content = append([]any{map[string]any{"type": "thinking", "thinking": got.Thoughts,
+			"signature": "s"}}, content...)
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": got.Model, "stop_reason": reason, "content": content,
+		"id": "msg_1", "type": "message", "role": "assistant", "model": got.Model,
+		"stop_reason": reason, "content": content,
 		"usage": map[string]any{"input_tokens": got.InputTokens, "output_tokens": got.OutputTokens},
 	})
 }
@@ -78,14 +85,16 @@ func TestThoughts(t *testing.T) {
 	reason := "end_turn"
 	model := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		say(w, decision.LLMResponse{Text: "Rotate its logs.", Thoughts: "Which disk?", Model: "m"}, reason)
+		say(w, decision.LLMResponse{Text: "Rotate its logs.", Thoughts: "Which disk?", Model: "m"},
+			reason)
 	})
 	got, err := model.Generate(context.Background(), decision.LLMRequest{Prompt: "p", MaxTokens: 10})
 	if err != nil || got.Text != "Rotate its logs." || got.Thoughts != "Which disk?" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	reason = "refusal"
-	if _, err = model.Generate(context.Background(), decision.LLMRequest{Prompt: "p", MaxTokens: 10}); err == nil {
+	if _, err = model.Generate(context.Background(),
+		decision.LLMRequest{Prompt: "p", MaxTokens: 10}); err == nil {
 		t.Error("a refusal is taken for an answer")
 	}
 }

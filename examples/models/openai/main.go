@@ -1,4 +1,5 @@
-// Command openai answers an event by a model of OpenAI, through the official SDK. It needs OPENAI_API_KEY:
+// Command openai answers an event by a model of OpenAI, through the official SDK. It needs
+// OPENAI_API_KEY:
 //
 //	cd examples/models; GOWORK=off go run ./openai
 package main
@@ -18,14 +19,16 @@ import (
 
 // modelOf makes a model for heed of a client and the name of a model.
 func modelOf(client openai.Client, name string) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		ask := openai.ChatCompletionNewParams{
 			Model:               name,
 			Messages:            []openai.ChatCompletionMessageParamUnion{openai.UserMessage(r.Prompt)},
 			MaxCompletionTokens: openai.Int(int64(r.MaxTokens)),
 		}
 		if r.System != "" {
-			ask.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(r.System)}, ask.Messages...)
+			ask.Messages = append([]openai.ChatCompletionMessageParamUnion{
+				openai.SystemMessage(r.System)}, ask.Messages...)
 		}
 		if r.Temperature != nil {
 			ask.Temperature = openai.Float(*r.Temperature)
@@ -37,11 +40,13 @@ func modelOf(client openai.Client, name string) decision.LLM {
 		if err != nil {
 			return decision.LLMResponse{}, err
 		}
-		if len(got.Choices) == 0 || got.Choices[0].Message.Content == "" { // thoughts took all tokens, or it refused
+		// thoughts took all tokens, or it refused
+		if len(got.Choices) == 0 || got.Choices[0].Message.Content == "" {
 			return decision.LLMResponse{}, errors.New("the model gave no answer")
 		}
 		return decision.LLMResponse{
-			Text: got.Choices[0].Message.Content, Model: got.Model, Cut: got.Choices[0].FinishReason == "length",
+			Text: got.Choices[0].Message.Content, Model: got.Model,
+			Cut:         got.Choices[0].FinishReason == "length",
 			InputTokens: int(got.Usage.PromptTokens), OutputTokens: int(got.Usage.CompletionTokens),
 		}, nil
 	})
@@ -49,7 +54,8 @@ func modelOf(client openai.Client, name string) decision.LLM {
 
 func main() {
 	ctx := context.Background()
-	agent, err := loop.New(ctx, loop.Config{Model: modelOf(openai.NewClient(), openai.ChatModelGPT5_4Mini)})
+	agent, err := loop.New(ctx, loop.Config{Model: modelOf(openai.NewClient(),
+		openai.ChatModelGPT5_4Mini)})
 	if err != nil {
 		log.Fatal(err)
 	}

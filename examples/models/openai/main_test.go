@@ -18,7 +18,8 @@ func TestModel(t *testing.T) {
 	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
 		server := httptest.NewServer(chat(provider))
 		t.Cleanup(server.Close)
-		return modelOf(openai.NewClient(option.WithBaseURL(server.URL+"/v1"), option.WithAPIKey("key"), option.WithMaxRetries(0)), "m"), nil
+		return modelOf(openai.NewClient(option.WithBaseURL(server.URL+"/v1"), option.WithAPIKey("key"),
+			option.WithMaxRetries(0)), "m"), nil
 	})
 }
 
@@ -30,11 +31,13 @@ func chat(model decision.LLM) http.HandlerFunc {
 			Temperature         *float64
 			ResponseFormat      *struct{ Type string } `json:"response_format"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/chat/completions" {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil ||
+			r.URL.Path != "/v1/chat/completions" {
 			http.Error(w, "bad request", http.StatusBadRequest)
 			return
 		}
-		ask := decision.LLMRequest{MaxTokens: body.MaxCompletionTokens, Temperature: body.Temperature, JSON: body.ResponseFormat != nil}
+		ask := decision.LLMRequest{MaxTokens: body.MaxCompletionTokens, Temperature: body.Temperature,
+			JSON: body.ResponseFormat != nil}
 		for _, m := range body.Messages {
 			if m.Role == "system" {
 				ask.System = m.Content
@@ -50,8 +53,10 @@ func chat(model decision.LLM) http.HandlerFunc {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"object": "chat.completion", "model": got.Model,
-			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": got.Text}}},
-			"usage":   map[string]any{"prompt_tokens": got.InputTokens, "completion_tokens": got.OutputTokens},
+			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop",
+				"message": map[string]any{"role": "assistant", "content": got.Text}}},
+			"usage": map[string]any{"prompt_tokens": got.InputTokens,
+				"completion_tokens": got.OutputTokens},
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package oppose finds out whether two texts contradict each other, which a measure of similarity can't tell, and whether a text
-// speaks against instructions. Its lists of words are in words.txt.
+// Package oppose finds out whether two texts contradict each other, which a measure of similarity
+// can't tell, and whether a text speaks against instructions. Its lists of words are in words.txt.
 package oppose
 
 import (
@@ -20,19 +20,24 @@ const (
 	Meaning  Way = "antonym"  // one has a word, and the other its opposite
 	Order    Way = "order"    // they say the same of each other's things: "A before B", "B before A"
 	Names    Way = "name"     // they name other things: "PostgreSQL", "MySQL"
-	Words    Way = "word"     // a few words make them differ, and it may be anything: "in", "out", "only"
+	// a few words make them differ, and it may be anything: "in", "out", "only"
+	Words Way = "word"
 )
 
-// Contradicts reports whether both texts can't hold at once. With other numbers, names and words they may.
+// Contradicts reports whether both texts can't hold at once. With other numbers, names and words
+// they may.
 func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == Order }
 
-// Find returns how two texts may contradict each other, and "" if nothing hints at it. Ask it before two texts are treated
-// as the same: texts that contradict each other share more words than texts that say the same.
+// Find returns how two texts may contradict each other, and "" if nothing hints at it. Ask it
+// before two texts are treated as the same: texts that contradict each other share more words than
+// texts that say the same.
 //
-// It has lists of rules and words, and is cautious. It prefers a false alarm, as between "do not log
-// passwords" and "log everything but passwords", to a missed contradiction. It knows the negations and the
-// commonest opposites of six languages: English, German, French, Spanish, Chinese and Japanese. It does not see a contradiction in meaning alone. A text of more than 250 words, or with very
-// many relations between things, is only the same as itself. Find is symmetric, and no text opposes itself.
+// It has lists of rules and words, and is cautious. It prefers a false alarm, as between "do not
+// log passwords" and "log everything but passwords", to a missed contradiction. It knows the
+// negations and the commonest opposites of six languages: English, German, French, Spanish, Chinese
+// and Japanese. It does not see a contradiction in meaning alone. A text of more than 250 words, or
+// with very many relations between things, is only the same as itself. Find is symmetric, and no
+// text opposes itself.
 func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 
 // Opposes is [Find] for texts that were read.
@@ -59,7 +64,8 @@ func (x Reading) Opposes(y Reading) Way {
 	return ""
 }
 
-// tooLong reports whether two texts have too many words, or relations, to compare them word with word.
+// tooLong reports whether two texts have too many words, or relations, to compare them word with
+// word.
 func tooLong(x, y Reading) bool {
 	const longest, pairs = 250, 200
 	if max(len(x.tokens), len(y.tokens)) > longest {
@@ -72,10 +78,12 @@ func tooLong(x, y Reading) bool {
 	return n > pairs
 }
 
-// antonymous reports whether x has a word whose opposite only y has, or whether both texts have both words but about other things.
+// antonymous reports whether x has a word whose opposite only y has, or whether both texts have
+// both words but about other things.
 func antonymous(x, y Reading) bool {
 	for _, root := range x.opposable {
-		if !y.roots[root] && slices.ContainsFunc(antonyms[root], func(o string) bool { return y.roots[o] && !x.roots[o] }) {
+		if !y.roots[root] && slices.ContainsFunc(antonyms[root],
+			func(o string) bool { return y.roots[o] && !x.roots[o] }) {
 			return true
 		}
 	}
@@ -113,11 +121,15 @@ func bindsOther(x, y Reading) bool {
 		if len(antonyms[root]) == 0 || !y.roots[root] {
 			continue
 		}
-		if !slices.ContainsFunc(antonyms[root], func(o string) bool { return x.roots[o] && y.roots[o] }) {
+		if !slices.ContainsFunc(antonyms[root], func(o string) bool {
+			return x.roots[o] &&
+				y.roots[o]
+		}) {
 			continue
 		}
 		object := x.next(i)
-		if object != "" && !slices.ContainsFunc(y.positions(t.word), func(j int) bool { return y.next(j) == object }) {
+		if object != "" && !slices.ContainsFunc(y.positions(t.word),
+			func(j int) bool { return y.next(j) == object }) {
 			return true
 		}
 	}
@@ -141,7 +153,8 @@ func (r *Reading) positions(word string) (all []int) {
 	return all
 }
 
-// swapped reports whether two texts say the same words, in another order that changes what they say.
+// swapped reports whether two texts say the same words, in another order that changes what they
+// say.
 func swapped(x, y Reading) bool {
 	if slices.Equal(x.stems, y.stems) {
 		return false
@@ -154,18 +167,21 @@ func swapped(x, y Reading) bool {
 		left, right := x.around(i)
 		for _, j := range places {
 			otherLeft, otherRight := y.around(j)
-			if crosses(left, otherRight, otherLeft, right) && crosses(right, otherLeft, otherRight, left) {
+			if crosses(left, otherRight, otherLeft, right) &&
+				crosses(right, otherLeft, otherRight, left) {
 				return true
 			}
 		}
 	}
-	if x.passive || y.passive || x.modal != y.modal || !x.relatesAs(y) { // "X must name Y" is "name Y in X", and "give X to Y" is "give Y X"
+	// "X must name Y" is "name Y in X", and "give X to Y" is "give Y X"
+	if x.passive || y.passive || x.modal != y.modal || !x.relatesAs(y) {
 		return false
 	}
 	return slices.Equal(x.sorted, y.sorted)
 }
 
-// relatesAs reports whether two texts have the same relations. Else a relation may say what the other text says by its order.
+// relatesAs reports whether two texts have the same relations. Else a relation may say what the
+// other text says by its order.
 func (r *Reading) relatesAs(o Reading) bool {
 	all := func(r *Reading) (found []string) {
 		for _, i := range r.related {
@@ -183,10 +199,12 @@ func crosses(in, and, not, nor []string) bool {
 	})
 }
 
-// around returns the words before and behind a place. In "before A, B", A counts as behind and B as before.
+// around returns the words before and behind a place. In "before A, B", A counts as behind and B as
+// before.
 func (r *Reading) around(i int) (left, right []string) {
 	left, rest := stems(r.tokens[:i]), r.tokens[i+1:]
-	if end := slices.IndexFunc(rest, func(t token) bool { return t.word == "" }); end >= 0 && len(left) == 0 {
+	if end := slices.IndexFunc(rest, func(t token) bool { return t.word == "" }); end >= 0 &&
+		len(left) == 0 {
 		return stems(rest[end:]), stems(rest[:end])
 	}
 	return left, stems(rest)
@@ -201,7 +219,8 @@ func stems(tokens []token) (all []string) {
 	return all
 }
 
-// reworded reports whether two texts are the same sentence except for some words that no list knows as opposites.
+// reworded reports whether two texts are the same sentence except for some words that no list knows
+// as opposites.
 func reworded(x, y Reading) bool {
 	a, b := x.stems, y.stems
 	if len(a) != len(b) {
@@ -220,7 +239,8 @@ func reworded(x, y Reading) bool {
 	return replaced > 0 && replaced < len(a)
 }
 
-// marks are the small words of a text that change its meaning: "keep it in", "keep it out"; "only you", "all but you".
+// marks are the small words of a text that change its meaning: "keep it in", "keep it out"; "only
+// you", "all but you".
 func (r *Reading) marks() string {
 	var found []string
 	for _, mark := range turningWords {
@@ -247,7 +267,10 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 		case t.stem == "" || utf8.RuneCountInString(t.stem) == 1:
 			return false
 		}
-		return !slices.ContainsFunc(o.tokens, func(other token) bool { return other.stem != "" && kin(t.stem, other.stem) })
+		return !slices.ContainsFunc(o.tokens, func(other token) bool {
+			return other.stem != "" &&
+				kin(t.stem, other.stem)
+		})
 	})
 }
 

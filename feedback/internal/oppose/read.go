@@ -37,7 +37,8 @@ type token struct {
 
 // Read reads a text.
 func Read(written string) Reading {
-	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}, roots: map[string]bool{}}
+	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{},
+		roots: map[string]bool{}}
 	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
 	r.readAffixes()
@@ -153,7 +154,8 @@ func (r *Reading) addWord(runes []rune) int {
 	for n < len(runes) {
 		c := runes[n]
 		apostrophe := c == '\'' && n+1 < len(runes) && unicode.IsLetter(runes[n+1])
-		if !apostrophe && (text.Dense(c) || !unicode.In(c, unicode.L, unicode.M, unicode.Nd) && c != '_') {
+		if !apostrophe && (text.Dense(c) || !unicode.In(c, unicode.L, unicode.M, unicode.Nd) &&
+			c != '_') {
 			break
 		}
 		if n > 0 && unicode.IsUpper(c) {
@@ -198,9 +200,10 @@ func (r *Reading) addWord(runes []rune) int {
 	return n
 }
 
-// readClauses finds the affirmed and the denied words. A negation that comes first, or behind an auxiliary verb ("must
-// not") or at the end, denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow. A condition
-// without a negation ("if it was deployed") neither affirms nor denies its words.
+// readClauses finds the affirmed and the denied words. A negation that comes first, or behind an
+// auxiliary verb ("must not") or at the end, denies its whole clause. Elsewhere ("tabs, not
+// spaces", "merge without review") it denies the words that follow. A condition without a negation
+// ("if it was deployed") neither affirms nor denies its words.
 func (r *Reading) readClauses() {
 	var clause []string
 	denied, condition := false, false
@@ -221,7 +224,8 @@ func (r *Reading) readClauses() {
 			flush()
 		case negations.has(t.word) || denseNegation.has(t.word):
 			r.negations++
-			if len(clause) > 0 && i > 0 && !auxiliaries.has(r.tokens[i-1].word) && !denseNegation.has(t.word) && !r.ends(i) {
+			if len(clause) > 0 && i > 0 && !auxiliaries.has(r.tokens[i-1].word) &&
+				!denseNegation.has(t.word) && !r.ends(i) {
 				flush()
 			}
 			denied = !denied
@@ -269,7 +273,8 @@ func stem(word string) string {
 		return word
 	}
 	for _, ending := range [...]string{"ation", "ing", "ies", "ied", "ed", "es", "s", "ly"} {
-		if root, ok := strings.CutSuffix(word, ending); ok && len(root) >= 3 && !strings.HasSuffix(word, "ss") {
+		if root, ok := strings.CutSuffix(word, ending); ok && len(root) >= 3 &&
+			!strings.HasSuffix(word, "ss") {
 			if strings.HasPrefix(ending, "ie") {
 				root += "y"
 			}

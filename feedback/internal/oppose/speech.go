@@ -11,8 +11,9 @@ func (r Reading) Binds() bool {
 	return slices.ContainsFunc(obligations, func(word string) bool { return r.words[word] })
 }
 
-// AgainstInstructions reports whether a text reads like an instruction against what a model was told: it has one of some
-// phrases, or a verb of setting aside, or "not" and a verb of obeying, together with a word for instructions.
+// AgainstInstructions reports whether a text reads like an instruction against what a model was
+// told: it has one of some phrases, or a verb of setting aside, or "not" and a verb of obeying,
+// together with a word for instructions.
 func AgainstInstructions(text string) bool {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	return takeover.MatchString(text) || setsAside.MatchString(text) && wasTold.MatchString(text)

@@ -52,32 +52,36 @@ func setOf(names ...string) vocabulary {
 }
 
 func (v vocabulary) has(word string) bool {
-	return v.whole[word] || slices.ContainsFunc(v.beginnings, func(b string) bool { return strings.HasPrefix(word, b) })
+	return v.whole[word] || slices.ContainsFunc(v.beginnings,
+		func(b string) bool { return strings.HasPrefix(word, b) })
 }
 
 // The lists of words.txt, which says what each is for.
 var (
-	negations        = setOf("negations", "forbidding")
-	forbidding       = setOf("forbidding")
-	denseNegations   = wordsOf("denseNegations")
-	denseNegation    = setOf("denseNegations")
-	be               = setOf("be")
-	auxiliaries      = setOf("be", "auxiliaries", "modals")
-	modals           = setOf("modals")
-	clauseStarts     = setOf("clauseStarts", "conditions")
-	conditions       = setOf("conditions")
-	joins            = setOf("joins")
-	relations        = setOf("relations", "placing")
-	turningWords     = wordsOf("turningWords")
-	placing          = setOf("placing")
-	stressing        = setOf("stressing")
-	emptyWords       = setOf("be", "auxiliaries", "modals", "clauseStarts", "conditions", "joins", "relations", "placing", "emptyWords")
+	negations      = setOf("negations", "forbidding")
+	forbidding     = setOf("forbidding")
+	denseNegations = wordsOf("denseNegations")
+	denseNegation  = setOf("denseNegations")
+	be             = setOf("be")
+	auxiliaries    = setOf("be", "auxiliaries", "modals")
+	modals         = setOf("modals")
+	clauseStarts   = setOf("clauseStarts", "conditions")
+	conditions     = setOf("conditions")
+	joins          = setOf("joins")
+	relations      = setOf("relations", "placing")
+	turningWords   = wordsOf("turningWords")
+	placing        = setOf("placing")
+	stressing      = setOf("stressing")
+	emptyWords     = setOf("be", "auxiliaries", "modals", "clauseStarts", "conditions", "joins",
+		"relations", "placing", "emptyWords")
 	negativePrefixes = wordsOf("negativePrefixes")
 )
 
 // plainBounds words a bound without a negation, and has one kind of apostrophe.
-var plainBounds = strings.NewReplacer("’", "'", "no more than", "at most", "not more than", "at most", "No more than", "at most",
-	"no less than", "at least", "no fewer than", "at least", "not less than", "at least", "up to", "at most")
+var plainBounds = strings.NewReplacer("’", "'", "no more than", "at most", "not more than",
+	"at most", "No more than", "at most",
+	"no less than", "at least", "no fewer than", "at least", "not less than", "at least", "up to",
+	"at most")
 
 // numberWords has the digits of numbers in letters.
 var numberWords = func() map[string]string {

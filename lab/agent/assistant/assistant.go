@@ -1,5 +1,6 @@
-// Package assistant is an operations assistant that learns, by package loop. It says what is its own: which ways there are of using
-// a note, and who it is. It knows of the world what a host knows, and nothing else: texts, clicks and reviews.
+// Package assistant is an operations assistant that learns, by package loop. It says what is its
+// own: which ways there are of using a note, and who it is. It knows of the world what a host
+// knows, and nothing else: texts, clicks and reviews.
 package assistant
 
 import (
@@ -30,7 +31,8 @@ const (
 	Changes  = "changes"  // tasks that need a plan. Their results are known later
 )
 
-// An input is a [loop.Event] that wants an answer, a [learning.Message] of somebody who had one, or one of these.
+// An input is a [loop.Event] that wants an answer, a [learning.Message] of somebody who had one, or
+// one of these.
 type (
 	// A Thumb is a click beside an answer.
 	Thumb struct {
@@ -71,7 +73,8 @@ type Assistant struct {
 	earlier map[string]string // the advice that subagents gave in the background, by note
 }
 
-const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what " +
+const systemPrompt = "You assist the people who run a data centre. Answer each event in a few " +
+	"sentences: what to do, and what " +
 	"to look at afterwards. A task is answered with a plan that says how the task is split."
 
 // New returns an assistant, which goes on from what its store holds.
@@ -88,11 +91,14 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			{ID: string(injection.MainContext), ForNotes: true},
 			{ID: string(injection.Subagent), ForNotes: true, Brief: a.subagent},
 			{ID: string(injection.BackgroundSubagent), ForNotes: true, Brief: a.background},
-			{ID: string(injection.Deferred), ForNotes: true, Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
+			{ID: string(injection.Deferred), ForNotes: true,
+				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
 		Tuning: loop.Tuning{Decision: decision.Config{
-			SimilarityThreshold: 0.6,                              // from there on, the model said what a heuristic says
-			Prompts:             decision.Prompts{Event: "Event"}, // the model is told who reports an event
+			// from there on, the model said what a heuristic says
+			SimilarityThreshold: 0.6,
+			// the model is told who reports an event
+			Prompts: decision.Prompts{Event: "Event"},
 		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 			Feedback: feedback.Config{Window: 200, NewID: numbered(),
 				Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
@@ -120,13 +126,15 @@ const (
 
 func (a *Assistant) subagent(ctx context.Context, e loop.Event, notes []loop.Note) (string, error) {
 	reply, err := a.model.Generate(ctx, decision.LLMRequest{
-		System: SubagentPrompt, MaxTokens: 256, Prompt: "Event: " + prompt.Line(e.Text, 0) + "\n\n" + NoteMark + prompt.Line(notes[0].Text, 0),
+		System: SubagentPrompt, MaxTokens: 256, Prompt: "Event: " + prompt.Line(e.Text,
+			0) + "\n\n" + NoteMark + prompt.Line(notes[0].Text, 0),
 	})
 	return AdviceHeading + "\n\n- " + prompt.Line(reply.Text, 0), err
 }
 
 // background has a subagent read the note for the next time.
-func (a *Assistant) background(ctx context.Context, e loop.Event, notes []loop.Note) (text string, err error) {
+func (a *Assistant) background(ctx context.Context, e loop.Event, notes []loop.Note) (text string,
+	err error) {
 	advice, err := a.subagent(ctx, e, notes)
 	a.mu.Lock()
 	defer a.mu.Unlock()

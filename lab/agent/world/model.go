@@ -12,12 +12,15 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// Model is the scripted model. It knows what a model knows: its prompt, and what it has read elsewhere.
+// Model is the scripted model. It knows what a model knows: its prompt, and what it has read
+// elsewhere.
 func (w *World) Model() decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
 		text, err := w.reply(&r)
 		return decision.LLMResponse{
-			Text: text, Model: "scripted", InputTokens: (len(r.System) + len(r.Prompt)) / 4, OutputTokens: len(text) / 4,
+			Text: text, Model: "scripted", InputTokens: (len(r.System) + len(r.Prompt)) / 4,
+			OutputTokens: len(text) / 4,
 		}, errors.Join(err, ctx.Err())
 	})
 }
@@ -90,7 +93,8 @@ func wayOf(system string, n *Note) string {
 	}
 	way, last := "main_context", -1
 	for name, heading := range map[string]string{
-		"main_context": assistant.NotesHeading, "subagent": assistant.AdviceHeading, "background_subagent": assistant.EarlierHeading,
+		"main_context": assistant.NotesHeading, "subagent": assistant.AdviceHeading,
+		"background_subagent": assistant.EarlierHeading,
 	} {
 		if at := strings.LastIndex(before, heading); at > last {
 			way, last = name, at
@@ -137,6 +141,7 @@ func (w *World) rule(prompt string) (string, error) {
 	for _, opener := range []string{"Seen. ", "On it: "} {
 		message = strings.TrimPrefix(message, opener)
 	}
-	condition := strings.NewReplacer("{host}", "some host", "{n}", "some number of").Replace(k.Texts[0]) + " It was seen before, and is likely to come again."
+	condition := strings.NewReplacer("{host}", "some host", "{n}",
+		"some number of").Replace(k.Texts[0]) + " It was seen before, and is likely to come again."
 	return fmt.Sprintf(`{"condition": %s, "action": {"type": "suggest", "message": %s}}`, strconv.Quote(condition), strconv.Quote(message)), nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// Answered tells the world what an event was answered with, which decides what happens next, and says how good it was.
+// Answered tells the world what an event was answered with, which decides what happens next, and
+// says how good it was.
 func (w *World) Answered(e loop.Event, answer string, byModel bool) Verdict {
 	v := w.Judge(e, answer)
 	k := kindOf(e.Text)
@@ -39,7 +40,8 @@ func (w *World) react(e loop.Event, good bool) {
 	message := learning.Message{Session: e.Session, Stream: e.Stream, Person: e.Person, At: at}
 	switch u := w.draw("reaction", e.ID); {
 	case u < m.undo:
-		message.Text = pick(w.draw("words", e.ID), "Undo that.", "please revert, it made it worse", "Cancel that!")
+		message.Text = pick(w.draw("words", e.ID), "Undo that.", "please revert, it made it worse",
+			"Cancel that!")
 		w.say(at, message)
 	case u < m.undo+m.again:
 		message.Text = pick(w.draw("words", e.ID), "it is still there", "Anybody?", "same thing again")
@@ -49,13 +51,15 @@ func (w *World) react(e loop.Event, good bool) {
 		if m.up > 0 {
 			value = 1
 		}
-		w.say(at, assistant.Thumb{Event: e.ID, Reaction: loop.Reaction{Person: e.Person, Value: value, At: at}})
+		w.say(at, assistant.Thumb{Event: e.ID, Reaction: loop.Reaction{Person: e.Person, Value: value,
+			At: at}})
 	}
 }
 
 // finish plans the end of a task: hours later for a good plan, and more for a bad one.
 func (w *World) finish(e loop.Event, v Verdict) {
-	done := assistant.Done{Event: e.ID, Outcome: loop.Outcome{Success: &v.Good, Duration: time.Duration(3+5*w.draw("minutes", e.ID)) * time.Minute}}
+	done := assistant.Done{Event: e.ID, Outcome: loop.Outcome{Success: &v.Good,
+		Duration: time.Duration(3+5*w.draw("minutes", e.ID)) * time.Minute}}
 	if !v.Good {
 		done.Duration *= 6
 		done.Errors, done.Retries, done.Failure = v.errors, 2, "rework"
@@ -71,7 +75,8 @@ func (w *World) review(e loop.Event, v Verdict) {
 	}
 	at := e.At.Add(90 * time.Second)
 	r := assistant.Review{Event: e.ID, Correction: loop.Correction{
-		ID: "review-" + e.ID, At: at, Reviewer: fmt.Sprintf("reviewer-%d", int(w.draw("reviewer", e.ID)*reviewers)),
+		ID: "review-" + e.ID, At: at, Reviewer: fmt.Sprintf("reviewer-%d",
+			int(w.draw("reviewer", e.ID)*reviewers)),
 	}}
 	wrong := v.Mistakes
 	if len(wrong) == 0 && w.draw("nagged", e.ID) < nagged {

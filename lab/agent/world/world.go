@@ -1,8 +1,9 @@
-// Package world simulates what an operations assistant lives in: what comes in, a model that makes mistakes, users who say
-// little, reviewers and their leads. Everything in it follows from a seed, and from the table in truth.go.
+// Package world simulates what an operations assistant lives in: what comes in, a model that makes
+// mistakes, users who say little, reviewers and their leads. Everything in it follows from a seed,
+// and from the table in truth.go.
 //
-// Whatever is drawn is drawn by what it is about (an event, a person) and not in order, so that two assistants in worlds of
-// one seed meet the same events with the same luck.
+// Whatever is drawn is drawn by what it is about (an event, a person) and not in order, so that two
+// assistants in worlds of one seed meet the same events with the same luck.
 package world
 
 import (
@@ -62,12 +63,14 @@ func (w *World) event() any {
 	}
 	k := w.kind(id)
 	text := strings.NewReplacer(
-		"{host}", fmt.Sprintf("%s-%02d", pick(w.draw("host", id), "web", "db", "cache", "build", "mail"), int(w.draw("number", id)*60)),
+		"{host}", fmt.Sprintf("%s-%02d", pick(w.draw("host", id), "web", "db", "cache", "build",
+			"mail"), int(w.draw("number", id)*60)),
 		"{n}", fmt.Sprint(2+int(w.draw("n", id)*90)),
 	).Replace(pick(w.draw("text", id), k.Texts...))
 	person := fmt.Sprintf("user-%02d", int(w.draw("person", id)*users))
 	e := loop.Event{
-		ID: id, Domain: k.Domain, Session: id, Stream: "channel of " + person, Person: person, Context: "interactive", At: w.now,
+		ID: id, Domain: k.Domain, Session: id, Stream: "channel of " + person, Person: person,
+		Context: "interactive", At: w.now,
 		Text: fmt.Sprintf("%s #%d", text, n),
 	}
 	if k.Domain == assistant.Changes {

@@ -1,7 +1,9 @@
-// Package card runs the lines of the reliability scorecard and judges them. It knows nothing of heed.
+// Package card runs the lines of the reliability scorecard and judges them. It knows nothing of
+// heed.
 //
-// A line attacks one promise. It measures values that have to reach their bars, and it has controls: unsafe variants of the same
-// thing, which the same attack has to catch. A line that a control survives proves nothing, so it fails.
+// A line attacks one promise. It measures values that have to reach their bars, and it has
+// controls: unsafe variants of the same thing, which the same attack has to catch. A line that a
+// control survives proves nothing, so it fails.
 package card
 
 import (
@@ -52,8 +54,9 @@ func (b Bar) String() string { return "≤ " + number(b.Most) }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
-// An Attempt attacks once. It ends soon after its context. An error means that the attack could not be made: it is no measurement, and it
-// fails the line. [Skip] makes an error for a machine that lacks what the line needs.
+// An Attempt attacks once. It ends soon after its context. An error means that the attack could not
+// be made: it is no measurement, and it fails the line. [Skip] makes an error for a machine that
+// lacks what the line needs.
 type Attempt func(ctx context.Context, s Settings) (Result, error)
 
 // A Control is an unsafe variant, which has to miss a bar of its line.
@@ -72,7 +75,8 @@ type Settings struct {
 	name     string
 }
 
-// Rand returns the randomness of the line, the same for the same seed. Workers of a line take one stream each.
+// Rand returns the randomness of the line, the same for the same seed. Workers of a line take one
+// stream each.
 func (s Settings) Rand(worker int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.name))

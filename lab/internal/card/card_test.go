@@ -54,7 +54,8 @@ func TestALineFails(t *testing.T) {
 		"a bar without a control": {func(l *card.Line) {
 			l.Bars = append(l.Bars, card.None("late")...)
 			l.Run = func(context.Context, card.Settings) (card.Result, error) {
-				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3}, nil
+				return card.Result{Values: map[string]float64{"lost": 0, "late": 0}, Work: 100, Faults: 3},
+					nil
 			}
 		}, `no control missed the bar "late": nothing shows that it can be missed`},
 		"no control":      {func(l *card.Line) { l.Controls = nil }, "the line has no control"},
@@ -64,13 +65,23 @@ func TestALineFails(t *testing.T) {
 			func(l *card.Line) { l.Controls[0].Misses = []string{"found"} }, `control "forgets" passed: the line would not notice`,
 		},
 		"control has an error": {func(l *card.Line) {
-			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+			l.Controls[0].Run = func(context.Context, card.Settings) (card.Result,
+				error) {
+				return card.Result{}, errors.New("no disk")
+			}
 		}, `control "forgets": no disk`},
 		"an error": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result, error) { return card.Result{}, errors.New("no disk") }
+			l.Run = func(context.Context, card.Settings) (card.Result, error) {
+				return card.Result{},
+					errors.New("no disk")
+			}
 		}, "no disk"},
 		"it ends its goroutine": {func(l *card.Line) {
-			l.Run = func(context.Context, card.Settings) (card.Result, error) { runtime.Goexit(); return card.Result{}, nil }
+			l.Run = func(context.Context, card.Settings) (card.Result,
+				error) {
+				runtime.Goexit()
+				return card.Result{}, nil
+			}
 		}, "it ended without a result"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +189,8 @@ func TestALineIsAlone(t *testing.T) {
 	}
 	alone := sound()
 	alone.Alone = true
-	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()), beside(alone)) {
+	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()),
+		beside(alone)) {
 		assert.Empty(t, o.Reasons)
 	}
 }
@@ -207,8 +219,9 @@ func TestTheReport(t *testing.T) {
 	lines[1].Name, lines[2].Name = "S1", "S2"
 	one := card.Report{
 		At: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Outcomes: run(t.Context(), lines[0]),
-		Lines:   lines,
-		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26", Engines: []string{"SQLite 3"}},
+		Lines: lines,
+		Machine: card.Machine{Commit: "abc", CPU: "A CPU", Cores: 2, Go: "go1.26",
+			Engines: []string{"SQLite 3"}},
 	}
 	one.Outcomes[0].Took = time.Second
 	two := one

@@ -20,7 +20,8 @@ type Machine struct {
 }
 
 // drivers are the modules whose versions a report names.
-var drivers = []string{"modernc.org/sqlite", "github.com/ncruces/go-sqlite3", "github.com/jackc/pgx/v5"}
+var drivers = []string{"modernc.org/sqlite", "github.com/ncruces/go-sqlite3",
+	"github.com/jackc/pgx/v5"}
 
 // ThisMachine looks at this machine, and at the source tree in the current directory.
 func ThisMachine(ctx context.Context) Machine {
@@ -69,7 +70,8 @@ func cpu() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {
 		for line := range strings.Lines(string(text)) {
-			if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			if name, value, found := strings.Cut(line, ":"); found &&
+				strings.TrimSpace(name) == "model name" {
 				return strings.TrimSpace(value)
 			}
 		}

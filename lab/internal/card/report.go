@@ -12,13 +12,15 @@ import (
 var Head = row("name", "value", "bar", "state", "seed", "work", "control")
 
 func row(cells ...string) string {
-	return strings.TrimRight(fmt.Sprintf("%-16s  %-52s  %-12s  %-7s  %-6s  %-24s  %s", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
+	return strings.TrimRight(fmt.Sprintf("%-16s  %-52s  %-12s  %-7s  %-6s  %-24s  %s", cells[0],
+		cells[1], cells[2], cells[3], cells[4], cells[5],
 		strings.Join(cells[6:], "  ")), " ")
 }
 
 // Text is one line for people, and one more for each reason.
 func (o Outcome) Text() string {
-	text := row(o.Line.Name, o.values(), o.bars(), string(o.State), fmt.Sprint(o.Seed), o.work(), o.controls(), o.Took.Round(100*time.Millisecond).String())
+	text := row(o.Line.Name, o.values(), o.bars(), string(o.State), fmt.Sprint(o.Seed), o.work(),
+		o.controls(), o.Took.Round(100*time.Millisecond).String())
 	for _, reason := range o.Reasons {
 		text += "\n    " + strings.ReplaceAll(reason, "\n", "\n    ")
 	}

@@ -42,10 +42,11 @@ type Caught struct {
 // Grace is how long after its budget a line may still run before its outcome is given without it.
 const Grace = 5 * time.Second
 
-// Run runs the lines, at most parallel of them side by side, and those that want to be alone after the others. It calls done as
-// each one ends, one call at a time, and returns the outcomes in the order of the lines. A line that panics, or
-// runs past its budget, fails alone.
-func Run(ctx context.Context, lines []Line, s Settings, parallel int, done func(Outcome)) []Outcome {
+// Run runs the lines, at most parallel of them side by side, and those that want to be alone after
+// the others. It calls done as each one ends, one call at a time, and returns the outcomes in the
+// order of the lines. A line that panics, or runs past its budget, fails alone.
+func Run(ctx context.Context, lines []Line, s Settings, parallel int,
+	done func(Outcome)) []Outcome {
 	outcomes := make([]Outcome, len(lines))
 	var mu sync.Mutex
 	run := func(i int) {
@@ -81,7 +82,8 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	o := Outcome{Line: l, Form: Pick(s, l.Short, l.Long), Seed: s.Seed, State: Pass}
 	o.Form.Budget *= time.Duration(max(s.Patience, 1))
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget, &budgetError{o.Form.Budget, max(s.Patience, 1)})
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget,
+		&budgetError{o.Form.Budget, max(s.Patience, 1)})
 	defer cancel()
 	o.Result, o.Reasons = o.attack(ctx, s)
 	if o.State != Skipped {
@@ -92,7 +94,8 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	}
 	o.Took = time.Since(began)
 	if o.State == Pass && o.Took > o.Form.Budget {
-		o.fail("it took %s: %v", o.Took.Round(time.Second), &budgetError{o.Form.Budget, max(s.Patience, 1)})
+		o.fail("it took %s: %v", o.Took.Round(time.Second),
+			&budgetError{o.Form.Budget, max(s.Patience, 1)})
 	}
 	return o
 }
@@ -134,7 +137,8 @@ type budgetError struct {
 }
 
 func (e *budgetError) Error() string {
-	return fmt.Sprintf("it did not end within its budget of %s: if the machine is busy with something else, -patience %d gives it more", e.budget, 3*e.patience)
+	return fmt.Sprintf("it did not end within its budget of %s: if the machine is busy with "+
+		"something else, -patience %d gives it more", e.budget, 3*e.patience)
 }
 
 // reasonOf says why an attempt failed. Its own error says little once its context has ended.
@@ -157,10 +161,12 @@ func (r Result) misses(b Bar) string {
 	return ""
 }
 
-// Tries is how often a control is run, with another seed each time, before it is said to have passed: one that depends on a race may be lucky.
+// Tries is how often a control is run, with another seed each time, before it is said to have
+// passed: one that depends on a race may be lucky.
 const Tries = 5
 
-// control runs the controls. Each has to measure a value that misses a bar: an error is no such value. Each bar has to be missed by one.
+// control runs the controls. Each has to measure a value that misses a bar: an error is no such
+// value. Each bar has to be missed by one.
 func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	if len(o.Line.Controls) == 0 {
 		return []string{"the line has no control"}
@@ -185,14 +191,17 @@ func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	}
 	for _, bar := range o.Line.Bars {
 		if !seen[bar.Name] && len(reasons) == 0 {
-			reasons = append(reasons, fmt.Sprintf("no control missed the bar %q: nothing shows that it can be missed", bar.Name))
+			reasons = append(reasons,
+				fmt.Sprintf("no control missed the bar %q: nothing shows that it can be missed", bar.Name))
 		}
 	}
 	return reasons
 }
 
-// try runs a control once, and returns the bars that it missed. "" means that it passed, or missed others than it has to.
-func (o *Outcome) try(ctx context.Context, c Control, s Settings, seen map[string]bool) (missed string, err error) {
+// try runs a control once, and returns the bars that it missed. "" means that it passed, or missed
+// others than it has to.
+func (o *Outcome) try(ctx context.Context, c Control, s Settings,
+	seen map[string]bool) (missed string, err error) {
 	r, err := guarded(ctx, c.Run, s)
 	if err != nil {
 		return "", err
@@ -223,7 +232,8 @@ func (r Result) has(b Bar) bool {
 	return measured
 }
 
-// guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives its context by [Grace].
+// guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives
+// its context by [Grace].
 func guarded(ctx context.Context, attempt Attempt, s Settings) (Result, error) {
 	type ended struct {
 		r   Result

@@ -10,9 +10,11 @@ import (
 	"text/tabwriter"
 )
 
-// Parallel calls work with each number below n, on all processors, and reports its progress after each call. It returns the
-// first error. After an error, and when the context ends, it begins no further call.
-func Parallel(ctx context.Context, n int, progress func(done, of int), work func(i int) error) error {
+// Parallel calls work with each number below n, on all processors, and reports its progress after
+// each call. It returns the first error. After an error, and when the context ends, it begins no
+// further call.
+func Parallel(ctx context.Context, n int, progress func(done, of int),
+	work func(i int) error) error {
 	var (
 		wait       sync.WaitGroup
 		mu         sync.Mutex

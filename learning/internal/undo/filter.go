@@ -9,11 +9,13 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A filter finds the languages in which a text may have a command. Most texts have none, and the filter is many times faster than the
-// grammars. It looks at the words of a text, and not at their order: where it leaves a language out, the text has no command in it.
+// A filter finds the languages in which a text may have a command. Most texts have none, and the
+// filter is many times faster than the grammars. It looks at the words of a text, and not at their
+// order: where it leaves a language out, the text has no command in it.
 //
-// A key is words that follow each other, as a phrase has them. The filter first looks for keys that every command needs. In a language
-// with such a key, it then finds out whether a root has a phrase with all its keys in the text.
+// A key is words that follow each other, as a phrase has them. The filter first looks for keys that
+// every command needs. In a language with such a key, it then finds out whether a root has a phrase
+// with all its keys in the text.
 type filter struct {
 	needed   keyIndex // with the numbers of the languages
 	sketches []*sketch
@@ -38,7 +40,8 @@ func newFilter(all []*grammar) *filter {
 	return f
 }
 
-// languages returns the numbers of the languages in which a text may have a command. normalise made the text.
+// languages returns the numbers of the languages in which a text may have a command. normalise made
+// the text.
 func (f *filter) languages(normal string) (may []int) {
 	var few [64]string
 	var found [1]uint64
@@ -52,8 +55,9 @@ func (f *filter) languages(normal string) (may []int) {
 	return may
 }
 
-// wordsOf returns the words of a text in their order. Those of its clauses are among them. A quotation hides some, but has a word in
-// their place, so that words that follow each other in a clause do so here.
+// wordsOf returns the words of a text in their order. Those of its clauses are among them. A
+// quotation hides some, but has a word in their place, so that words that follow each other in a
+// clause do so here.
 func (s *speller) wordsOf(words []string, normal string) []string {
 	start := -1
 	end := func(at int) {
@@ -87,7 +91,10 @@ type numbered struct {
 
 func (x keyIndex) add(key []word, number int) {
 	n := numbered{key[1:], number}
-	same := func(other numbered) bool { return other.number == number && slices.Equal(other.rest, n.rest) }
+	same := func(other numbered) bool {
+		return other.number == number &&
+			slices.Equal(other.rest, n.rest)
+	}
 	for _, first := range []string{key[0].exact, key[0].plain} {
 		if !slices.ContainsFunc(x[first], same) {
 			x[first] = append(x[first], n)

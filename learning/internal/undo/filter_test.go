@@ -32,7 +32,8 @@ func texts(t testing.TB) (all []string) {
 	return all
 }
 
-// TestFilterOfCorpora reads each twentieth text with and without the filter, and all with HEED_LONG.
+// TestFilterOfCorpora reads each twentieth text with and without the filter, and all with
+// HEED_LONG.
 func TestFilterOfCorpora(t *testing.T) {
 	_, fast := tables()
 	for i, text := range texts(t) {
@@ -40,7 +41,8 @@ func TestFilterOfCorpora(t *testing.T) {
 			continue
 		}
 		normal := normalise(text)
-		assert.Equal(t, command(normal, everyLanguage), command(normal, fast.languages(normal)), "%q", text)
+		assert.Equal(t, command(normal, everyLanguage), command(normal, fast.languages(normal)), "%q",
+			text)
 	}
 }
 
@@ -66,11 +68,13 @@ func write(t *rapid.T, g *grammar, number, depth int) string {
 	return strings.Join(words, " ")
 }
 
-// The filter lets each text with a root pass, and the text is read the same with and without the filter.
+// The filter lets each text with a root pass, and the text is read the same with and without the
+// filter.
 func TestFilterOfClauses(t *testing.T) {
 	languages, fast := tables()
 	others := rapid.SampledFrom(texts(t))
-	between := rapid.SampledFrom([]string{" ", ", ", ". ", "\n", " \"", "! ", "? ", " - ", "'", "\u3002", "(", " \u00ab", ":"})
+	between := rapid.SampledFrom([]string{" ", ", ", ". ", "\n", " \"", "! ", "? ", " - ", "'",
+		"\u3002", "(", " \u00ab", ":"})
 	rapid.Check(t, func(t *rapid.T) {
 		i := rapid.IntRange(0, len(languages)-1).Draw(t, "language")
 		g := languages[i]
@@ -84,17 +88,20 @@ func TestFilterOfClauses(t *testing.T) {
 			text += between.Draw(t, "between") + others.Draw(t, "behind")
 		}
 		normal := normalise(text)
-		assert.Equal(t, command(normal, everyLanguage), command(normal, fast.languages(normal)), "%q", text)
+		assert.Equal(t, command(normal, everyLanguage), command(normal, fast.languages(normal)), "%q",
+			text)
 	})
 }
 
 func FuzzFilter(f *testing.F) {
 	_, fast := tables()
-	for _, text := range append(plainTexts, "undo that", "mach das bitte r\u00fcckg\u00e4ngig", "\u5143\u306b\u623b\u3057\u3066") {
+	for _, text := range append(plainTexts, "undo that", "mach das bitte r\u00fcckg\u00e4ngig",
+		"\u5143\u306b\u623b\u3057\u3066") {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if normal := normalise(text); len(text) <= longest && command(normal, everyLanguage) != command(normal, fast.languages(normal)) {
+		if normal := normalise(text); len(text) <= longest &&
+			command(normal, everyLanguage) != command(normal, fast.languages(normal)) {
 			t.Errorf("%q is read in %v alone", text, fast.languages(normal))
 		}
 	})
@@ -109,19 +116,22 @@ func TestPlainTextsAreFilteredOut(t *testing.T) {
 }
 
 var plainTexts = []string{
-	"Write a mail to Ann. It says that we meet on Monday at ten, and that she should bring the figures of the last year.",
+	"Write a mail to Ann. It says that we meet on Monday at ten, and that she should bring the " +
+		"figures of the last year.",
 	"What is the weather like in Oslo tomorrow?",
 	"The disk of db-1 is full, what should I do first?",
 	"Could you please make the second paragraph a bit shorter and put the numbers into a table?",
 	"thanks, that works now",
 	"i think we should ask the customer before we ship it, what do you say?",
-	"Schreib bitte eine Mail an Anna, dass wir uns am Montag um zehn treffen und sie die Zahlen vom letzten Jahr mitbringen soll.",
+	"Schreib bitte eine Mail an Anna, dass wir uns am Montag um zehn treffen und sie die Zahlen " +
+		"vom letzten Jahr mitbringen soll.",
 	"Wie wird das Wetter morgen in Oslo?",
 	"Die Platte von db-1 ist voll, was soll ich zuerst machen?",
 	"Kannst du den zweiten Absatz etwas kürzer machen und die Zahlen in eine Tabelle setzen?",
 	"danke, jetzt geht es",
 	"ich glaube, wir fragen lieber erst den Kunden, bevor wir liefern",
-	"Écris un mail à Anne pour lui dire que nous nous voyons lundi à dix heures et qu'elle apporte les chiffres de l'an dernier.",
+	"Écris un mail à Anne pour lui dire que nous nous voyons lundi à dix heures et qu'elle apporte " +
+		"les chiffres de l'an dernier.",
 	"Quel temps fera-t-il demain à Oslo ?",
 	"Le disque de db-1 est plein, que dois-je faire d'abord ?",
 	"Tu peux raccourcir un peu le deuxième paragraphe et mettre les chiffres dans un tableau ?",
@@ -139,7 +149,8 @@ var plainTexts = []string{
 	"Puoi accorciare un po' il secondo paragrafo e mettere i numeri in una tabella?",
 	"grazie, adesso funziona",
 	"penso che dovremmo chiedere al cliente prima di consegnare",
-	"Escreva um e-mail para a Ana dizendo que nos vemos na segunda às dez e que ela traga os números do ano passado.",
+	"Escreva um e-mail para a Ana dizendo que nos vemos na segunda às dez e que ela traga os " +
+		"números do ano passado.",
 	"Como vai estar o tempo amanhã em Oslo?",
 	"O disco do db-1 está cheio, o que faço primeiro?",
 	"Você pode encurtar um pouco o segundo parágrafo e pôr os números numa tabela?",

@@ -36,7 +36,8 @@ type item struct {
 // A word is written with its accents, and without.
 type word struct{ exact, plain string }
 
-// The numbers of the rules that no file has. Nothing follows the rule 0, which stands for those that a language does not have.
+// The numbers of the rules that no file has. Nothing follows the rule 0, which stands for those
+// that a language does not have.
 const (
 	anything = 1 // <any>, one or more words
 	oneWord  = 2 // <word>
@@ -51,7 +52,8 @@ func load(file string) []*grammar {
 		switch line = strings.TrimSpace(line); {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
-			g = &grammar{name: strings.Trim(line, "[]"), names: map[string]int{"any": anything, "word": oneWord}, rules: make([]rule, builtin)}
+			g = &grammar{name: strings.Trim(line, "[]"),
+				names: map[string]int{"any": anything, "word": oneWord}, rules: make([]rule, builtin)}
 			all = append(all, g)
 		default:
 			name, phrases, _ := strings.Cut(line, ":")
@@ -73,7 +75,8 @@ func (g *grammar) number(name string) int {
 	return n
 }
 
-// numberOf returns the number of the rule <x>, or of one for a/<x>, which has a phrase for each of them.
+// numberOf returns the number of the rule <x>, or of one for a/<x>, which has a phrase for each of
+// them.
 func (g *grammar) numberOf(field string) int {
 	if !strings.Contains(field, "/") {
 		return g.number(strings.Trim(field, "<>"))
@@ -141,7 +144,8 @@ func (g *grammar) readers(clauses []clause) []*reader {
 	return all
 }
 
-// places are the places in a clause at which something can end: bit n is the place before the word n.
+// places are the places in a clause at which something can end: bit n is the place before the word
+// n.
 type places uint64
 
 const (

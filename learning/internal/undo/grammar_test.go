@@ -7,14 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGrammar holds that each language has the rules that the code asks for, that each rule that is named has phrases, and
-// that none follows from no words.
+// TestGrammar holds that each language has the rules that the code asks for, that each rule that is
+// named has phrases, and that none follows from no words.
 func TestGrammar(t *testing.T) {
 	languages, _ := tables()
 	require.Len(t, languages, 8)
 	for _, g := range languages {
 		named := map[int]bool{g.names["dependent"]: true, g.names["again"]: true}
-		for _, name := range []string{"command", "loose", "free", "sure", "bar", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking", "software", "own"} {
+		for _, name := range []string{"command", "loose", "free", "sure", "bar", "bare", "dismissal",
+			"courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking",
+			"software", "own"} {
 			assert.Contains(t, g.names, name, g.name)
 			named[g.names[name]] = true
 		}
@@ -42,17 +44,21 @@ func TestGrammar(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	for text, want := range map[string][]clause{
-		"Undo THAT, please!":  {{words: []string{"undo", "that"}}, {words: []string{"please"}}},
-		"Annule-le. C’est ça": {{words: []string{"annule", "le"}}, {words: []string{"c", "est", "ça"}, sentence: 1}},
-		"Say: undo?":          {{words: []string{"say"}, colon: true}, {words: []string{"undo"}, question: true}},
-		"ｕｎｄｏ　ｉｔ":             {{words: []string{"undo", "it"}}},
-		"c\u0327a est ﾓﾄﾞｼて":  {{words: []string{"ça", "est", "モ", "ド", "シ", "て"}}},
-		"か\u3099ーは\u309A":     {{words: []string{"が", "ぱ"}}},
-		"(undo)":              {{words: []string{"undo"}}},
-		"undo() or x.undo":    {{words: []string{"undo", foreign}}, {words: []string{"or", "x", foreign, "undo"}}},
-		`say "undo" now`:      {{words: []string{"say", string(foreignRune), "now"}}},
-		"> undo\nno":          {{words: []string{string(foreignRune)}}, {words: []string{"no"}, sentence: 1}},
-		"":                    nil,
+		"Undo THAT, please!": {{words: []string{"undo", "that"}}, {words: []string{"please"}}},
+		"Annule-le. C’est ça": {{words: []string{"annule", "le"}},
+			{words: []string{"c", "est", "ça"}, sentence: 1}},
+		"Say: undo?": {{words: []string{"say"}, colon: true},
+			{words: []string{"undo"}, question: true}},
+		"ｕｎｄｏ　ｉｔ":            {{words: []string{"undo", "it"}}},
+		"c\u0327a est ﾓﾄﾞｼて": {{words: []string{"ça", "est", "モ", "ド", "シ", "て"}}},
+		"か\u3099ーは\u309A":    {{words: []string{"が", "ぱ"}}},
+		"(undo)":             {{words: []string{"undo"}}},
+		"undo() or x.undo": {{words: []string{"undo", foreign}},
+			{words: []string{"or", "x", foreign, "undo"}}},
+		`say "undo" now`: {{words: []string{"say", string(foreignRune), "now"}}},
+		"> undo\nno": {{words: []string{string(foreignRune)}},
+			{words: []string{"no"}, sentence: 1}},
+		"": nil,
 	} {
 		assert.Equal(t, want, read(text), "%q", text)
 	}

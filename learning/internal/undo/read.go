@@ -9,7 +9,8 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A clause is a part of a sentence. Its words are in lower case. A character of Chinese or Japanese is a word.
+// A clause is a part of a sentence. Its words are in lower case. A character of Chinese or Japanese
+// is a word.
 type clause struct {
 	words    []string
 	sentence int  // the number of its sentence
@@ -17,7 +18,8 @@ type clause struct {
 	question bool // a question mark ends it
 }
 
-// foreign is a word that no grammar has. It stands for a quotation, and for what is written like code.
+// foreign is a word that no grammar has. It stands for a quotation, and for what is written like
+// code.
 const foreign = "\x00"
 
 // A tokenizer splits a text into clauses.
@@ -31,7 +33,8 @@ type tokenizer struct {
 // read splits a text into clauses.
 func read(written string) []clause { return clausesOf(normalise(written)) }
 
-// clausesOf splits a text into clauses. normalise made the text. A quotation or a piece of code becomes one foreign word.
+// clausesOf splits a text into clauses. normalise made the text. A quotation or a piece of code
+// becomes one foreign word.
 func clausesOf(normal string) []clause {
 	runes := hideQuotes([]rune(normal))
 	t := &tokenizer{}
@@ -57,9 +60,11 @@ func (t *tokenizer) add(before, r, after rune) {
 		t.open.words = append(t.open.words, string(r))
 	case isWord(r):
 		t.word.WriteRune(r)
-	case r == '\'', r == '-' && !unicode.IsSpace(before), r == '+' && inside, r == '*', r == '~', r == '@', r == '/' && isSpace(before):
+	case r == '\'', r == '-' && !unicode.IsSpace(before), r == '+' && inside, r == '*', r == '~',
+		r == '@', r == '/' && isSpace(before):
 		t.endWord()
-	case inside && strings.ContainsRune(".:_/\\=()[]", r) && !text.Dense(before), r == '(' && isWord(before) && !text.Dense(before):
+	case inside && strings.ContainsRune(".:_/\\=()[]", r) && !text.Dense(before), r == '(' &&
+		isWord(before) && !text.Dense(before):
 		t.foreign() // undo.js, revert(list)
 	case strings.ContainsRune(".!?。\n", r):
 		t.open.question = t.open.question || r == '?'
@@ -88,7 +93,8 @@ func (t *tokenizer) foreign() {
 	t.open.words = append(t.open.words, foreign)
 }
 
-// end ends a clause, and maybe its sentence. Punctuation behind punctuation belongs to the clause before.
+// end ends a clause, and maybe its sentence. Punctuation behind punctuation belongs to the clause
+// before.
 func (t *tokenizer) end(sentence bool) {
 	t.endWord()
 	if len(t.open.words) > 0 {
@@ -121,15 +127,17 @@ var closers = map[rune]string{
 	'「': "」", '『': "』", '《': "》", '〈': "〉", '〝': "〞〟",
 }
 
-// hideQuotes replaces each quotation, and each line that begins with ">" or with a dash, by one rune. A quotation that is not closed goes to
-// the end of the text, but a single quotation mark without another one is an apostrophe.
+// hideQuotes replaces each quotation, and each line that begins with ">" or with a dash, by one
+// rune. A quotation that is not closed goes to the end of the text, but a single quotation mark
+// without another one is an apostrophe.
 func hideQuotes(runes []rune) []rune {
 	var shown []rune
 	for i := 0; i < len(runes); i++ {
 		r := runes[i]
 		end, quoted := i, false
 		switch {
-		case (r == '>' || r == '—') && strings.TrimRightFunc(lineBefore(runes, i), unicode.IsSpace) == "":
+		case (r == '>' || r == '—') && strings.TrimRightFunc(lineBefore(runes, i),
+			unicode.IsSpace) == "":
 			for end = i; end+1 < len(runes) && runes[end+1] != '\n'; {
 				end++
 			}
@@ -159,7 +167,8 @@ func lineBefore(runes []rune, at int) string {
 	return string(runes[start:at])
 }
 
-// closing returns where the quotation that begins at a place ends. Quotations may lie in each other.
+// closing returns where the quotation that begins at a place ends. Quotations may lie in each
+// other.
 func closing(runes []rune, start int) int {
 	opener, depth := runes[start], 0
 	for i := start + 1; i < len(runes); i++ {
@@ -184,8 +193,8 @@ func closing(runes []rune, start int) int {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' }
 
-// normalise lower-cases a text and writes each letter in one way: composed, of normal width, in kana of full width. It drops
-// what can't be seen, and the long-vowel mark, which people repeat.
+// normalise lower-cases a text and writes each letter in one way: composed, of normal width, in
+// kana of full width. It drops what can't be seen, and the long-vowel mark, which people repeat.
 func normalise(written string) string {
 	out := make([]rune, 0, len(written))
 	for _, r := range written {
@@ -223,7 +232,8 @@ func normalise(written string) string {
 
 // accents has for each combining mark the letters and what they become with it.
 var accents = map[rune]string{
-	'\u0300': "aàeèiìoòuù", '\u0301': "aáeéiíoóuúyý", '\u0302': "aâeêiîoôuû", '\u0303': "aãnñoõ", '\u0308': "aäeëiïoöuüyÿ", '\u0327': "cç", '\u030A': "aå",
+	'\u0300': "aàeèiìoòuù", '\u0301': "aáeéiíoóuúyý", '\u0302': "aâeêiîoôuû", '\u0303': "aãnñoõ",
+	'\u0308': "aäeëiïoöuüyÿ", '\u0327': "cç", '\u030A': "aå",
 }
 
 // compose returns a letter with a mark. A mark that is not known is dropped.

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// shortestKnown is how many letters a word must have for a slip in it to be seen. A shorter one may well be another word.
+// shortestKnown is how many letters a word must have for a slip in it to be seen. A shorter one may
+// well be another word.
 const shortestKnown = 6
 
 // A speller finds the word that was meant by a word with a slip.
@@ -52,8 +53,9 @@ func (s *speller) add(key []word) {
 	}
 }
 
-// meant returns the word of a grammar that was meant by a word in which a letter is left out, one is too many, or two are swapped. The first letter and the last
-// two must be right, as another ending is another word: "ripristino" is no "ripristina".
+// meant returns the word of a grammar that was meant by a word in which a letter is left out, one
+// is too many, or two are swapped. The first letter and the last two must be right, as another
+// ending is another word: "ripristino" is no "ripristina".
 func (s *speller) meant(word string) string {
 	if len(word) < shortestKnown-1 || s.words[word] {
 		return word
@@ -91,7 +93,8 @@ func slipped(written, known []rune) bool {
 	case -1:
 		return slices.Equal(written[at:], known[at+1:])
 	case 0:
-		return at+1 < len(known) && written[at] == known[at+1] && written[at+1] == known[at] && slices.Equal(written[at+2:], known[at+2:])
+		return at+1 < len(known) && written[at] == known[at+1] && written[at+1] == known[at] &&
+			slices.Equal(written[at+2:], known[at+2:])
 	}
 	return false
 }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// tables has the grammars and their filter. They are made when the first text is read, as that takes longer than a program should need to start.
+// tables has the grammars and their filter. They are made when the first text is read, as that
+// takes longer than a program should need to start.
 var tables = sync.OnceValues(func() ([]*grammar, *filter) {
 	all := load(grammarFile)
 	return all, newFilter(all)
@@ -18,12 +19,14 @@ const (
 	mostClauses = 24
 )
 
-// Command reports whether a text commands or asks to take the last answer back, in English, German, French, Spanish, Italian,
-// Portuguese, Japanese or Chinese: "undo that", "can you undo that?", "never mind".
+// Command reports whether a text commands or asks to take the last answer back, in English, German,
+// French, Spanish, Italian, Portuguese, Japanese or Chinese: "undo that", "can you undo that?",
+// "never mind".
 //
-// A question about undoing is no command, nor is a quotation, a report, a condition, a negation, code, or a task that names
-// a thing of its own: "How do I undo it?", "don't undo it", "undo it if it rains", "cancel my subscription", "undo the last commit". Command prefers
-// a missed command to a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
+// A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
+// code, or a task that names a thing of its own: "How do I undo it?", "don't undo it", "undo it if
+// it rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to
+// a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
 func Command(text string) bool {
 	if len(text) > longest {
 		return false
@@ -72,7 +75,8 @@ const (
 func judge(all []*reader, i int) verdict {
 	c := all[i]
 	sure := c.whole("sure")
-	strict := c.whole("command") || i > 0 && (c.whole("dependent") && all[i-1].whole("courtesy") || c.whole("again") && all[i-1].whole("better"))
+	strict := c.whole("command") || i > 0 && (c.whole("dependent") && all[i-1].whole("courtesy") ||
+		c.whole("again") && all[i-1].whole("better"))
 	loose := !strict && c.whole("loose")
 	switch {
 	case sure:
@@ -96,37 +100,43 @@ func judge(all []*reader, i int) verdict {
 	return accepted
 }
 
-// isFree reports whether a clause, or it and one or two more of its sentence together, are a command by their general form.
+// isFree reports whether a clause, or it and one or two more of its sentence together, are a
+// command by their general form.
 func isFree(all []*reader, i int) bool {
 	c := all[i]
-	for n := i + 1; n < min(i+3, len(all)) && all[n].sentence == c.sentence && !c.whole("free") && !all[i].whole("courtesy"); n++ {
+	for n := i + 1; n < min(i+3, len(all)) && all[n].sentence == c.sentence && !c.whole("free") &&
+		!all[i].whole("courtesy"); n++ {
 		c = &reader{grammar: c.grammar, clause: clause{words: slices.Concat(c.words, all[n].words)}}
 	}
 	return c.whole("free") && !c.has("bar") && !c.speaksOf() && !c.ofSoftware()
 }
 
-// ofSoftware reports whether a clause is about a thing of software that is not the assistant's answer: a task like "undo the last commit".
+// ofSoftware reports whether a clause is about a thing of software that is not the assistant's
+// answer: a task like "undo the last commit".
 func (r *reader) ofSoftware() bool { return r.has("software") && !r.has("own") }
 
-// speaksOf reports whether a clause with the words of a command is a question, a condition, a task or about words.
+// speaksOf reports whether a clause with the words of a command is a question, a condition, a task
+// or about words.
 func (r *reader) speaksOf() bool {
 	return r.begins("ask") || r.begins("task") || r.has("mention") || r.has("condition")
 }
 
-// spoils reports whether the clause j makes the command i none. A bare command may be an item of a list, and a dismissal like
-// "never mind" may be about what comes next.
+// spoils reports whether the clause j makes the command i none. A bare command may be an item of a
+// list, and a dismissal like "never mind" may be about what comes next.
 func spoils(all []*reader, i, j int) bool {
 	c, other := all[i], all[j]
 	switch {
 	case j > i && other.whole("keep"):
 		return true
-	case other.whole("courtesy"), other.whole("command"), other.whole("dependent"), other.whole("again"), other.whole("loose"), other.whole("sure"), isFree(all, j):
+	case other.whole("courtesy"), other.whole("command"), other.whole("dependent"),
+		other.whole("again"), other.whole("loose"), other.whole("sure"), isFree(all, j):
 		return false
 	case c.whole("dismissal"), other.has("mention"):
 		return true
 	case other.sentence != c.sentence:
 		return false
-	case j == i-1 && (other.colon || other.finishes("speech")), j == i+1 && other.whole("speaking"), other.begins("ask"), j < i && other.begins("task"):
+	case j == i-1 && (other.colon || other.finishes("speech")), j == i+1 && other.whole("speaking"),
+		other.begins("ask"), j < i && other.begins("task"):
 		return true
 	}
 	return c.whole("bare") && !other.has("complaint")

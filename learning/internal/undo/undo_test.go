@@ -26,7 +26,8 @@ func corpus(t testing.TB, file string) (all []example) {
 	return all
 }
 
-// score counts the commands of a corpus and those that are found, and the other texts and those that are taken for commands.
+// score counts the commands of a corpus and those that are found, and the other texts and those
+// that are taken for commands.
 func score(t testing.TB, file string) (commands, found, others, mistaken int) {
 	for _, e := range corpus(t, file) {
 		got := undo.Command(e.Text)
@@ -47,9 +48,11 @@ func score(t testing.TB, file string) (commands, found, others, mistaken int) {
 	return commands, found, others, mistaken
 }
 
-// seen.json was there before the grammar, and more.json grew with it. Each of the others is by another author who did not know the
-// grammar. docs/confidence.md has their first scores. fifth_open.json and fifth_held.json are two halves of one: the grammar was made better with the
-// first half, and fifth_held.json has its score after that here. coding.json has texts of hosts about software, and grew with the rules for them.
+// seen.json was there before the grammar, and more.json grew with it. Each of the others is by
+// another author who did not know the grammar. docs/confidence.md has their first scores.
+// fifth_open.json and fifth_held.json are two halves of one: the grammar was made better with the
+// first half, and fifth_held.json has its score after that here. coding.json has texts of hosts
+// about software, and grew with the rules for them.
 func TestCorpora(t *testing.T) {
 	for file, want := range map[string]struct{ commands, found, others, mistaken int }{
 		"seen.json":       {80, 80, 96, 0},
@@ -70,23 +73,40 @@ func TestCorpora(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	for text, want := range map[string]bool{
-		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true, "roll back": true, "never mind": true, "nevermind": true,
-		"Please undo that": true, "No, undo that!": true, "Undo that, I am cold.": true, "undo that reminder": true,
-		"please revert, it made it worse": true, "ctrl+z": true, "don\u2019t leave it like that, undo it": true, "Fatto male, annulla": true,
-		"ｕｎｄｏ　ｔｈａｔ": true, "annule c\u0327a": true, "annule ca": true, "mach das ru\u0308ckgängig": true, "ｷｬﾝｾﾙして": true, "もと\u3099に戻して": false,
-		"取り消して\u304Fた\u3099さい": true, "@bot undo that": true, "**undo that**": true, "undo that 🙏": true, "請復原剛才的更改": true,
-		"undo?": false, "How do I undo that?": false, "what if you undo that": false, "undoubtedly good": false, "reverted": false,
-		"undo it if the tests fail": false, "if it fails, undo it": false, "Undo it? No, keep it.": false, "please explain git revert": false,
-		"How do I cancel my subscription?": false, "cancel my subscription": false, "Cut, copy, paste, undo": false, "Translate: undo that": false,
+		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true,
+		"roll back": true, "never mind": true, "nevermind": true,
+		"Please undo that": true, "No, undo that!": true, "Undo that, I am cold.": true,
+		"undo that reminder":              true,
+		"please revert, it made it worse": true, "ctrl+z": true,
+		"don\u2019t leave it like that, undo it": true, "Fatto male, annulla": true,
+		"ｕｎｄｏ　ｔｈａｔ": true, "annule c\u0327a": true, "annule ca": true,
+		"mach das ru\u0308ckgängig": true, "ｷｬﾝｾﾙして": true, "もと\u3099に戻して": false,
+		"取り消して\u304Fた\u3099さい": true, "@bot undo that": true, "**undo that**": true,
+		"undo that 🙏": true, "請復原剛才的更改": true,
+		"undo?": false, "How do I undo that?": false, "what if you undo that": false,
+		"undoubtedly good": false, "reverted": false,
+		"undo it if the tests fail": false, "if it fails, undo it": false,
+		"Undo it? No, keep it.": false, "please explain git revert": false,
+		"How do I cancel my subscription?": false, "cancel my subscription": false,
+		"Cut, copy, paste, undo": false, "Translate: undo that": false,
 		"She said: undo that": false, "undo that, she said": false, "undo()": false, "x.undo that": false, "> undo that": false, "`undo that`": false,
-		"Never mind, I found it.": false, "never undo that": false, "he wants to undo that": false, "I undid that": false,
-		"— undo that! — she cried": false, "she said, undo that": false, "my boss says it looks odd, so please undo that": true,
-		"ops 😅 undo that": true, "kannst du das rückgänig machen?": true, "rückgangig machen": true, "Wir mussten die Änderung zurücknehmen": false, "Ya lo dejé como estaba": false,
+		"Never mind, I found it.": false, "never undo that": false, "he wants to undo that": false,
+		"I undid that":             false,
+		"— undo that! — she cried": false, "she said, undo that": false,
+		"my boss says it looks odd, so please undo that": true,
+		"ops 😅 undo that":                                true, "kannst du das rückgänig " +
+			"machen?": true, "rückgangig machen": true,
+		"Wir mussten die Änderung zurücknehmen": false, "Ya lo dejé como estaba": false,
 		"“say “this” now” is wrong, undo that": true, "revret that": false, "reevrt that": true,
-		"one step back": true, "pretend nothing happened": true, "pretend you are a pirate": false, "fais comme si de rien n'était": true, "fais comme si tu étais un pirate": false,
-		"the old version was better": false, "the old version was better, back to that": true, "OK, back to that.": false, "undo undo undo": true, "restore the settings": false, "remove the last comma": false,
-		"add undo buttons, then revert": false, "nicht rückgängig machen": false, "no deshagas eso": false, "não desfaz isso": false,
-		"不要撤销": false, "元に戻さないで": false, "": false, " ": false, "?": false, "mind": false, "hello": false,
+		"one step back": true, "pretend nothing happened": true, "pretend you are a pirate": false,
+		"fais comme si de rien n'était": true, "fais comme si tu étais un pirate": false,
+		"the old version was better": false, "the old version was better, back to that": true,
+		"OK, back to that.": false, "undo undo undo": true, "restore the settings": false,
+		"remove the last comma":         false,
+		"add undo buttons, then revert": false, "nicht rückgängig machen": false,
+		"no deshagas eso": false, "não desfaz isso": false,
+		"不要撤销": false, "元に戻さないで": false, "": false, " ": false, "?": false, "mind": false,
+		"hello": false,
 	} {
 		assert.Equal(t, want, undo.Command(text), "%q", text)
 	}
@@ -108,7 +128,8 @@ func TestCaseAndSpacesDoNotMatter(t *testing.T) {
 	for _, e := range corpus(t, "testdata/seen.json") {
 		all = append(all, e.Text)
 	}
-	texts, spaces := rapid.SampledFrom(all), rapid.StringOfN(rapid.SampledFrom([]rune(" \t\n\u00A0\u3000\u200B")), 0, 5, -1)
+	texts, spaces := rapid.SampledFrom(all), rapid.StringOfN(
+		rapid.SampledFrom([]rune(" \t\n\u00A0\u3000\u200B")), 0, 5, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		other := strings.Map(func(r rune) rune {
@@ -141,7 +162,8 @@ func TestQuotedCommands(t *testing.T) {
 // of each language, one after the other.
 func TestWordsBeforeACommand(t *testing.T) {
 	before := [][]string{
-		{"How do I ", "don't ", "never ", "he wants to ", "if it rains, ", "Translate: ", "write a test for ", "I said nothing about ", "when should I "},
+		{"How do I ", "don't ", "never ", "he wants to ", "if it rains, ", "Translate: ",
+			"write a test for ", "I said nothing about ", "when should I "},
 		{"Wie kann ich ", "Er sagte: ", "wenn es regnet, ", "nicht ", "schreib: "},
 		{"comment ", "il a dit : ", "s'il pleut, ", "ne ", "traduis : "},
 		{"cómo ", "no ", "si llueve, ", "traduce: ", "ella dijo: "},
@@ -168,7 +190,8 @@ func TestWordsBeforeACommand(t *testing.T) {
 // hostile are texts that take long to read, or did.
 func hostile(length int) map[string]string {
 	all := make(map[string]string)
-	for _, part := range []string{"please ", "undo ", "undo, ", "no! ", "that ", "'", "“", "“'", "取消", "把", "戻して", "e\u0301", "\u0301", "\xff", "a.", "undo that and ", "? ", "the last "} {
+	for _, part := range []string{"please ", "undo ", "undo, ", "no! ", "that ", "'", "“", "“'", "取消",
+		"把", "戻して", "e\u0301", "\u0301", "\xff", "a.", "undo that and ", "? ", "the last "} {
 		all[part] = strings.Repeat(part, length/len(part))
 	}
 	return all
@@ -205,7 +228,8 @@ func FuzzCommand(f *testing.F) {
 func BenchmarkCommand(b *testing.B) {
 	texts := hostile(990)
 	texts["a command"] = "Kannst du das bitte rückgängig machen?"
-	texts["no command"] = "Write a mail to Ann. It says that we meet on Monday at ten, and that she should bring the figures of the last year."
+	texts["no command"] = "Write a mail to Ann. It says that we meet on Monday at ten, and that " +
+		"she should bring the figures of the last year."
 	for name, text := range texts {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
