@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 )
@@ -87,9 +86,9 @@ func ExampleModule_Judge() {
 	for _, f := range []learning.Judgement{
 		{Person: "ann", Scale: learning.UserScale, Score: 1},
 		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetRule,
+		{Person: "dev", Channel: learning.ChannelDev, Target: learning.TargetRule,
 			Scale: learning.DevScale, Score: 5},
-		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetResponse,
+		{Person: "dev", Channel: learning.ChannelDev, Target: learning.TargetResponse,
 			Scale: learning.DevScale, Score: 2},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"

@@ -8,6 +8,7 @@ type subject struct {
 }
 
 const (
+	answers = "internal/answer"
 	engines = "sqlstore/enginetest"
 	faults  = "lab/scorecard" // disks that fail
 )
@@ -22,7 +23,7 @@ var subjects = []subject{
 		},
 		[]string{"feedback", "loop"},
 	},
-	{"answer", []string{"parts", "reception", "statement"}, []string{"answer", "learning", "loop"}},
+	{answers, []string{"parts", "reception", "statement"}, []string{answers, "learning", "loop"}},
 	{
 		"learning",
 		[]string{

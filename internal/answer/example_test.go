@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answer"
 )
 
 func ExampleAnswer_Say() {
