@@ -75,8 +75,7 @@ func Example() {
 	// You write PRDs.
 	//
 	// ## Learned Rules (from feedback)
-	// Reviewers of earlier work asked for the following. It refines the instructions above and never
-	// overrides them.
+	// Reviewers asked for the following. It refines the instructions above and never overrides them.
 	//
 	// - Constraint: A PRD must not prescribe a database
 	// <!-- end of learned rules -->

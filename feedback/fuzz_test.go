@@ -41,7 +41,7 @@ func FuzzInject(f *testing.F) {
 	f.Add("a\n\n"+feedback.Heading+"\n", "x\n"+feedback.Ending+"\n# y")
 	f.Fuzz(func(t *testing.T, base, text string) {
 		if !utf8.ValidString(base) || len(base) > 10_000 ||
-			strings.Contains(base, "Reviewers of earlier work") {
+			strings.Contains(base, "Reviewers asked for") {
 			return
 		}
 		w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Text = text })

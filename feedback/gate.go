@@ -42,10 +42,11 @@ type Review struct {
 	Override []string
 }
 
-// Review records what a person decides, and returns the proposal as it then is. One rejection
-// closes it. The approval that completes the quorum ([Gate]) makes the rule, or the [RuleChange] of
-// one, in the same step: heed checks the conflicts with active rules again and supersedes the rules
-// that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
+// Review records what a person decides, and returns the proposal as it then is. If it is still
+// pending, its Quorum says who has to approve it. One rejection closes it. The approval that
+// completes the quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed
+// checks the conflicts with active rules again and supersedes the rules that the draft names.
+// Either all of it happens or nothing. A repeated approval changes nothing.
 //
 // A refusal is a [*RefusedError] and changes nothing but the audit log. These are refused:
 //
@@ -181,7 +182,7 @@ func (p *Proposal) expired(c *change) {
 }
 
 func (p *Proposal) closeAs(c *change, status State, reason string) {
-	p.Status, p.Decider, p.Reason, p.Decided = status, c.who, reason, c.now
+	p.Status, p.Decider, p.Reason, p.Decided, p.Quorum = status, c.who, reason, c.now, nil
 	c.write(proposalKind.record(*p))
 }
 
@@ -221,6 +222,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
 	case slices.Equal(p.Approvals[mine].Override, approval.Override):
+		p.Quorum = s.cfg.Gate.quorum(p, against, key)
 		return nil
 	default:
 		p.Approvals[mine] = approval
@@ -228,7 +230,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	if err := p.checkPeople(); err != nil {
 		return err
 	}
-	if s.cfg.Gate.met(p, against, key) {
+	if p.Quorum = s.cfg.Gate.quorum(p, against, key); p.Quorum.Missing == 0 {
 		return activate(c, p, review.Reason)
 	}
 	c.notice(s.waitsAt(c, p))
@@ -252,22 +254,79 @@ func (a *Approval) missing(against []Conflict) []Conflict {
 		func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
 }
 
-// met reports whether the approvals complete the quorum. Those count that are of this draft and
-// override what it contradicts, and each person counts once.
-func (g *Gate) met(p *Proposal, against []Conflict, key store.PseudonymKey) bool {
-	hash := p.Hash()
-	people, outsiders := map[string]bool{}, map[string]bool{}
+// A Quorum says how far the approvals of a pending proposal have come, and who can't complete them.
+type Quorum struct {
+	Approvals int `json:"approvals"` // that count
+	Of        int `json:"of"`        // the gate's quorum
+	// Missing is how many more people must approve. Outsiders is how many of them must not be among
+	// the Reviewers.
+	Missing   int      `json:"missing"`
+	Outsiders int      `json:"missing_outsiders"`
+	Approved  []string `json:"approved,omitempty"`  // whose approvals count already
+	Writers   []string `json:"writers,omitempty"`   // wrote it, or a rule that it changes
+	Reviewers []string `json:"reviewers,omitempty"` // gave evidence for it, or joined what they gave
+}
+
+// quorum counts the approvals that are of the proposal's draft and override what it contradicts.
+// Each person counts once.
+func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *Quorum {
+	hash, outsiders := p.Hash(), 0
+	q := &Quorum{Of: g.Quorum, Writers: slices.Clone(p.Writers),
+		Reviewers: slices.Clone(p.Authors)}
 	for i := range p.Approvals {
 		a := &p.Approvals[i]
-		if a.Hash != hash || len(a.missing(against)) > 0 {
+		if a.Hash != hash || len(a.missing(against)) > 0 || among(q.Approved, a.Actor, key) {
 			continue
 		}
-		people[key.Of(a.Actor)] = true
+		q.Approved = append(q.Approved, a.Actor)
 		if !among(p.Authors, a.Actor, key) {
-			outsiders[key.Of(a.Actor)] = true
+			outsiders++
 		}
 	}
-	return len(people) >= g.Quorum && len(outsiders) >= g.Outsiders
+	q.Approvals, q.Outsiders = len(q.Approved), max(g.Outsiders-outsiders, 0)
+	q.Missing = max(g.Quorum-q.Approvals, q.Outsiders)
+	return q
+}
+
+// String says how many approvals there are, and who has to give the others.
+func (q *Quorum) String() string {
+	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
+	switch q.Missing {
+	case 0:
+		return text + "; an approval has to override what the proposal contradicts by now"
+	case 1:
+		text += "; one more person must approve"
+	default:
+		text += fmt.Sprintf("; %d more people must approve", q.Missing)
+	}
+	var not []string
+	but := func(why string, people []string) {
+		if len(people) > 0 {
+			not = append(not, either(people)+" ("+why+")")
+		}
+	}
+	but("approved it", q.Approved)
+	but("wrote it", q.Writers)
+	if q.Outsiders == q.Missing {
+		but("gave evidence", q.Reviewers)
+	}
+	if len(not) > 0 {
+		text += ", other than " + strings.Join(not, ", ")
+	}
+	if q.Outsiders > 0 && q.Outsiders < q.Missing && len(q.Reviewers) > 0 {
+		text += fmt.Sprintf(", and at least %d other than %s (gave evidence)", q.Outsiders,
+			either(q.Reviewers))
+	}
+	return text
+}
+
+// either writes names with "or" before the last.
+func either(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // ownWords says why the approval of a proposer or an editor is refused.

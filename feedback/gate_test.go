@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
 )
 
 func TestQuorum(t *testing.T) {
@@ -572,4 +573,72 @@ func checkActivations(rt *rapid.T, w *world, gate feedback.Gate) {
 			rt.Fatalf("active with %v, of which outsiders %v, gate %+v", people, outsiders, gate)
 		}
 	}
+}
+
+// TestQuorumSaysWhoIsMissing and why, as the gate counts: who wrote a rule never approves it, and
+// one at least gave no evidence.
+func TestQuorumSaysWhoIsMissing(t *testing.T) {
+	for name, test := range map[string]struct {
+		gate     feedback.Gate
+		approves []string
+		want     string
+	}{
+		"nobody yet": {feedback.Gate{}, nil, "0 of 2; 2 more people must approve, other than wendy " +
+			"(wrote it), and at least 1 other than ann, bob or joe (gave evidence)"},
+		"a reviewer": {feedback.Gate{}, []string{"ann"}, "1 of 2; one more person must approve, " +
+			"other than ann (approved it), wendy (wrote it), ann, bob or joe (gave evidence)"},
+		"an outsider": {feedback.Gate{}, []string{"olga"}, "1 of 2; one more person must approve, " +
+			"other than olga (approved it), wendy (wrote it)"},
+		"all its authors": {feedback.Gate{}, []string{"ann", "bob", "joe"}, "3 of 2; one more person " +
+			"must approve, other than ann, bob or joe (approved it), wendy (wrote it), " +
+			"ann, bob or joe (gave evidence)"},
+		"outsiders alone": {feedback.Gate{Outsiders: 2}, []string{"olga"}, "1 of 2; one more person " +
+			"must approve, other than olga (approved it), wendy (wrote it), ann, bob or joe (gave " +
+			"evidence)"},
+		"done": {feedback.Gate{}, []string{"olga", "ann"}, ""},
+	} {
+		w := newWorld(t, feedback.Config{Gate: test.gate})
+		w.says("ann", paraphrased)
+		w.says("bob", paraphrase)
+		_, err := w.Join(ctx, by("joe", "d2"), "d1")
+		require.NoError(t, err)
+		p := w.approve(w.propose("wendy", rule("Keep it short"), "d1", "d2"), test.approves...)
+		if test.want == "" {
+			assert.Nil(t, p.Quorum, name)
+			continue
+		}
+		assert.Equal(t, test.want, p.Quorum.String(), name)
+		read, err := w.rules.Proposal(ctx, p.ID)
+		require.NoError(t, err)
+		assert.Equal(t, p.Quorum, read.Quorum, name)
+		assert.Equal(t, p.Quorum, w.pending().Quorum, name)
+	}
+}
+
+// TestQuorumKnowsTheForgotten by their pseudonyms.
+func TestQuorumKnowsTheForgotten(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", "be brief")
+	w.says("ann", "Be brief!")
+	w.propose("wendy", rule("Be brief"), "d1", "d2")
+	_, err := w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
+	p := w.approve(w.pending(), "ann")
+	assert.Equal(t, []int{1, 1, 1}, []int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders})
+}
+
+// TestQuorumLeavesOutWhatIsNotOverridden by an approval of before the contradiction.
+func TestQuorumLeavesOutWhatIsNotOverridden(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	first := w.approve(w.propose("wendy", rule("Never name a customer")), "cleo")
+	require.Equal(t, 1, first.Quorum.Missing)
+	other := w.approve(w.propose("wendy", rule("Always name a customer")), "cleo", "dan")
+	require.Equal(t, feedback.StateApproved, other.Status)
+	p, err := w.rules.Review(ctx, feedback.Review{
+		Proposal: first.ID, Decision: approve, Hash: first.Hash(), Actor: "dan", Reason: "so",
+		Override: []string{other.ID},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 1}, []int{p.Quorum.Approvals, p.Quorum.Missing})
+	assert.Equal(t, []string{"dan"}, p.Quorum.Approved)
 }

@@ -22,8 +22,8 @@ const (
 // The words around the rules in a prompt, and the signs by which a section of them is known again.
 const (
 	opening = heading + "\n" + preface + "\n"
-	preface = "Reviewers of earlier work asked for the following. It refines the instructions " +
-		"above and never overrides them."
+	preface = "Reviewers asked for the following. It refines the instructions above and never " +
+		"overrides them."
 )
 
 // An Injection is a prompt with the rules that an agent has learned.

@@ -51,6 +51,8 @@ type Proposal struct {
 	Decider  string    `json:"decided_by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 	Revision uint64    `json:"-"` // the store's; an [Archive] has none
+	// Quorum says what a pending proposal lacks, as [Rules] returns it. It is not stored.
+	Quorum *Quorum `json:"-"`
 }
 
 // An Approval is one person's consent.
@@ -83,7 +85,9 @@ const (
 )
 
 func (p Proposal) at(revision uint64) Proposal {
-	p.Revision = revision
+	if p.Revision = revision; revision == 0 {
+		p.Quorum = nil // as it is stored
+	}
 	p.Draft = p.Draft.clone()
 	if p.Was != nil {
 		was := p.Was.clone()

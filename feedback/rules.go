@@ -22,11 +22,24 @@ func (s *Service) Rules() *Rules { return &Rules{s} }
 
 // Proposal returns a proposal, or [heed.ErrNotFound].
 func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
-	p, err := proposalKind.in(r.s.reading(ctx), id)
+	tx := r.s.reading(ctx)
+	tx.Want(peopleWants)
+	p, err := proposalKind.in(tx, id)
 	if err == nil {
-		r.s.drafts.put(id, p.Draft.clone())
+		err = r.s.seen(tx, &p)
 	}
 	return p, wrap("proposal", err)
+}
+
+// seen remembers the draft of a proposal that was read, and counts its approvals.
+func (s *Service) seen(tx *store.Tx, p *Proposal) error {
+	s.drafts.put(p.ID, p.Draft.clone())
+	if p.Status != StatePending {
+		return nil
+	}
+	key, err := store.PseudonymKeyIn(tx)
+	p.Quorum = s.cfg.Gate.quorum(p, nil, key)
+	return err
 }
 
 // Proposals returns the proposals that a query selects, the newest first, at most limit of them (0
@@ -41,9 +54,10 @@ func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (prop
 }
 
 func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
+	tx.Want(peopleWants)
 	proposals, err := proposalKind.union(tx, q.keys(), q.selects)
 	for i := range proposals {
-		s.drafts.put(proposals[i].ID, proposals[i].Draft.clone())
+		err = cmp.Or(err, s.seen(tx, &proposals[i]))
 	}
 	slices.SortFunc(proposals, func(a, b Proposal) int {
 		return cmp.Or(b.Created.Compare(a.Created),
@@ -135,6 +149,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 		for _, o := range pending {
 			if o.Previous == "" && key.Same(o.Proposer, c.who) && o.Hash() == p.Hash() &&
 				slices.Equal(o.Evidence, p.Evidence) && c.now.Before(o.Expires) {
+				o.Quorum = s.cfg.Gate.quorum(&o, nil, key)
 				return o, nil
 			}
 		}
@@ -294,6 +309,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 		}
 		p.withdraw()
 		s.refill(&p, evidence, key)
+		p.Quorum = s.cfg.Gate.quorum(&p, nil, key)
 		c.write(feedbackKind.record(out), proposalKind.record(p))
 		c.notice(s.waitsAt(c, &p))
 		return p, nil
@@ -433,6 +449,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	c.write(proposalKind.record(*p))
 	c.notice(heed.Proposed{Component: component, At: c.now, Subject: p.ID})
 	if p.Status == StatePending {
+		p.Quorum = s.cfg.Gate.quorum(p, nil, key)
 		c.notice(s.waitsAt(c, p))
 	}
 	id, draft := p.ID, p.Draft.clone()

@@ -709,3 +709,14 @@ func TestTimeAndCancellation(t *testing.T) {
 		w.must(200, w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k"))
 	})
 }
+
+// TestAPISaysWhoIsMissing for an approval, as the page does.
+func TestAPISaysWhoIsMissing(t *testing.T) {
+	w := newWorld(t)
+	made := w.must(200, w.post("/v1/propose", `{"text":"Name the owner","reason":"seen often"}`))
+	const missing = "0 of 2; 2 more people must approve, other than shop (wrote it)"
+	assert.Contains(t, made.body, `"missing":"`+missing+`"`)
+	waits := w.must(200, w.get("/v1/rules?status=pending"))
+	assert.Contains(t, waits.body, `"missing":"`+missing+`"`)
+	assert.NotContains(t, w.must(200, w.get("/v1/rules?status=active")).body, "Name the owner")
+}

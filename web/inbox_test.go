@@ -145,7 +145,7 @@ func TestApproval(t *testing.T) {
 	inbox := plain(hs.get("kim", "/inbox"))
 	assert.Contains(t, inbox, "Give every time with its time zone")
 	assert.Contains(t, inbox,
-		"0 of 2; 2 more people must approve, and at least 1 other than ann or bob")
+		"0 of 2; 2 more people must approve, and at least 1 other than ann or bob (gave evidence)")
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, page, p.Hash())
 	assert.Contains(t, plain(page), "ann, approved with changes")

@@ -16,7 +16,7 @@ import (
 
 // An inboxData is what waits for people.
 type inboxData struct {
-	Proposals listing[view.Proposal]
+	Proposals listing[feedback.Proposal]
 	Yours     map[string]string // why your approval of a proposal would not count, or does already
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
@@ -33,7 +33,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	}
 	for i := range d.Proposals.Rows {
 		p := &d.Proposals.Rows[i]
-		d.Yours[p.ID] = yours(v, &p.Proposal, p.Quorum, personOf(r))
+		d.Yours[p.ID] = yours(v, p, personOf(r))
 	}
 	if d.Ambiguous, d.Unsettled, err = v.Disputes(ctx, mostUnsettled); err != nil {
 		return nil, err
@@ -52,17 +52,17 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 }
 
 // yours says why a person's approval does not count, or "" if it would.
-func yours(v *view.Source, p *feedback.Proposal, q view.Quorum, person string) string {
+func yours(v *view.Source, p *feedback.Proposal, person string) string {
 	me, err := v.Feedback.Config().Canonical(person)
-	mine := func(a feedback.Approval) bool { return a.Actor == me && a.Hash == p.Hash() }
-	switch {
+	switch q := p.Quorum; {
 	case err != nil:
 		return "Your name can't be used for approvals."
-	case slices.ContainsFunc(p.Approvals, mine):
+	case q == nil:
+	case slices.Contains(q.Approved, me):
 		return "You have approved this."
-	case slices.Contains(p.Writers, me):
+	case slices.Contains(q.Writers, me):
 		return "You proposed or edited this, so others approve it."
-	case slices.Contains(q.Not, me):
+	case q.Outsiders == q.Missing && slices.Contains(q.Reviewers, me):
 		return "You gave evidence for this. Somebody who did not has to approve it."
 	}
 	return ""
@@ -121,9 +121,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 			feedback.Guideline, feedback.Constraint, feedback.PositiveExample, feedback.NegativeExample,
 		},
 	}
-	if q := report.Quorum; q != nil {
-		d.Yours = yours(v, &p, *q, personOf(r))
-	}
+	d.Yours = yours(v, &p, personOf(r))
 	if p.Was != nil {
 		d.Was = changes(p.Was, &p.Draft)
 	}

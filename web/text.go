@@ -25,7 +25,7 @@ var funcs = template.FuncMap{
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bars": bars, "bar": newBar, "curve": curve, "depth": depth,
 	"place": place, "alone": alone, "held": held, "holding": holding, "further": further,
-	"quorum": func(q view.Quorum) string { return q.Words(say) },
+	"quorum": func(q *feedback.Quorum) string { return say(q.String()) },
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what

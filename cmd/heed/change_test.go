@@ -318,7 +318,8 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 					"nobody approves what they proposed")
 			}
 			assert.Contains(t, call{args: of("maria", "approve", id, "--hash", seen)}.run(t).out,
-				"Approved by maria. 1 more approval is needed.")
+				"Approved by maria. Approvals: 1 of 2; one more person must approve, "+
+					"other than maria (approved it), nils or wendy (wrote it).")
 			assert.Contains(t, call{args: of("maria", "approve", id, "--hash", seen)}.run(t).out,
 				"You had approved it before. ")
 			assert.Contains(t, call{args: of("olga", "approve", id, "--hash", seen)}.run(t).out,

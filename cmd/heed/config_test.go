@@ -87,9 +87,9 @@ func TestTheGateIsTheApplications(t *testing.T) {
 		says        string
 	}{
 		{"an author is one of two", "olga", feedback.Gate{}, "Approved. It is rule"},
-		{"a greater quorum", "olga", feedback.Gate{Quorum: 3}, "1 more approval is needed"},
+		{"a greater quorum", "olga", feedback.Gate{Quorum: 3}, "2 of 3; one more person must approve"},
 		{"two authors are not enough", "bob", feedback.Gate{},
-			"Somebody who is no reviewer of the evidence has to approve it"},
+			"2 of 2; one more person must approve"},
 		{"no author is enough", "bob", feedback.Gate{Outsiders: 2},
 			"nobody approves what their own feedback led to"},
 	} {

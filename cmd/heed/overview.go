@@ -207,8 +207,8 @@ func (sum *summary) rules(s *session, v *view.Source, _ []string) error {
 	for i := range in.Proposals {
 		p := &in.Proposals[i]
 		sum.seen(p.Created)
-		quorum := plain(view.QuorumOf(p, v.Feedback.Config().Gate).Words(show))
-		sum.Waiting = append(sum.Waiting, note{say("A proposal: %v Approvals: %v.", p.Text, quorum),
+		sum.Waiting = append(sum.Waiting, note{say("A proposal: %v Approvals: %v.", p.Text,
+			show(p.Quorum.String())),
 			commandOf("rules", "show", p.ID)})
 	}
 	if more := in.Pending - len(in.Proposals); more > 0 {

@@ -367,7 +367,7 @@ func printProposal(p *printer, r *view.Report) {
 		p.line("approved by %v on %v: %v", a.Actor, a.At, a.Reason)
 	}
 	if r.Quorum != nil {
-		p.line("approvals: %v", plain(r.Quorum.Words(show)))
+		p.line("approvals: %v", show(r.Quorum.String()))
 	}
 	if of.Decider != "" {
 		p.line("closed by %v on %v: %v", of.Decider, of.Decided, of.Reason)

@@ -90,12 +90,12 @@ func (cmd *proposalDecision) decide(
 		if err != nil {
 			return err
 		}
-		return s.told(after, "%v", reviewed(v.Feedback.Config().Gate, &p, &after))
+		return s.told(after, "%v", reviewed(&p, &after))
 	})
 }
 
 // reviewed says what came of a review.
-func reviewed(gate feedback.Gate, before, after *feedback.Proposal) plain {
+func reviewed(before, after *feedback.Proposal) plain {
 	done := map[feedback.RuleChange]plain{
 		feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned",
 	}[after.Change]
@@ -108,16 +108,13 @@ func reviewed(gate feedback.Gate, before, after *feedback.Proposal) plain {
 		return say("Approved. It is rule %v now, and in the next prompts of %v.", after.ID,
 			list(after.Agents, "all"))
 	}
-	still := plain("Somebody who is no reviewer of the evidence has to approve it")
-	if missing := gate.Quorum - len(after.Approvals); missing > 0 {
-		still = plural(missing, "more approval is", "more approvals are") + " needed"
-	}
 	again := plain("")
 	if len(before.Approvals) == len(after.Approvals) {
 		again = "You had approved it before. "
 	}
 	names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
-	return say("%vApproved by %v. %v.", again, list(names, "nobody"), still)
+	return say("%vApproved by %v. Approvals: %v.", again, list(names, "nobody"),
+		show(after.Quorum.String()))
 }
 
 type rulesTakeOut struct {

@@ -64,7 +64,7 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	assert.Empty(t, read[[]view.Rule](t, of("list", "--status", "waiting")...))
 	shown := call{args: of("show", first.ID)}.run(t).out
 	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 "+
-		"other than ann, bob or cleo\n")
+		"other than ann, bob or cleo (gave evidence)\n")
 	_, err = service.Rules().Review(ctx, feedback.Review{
 		Proposal: first.ID, Decision: feedback.Rejected, Actor: "maria", Reason: "a hook does it",
 	})

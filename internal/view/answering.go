@@ -403,6 +403,7 @@ type Draft struct {
 type Proposed struct {
 	Proposal  string     `json:"proposal"`
 	Status    string     `json:"status"`
+	Missing   string     `json:"missing,omitempty"`
 	Conflicts []Conflict `json:"conflicts"`
 }
 
@@ -428,6 +429,9 @@ func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Propose
 		Actor: c.Person, Reason: in.Reason,
 	})
 	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: []Conflict{}}
+	if p.Quorum != nil {
+		out.Missing = p.Quorum.String()
+	}
 	for _, c := range p.Conflicts {
 		out.Conflicts = append(out.Conflicts, Conflict{string(c.Kind), c.ID, c.Explanation})
 	}

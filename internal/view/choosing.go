@@ -153,7 +153,11 @@ type RuleRange struct {
 func (s *Server) rules(ctx context.Context, _ *Caller, in *RuleRange) (List[Rule], error) {
 	v := s.view()
 	return part(v.Feedback != nil, "rules", in.Range, func(p Page) (List[Rule], error) {
-		return v.Rules(ctx, RuleQuery{in.Agent, in.Status}, p)
+		q := RuleQuery{in.Agent, in.Status}
+		if q.proposals() {
+			return v.Proposals(ctx, q, p)
+		}
+		return v.Rules(ctx, q, p)
 	})
 }
 

@@ -18,7 +18,7 @@ type Report struct {
 	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
 	Rule     *feedback.Rule      `json:"rule,omitempty"`
 	Hash     string              `json:"hash"`              // of the words that are approved
-	Quorum   *Quorum             `json:"quorum,omitempty"`  // of a pending proposal
+	Quorum   *feedback.Quorum    `json:"quorum,omitempty"`  // of a pending proposal
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
 	Now      []Against           `json:"conflicts_now"`     // while it is pending or active
 	Before   []feedback.Proposal `json:"before,omitempty"`  // that it follows, the latest first
@@ -84,12 +84,8 @@ func (s *Source) Report(ctx context.Context, id string) (r Report, err error) {
 
 func (s *Source) reportOf(ctx context.Context, p *feedback.Proposal) (r Report, err error) {
 	rules := s.Feedback.Rules()
-	r = Report{Proposal: p, Hash: p.Draft.Hash(), Now: []Against{}}
+	r = Report{Proposal: p, Hash: p.Draft.Hash(), Quorum: p.Quorum, Now: []Against{}}
 	pending := p.Status == feedback.StatePending
-	if pending {
-		q := QuorumOf(p, s.Feedback.Config().Gate)
-		r.Quorum = &q
-	}
 	if r.Sources, err = rules.Sources(ctx, p.ID); err != nil {
 		return r, err
 	}
@@ -153,74 +149,6 @@ func (s *Source) history(ctx context.Context, id string) (all []store.AuditEntry
 	}
 	slices.Reverse(all)
 	return all, nil
-}
-
-// A Quorum says how far the approvals of a pending proposal have come.
-type Quorum struct {
-	Approvals int      `json:"approvals"` // of its present words
-	Of        int      `json:"of"`
-	Missing   int      `json:"missing"`             // how many more people must approve
-	Outsiders int      `json:"missing_others"`      // who must not be reviewers of its evidence
-	Not       []string `json:"not,omitempty"`       // whose approval counts not or already
-	Reviewers []string `json:"reviewers,omitempty"` // of the evidence, who are no outsiders
-}
-
-// QuorumOf counts the approvals of a proposal as its gate does.
-func QuorumOf(p *feedback.Proposal, g feedback.Gate) Quorum {
-	hash := p.Hash()
-	var people, outsiders []string
-	for _, a := range p.Approvals {
-		if a.Hash == hash && !slices.Contains(people, a.Actor) {
-			if people = append(people, a.Actor); !slices.Contains(p.Authors, a.Actor) {
-				outsiders = append(outsiders, a.Actor)
-			}
-		}
-	}
-	q := Quorum{Approvals: len(people), Of: g.Quorum, Outsiders: max(g.Outsiders-len(outsiders), 0)}
-	q.Missing = max(g.Quorum-len(people), q.Outsiders)
-	q.Not = slices.Concat(people, p.Writers)
-	if q.Outsiders == q.Missing {
-		q.Not = append(q.Not, p.Authors...)
-	} else if q.Outsiders > 0 {
-		q.Reviewers = p.Authors
-	}
-	slices.Sort(q.Not)
-	q.Not = slices.Compact(q.Not)
-	return q
-}
-
-// Words says it in words. show makes a name fit to be shown.
-func (q Quorum) Words(show func(string) string) string {
-	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
-	switch q.Missing {
-	case 0: // what it contradicts now has to be overridden
-		return text
-	case 1:
-		text += "; one more person must approve"
-	default:
-		text += fmt.Sprintf("; %d more people must approve", q.Missing)
-	}
-	if len(q.Not) > 0 {
-		text += ", other than " + either(q.Not, show)
-	}
-	if len(q.Reviewers) > 0 {
-		others := either(q.Reviewers, show)
-		text += fmt.Sprintf(", and at least %d other than %s", q.Outsiders, others)
-	}
-	return text
-}
-
-// either writes names with "or" before the last.
-func either(names []string, show func(string) string) string {
-	shown := make([]string, len(names))
-	for i, name := range names {
-		shown[i] = show(name)
-	}
-	last := len(shown) - 1
-	if last == 0 {
-		return shown[0]
-	}
-	return strings.Join(shown[:last], ", ") + " or " + shown[last]
 }
 
 // A Part is a field of a draft, in words. It is empty if it has its default.

@@ -23,13 +23,15 @@ type Rule struct {
 	Check     feedback.Check `json:"check"`
 	Approvals int            `json:"approvals"`        // of its present words
 	Quorum    int            `json:"quorum,omitempty"` // that a pending proposal needs
-	Since     time.Time      `json:"since"`
-	Effect    string         `json:"effect"`      // of a rule; see [feedback.Effect]
-	Improved  float64        `json:"improvement"` // of a rule, in [-1, 1]
-	Evidence  string         `json:"evidence,omitempty"`
-	Expires   time.Time      `json:"expires,omitzero"` // of a pending proposal
-	Decider   string         `json:"decided_by,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
+	// Missing says who still has to approve a pending proposal.
+	Missing  string    `json:"missing,omitempty"`
+	Since    time.Time `json:"since"`
+	Effect   string    `json:"effect"`      // of a rule; see [feedback.Effect]
+	Improved float64   `json:"improvement"` // of a rule, in [-1, 1]
+	Evidence string    `json:"evidence,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"` // of a pending proposal
+	Decider  string    `json:"decided_by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
 }
 
 // A RuleQuery selects rules or proposals.
@@ -39,6 +41,17 @@ type RuleQuery struct {
 }
 
 func (q *RuleQuery) state() feedback.State { return feedback.State(strings.ToUpper(q.Status)) }
+
+// proposals reports whether no rule has the status, but proposals may.
+func (q *RuleQuery) proposals() bool {
+	switch q.state() {
+	case feedback.StatePending, feedback.StateRejected, feedback.StateExpired,
+		feedback.StateDocumented:
+		return true
+	default:
+		return false
+	}
+}
 
 func draftOf(d *feedback.Draft) Rule {
 	return Rule{
@@ -59,7 +72,7 @@ func ruleTexts(r Rule) []string { return append([]string{r.Text, r.ID}, r.Agents
 
 func ruleID(r Rule) string { return r.ID }
 
-func rulesThemselves(part []Rule) ([]Rule, error) { return part, nil }
+func themselves[T any](part []T) ([]T, error) { return part, nil }
 
 // Rules lists rules, by number the newest first, and else by their ids. Active ones are listed by
 // number in the order in which prompts have them.
@@ -71,23 +84,16 @@ func (s *Source) Rules(ctx context.Context, q RuleQuery, p Page) (l List[Rule], 
 		return l, err
 	}
 	all, _ := each(ruleOf)(found)
-	return listed(p, all, ruleID, ruleTexts, rulesThemselves)
+	return listed(p, all, ruleID, ruleTexts, themselves)
 }
 
-// A Proposal is a proposal with what the gate lacks to let it pass.
-type Proposal struct {
-	feedback.Proposal
-	Quorum Quorum
-}
-
-func (s *Source) proposalRow(p *feedback.Proposal) Rule {
+func proposalRow(p *feedback.Proposal) Rule {
 	one := draftOf(&p.Draft)
 	one.ID, one.Status, one.Since = p.ID, strings.ToLower(string(p.Status)), p.Created
 	one.Approvals, one.Evidence = len(p.Approvals), p.Summary
 	one.Decider, one.Reason = p.Decider, p.Reason
-	if p.Status == feedback.StatePending {
-		quorum := QuorumOf(p, s.Feedback.Config().Gate)
-		one.Approvals, one.Quorum, one.Expires = quorum.Approvals, quorum.Of, p.Expires
+	if q := p.Quorum; q != nil {
+		one.Approvals, one.Quorum, one.Missing, one.Expires = q.Approvals, q.Of, q.String(), p.Expires
 	}
 	return one
 }
@@ -106,12 +112,12 @@ func (s *Source) Proposals(ctx context.Context, q RuleQuery, p Page) (l List[Rul
 			return p.Status == feedback.StateApproved
 		})
 	}
-	all, _ := each(s.proposalRow)(found)
-	return listed(p, all, ruleID, ruleTexts, rulesThemselves)
+	all, _ := each(proposalRow)(found)
+	return listed(p, all, ruleID, ruleTexts, themselves)
 }
 
 // Pending lists the proposals that wait for people, the newest first, with their whole content.
-func (s *Source) Pending(ctx context.Context, p Page) (l List[Proposal], err error) {
+func (s *Source) Pending(ctx context.Context, p Page) (l List[feedback.Proposal], err error) {
 	found, _, err := s.Feedback.Rules().Proposals(ctx,
 		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
@@ -119,9 +125,7 @@ func (s *Source) Pending(ctx context.Context, p Page) (l List[Proposal], err err
 	}
 	key := func(p feedback.Proposal) string { return p.ID }
 	texts := func(p feedback.Proposal) []string { return append([]string{p.Text, p.ID}, p.Agents...) }
-	return listed(p, found, key, texts, each(func(p *feedback.Proposal) Proposal {
-		return Proposal{*p, QuorumOf(p, s.Feedback.Config().Gate)}
-	}))
+	return listed(p, found, key, texts, themselves)
 }
 
 // A Disputed is a correction that may contradict another one, so that a person decides.

@@ -86,8 +86,8 @@ var classics = []classic{
 	},
 	{
 		"reviewers of the evidence approve alone", "feedback/gate.go",
-		"len(people) >= g.Quorum && len(outsiders) >= g.Outsiders",
-		"len(people) >= g.Quorum && len(outsiders) >= 0",
+		"max(g.Outsiders-outsiders, 0)",
+		"0",
 		"feedback", "TestTheGateIsTheModel",
 	},
 	{
