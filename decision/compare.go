@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 // similarityTime bounds the wait for a comparison that calls no model. An answer waits for it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 // A Strategy decides how to answer an event.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/learning"
@@ -63,13 +64,14 @@ func ExampleDecider_Feedback() {
 	if !ok {
 		panic("the model would be asked")
 	}
+	record := answer.Answer{ID: event.EventID, Reply: &answer.Reply{Heuristic: result.CreditID}}
 	if err := store.Do(ctx, st, func(tx *store.Tx) error {
 		// in a host: add the record to tx as well
 		return decider.TraceIn(tx, event, &result)
 	}); err != nil {
 		panic(err)
 	}
-	factors := decision.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
+	factors := answer.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
 		credit, err := decider.Feedback(ctx, decision.Reaction{
 			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit",
@@ -80,11 +82,13 @@ func ExampleDecider_Feedback() {
 		}
 		said := credit.Statement
 		said.Weight = factors.Weight(said, string(credit.Path), credit.Answered, 0, 0)
-		fmt.Printf("%s: %+.0f weighs %.1f\n", credit.HeuristicID, said.Value, said.Weight)
+		on, replaced, effect := record.Say(said)
+		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n",
+			credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
 	}
 	// Output:
-	// oven: +1 weighs 0.5
-	// oven: -1 weighs 0.5
+	// oven: +1 weighs 0.5, holds, replaces 0
+	// oven: -1 weighs 0.5, holds, replaces 1
 }
 
 // Ask returns the prompt as a value, and a framework asks its own model. Reply makes a result of
@@ -292,9 +296,9 @@ func ExampleDecider_Decide_sleepCycle() {
 		if err != nil {
 			panic(err)
 		}
-		c := learning.Comparison{HeuristicID: h.ID, Similarity: like[0], Agrees: like[0] >= 0.75}
+		c := answer.Comparison{HeuristicID: h.ID, Similarity: like[0], Agrees: like[0] >= 0.75}
 		if err := module.Fire(ctx, learning.Fire{
-			EventID: id, Path: "sleep", Compared: []learning.Comparison{c}, At: now,
+			EventID: id, Path: "sleep", Compared: []answer.Comparison{c}, At: now,
 		}); err != nil {
 			panic(err)
 		}

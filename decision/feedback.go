@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 )
 
 // A Reaction is what somebody thinks of an answer.
@@ -16,22 +16,18 @@ type Reaction struct {
 	ResponseID string // of the answer; must not be empty
 	// Person reacts, and Kind is what sort of source the person is.
 	Person string
-	Kind   answer.SourceKind // "person", "instrument", or "" if you do not know
+	Kind   answer.SourceKind
 	// Channel is how the reaction is known, for example "user_explicit". Session is where it came.
 	Channel, Session string
 	Target           answer.Target // the part of the answer that is meant; "" means all of it
 	// Value is how good the answer was, in [-1, 1]: 1 and -1 for thumbs, and [Score] for marks. 0
 	// withdraws what the person stated before.
 	Value float64
-	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1. [Factors] computes
+	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1. [answer.Factors] computes
 	// one.
 	Weight float64
 	At     time.Time // when the reaction came; the zero time means now
 }
-
-// Factors compute the weight of a reaction from its channel, the path and age of the answer, and
-// how often its author approves. See [Reaction].Weight.
-type Factors = answer.Factors
 
 // Score returns the value of a mark from 1 to points, evenly spaced over [-1, 1]: of five marks, 1
 // is -1, 3 is 0 and 5 is 1. Any other mark is NaN, which [Decider.Feedback] refuses.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 )
 
 // answered returns a decider with an answer "r1" of a heuristic, and one "r2" of the model.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 )
 
 func share(x float64) *float64 { return &x }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/store"
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 )
@@ -86,9 +87,9 @@ func ExampleModule_Judge() {
 	for _, f := range []learning.Judgement{
 		{Person: "ann", Scale: learning.UserScale, Score: 1},
 		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Channel: learning.ChannelDev, Target: learning.TargetRule,
+		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetRule,
 			Scale: learning.DevScale, Score: 5},
-		{Person: "dev", Channel: learning.ChannelDev, Target: learning.TargetResponse,
+		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetResponse,
 			Scale: learning.DevScale, Score: 2},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 // A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
@@ -29,19 +29,6 @@ func (s Scale) points() int {
 	}
 }
 
-// A Target is the part of an answer that a judgement is about: the rule that gave it, the response,
-// or "" for all of it.
-type Target = answer.Target
-
-const (
-	TargetRule     = answer.TargetRule     // whether the heuristic was right to answer
-	TargetResponse = answer.TargetResponse // whether what it answered was right
-)
-
-// A Comparison is a heuristic that a prompt withheld, and whether the model's answer agreed with
-// it. See [Fire].Compared.
-type Comparison = answer.Comparison
-
 // A Judgement is what a person states about an answer, or an outcome that a source reports. It can
 // come at any time. It is immutable.
 type Judgement struct {
@@ -55,7 +42,7 @@ type Judgement struct {
 	// Channel is how the judgement is known. [ChannelDev] marks a developer's judgement. A person's
 	// last judgement holds by channel.
 	Channel string
-	Target  Target // what of the answer is meant; "": all of it
+	Target  answer.Target // what of the answer is meant; "": all of it
 	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before.
 	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64

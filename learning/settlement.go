@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/store"
 )
 

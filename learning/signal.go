@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 )
 
 // A SignalType says which way a signal points.

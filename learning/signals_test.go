@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store/storetest"
 )

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"

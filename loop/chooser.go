@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"

@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/store"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"

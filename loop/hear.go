@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"

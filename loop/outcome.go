@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"

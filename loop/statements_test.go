@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"

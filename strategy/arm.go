@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/valid"
 )
 

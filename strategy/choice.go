@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/answers"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )

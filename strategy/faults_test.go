@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"

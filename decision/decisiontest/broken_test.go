@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/decisiontest"
-	"github.com/heedhq/heed/internal/answer"
 )
 
 // brokenStrategy is HeuristicFirst with something wrong about it.

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/conformance"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/store"
 )
 

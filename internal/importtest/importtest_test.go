@@ -24,13 +24,13 @@ const module = "github.com/heedhq/heed"
 // ours, and nothing of third parties.
 var table = map[string]row{
 	".":            {library, silent, "internal/text"},
-	"internal/...": {nothing, silent, ". evidence store internal/..."},
+	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
 
 	"internal/curves":          {library, silent, ""},
 	"learning/internal/undo":   {nothing, silent, "internal/text"},
 	"feedback/internal/oppose": {nothing, silent, "internal/text"},
 	"internal/view": { // for the command, the pages, the API and MCP
-		nothing, silent, ". decision evidence feedback learning llm loop patterns store " +
+		nothing, silent, ". answer decision evidence feedback learning llm loop patterns store " +
 			"strategy " +
 			"strategy/money internal/...",
 	},
@@ -42,14 +42,14 @@ var table = map[string]row{
 		"feedback loop stream strategy strategy/attribution memstore stream/streamtest",
 	},
 
-	"evidence":        {library, shared, ". internal/..."},
-	"internal/answer": {library, shared, ". evidence internal/..."},
-	"store":           {library, shared, ". evidence internal/..."},
-	"stream":          {library, shared, ". store internal/..."},
-	"prompt":          {library, shared, ". internal/..."},
-	"learning":        {library, shared, ". evidence store stream prompt internal/..."},
-	"decision":        {library, shared, ". evidence store stream prompt llm internal/..."},
-	"strategy":        {library, shared, ". evidence store stream prompt internal/..."},
+	"evidence": {library, shared, ". internal/..."},
+	"answer":   {library, shared, ". evidence internal/..."},
+	"store":    {library, shared, ". evidence internal/..."},
+	"stream":   {library, shared, ". store internal/..."},
+	"prompt":   {library, shared, ". internal/..."},
+	"learning": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"decision": {library, shared, ". answer evidence store stream prompt llm internal/..."},
+	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
 	"store/people": {nothing, shared, ". store"},
 	"strategy/strategytest": { // its climbers need a store
@@ -64,30 +64,30 @@ var table = map[string]row{
 	"strategy/best":      {library, shared, ". evidence store strategy internal/..."},
 	"strategy/partition": {library, shared, ". evidence store internal/..."},
 
-	"feedback": {library, shared, ". evidence store stream prompt internal/..."},
-	"patterns": {library, shared, ". evidence store stream prompt internal/..."},
+	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
+	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"memstore": {library, shared, ". evidence store store/people internal/..."},
 	"llm":      {nothing, shared, ""},
 	"llm/...":  {nothing, shared, ". prompt decision llm internal/..."},
 	"sqlstore": {library, shared, ". evidence store store/people stream internal/..."},
 	"loop": {
 		library, shared,
-		". evidence store stream prompt learning decision strategy strategy/... " +
+		". answer evidence store stream prompt learning decision strategy strategy/... " +
 			"feedback patterns memstore sqlstore llm internal/...",
 	},
 	"loop/looptest": {
-		nothing, silent, ". store store/storetest learning decision decision/llmtest " +
+		nothing, silent, ". answer store store/storetest learning decision decision/llmtest " +
 			"strategy feedback patterns memstore llm loop internal/...",
 	},
 	"web": {
 		nothing, shared,
-		". evidence store prompt learning decision strategy strategy/... " +
+		". answer evidence store prompt learning decision strategy strategy/... " +
 			"feedback patterns loop llm internal/...",
 	},
 	// below its own go.mod; another adapter is none of what it may import, but for scores
 	"adapter/...": {
 		anything, shared,
-		". evidence store stream prompt learning decision decision/llmtest " +
+		". answer evidence store stream prompt learning decision decision/llmtest " +
 			"strategy strategy/... feedback patterns memstore sqlstore llm loop loop/looptest " +
 			"adapter/scores adapter/internal/...",
 	},

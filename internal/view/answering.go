@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"

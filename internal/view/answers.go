@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"

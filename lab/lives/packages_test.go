@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"

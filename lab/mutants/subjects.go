@@ -8,7 +8,6 @@ type subject struct {
 }
 
 const (
-	answers = "internal/answer"
 	engines = "sqlstore/enginetest"
 	faults  = "lab/scorecard" // disks that fail
 )
@@ -23,7 +22,7 @@ var subjects = []subject{
 		},
 		[]string{"feedback", "loop"},
 	},
-	{answers, []string{"parts", "reception", "statement"}, []string{answers, "learning", "loop"}},
+	{"answer", []string{"parts", "reception", "statement"}, []string{"answer", "learning", "loop"}},
 	{
 		"learning",
 		[]string{

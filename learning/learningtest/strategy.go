@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/learning"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	record "github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	record "github.com/heedhq/heed/internal/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"

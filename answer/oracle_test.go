@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 // An oracle computes from the whole history what the tables of the package promise. It is slow, and

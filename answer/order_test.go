@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 // permutations calls do with every order of n things.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

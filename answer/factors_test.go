@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 func TestFactors(t *testing.T) {

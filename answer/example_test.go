@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heedhq/heed/internal/answer"
+	"github.com/heedhq/heed/answer"
 )
 
 func ExampleAnswer_Say() {
