@@ -254,7 +254,8 @@ func (a *Approval) missing(against []Conflict) []Conflict {
 		func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
 }
 
-// A Quorum says how far the approvals of a pending proposal have come, and who can't complete them.
+// A Quorum reports how many approvals of a pending proposal count, and who can't add to them. It is
+// immutable.
 type Quorum struct {
 	Approvals int `json:"approvals"` // that count
 	Of        int `json:"of"`        // the gate's quorum
