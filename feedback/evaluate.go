@@ -35,8 +35,8 @@ import (
 //	Earlier members of the cluster are promoted with it.
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
-// rule. Corrections that were compared by words alone don't count for that: they wait for
-// [Service.Flush]. If that fails, the feedback is classified all the same, and [Service.Flush] will
+// rule. Corrections that were brought together in other words ([Evaluation].Worded) don't count for
+// that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and [Service.Flush] will
 // propose it. If the evaluation fails, the feedback stays as it was, and [Service.Sweep] evaluates
 // it again. If the evaluator gave no answer that can be used, the feedback says so: see
 // [Unanswered].
@@ -463,7 +463,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key stor
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
 	if len(members) > 0 && r.Worded {
-		v.Rationale += "; only the words were compared"
+		v.Rationale += "; it has other words"
 	}
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
 	r.Confidence = min(v.Confidence, s.ceiling(all, key))
@@ -525,8 +525,8 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 	return evaluated, errors.Join(failures...)
 }
 
-// ceiling is the highest confidence that these may have. Corrections that were compared by words
-// alone can't lift it to the confidence that expedites.
+// ceiling is the highest confidence that these may have. Corrections in other words can't lift it
+// to the confidence that expedites.
 func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
@@ -535,7 +535,7 @@ func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).Confidence())
 }
 
-// certain returns those that are known to say the same, and not only by words that are alike.
+// certain returns those that are known to say the same.
 func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
 }
@@ -608,7 +608,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 			continue
 		}
 		r.Cluster, r.Link = m.Cluster, m.Score
-		r.Worded = !vouched && wording(s.cfg.Similarity) &&
+		r.Worded = !vouched &&
 			!slices.ContainsFunc(members, func(o Feedback) bool {
 				return !o.Worded &&
 					s.sameText(o.said(), r.said())

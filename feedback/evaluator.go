@@ -42,9 +42,9 @@ type Evaluation struct {
 	// alike member when it joined, in [0, 1], and 1 for the first.
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
-	// Worded says that only its words were compared with those of the others: it may say something
-	// else. It is false for the same words, and where [Config].Similarity compares meanings or the
-	// [Config].Evaluator named what says the same.
+	// Worded says that it has other words than the others, and that [Config].Evaluator did not name
+	// it: it may say something else, because [Config].Similarity ranks opposites and exceptions high
+	// as well.
 	Worded bool `json:"worded,omitempty"`
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts
 	// nevertheless.

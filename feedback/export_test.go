@@ -91,7 +91,7 @@ func Said(f Feedback) string { return f.said() }
 // Copy returns a value that shares nothing with this one.
 func Copy[T kept[T]](value T) T { return value.at(value.revision()) }
 
-// WarnWords says that only words were compared.
+// WarnWords says that the sources have other words.
 const WarnWords = warnWords
 
 // SameText reports whether two texts count as one.

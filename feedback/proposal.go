@@ -187,7 +187,7 @@ const (
 	warnVerbatim    = "the text is that of a reviewer, word for word"
 	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
 	warnSingle      = "a single reviewer is behind it"
-	warnWords       = "only the words of its sources were compared: read each of them"
+	warnWords       = "its sources have other words: read whether each of them says the same"
 )
 
 // warnings say what approvers should know of a draft.

@@ -207,7 +207,10 @@ func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 	w := newWorld(t, feedback.Config{Similarity: words{}})
 	w.says("ann", "alpha beta")
 	w.says("bob", "beta gamma")
+	require.Empty(t, w.proposals(""), "a similarity of meanings never expedites other words")
+	w.flush()
 	p := w.pending()
+	assert.Contains(t, p.Warnings, feedback.WarnWords)
 	first := p.Draft
 	require.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	edit := func(change func(*feedback.Draft)) {

@@ -7,7 +7,7 @@ func Example() {
 	// to approve: "A PRD must not prescribe a database"
 	//   decisions: 3, reviewers: 2, gates: 1, from 2026-01-05 to 2026-01-05
 	//   would have applied to 3 of 4 corrections
-	//   note: only the words of its sources were compared: read each of them
+	//   note: its sources have other words: read whether each of them says the same
 	//   note: the text is that of a reviewer, word for word
 	//   ann said: A PRD must not prescribe a database
 	//   bob said: The PRD must not prescribe the database
