@@ -87,7 +87,8 @@ type tuning struct {
 	// cluster [GeneralizableHigh].
 	Occurrences, Reviewers int
 	// Expedite is the confidence from which on a GeneralizableHigh cluster is proposed at once, and
-	// not with the next batch. Corrections in other words ([Evaluation].Worded) raise a confidence to nine tenths of it at most.
+	// not with the next batch. Corrections in other words ([Evaluation].Worded) raise a confidence to
+	// nine tenths of it at most.
 	Expedite float64
 	// PromptRules and PromptCharacters are how many rules and how many characters (runes) the section
 	// of rules of a prompt has at most, headings included.

@@ -36,10 +36,10 @@ import (
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
 // rule. Corrections that were brought together in other words ([Evaluation].Worded) don't count for
-// that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and [Service.Flush] will
-// propose it. If the evaluation fails, the feedback stays as it was, and [Service.Sweep] evaluates
-// it again. If the evaluator gave no answer that can be used, the feedback says so: see
-// [Unanswered].
+// that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and
+// [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was, and
+// [Service.Sweep] evaluates it again. If the evaluator gave no answer that can be used, the
+// feedback says so: see [Unanswered].
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	mine := false // this call classifies it

@@ -54,7 +54,8 @@ func TestWordsNeverExpedite(t *testing.T) {
 			}
 			fields := strings.Split(line, "\t")
 			require.Len(t, fields, 4, "%s:%d", file, n+1)
-			require.Contains(t, []string{"same", "opposite", "narrower", "other"}, fields[1], "%s:%d", file, n+1)
+			require.Contains(t, []string{"same", "opposite", "narrower", "other"}, fields[1], "%s:%d",
+				file, n+1)
 			w := newWorld(t, feedback.Config{})
 			w.says("ann", fields[2])
 			w.says("bob", fields[3])
