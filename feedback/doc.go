@@ -23,12 +23,12 @@
 // also find oppositions where there are none. So what they find is a question: to
 // [Config].Evaluator if there is one, and else to a person.
 //
-//   - By words alone, texts with the same words in another order or form are brought together. Other
-//     texts are kept apart.
+//   - By words alone, texts with the same words in another order or form are brought together.
+//     Other texts are kept apart.
 //   - A similarity that compares meanings brings texts together that share few words. Where they
 //     share many and are not the same, the later one is [Ambiguous].
-//   - Both may be wrong ([Evaluation].Worded), so that what they bring together is never proposed at
-//     once. Approvers read the sources side by side ([Rules.Sources]), and take out what says
+//   - Both may be wrong ([Evaluation].Worded), so that what they bring together is never proposed
+//     at once. Approvers read the sources side by side ([Rules.Sources]), and take out what says
 //     something else ([Rules.TakeOut]).
 //   - What an evaluator says of two texts counts, whatever their words are.
 //
