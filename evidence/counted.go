@@ -91,7 +91,7 @@ func (s Sums) scaleNegative(factor float64) Sums {
 	kept := (s.Reward + (s.Mass-s.Reward)*factor) / s.Mass
 	return Sums{
 		Mass: s.Mass * kept, Squares: s.Squares * kept,
-		Reward: s.Reward, RewardSquares: s.RewardSquares,
+		Reward: s.Reward, RewardSquares: s.RewardSquares, Limited: s.Limited * kept,
 	}
 }
 
@@ -106,5 +106,6 @@ func (s Sums) scalePositive(factor float64) Sums {
 	return Sums{
 		Mass: s.Mass * kept, Squares: s.Squares * kept,
 		Reward: s.Reward * factor, RewardSquares: s.RewardSquares * factor,
+		Limited: s.Limited * kept,
 	}
 }

@@ -182,18 +182,40 @@ type Sums struct {
 	Squares       float64 // Σ w²·f
 	Reward        float64 // Σ w·r·f
 	RewardSquares float64 // Σ w·r²·f
+	// Limited is Σ w·f·(1-l) of observations that count by a part l, because [Trust] limits their
+	// source. All other sums are of what counts: l is in f. 0 if nothing was limited.
+	Limited float64
 }
 
 // Plus returns the sums of both.
 func (s Sums) Plus(o Sums) Sums {
 	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward,
-		s.RewardSquares + o.RewardSquares}
+		s.RewardSquares + o.RewardSquares, s.Limited + o.Limited}
 }
 
 // scale returns the sums as if each observation had faded by the factor.
 func (s Sums) scale(factor float64) Sums {
-	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor}
+	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor,
+		s.Limited * factor}
 }
+
+// limit returns the sums of observations of which a part counts.
+func (s Sums) limit(part float64) Sums {
+	s = s.scale(part)
+	s.Limited += (s.Mass - s.Limited) * (1 - part)
+	return s
+}
+
+// Kept returns for how much each observation counts in the mean, in (0, 1]. The mean is as precise
+// as that of Mass/Kept() observations that count whole (Kish 1965).
+func (s Sums) Kept() float64 {
+	if s.Mass <= 0 || s.Limited <= 0 {
+		return 1
+	}
+	return max(1-s.Limited/s.Mass, leastKept)
+}
+
+const leastKept = 1e-9
 
 // Mean returns the mean reward by weight, in [0, 1], and ½ where there is no evidence.
 func (s Sums) Mean() float64 {

@@ -1,12 +1,14 @@
 package evidence_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
@@ -185,6 +187,26 @@ func TestEffectiveNumber(t *testing.T) {
 	faded.Add(0.5, 0, 1, origin)
 	assert.InDelta(t, 0.25, faded.At(origin+evidence.Instant(2*time.Hour/time.Microsecond)).Effective(
 		0.1), 1e-12, "and old ones count for less")
+}
+
+// What is limited has the mean's precision of Kish's effective number.
+func TestKept(t *testing.T) {
+	assert.InDelta(t, 1, evidence.Sums{}.Kept(), 0)
+	trust, now := evidence.Trust{}, evidence.Instant(0)
+	var parts []evidence.Part
+	for person := range 40 {
+		var tally evidence.Tally
+		for range 1 + 99*(person/38) {
+			tally.Add(1, 1, 1, now)
+		}
+		parts = append(parts, evidence.Part{Source: fmt.Sprintf("person %02d", person), Tally: tally})
+	}
+	sums := trust.Pool([][]evidence.Part{parts}, now)[0]
+	left := (sums.Mass - 38) / 200
+	require.Less(t, left, 0.05, "what counts of two loud people")
+	kish := sums.Mass * sums.Mass / (38 + 200*left*left)
+	assert.InDelta(t, kish, sums.Mass/sums.Kept(), 1e-6)
+	assert.Positive(t, evidence.Sums{Mass: 1, Limited: 1}.Kept())
 }
 
 func TestPosteriorKeepsThePrior(t *testing.T) {

@@ -178,7 +178,7 @@ func (t *Trust) addUp(voices []Voice, factor func(*Voice) float64) (all Sums) {
 		if v.person != instrument {
 			by = factor(v)
 		}
-		all, silence = all.Plus(v.said.scale(by)), silence.Plus(v.silence.scale(by))
+		all, silence = all.Plus(v.said.limit(by)), silence.Plus(v.silence.limit(by))
 	}
 	if most := t.SilenceMass + all.Reward; silence.Reward > most {
 		silence = silence.scalePositive(most / silence.Reward)

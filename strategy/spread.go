@@ -48,5 +48,6 @@ func sumsWithout(s, o evidence.Sums) evidence.Sums {
 	return evidence.Sums{
 		Mass: max(s.Mass-o.Mass, 0), Squares: max(s.Squares-o.Squares, 0),
 		Reward: max(s.Reward-o.Reward, 0), RewardSquares: max(s.RewardSquares-o.RewardSquares, 0),
+		Limited: max(s.Limited-o.Limited, 0),
 	}
 }

@@ -90,7 +90,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	at := m.standpoints()
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			m.judge(i, &at[i], m.countsOf(arm))
+			m.judge(i, &at[i], m.countsOf(arm), arm.Kept())
 		}
 	}
 	m.allow()
@@ -110,7 +110,7 @@ func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	}
 	m.total = sumsWithout(m.total.Plus(after), before)
 	old, now := m.countsOf(before), m.countsOf(after)
-	m.predicted(arm, old, now)
+	m.predicted(arm, old, now, before.Kept())
 	m.exchange(arm, old, now)
 	m.weighOwn(arm)
 	m.refresh()
@@ -200,13 +200,14 @@ func (m *twoLevel) level(candidate, arm int) float64 {
 }
 
 // predicted weighs the candidates by the probability of new outcomes of an item that was seen on
-// the arm before.
-func (m *twoLevel) predicted(arm int, old, now counts) {
-	n := old.total()
+// the arm before. kept is what the limits on people leave of each: see judge.
+func (m *twoLevel) predicted(arm int, old, now counts, kept float64) {
 	successes, failures := now.successes-old.successes, now.failures-old.failures
-	if n <= 0 || successes+failures <= 0 { // it is the first, or evidence was taken back
+	if old.total() <= 0 || successes+failures <= 0 { // it is the first, or evidence was taken back
 		return
 	}
+	old = counts{old.successes / kept, old.failures / kept}
+	n := old.total()
 	// One may be below 0, by rounding, or as the weights of the outcomes became less alike.
 	successes, failures = max(successes, 0), max(failures, 0)
 	for j, s := range strengths {
@@ -240,15 +241,21 @@ func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
 // judge weighs the candidates by the probability of all outcomes of an item on an arm, in any
 // order: the Beta-binomial likelihood at the segment's level. predicted comes to the same if the
 // level is known beforehand.
-func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts) {
+//
+// Where a limit on people leaves a part kept of each outcome, the item's mean is as precise as the
+// mean of 1/kept times as many whole outcomes. They count by that part. If they were taken for
+// fewer, more of the difference between items would seem to be chance, and all items alike. So what
+// is limited to a mass still moves the logarithms by no more than so many whole outcomes can.
+func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts, kept float64) {
+	c = counts{c.successes / kept, c.failures / kept}
 	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
 		return
 	}
 	for j, s := range strengths {
 		p := &at[j]
-		m.candidates[j].logs[arm] += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(
-			s+n) + p.log
+		m.candidates[j].logs[arm] += kept * (lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) -
+			lgamma(s+n) + p.log)
 	}
 }
 

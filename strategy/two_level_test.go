@@ -54,6 +54,41 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	assert.Less(t, beliefs[0].Mean(), 0.15, "and nearly all where they are not")
 }
 
+// Limits on people keep a part of what each says. The strength is learned as if all of it counted,
+// and what a liar has left moves it no more than so many outcomes can.
+func TestTwoLevelLearnsStrengthsWithinLimits(t *testing.T) {
+	strength := func(items []strategy.Item) float64 {
+		return believeNew(strategy.TwoLevel{}.Model(evenSegment(1), items), 1)[0].Strength
+	}
+	limited := func(s evidence.Sums, kept float64) evidence.Sums {
+		return evidence.Sums{Mass: s.Mass * kept, Squares: s.Squares * kept, Reward: s.Reward * kept,
+			RewardSquares: s.RewardSquares * kept, Limited: s.Mass * kept * (1 - kept)}
+	}
+	var items, some, fewer, lies, unlimited, honest []strategy.Item
+	for i := range 200 {
+		all := coins(2+8*(i%2), 10-8*(i%2))
+		some = append(some, strategy.Item{Arms: []evidence.Sums{limited(all, 0.3)}})
+		items = append(items, strategy.Item{Arms: []evidence.Sums{all}})
+		all = limited(all, 0.3)
+		all.Limited = 0
+		fewer = append(fewer, strategy.Item{Arms: []evidence.Sums{all}})
+	}
+	assert.InDelta(t, 1, strength(some)/strength(items), 0.05)
+	assert.Greater(t, strength(fewer), 1.2*strength(items), "a control")
+
+	for i := range 60 {
+		honest = append(honest, strategy.Item{Arms: []evidence.Sums{coins(28+i%5, 12-i%5)}})
+	}
+	lies, unlimited = append(lies, honest...), append(unlimited, honest...)
+	for i := range 100 { // made up, and each with a hundred outcomes that are all alike
+		lie := coins(100*(i%2), 100*(1-i%2))
+		lies = append(lies, strategy.Item{Arms: []evidence.Sums{limited(lie, 0.0003)}})
+		unlimited = append(unlimited, strategy.Item{Arms: []evidence.Sums{lie}})
+	}
+	assert.Greater(t, strength(lies), strength(honest)/4, "a mass of 3 in all")
+	assert.Less(t, strength(unlimited), 3., "a control")
+}
+
 // One arm does equally well everywhere, and the other for half of the items. Where all arms are
 // alike, they have one strength.
 func TestTwoLevelLetsArmsDifferInHowAlikeItemsAre(t *testing.T) {
