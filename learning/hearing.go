@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -90,6 +91,9 @@ func (m *Module) Hearing(e Message) (*Hearing, error) {
 	}
 	h := &Hearing{m: m, message: e, known: e.known()}
 	h.message.At = m.orNow(e.At)
+	if err := valid.Time("At", h.message.At, m.cfg.Now()); err != nil {
+		return nil, err
+	}
 	words := strings.ToLower(e.Text)
 	for _, phrase := range m.phrases {
 		if strings.Contains(words, phrase) {

@@ -32,6 +32,7 @@ import (
 // as before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
+	arrives := j.At.IsZero()
 	j.At = m.orNow(j.At)
 	if err := j.Validate(); err != nil {
 		return Change{}, err
@@ -43,8 +44,11 @@ func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 		if err != nil {
 			return err
 		}
-		before := row.Value.Numbers
-		change, err = m.JudgeIn(tx, &row.Value, m.stated(&j))
+		before, s := row.Value.Numbers, m.stated(&j)
+		if arrives {
+			s.At = answers.Arrival(&row.Value, j.At)
+		}
+		change, err = m.JudgeIn(tx, &row.Value, s)
 		if err == nil && row.Value.Numbers != before {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}

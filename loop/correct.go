@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -67,6 +68,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 		return feedback.Feedback{}, err
 	}
 	var f feedback.Feedback
+	now := a.cfg.Testing.Now()
 	err := a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		f = a.feedbackOf(r, c)
 		a.wantStatement(tx, r)
@@ -74,7 +76,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 		if err != nil || known { // then it counts already
 			return err
 		}
-		return a.complain(tx, r, &f, c)
+		return a.complain(tx, r, &f, c, now)
 	})
 	var stands error
 	if errors.Is(err, errStands) {
@@ -109,16 +111,14 @@ func (a *Agent) feedbackOf(r *answer.Answer, c Correction) feedback.Feedback {
 }
 
 // complain puts a correction on the record of the answer as a complaint.
-func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c Correction) error {
+func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c Correction,
+	now time.Time) error {
 	if f.Decision == feedback.Approved {
 		return nil
 	}
-	at := c.At
-	if at.IsZero() {
-		at = a.cfg.Testing.Now()
-	}
-	if at.Before(r.At) { // because clocks differ
-		at = r.At
+	at := maxTime(c.At, r.At) // because clocks differ
+	if c.At.IsZero() {
+		at = answers.Arrival(r, now)
 	}
 	return a.say(tx, r, answer.Statement{
 		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit,

@@ -281,8 +281,10 @@ func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
 		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Testing.Now()},
 			store.Once))
 	}
-	_, err := a.cfg.Store.Commit(ctx, b)
-	return err
+	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		tx.Add(b)
+		return nil
+	})
 }
 
 // miss names what is missing, and takes it out if the lessons are all there are.

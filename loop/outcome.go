@@ -8,7 +8,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -22,11 +21,12 @@ import (
 // latest outcome of all sources. If people reacted to the answer as well, the arm's worth is the
 // mean of their reactions and the outcome.
 func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
-	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
+	now := a.cfg.Testing.Now()
+	if err := a.completeOutcome(&o, now); err != nil || a.frozen.Load() {
 		return wrap("outcome", err)
 	}
 	return wrap("outcome", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
-		return a.outcomeIn(tx, r, &o)
+		return a.outcomeIn(tx, r, o, now)
 	}))
 }
 
@@ -38,26 +38,27 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 // points to nil otherwise.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
 	stands = standsIn(tx, "outcome")
-	if err := a.completeOutcome(&o); err != nil || a.frozen.Load() {
+	now := a.cfg.Testing.Now()
+	if err := a.completeOutcome(&o, now); err != nil || a.frozen.Load() {
 		return stands, wrap("outcome", err)
 	}
 	return stands, wrap("outcome", a.changeIn(tx, id, stands, func(r *answer.Answer) error {
-		return a.outcomeIn(tx, r, &o)
+		return a.outcomeIn(tx, r, o, now)
 	}))
 }
 
-// completeOutcome gives an outcome its time and its text as it may be stored.
-func (a *Agent) completeOutcome(o *Outcome) error {
-	if o.At.IsZero() {
-		o.At = a.cfg.Testing.Now()
-	}
-	if err := cmp.Or(o.validate(), valid.Time("At", o.At, a.cfg.Testing.Now())); err != nil {
+// completeOutcome checks an outcome, and gives it its text as it may be stored.
+func (a *Agent) completeOutcome(o *Outcome, now time.Time) error {
+	if err := cmp.Or(o.validate(), optionalTime(o.At, now)); err != nil {
 		return err
 	}
 	return a.redact(&o.Failure)
 }
 
-func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
+func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Time) error {
+	if o.At.IsZero() {
+		o.At = answers.Arrival(r, now)
+	}
 	if o.Ways != nil {
 		reply := own(r)
 		reply.Followed = nil
@@ -65,7 +66,7 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 			reply.Followed = append(reply.Followed, string(id))
 		}
 	}
-	if err := a.followed(tx, r, o); err != nil {
+	if err := a.followed(tx, r, &o); err != nil {
 		return err
 	}
 	value, _ := o.value()
@@ -94,12 +95,13 @@ func (a *Agent) Attribute(
 	outcome := Outcome{
 		Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, At: o.At, Cost: o.Cost,
 	}
-	if err := a.completeOutcome(&outcome); err != nil || a.frozen.Load() {
+	now := a.cfg.Testing.Now()
+	if err := a.completeOutcome(&outcome, now); err != nil || a.frozen.Load() {
 		return strategy.Dropped, wrap("attribute", err)
 	}
 	err = a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		before := r.Numbers
-		err := a.outcomeIn(tx, r, &outcome)
+		err := a.outcomeIn(tx, r, outcome, now)
 		if did = strategy.Duplicate; r.Numbers > before {
 			did = strategy.Applied
 		}

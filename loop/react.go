@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -24,7 +26,8 @@ import (
 // counts, and the error is [evidence.ErrForgotten]. The same is true of [Agent.Undo] and
 // [Agent.Outcome].
 func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
-	s, err := a.reaction(id, r)
+	now := a.cfg.Testing.Now()
+	s, err := a.reaction(id, r, now)
 	if err != nil || a.frozen.Load() {
 		return wrap("react", err)
 	}
@@ -32,7 +35,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	var effect answer.Disposition
 	err = a.change(ctx, id, func(tx *store.Tx, row *answer.Answer) (err error) {
 		before = *row
-		effect, err = a.reactIn(tx, row, s)
+		effect, err = a.reactIn(tx, row, s, now)
 		return err
 	})
 	var stands error
@@ -51,37 +54,45 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 // can't be replaced is reported as by [Agent.OutcomeIn].
 func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) (stands *error, err error) {
 	stands = standsIn(tx, "react")
-	s, err := a.reaction(id, r)
+	now := a.cfg.Testing.Now()
+	s, err := a.reaction(id, r, now)
 	if err != nil || a.frozen.Load() {
 		return stands, wrap("react", err)
 	}
 	return stands, wrap("react", a.changeIn(tx, id, stands, func(row *answer.Answer) error {
-		_, err := a.reactIn(tx, row, s)
+		_, err := a.reactIn(tx, row, s, now)
 		return err
 	}))
 }
 
-// reaction returns a reaction as a statement.
-func (a *Agent) reaction(id string, r Reaction) (answer.Statement, error) {
+// reaction returns a reaction as a statement, which may have no time.
+func (a *Agent) reaction(id string, r Reaction, now time.Time) (answer.Statement, error) {
 	r.Channel = cmp.Or(r.Channel, learning.ChannelExplicit)
-	if r.At.IsZero() {
-		r.At = a.cfg.Testing.Now()
-	}
 	s := answer.Statement{
 		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel, Target: r.Target,
 		Value:  r.Value,
 		Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), s.Validate(), a.cfg.person("Person", r.Person),
-		valid.Time("At", r.At, a.cfg.Testing.Now()))
+		optionalTime(r.At, now))
+}
+
+// optionalTime checks the time of a statement, if it has one.
+func optionalTime(at, now time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
+	return valid.Time("At", at, now)
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
 // did.
 func (a *Agent) reactIn(
-	tx *store.Tx, r *answer.Answer, s answer.Statement,
+	tx *store.Tx, r *answer.Answer, s answer.Statement, now time.Time,
 ) (answer.Disposition, error) {
-	s.Of = r.Heuristic()
+	if s.Of = r.Heuristic(); s.At.IsZero() {
+		s.At = answers.Arrival(r, now)
+	}
 	numbers := r.Numbers
 	if err := a.say(tx, r, s); err != nil {
 		return "", err
@@ -148,9 +159,10 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	}
 	now := a.cfg.Testing.Now()
 	return wrap("undo", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
+		at := answers.Arrival(r, now)
 		if a.learning != nil {
 			_, err := a.learning.UndoIn(tx, r, learning.Undo{
-				EventID: id, Person: person, Session: r.Session, At: now,
+				EventID: id, Person: person, Session: r.Session, At: at,
 			})
 			if !errors.Is(err, heed.ErrNotFound) {
 				return err
@@ -159,7 +171,7 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 		r.Say(answer.Statement{
 			How: answer.Undo, By: cmp.Or(person, r.Person),
 			Kind: a.cfg.kindOf(cmp.Or(person, r.Person)), Channel: learning.ChannelUndo,
-			Of: r.Heuristic(), At: now, Value: -1, Worth: -1,
+			Of: r.Heuristic(), At: at, Value: -1, Worth: -1,
 		})
 		return nil
 	}))

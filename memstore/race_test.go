@@ -309,3 +309,61 @@ func TestListMissesNothing(t *testing.T) {
 	close(listed)
 	wait.Wait()
 }
+
+// Goroutines that add to one cell and ask for its parts are each told another count, as if they had
+// come one after the other. What a commit with several batches is told is as it was after all of
+// them.
+func TestPartsOfUnderFire(t *testing.T) {
+	st := newStore(t, memstore.Config{})
+	const workers, each = 8, 100
+	cells := []evidence.Cell{{Kind: "k", Item: "a"}, {Kind: "k", Item: "b"}}
+	told := make([][]uint64, workers)
+	var wait sync.WaitGroup
+	for worker := range workers {
+		wait.Go(func() {
+			for i := range each {
+				batches := make([]store.Batch, 2)
+				for b := range batches {
+					for _, c := range cells {
+						batches[b].Observations = append(batches[b].Observations, evidence.Observation{
+							ID:   fmt.Sprint(worker, i, b, c.Item),
+							Cell: c, Reward: 1, Weight: 1, At: start,
+						})
+					}
+					batches[b].PartsOf = []evidence.Cell{cells[1], cells[0]}
+				}
+				receipts, err := st.Commit(ctx, batches...)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for _, r := range receipts {
+					if assert.Len(t, r.Parts, 2) && assert.Equal(t, cells[1], r.Parts[0].Cell) {
+						assert.Equal(t, r.Parts[0].Tally, r.Parts[1].Tally)
+						assert.Equal(t, receipts[0].Parts[0].Tally, r.Parts[0].Tally)
+					}
+				}
+				told[worker] = append(told[worker], receipts[1].Parts[0].Tally.N())
+			}
+		})
+	}
+	wait.Wait()
+	all := slices.Concat(told...)
+	slices.Sort(all)
+	for i, n := range all {
+		require.EqualValues(t, 2*(i+1), n)
+	}
+	known := evidence.Observation{ID: "0 0 0a", Cell: cells[0], Reward: 1, Weight: 1, At: start}
+	for _, duplicate := range []bool{false, true} {
+		receipts, err := st.Commit(ctx, store.Batch{
+			ID: "once", PartsOf: cells[:1], Observations: []evidence.Observation{known},
+		})
+		require.NoError(t, err)
+		if receipts[0].Duplicate {
+			assert.True(t, duplicate)
+			assert.Empty(t, receipts[0].Parts)
+			continue
+		}
+		assert.Equal(t, []string{known.ID}, receipts[0].Duplicates, "it counts no more")
+		assert.EqualValues(t, 2*workers*each, receipts[0].Parts[0].Tally.N())
+	}
+}

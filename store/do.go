@@ -85,11 +85,26 @@ type final struct{ error }
 
 func (f *final) Unwrap() error { return f.error }
 
-// run runs a step once.
+// run runs a step once. If the step panics, or the store does, packages learn that the run is over
+// before the panic goes on.
 func (tx *Tx) run(step func(tx *Tx) error) error {
 	if err := tx.ctx.Err(); err != nil {
 		return err
 	}
+	panics := true
+	defer func() {
+		if panics {
+			tx.finish(errPanic)
+		}
+	}()
+	err := tx.try(step)
+	panics = false
+	return err
+}
+
+var errPanic = fmt.Errorf("%w: the step has panicked", heed.ErrOutcomeUnknown)
+
+func (tx *Tx) try(step func(tx *Tx) error) error {
 	if err := step(tx); err != nil {
 		return err
 	}

@@ -324,3 +324,94 @@ func TestAStepThatAddsNothing(t *testing.T) {
 	assert.True(t, receipt.Duplicate)
 	assert.Equal(t, -1, value(t, st, "b"))
 }
+
+// If a step panics, or the store does, packages learn that the run is over, and the next step can
+// have the turn.
+func TestAPanicEndsAStep(t *testing.T) {
+	for name, script := range map[string]func(st *scripted, tx *store.Tx){
+		"in the step":   func(*scripted, *store.Tx) { panic("host") },
+		"before commit": func(_ *scripted, tx *store.Tx) { tx.Before(func() error { panic("host") }) },
+		"in the store": func(st *scripted, _ *store.Tx) {
+			st.script[2] = func(func() error) error { panic("host") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, ended, runs := newScripted(t), 0, 0
+			st.script[1] = func(func() error) error { return heed.ErrConflict }
+			assert.PanicsWithValue(t, "host", func() {
+				_ = store.Do(ctx, st, func(tx *store.Tx) error {
+					runs++
+					tx.Then(func(_ store.Receipt, err error) {
+						require.Error(t, err)
+						ended++
+					})
+					if runs == 2 { // with the turn of the store
+						script(st, tx)
+					}
+					return count(tx)
+				})
+			})
+			assert.Equal(t, []int{2, 2}, []int{runs, ended})
+			began := time.Now()
+			st.commits, st.script[2] = 0, nil
+			require.NoError(t, store.Do(ctx, st, count))
+			assert.Less(t, time.Since(began), time.Second)
+			assert.Equal(t, 1, value(t, st, "a"))
+		})
+	}
+}
+
+// A Tx that a callback has kept reads nothing, changes nothing, and leaves later runs alone.
+func TestATxThatIsKept(t *testing.T) {
+	st := newScripted(t)
+	st.script[1] = func(func() error) error { return heed.ErrConflict }
+	var kept *store.Tx
+	draws := 0
+	draw := func() string {
+		draws++
+		return fmt.Sprint(draws)
+	}
+	var ids []string
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		if kept != nil {
+			assert.Equal(t, "2", kept.ID(draw))
+			numbers.Put(kept, number{"b", 1}, 0)
+		}
+		ids = append(ids, tx.ID(draw))
+		kept = tx
+		return count(tx)
+	}))
+	assert.Equal(t, []string{"1", "1"}, ids)
+	var input *heed.InputError
+	_, err := numbers.In(kept, "unread")
+	require.ErrorAs(t, err, &input)
+	assert.Equal(t, "tx", input.Field)
+	require.ErrorAs(t, kept.Read(&store.Snapshot{}, []evidence.Cell{cell}, nil), &input)
+	kept.Want(store.Wants{Cells: []evidence.Cell{cell}})
+	require.ErrorAs(t, kept.Fetch(), &input)
+	numbers.Put(kept, number{"b", 1}, 0)
+	kept.Observe(observed("late"))
+	assert.Equal(t, -1, value(t, st, "b"))
+	assert.EqualValues(t, 1, observations(t, st))
+	assert.Equal(t, 2, st.commits)
+}
+
+// A step may add a record, remove it and add it again, with the revision that it was given first.
+func TestAStepChangesItsMind(t *testing.T) {
+	for _, revision := range []uint64{0, store.Once} {
+		st := newScripted(t)
+		require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+			numbers.Put(tx, number{"a", 1}, revision)
+			row, err := numbers.In(tx, "a")
+			if err != nil {
+				return err
+			}
+			tx.Put(numbers.Removal("a", row.Revision))
+			tx.Expect(numbers.Expect("a", row.Revision))
+			numbers.Put(tx, number{"a", 2}, row.Revision)
+			return nil
+		}))
+		assert.Equal(t, 1, st.commits)
+		assert.Equal(t, 2, value(t, st, "a"))
+	}
+}

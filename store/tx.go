@@ -11,7 +11,8 @@ import (
 )
 
 // A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and
-// it must not be used after Do has returned. It must not be used concurrently.
+// it must not be used after Do has returned: it reads nothing more then, and what is added to it is
+// lost. It must not be used concurrently.
 //
 // Slices in what a Tx returns must not be changed: a later call may return them again.
 type Tx struct {
@@ -39,6 +40,7 @@ type Tx struct {
 	ends    []func(Receipt, error)
 	again   []func(error) bool
 	receipt Receipt
+	over    bool
 }
 
 // read is what the store returned to one fetch. Fetches count from 1.
@@ -200,6 +202,9 @@ func (tx *Tx) needs(n *need, ref Ref, fetch int) int {
 // fetch goes to the store if something of a call has to be read, or in any case. Then it also reads
 // what was wanted.
 func (tx *Tx) fetch(call Wants, anyway bool) error {
+	if tx.over {
+		return errOver
+	}
 	var n need
 	tx.need(&n, call)
 	if n.empty() && !anyway {
@@ -243,8 +248,18 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 	return nil
 }
 
+var errOver = invalid("tx", "must not be used after its step has ended")
+
 // pending is the revision of a record that the step adds. No stored record has it.
 const pending = Once - 1
+
+// current returns a revision as the store knows it.
+func current(revision uint64) uint64 {
+	if revision == pending {
+		return 0 // the step has removed the record since that it added
+	}
+	return revision
+}
 
 // Get returns one record as the step sees it: as the step has written it, or else as the store has
 // it. If there is no record, or the step removes it, the Revision is 0. If the step adds the
@@ -286,7 +301,7 @@ func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
-		if tx.settle(&r) {
+		if r.Revision = current(r.Revision); tx.settle(&r) {
 			tx.written.add(r.Ref)
 			tx.batch.Records = append(tx.batch.Records, r)
 		}
@@ -342,7 +357,10 @@ func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
 		if i := tx.written.find(p.Ref); i >= 0 {
 			tx.expectWritten(i, p)
-		} else if i := tx.expected.find(p.Ref); i < 0 {
+			continue
+		}
+		p.Revision = current(p.Revision)
+		if i := tx.expected.find(p.Ref); i < 0 {
 			tx.expected.add(p.Ref)
 			tx.batch.Expect = append(tx.batch.Expect, p)
 		} else if tx.batch.Expect[i] != p {
@@ -455,7 +473,7 @@ func (tx *Tx) State(key any, first func() any) any {
 // ID returns an id that draw makes. If the step runs again, the n-th call returns the same id as
 // before, so that a run that took effect and the run after it write the same records.
 func (tx *Tx) ID(draw func() string) string {
-	if tx.drawn == nil {
+	if tx.drawn == nil || tx.over {
 		return draw()
 	}
 	if tx.draws == len(*tx.drawn) {
@@ -488,6 +506,7 @@ func (tx *Tx) finish(err error) {
 	for _, f := range slices.Backward(tx.ends) {
 		f(tx.receipt, err)
 	}
+	tx.over = true
 }
 
 // commit commits the batch, unless it is empty.

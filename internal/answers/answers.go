@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
@@ -73,6 +74,27 @@ func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]sto
 		}
 	}
 	return found, nil
+}
+
+// Arrival returns the moment of a statement that comes without a time: now or, up to
+// [evidence.MaxSkew] later, the moment of the answer or of the latest statement about it. So the
+// last statement to arrive holds, although the clocks of replicas differ or a clock was set back.
+func Arrival(a *answer.Answer, now time.Time) time.Time {
+	at := maxTime(now, a.At)
+	for i := range a.Statements {
+		at = maxTime(at, a.Statements[i].At)
+	}
+	if latest := now.Add(evidence.MaxSkew); at.After(latest) {
+		return latest
+	}
+	return at
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // Session finds all answers of a session.

@@ -1,0 +1,363 @@
+package loop_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
+)
+
+// A doubtful store returns an error from its commit number at, before or after the effect.
+type doubtful struct {
+	store.Store
+	at      int
+	err     error
+	after   bool
+	commits int
+}
+
+func (d *doubtful) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
+	d.commits++
+	if d.commits != d.at {
+		return d.Store.Commit(ctx, batches...)
+	}
+	if d.after {
+		if _, err := d.Store.Commit(ctx, batches...); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: the connection broke", d.err)
+}
+
+// If a commit conflicts, or its outcome is unknown, each method does the same as otherwise, and
+// returns no error.
+func TestNobodySeesAConflict(t *testing.T) {
+	kinds := []doubtful{
+		{err: heed.ErrConflict}, {err: heed.ErrOutcomeUnknown},
+		{err: heed.ErrOutcomeUnknown, after: true},
+	}
+	for _, f := range fallibles() {
+		t.Run(f.method+" "+f.how, func(t *testing.T) {
+			t.Parallel()
+			whole := newWorkshop(t)
+			require.NoError(t, f.call(whole))
+			want := whole.state()
+			for _, kind := range kinds {
+				for at := 1; ; at++ {
+					w, d := newWorkshop(t), kind
+					d.Store, d.at = w.fails.Store, at
+					w.fails.Store = &d
+					require.NoError(t, f.call(w), "%v, commit %d", kind, at)
+					require.Equal(t, want, w.state(), "%v, commit %d", kind, at)
+					if d.commits < at {
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// Without a time, the last reaction to arrive holds, also after the clock was set back, or if the
+// clocks of two replicas differ.
+func TestTheLastClickHoldsWhateverTheClock(t *testing.T) {
+	for name, back := range map[string]time.Duration{
+		"seconds": 2 * time.Second, "minutes": 2 * time.Minute,
+	} {
+		for _, text := range []string{full, "Why?"} {
+			t.Run(name+" "+text, func(t *testing.T) {
+				w := newWorld(t, loop.Config{
+					Arms:    []loop.Arm{{ID: "only"}},
+					Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+				})
+				id := w.answer(loop.Event{Text: text, Person: "ann", Session: "s"}).ID
+				w.clock.Advance(2 * time.Hour)
+				for i, value := range []float64{1, -1, 0.5} {
+					require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: value}))
+					account, err := w.Explain(ctx, id)
+					require.NoError(t, err)
+					assert.InDelta(t, value, account.Worth, 1e-9, "reaction %d", i)
+					w.clock.Advance(-back / 2)
+				}
+				for i, reward := range []float64{1, -1, 0.5} {
+					require.NoError(t, w.Outcome(ctx, id, loop.Outcome{
+						Reward: &reward, Source: "ci",
+					}))
+					account, err := w.Explain(ctx, id)
+					require.NoError(t, err)
+					assert.InDelta(t, (0.5+reward)/2, account.Worth, 1e-9, "outcome %d", i)
+					w.clock.Advance(-back / 4)
+				}
+				require.NoError(t, w.Undo(ctx, id, "ann"))
+				account, err := w.Explain(ctx, id)
+				require.NoError(t, err)
+				assert.InDelta(t, -1, account.Worth, 1e-9)
+			})
+		}
+	}
+}
+
+// Calls in a wrong order, or twice, are an error or change nothing.
+func TestWrongOrders(t *testing.T) {
+	yes := true
+	w := newWorkshop(t)
+	react := func(id string) error { return w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}) }
+	before := w.state()
+	for name, err := range map[string]error{
+		"a reaction before Answered": react("p"),
+		"an undo before Answered":    w.Undo(ctx, "p", "ann"),
+		"an outcome before Answered": w.Outcome(ctx, "p", loop.Outcome{Success: &yes}),
+		"a correction before Answered": second(w.Correct(ctx, "p", loop.Correction{
+			Reviewer: "ann", Text: "No.",
+		})),
+		"a reaction to nothing": react("none"),
+	} {
+		require.ErrorIs(t, err, loop.ErrNoAnswer, name)
+	}
+	assert.Equal(t, before, w.state())
+
+	for range 2 {
+		_, err := w.Answered(ctx, w.plan, loop.Reply{Text: "Wait."})
+		require.NoError(t, err)
+	}
+	for _, id := range []string{"h", "m", "p"} {
+		require.NoError(t, w.Undo(ctx, id, "ann"), id)
+		undone := w.state()
+		require.NoError(t, w.Undo(ctx, id, "ann"), id)
+		require.Equal(t, undone, w.state(), "%s is undone once", id)
+		require.NoError(t, react(id), id)
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.InDelta(t, -1, account.Worth, 1e-9, "nothing sets an undo of %s aside", id)
+	}
+
+	// A message of another session, and of another person, can't take an answer back.
+	w = newWorkshop(t)
+	before = w.state()
+	for _, m := range []learning.Message{
+		{ID: "x", Session: "other", Person: "ann", Text: "undo that"},
+		{ID: "y", Person: "mallory", Text: "undo that"},
+		{ID: "z", Stream: "elsewhere", Text: "undo that"},
+	} {
+		changes, err := w.Hear(ctx, m)
+		require.NoError(t, err)
+		assert.Empty(t, changes, "%+v", m)
+	}
+	assert.Equal(t, before, w.state())
+}
+
+// learned returns the sums of all evidence.
+func learned(w *workshop) (lines []string) {
+	for _, line := range strings.Split(w.state(), "\n") {
+		if strings.HasPrefix(line, "{learning.") || strings.HasPrefix(line, "{strategy.") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// What a person stated counts no more after the person is forgotten, and what others state then
+// does not bring it back.
+func TestOthersReactAfterSomebodyIsForgotten(t *testing.T) {
+	forget := func(w *workshop, who string) {
+		_, err := w.kept.Commit(ctx, store.Batch{Forget: []string{who}})
+		require.NoError(t, err)
+	}
+	yes := true
+	for _, id := range []string{"h", "m"} {
+		for name, first := range map[string]func(w *workshop) error{
+			"praise": func(w *workshop) error {
+				return w.React(ctx, id, loop.Reaction{Person: "mallory", Value: 1})
+			},
+			"complaint": func(w *workshop) error {
+				return w.React(ctx, id, loop.Reaction{Person: "mallory", Value: -1})
+			},
+			"undo":    func(w *workshop) error { return w.Undo(ctx, id, "mallory") },
+			"outcome": func(w *workshop) error { return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "mallory"}) },
+			"correction": func(w *workshop) error {
+				return second(w.Correct(ctx, id, loop.Correction{Reviewer: "mallory", Text: "Be brief."}))
+			},
+		} {
+			t.Run(id+" "+name, func(t *testing.T) {
+				w := newWorkshop(t)
+				require.NoError(t, first(w))
+				forget(w, "mallory")
+				require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "bob", Value: 0.5}))
+				account, err := w.Explain(ctx, id)
+				require.NoError(t, err)
+				assert.InDelta(t, 0.5, account.Worth, 1e-9)
+				assert.NotContains(t, w.state(), "mallory")
+
+				alone := newWorkshop(t) // mallory never was
+				require.NoError(t, alone.React(ctx, id, loop.Reaction{Person: "bob", Value: 0.5}))
+				if id+name == "hundo" {
+					// That it was undone stays known, without who did: it is no success of the heuristic.
+					assert.Equal(t, alone.confidence("rotate"), w.confidence("rotate"))
+					return
+				}
+				assert.Equal(t, learned(alone), learned(w))
+			})
+		}
+	}
+}
+
+// A host's step that panics after a reaction was added to it, and was recovered, holds up nothing.
+func TestAPanicInTheHostsStep(t *testing.T) {
+	w := newWorkshop(t)
+	assert.Panics(t, func() {
+		_ = store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
+			_, err := w.ReactIn(tx, "m", loop.Reaction{Person: "ann", Value: 1})
+			tx.Before(func() error { panic("host") })
+			return err
+		})
+	})
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	w.fails.Fail(2, true) // the commit: so what is in memory is loaded again
+	bob := loop.Reaction{Person: "bob", Value: -1, At: w.clock.Now()}
+	require.ErrorIs(t, w.React(limited, "m", bob), storetest.ErrFailed)
+	require.NoError(t, w.React(limited, "m", bob))
+	given, err := w.Answer(limited, loop.Event{ID: "after", Text: "The mail is late", Domain: "d"})
+	require.NoError(t, err)
+	require.NotNil(t, given.Plan.Choice, "%v", given.Plan.LeftOut)
+	account, err := w.Explain(limited, "m")
+	require.NoError(t, err)
+	assert.InDelta(t, -1, account.Worth, 1e-9)
+}
+
+// Two agents on one store, as of two replicas, learn the same as one agent, whatever is called
+// where.
+func TestTwoAgentsAreAsOne(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			states := make([][]string, 2)
+			for i := range states {
+				w := newWorkshop(t)
+				agents := []*loop.Agent{w.Agent, w.Agent}
+				if i == 1 {
+					agents[1] = w.again()
+				}
+				rng := rand.New(rand.NewPCG(seed, 1))
+				for n := range 60 {
+					doing, err := randomCall(w, agents[rng.IntN(2)], rng, n)
+					states[i] = append(states[i], fmt.Sprintf("%s: %v\n%s", doing, err, w.state()))
+				}
+			}
+			for n := range states[0] {
+				require.Equal(t, states[0][n], states[1][n], "call %d", n)
+			}
+		})
+	}
+}
+
+// randomCall makes a call of an agent that the randomness chooses.
+func randomCall(w *workshop, a *loop.Agent, rng *rand.Rand, n int) (doing string, err error) {
+	w.clock.Advance(time.Duration(rng.IntN(20)) * time.Second)
+	id, person := []string{"h", "m", "e1", "e2", "e3"}[rng.IntN(5)], []string{"ann", "bob", "",
+		"\u202e;--'\"{}$(x)"}[rng.IntN(4)]
+	value, yes := float64(rng.IntN(5)-2)/2, rng.IntN(2) == 0
+	switch doing = []string{"answer", "answer", "react", "react", "react", "undo", "outcome", "correct",
+		"hear", "sweep", "forget", "put"}[rng.IntN(12)]; doing {
+	case "answer":
+		text := []string{full, "The mail is late", "undo that", "Thanks!"}[rng.IntN(4)]
+		_, err = a.Answer(ctx, loop.Event{
+			ID: fmt.Sprint("e", rng.IntN(6)), Text: text, Person: person, Session: "s", Stream: "x",
+			Domain: "d", Item: "i",
+		})
+	case "react":
+		err = a.React(ctx, id, loop.Reaction{Person: person, Value: value})
+	case "undo":
+		err = a.Undo(ctx, id, person)
+	case "outcome":
+		err = a.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: person, Withdraw: value == 0})
+	case "correct":
+		_, err = a.Correct(ctx, id, loop.Correction{
+			ID: fmt.Sprint("c", n), Reviewer: cmp.Or(person, "cid"), Text: "Name the ticket.",
+		})
+	case "hear":
+		_, err = a.Hear(ctx, learning.Message{
+			ID: fmt.Sprint("m", n), Text: "undo that", Session: "s", Person: person,
+		})
+	case "sweep":
+		err = a.Sweep(ctx, time.Time{})
+	case "forget":
+		_, err = w.kept.Commit(ctx, store.Batch{Forget: []string{cmp.Or(person, "cid")}})
+	case "put":
+		h := rotating
+		h.ID, h.Action = fmt.Sprint("taught", rng.IntN(2)), fmt.Sprint("Do ", rng.IntN(2))
+		_, err = a.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{h}})
+	}
+	return doing, err
+}
+
+// Hostile input is a typed error that names the field, and changes nothing.
+func TestHostileStatements(t *testing.T) {
+	w := newWorkshop(t)
+	long := strings.Repeat("x", 1<<20)
+	times := []time.Time{
+		start.AddDate(8000, 0, 0), start.AddDate(-100, 0, 0), start.AddDate(-3000, 0, 0),
+		start.Add(time.Hour),
+	}
+	values := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1.0000001, -2}
+	texts := []string{long, "\xff", "a\x00b"}
+	before := w.state()
+	refused := func(err error, what ...any) {
+		t.Helper()
+		var input *heed.InputError
+		assert.ErrorAs(t, err, &input, what...)
+	}
+	for _, id := range []string{"h", "m"} {
+		for _, at := range times {
+			reward := 1.
+			refused(w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1, At: at}), at)
+			refused(w.Outcome(ctx, id, loop.Outcome{Reward: &reward, At: at}), at)
+			refused(second(w.Correct(ctx, id, loop.Correction{
+				Reviewer: "ann", Text: "Be brief.", At: at,
+			})), at)
+			refused(second(w.Hear(ctx, learning.Message{ID: "x", Text: "undo", Session: "s", At: at})), at)
+			refused(second(w.Answer(ctx, loop.Event{ID: "y", Text: full, At: at})), at)
+		}
+		for _, x := range values {
+			refused(w.React(ctx, id, loop.Reaction{Person: "ann", Value: x}), x)
+			refused(w.Outcome(ctx, id, loop.Outcome{Reward: &x}), x)
+			if x != 1.0000001 {
+				refused(w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1, Weight: x}), x)
+			}
+			one := 1.
+			refused(w.Outcome(ctx, id, loop.Outcome{Reward: &one, Confidence: x}), x)
+		}
+		for _, text := range texts {
+			refused(w.React(ctx, id, loop.Reaction{Person: text, Value: 1}))
+			refused(w.React(ctx, id, loop.Reaction{Channel: text, Value: 1}))
+			refused(w.Undo(ctx, id, text))
+			one := 1.
+			refused(w.Outcome(ctx, id, loop.Outcome{Reward: &one, Source: text}))
+			refused(second(w.Correct(ctx, id, loop.Correction{Reviewer: text, Text: "Be brief."})))
+			refused(second(w.Hear(ctx, learning.Message{ID: "x", Text: "undo", Session: text})))
+			refused(second(w.Answer(ctx, loop.Event{ID: text, Text: full})))
+			refused(second(w.Answer(ctx, loop.Event{Text: full, Person: text})))
+		}
+	}
+	assert.Equal(t, before, w.state())
+	for _, text := range append(texts, "", "none") {
+		assert.Error(t, w.React(ctx, text, loop.Reaction{Value: 1}))
+		assert.Error(t, w.Undo(ctx, text, "ann"))
+	}
+	assert.Equal(t, before, w.state())
+}
