@@ -74,7 +74,7 @@ type SettingsError struct {
 
 func (e *SettingsError) Error() string {
 	return fmt.Sprintf("settings: %s of %s is %s in the store and %s here: leave %s out to keep "+
-		"the stored one, or call Rebuild (heed store rebuild), or reset",
+		"the stored one, or call Rebuild, or reset",
 		e.Field, e.Component, e.Stored, e.Wanted, e.Field)
 }
 

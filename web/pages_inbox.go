@@ -21,7 +21,6 @@ type inboxData struct {
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
-	Alone     int // corrections that one person alone has made
 }
 
 const mostUnsettled = 50
@@ -35,19 +34,8 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 		p := &d.Proposals.Rows[i]
 		d.Yours[p.ID] = yours(v, p, personOf(r))
 	}
-	if d.Ambiguous, d.Unsettled, err = v.Disputes(ctx, mostUnsettled); err != nil {
-		return nil, err
-	}
-	unfit := feedback.RuleQuery{Unfit: true}
-	if d.Unfit, err = v.Feedback.Rules().List(ctx, unfit); err != nil {
-		return nil, err
-	}
-	alone, err := v.Waiting(ctx, "")
-	for i := range alone {
-		if alone[i].Class != feedback.Ambiguous {
-			d.Alone++
-		}
-	}
+	in, err := v.Inbox(ctx, mostUnsettled)
+	d.Ambiguous, d.Unsettled, d.Unfit = in.Disputed, in.Unsettled, in.Unfit
 	return d, err
 }
 

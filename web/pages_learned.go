@@ -37,7 +37,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Waiting, d.Unsettled, d.Active = in.Pending, in.Unsettled, len(in.Active)
+		d.Waiting, d.Unsettled, d.Active = in.Pending, in.Unsettled, in.Active
 	}
 	if d.Arms {
 		found, err := v.Segments(ctx, view.Page{Number: 1, Limit: perPage})

@@ -7,19 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -101,124 +96,6 @@ func TestReset(t *testing.T) {
 		}
 		assert.Equal(t, []string{"heed.strategy"}, told)
 	})
-}
-
-func TestRebuild(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	of := func(args ...string) call {
-		return call{args: append([]string{"--db", db, "store", "rebuild", "--yes", "--reason",
-			"models change", "--actor", "maria"}, args...)}
-	}
-	assertFails(t, of().run(t), misuse, "--half-life or --criteria-half-life")
-	assertFails(t, of("--name", "nobody", "--half-life", "1h").run(t), failed,
-		"has nothing that these settings are for")
-	assertFails(t, of("strategy", "--name", "models", "--half-life", "1s").run(t), failed,
-		"strategy models (1 of 1)", "HalfLife")
-	assertFails(t, of("patterns", "--half-life", "1ns").run(t), failed, "HalfLife")
-	r := of("strategy", "--name", "models", "--half-life", "720h").run(t)
-	require.Zero(t, r.code, r.err)
-	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s.\n", r.out)
-	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "models.rebuild")
-	require.Len(t, entries, 1)
-	assert.Equal(t, []string{"maria", "models change", "720h0m0s"}, []string{entries[0].Actor,
-		entries[0].Reason, entries[0].Details["half_life"]})
-
-	r = of("--half-life", "2h").run(t)
-	require.Zero(t, r.code, r.err)
-	assert.Equal(t, "Rebuilt strategy models: half-life 2h0m0s.\n"+
-		"Rebuilt strategy strategy: half-life 2h0m0s.\n"+
-		"Rebuilt confidence learning: half-life 2h0m0s.\n"+
-		"Rebuilt patterns patterns: half-life 2h0m0s, of criteria 2160h0m0s.\n", r.out)
-	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "split-by-feature    established",
-		"it has not helped for two hours")
-	assert.Contains(t, call{args: at(db, "doctor")}.run(t).out, "Nothing is wrong.")
-
-	w := host(t, db) // the host is refused with its old settings
-	cfg := strategy.Config{Store: w.store, Name: "models", Arms: []strategy.Arm{{ID: "small"},
-		{ID: "large"}}, HalfLife: 24 * time.Hour}
-	_, err := strategy.New(ctx, cfg)
-	require.ErrorIs(t, err, heed.ErrConflict)
-	cfg.HalfLife = 2 * time.Hour
-	_, err = strategy.New(ctx, cfg)
-	require.NoError(t, err)
-	_, err = patterns.New(ctx, patterns.Config{Store: w.store,
-		HalfLife: time.Hour})
-	require.ErrorIs(t, err, heed.ErrConflict)
-	_, err = patterns.New(ctx, patterns.Config{Store: w.store,
-		HalfLife: 2 * time.Hour})
-	require.NoError(t, err)
-	_, err = learning.New(ctx, learning.Config{Store: w.store, HalfLife: time.Hour})
-	require.ErrorIs(t, err, heed.ErrConflict)
-	_, err = learning.New(ctx, learning.Config{Store: w.store})
-	require.NoError(t, err)
-}
-
-// TestRebuildWithoutHistory has a store that no longer has all of it.
-func TestRebuildWithoutHistory(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_tally SET lost_positive = last_positive; DELETE FROM "+
-		"heed_observation")
-	r := call{args: []string{"--db", db, "store", "rebuild", "strategy", "--name", "strategy",
-		"--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
-	assertFails(t, r, failed, "strategy strategy (1 of 1): the store no longer has the whole "+
-		"history: reset what was learned first")
-}
-
-func readTexts(t *testing.T, handle *sql.DB, query string) (all []string) {
-	rows, err := handle.Query(query)
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		require.NoError(t, rows.Scan(&text))
-		all = append(all, text)
-	}
-	require.NoError(t, rows.Err())
-	return all
-}
-
-// Cells that are kept with another half-life than the settings say are made anew by one command,
-// also where the settings stay as they are.
-func TestRebuildWithTheSameHalfLife(t *testing.T) {
-	t.Parallel()
-	for part, kind := range map[string]string{
-		"strategy": "models.arm", "confidence": "learning.heuristic", "patterns": "patterns.pattern",
-	} {
-		t.Run(part, func(t *testing.T) {
-			t.Parallel()
-			db := sqliteFile(t)
-			var before, halfLife []string
-			onFile(t, db, func(handle *sql.DB) {
-				halfLife = readTexts(t, handle,
-					"SELECT DISTINCT half_life FROM heed_cell WHERE kind = '"+kind+"'")
-				before = readTexts(t, handle,
-					"SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t "+
-						"JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1")
-			})
-			require.Len(t, halfLife, 1)
-			statement(t, db,
-				"UPDATE heed_cell SET half_life = 60000000 WHERE cell = "+
-					"(SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
-			statement(t, db,
-				"UPDATE heed_tally SET landmark = 0 WHERE cell = "+
-					"(SELECT max(cell) FROM heed_cell WHERE kind = '"+kind+"')")
-			found := call{args: at(db, "doctor")}.run(t)
-			require.Contains(t, found.out, "cells of kind "+kind+" are kept with 2 different half-lives")
-			r := call{args: []string{"--db", db, "store", "rebuild", part, "--half-life", halfLife[0] +
-				"us",
-				"--yes", "--reason", "x"}}.run(t)
-			require.Zero(t, r.code, r.err)
-			onFile(t, db, func(handle *sql.DB) {
-				assert.Equal(t, before, readTexts(t, handle,
-					"SELECT json_array(t.cell, landmark, mass, reward) FROM heed_tally t "+
-						"JOIN heed_cell c USING (cell) WHERE kind = '"+kind+"' ORDER BY 1"))
-			})
-			assert.NotContains(t, call{args: at(db, "doctor", "--deep")}.run(t).out,
-				"different half-lives")
-		})
-	}
 }
 
 func TestRulesThroughTheGate(t *testing.T) {

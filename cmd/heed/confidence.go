@@ -20,7 +20,7 @@ type confidenceCommands struct {
 }
 
 type confidenceShow struct {
-	ID     string `arg:"" optional:"" complete:"heuristic"`
+	ID     string `arg:"" optional:""`
 	Domain string `placeholder:"NAME"`
 	Limit  atMost `default:"20"`
 }
@@ -134,7 +134,7 @@ func printHeuristic(p *printer, h *view.HeuristicDetail) {
 }
 
 type confidencePin struct {
-	ID string   `arg:"" complete:"heuristic"`
+	ID string   `arg:""`
 	At *float64 `placeholder:"SHARE"`
 	change
 }
@@ -169,7 +169,7 @@ func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
 }
 
 type confidenceUnpin struct {
-	ID string `arg:"" complete:"heuristic"`
+	ID string `arg:""`
 	change
 }
 

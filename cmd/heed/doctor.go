@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -181,7 +182,7 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 	}
 	if len(halfLives) > 1 {
 		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with "+
-			"another half-life than its own: give that to heed store rebuild --half-life",
+			"another half-life than its own: call Rebuild of its package, in the host, to change all",
 			show(kind), len(halfLives))
 	}
 	return nil
@@ -271,9 +272,12 @@ func (d *diagnosis) rows(s *session) error {
 	return nil
 }
 
+// mostRead is how many events, and choices of a learner, are counted that wait too long.
+const mostRead = 1000
+
 // events looks at what waits to be published.
 func (d *diagnosis) events(s *session) error {
-	n, oldest := 0, time.Time{}
+	n, dead, oldest := 0, 0, time.Time{}
 	for e, err := range stream.Waiting(s.ctx, s.at.store) {
 		if err != nil {
 			return err
@@ -281,10 +285,20 @@ func (d *diagnosis) events(s *session) error {
 		if n++; n == 1 {
 			oldest = e.At
 		}
+		if e.Topic == attribution.DeadTopic {
+			dead++
+		}
+		if n == mostRead {
+			break
+		}
+	}
+	if dead > 0 {
+		d.warning("%s in the outbox: events that could not be applied",
+			plural(dead, "dead letter waits", "dead letters wait"))
 	}
 	if n > 0 && s.now().Sub(oldest) > waiting {
 		d.warning("%s in the outbox, the first since %s: does a relay run?",
-			plural(n, "event waits", "events wait"), text(oldest))
+			orMore(n, "event waits", "events wait"), text(oldest))
 	}
 	status, err := s.at.store.Status(s.ctx)
 	for _, inbox := range status.Inboxes {
@@ -296,10 +310,20 @@ func (d *diagnosis) events(s *session) error {
 	return err
 }
 
+// orMore is plural of a count that ends at [mostRead].
+func orMore(n int, one, many string) plain {
+	if n == mostRead {
+		many = "or more " + many
+	}
+	return plural(n, one, many)
+}
+
 // choices looks at the choices that have waited for an outcome for more than two days.
 func (d *diagnosis) choices(s *session) error {
 	n := 0
-	f := strategy.ChoiceFilter{Stage: strategy.Pending, Until: s.now().Add(-2 * day)}
+	f := strategy.ChoiceFilter{
+		Stage: strategy.Pending, Until: s.now().Add(-2 * day), Limit: mostRead,
+	}
 	err := learners.each(s, func(_ checked, v *view.Source, _ []string) error {
 		for _, err := range v.Strategy.History(s.ctx, f) {
 			if errors.Is(err, heed.ErrNotFound) {
@@ -308,13 +332,13 @@ func (d *diagnosis) choices(s *session) error {
 			if err != nil {
 				return err
 			}
-			n++
+			n = min(n+1, mostRead)
 		}
 		return nil
 	})
 	if n > 0 {
 		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?",
-			plural(n, "choice waits", "choices wait"))
+			orMore(n, "choice waits", "choices wait"))
 	}
 	return err
 }

@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 		{"a pin of a proposal", of(db, "rules", "pin", "7d0c2b11", "--yes", "--reason", "x"), failed,
 			[]string{"7d0c2b11-rule is a proposal and no rule yet", "heed rules approve"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse,
-			[]string{"pending, active"}},
+			[]string{`"pending","active"`}},
 		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse,
 			[]string{"--yes", "This forgets 53 reports"}},
 		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse,

@@ -58,8 +58,6 @@ func TestAFullDisk(t *testing.T) {
 			"the disk of STORE is full, so this was not written: make room"},
 		{"store forget ann --yes --reason x", 40960,
 			"the disk of STORE is full, so this was not written: make room"},
-		{"store rebuild --half-life 720h --yes --reason x", 40960,
-			"(1 of 4): the disk of STORE is full, so this was not written: make room"},
 		{"store backup DIR/backup.db", 40960,
 			"DIR/backup.db was not written, as its disk is full: see df -h DIR"},
 		{"store export DIR/export.jsonl", 40960,

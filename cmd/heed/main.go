@@ -42,7 +42,6 @@ type commands struct {
 	Explain    explainCommand     `cmd:""`
 	MCP        mcpCommand         `cmd:"" name:"mcp"`
 	Serve      serveCommand       `cmd:""`
-	Demo       demoCommand        `cmd:""`
 	Doctor     doctorCommand      `cmd:""`
 	Store      storeCommands      `cmd:""`
 	Completion completion         `cmd:""`
@@ -53,7 +52,7 @@ type commands struct {
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
-		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states},
+		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states, "statuses": statuses},
 		kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {

@@ -4,18 +4,14 @@ import (
 	"errors"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy/attribution"
-	"github.com/heedhq/heed/stream"
 )
 
 type overviewCommand struct{}
@@ -27,9 +23,8 @@ const recent, mostNotes = 7 * day, 5
 type summary struct {
 	Store   string    `json:"store"`
 	Engine  string    `json:"engine"`
-	Since   time.Time `json:"since"`
 	Written time.Time `json:"written,omitzero"` // the newest that was seen
-	Learned []note    `json:"learned"`
+	Leading []note    `json:"leading"`
 	Waiting []note    `json:"waiting"` // for a person
 	Wrong   []note    `json:"wrong"`
 }
@@ -42,7 +37,7 @@ type note struct {
 
 // withoutStore says how to get a store.
 const withoutStore = `heed shows what an agent has learned: name its store with --db FILE, or in HEED_DB.
-To see one that a simulated agent fills, run: heed demo
+To have an agent that fills one, run: heed --db FILE serve --run
 All commands: heed --help`
 
 // Run sums up the store.
@@ -55,20 +50,19 @@ func (overviewCommand) Run(s *session) error {
 	err := s.with(func() error {
 		sum = summary{
 			Store: s.at.String(), Engine: s.at.dialect.String(),
-			Since:   s.now().Add(-recent).UTC().Truncate(time.Second),
-			Learned: []note{}, Waiting: []note{}, Wrong: []note{},
+			Leading: []note{}, Waiting: []note{}, Wrong: []note{},
 		}
-		for _, read := range []struct {
-			t    part
-			into func(*session, *view.Source, []string) error
-		}{
-			{learners, sum.arms}, {modules, sum.trusts}, {recorders, sum.ways}, {services, sum.rules},
-		} {
-			if err := read.t.each(s, func(_ checked, v *view.Source, words []string) error {
-				return read.into(s, v, words)
-			}); err != nil {
-				return err
-			}
+		err := learners.each(s, func(_ checked, v *view.Source, words []string) error {
+			return sum.arms(s, v, words)
+		})
+		if err != nil {
+			return err
+		}
+		err = services.each(s, func(_ checked, v *view.Source, _ []string) error {
+			return sum.rules(s, v)
+		})
+		if err != nil {
+			return err
 		}
 		if err := sum.others(s); err != nil {
 			return err
@@ -105,138 +99,65 @@ func commandOf(words ...string) string {
 	}), " ")
 }
 
-// add adds notes to others: the first ones, and where the rest is.
-func add(to *[]note, notes []note, of plain, command ...string) {
-	if more := len(notes) - mostNotes; more > 0 {
-		rest := note{say("There are more %v: %v.", of, more), commandOf(command...)}
-		notes = append(notes[:mostNotes:mostNotes], rest)
-	}
-	*to = append(*to, notes...)
+// add adds a note to others, with a command.
+func add(to *[]note, words plain, command ...string) {
+	*to = append(*to, note{words, commandOf(command...)})
 }
 
-// arms tells which arms lead, and which got better or worse.
+// more adds how many are not among the notes.
+func more(to *[]note, of plain, n int, command ...string) {
+	if n > 0 {
+		add(to, say("There are more %v: %v.", of, n), command...)
+	}
+}
+
+// arms tells which arms lead, in the first segments of a learner.
 func (sum *summary) arms(s *session, v *view.Source, words []string) error {
-	all, last, err := v.Learned(s.ctx, s.now().Add(-recent))
-	sum.seen(last)
+	all, err := v.Segments(s.ctx, view.Page{Number: 1, Limit: mostNotes})
 	words = append([]string{"strategy"}, words...)
-	var moved, leading []note
-	for i := range all {
-		d := &all[i]
-		about := []string{"show", d.Category}
-		if slices.ContainsFunc(all, func(other view.Learned) bool {
-			return other.Category == d.Category && other.Context != d.Context
-		}) {
-			about = append(about, "--context="+d.Context)
-		}
-		command := commandOf(slices.Concat(words, about)...)
-		name := segmentName(d.Category, d.Context)
-		for _, arm := range d.Moved {
-			better := "better"
-			if arm.Now < arm.Before {
-				better = "worse"
-			}
-			moved = append(moved, note{say("%v got %v in %v: a mean reward of %v, before %v.", arm.Arm,
-				better, name, arm.Now, arm.Before), command})
-		}
-		if len(d.Moved) > 0 {
-			continue
+	for i := range all.Items {
+		d := &all.Items[i]
+		sum.seen(d.Updated)
+		show := append(words[:len(words):len(words)], "show", d.Category)
+		if d.Context != "" {
+			show = append(show, "--context="+d.Context)
 		}
 		leads := "%v leads in %v with %v, %v sure to be the best."
 		if !d.Clear() {
 			leads = "No arm clearly leads: %v is first in %v with %v, %v sure to be the best."
 		}
-		leading = append(leading, note{say(leads, d.Leading, name, d.Lead().Mean, percent(d.Best)),
-			command})
+		add(&sum.Leading, say(leads, d.Leading, segmentName(d.Category, d.Context), d.Lead().Mean,
+			percent(d.Best)), show...)
 	}
-	add(&sum.Learned, append(moved, leading...), "segments", append(words, "distributions")...)
+	more(&sum.Leading, "segments", all.Total-len(all.Items), append(words, "distributions")...)
 	return err
 }
 
-// trusts tells which heuristics earned or lost trust.
-func (sum *summary) trusts(s *session, v *view.Source, words []string) error {
-	all, last, err := v.Trusts(s.ctx, s.now().Add(-recent))
-	sum.seen(last)
-	words = append([]string{"confidence"}, words...)
-	var notes []note
-	for _, h := range all {
-		verb := "earned"
-		if h.Now < h.Before {
-			verb = "lost"
-		}
-		notes = append(notes, note{say("%v %v trust: its confidence is %v, before %v.", h.ID, verb,
-			atLeast(h.Now), h.Before), commandOf(append(slices.Clone(words), h.ID)...)})
-	}
-	add(&sum.Learned, notes, "heuristics", words...)
-	return err
-}
-
-// ways tells which ways of working have changed their state.
-func (sum *summary) ways(s *session, v *view.Source, words []string) error {
-	all, last, err := v.Changes(s.ctx, s.now().Add(-recent))
-	sum.seen(last)
-	words = append([]string{"patterns"}, words...)
-	var notes []note
-	for _, c := range all {
-		notes = append(notes, note{say("%v is %v now, and was %v.", c.ID, c.To, c.From),
-			commandOf(append(slices.Clone(words), string(c.ID))...)})
-	}
-	add(&sum.Learned, notes, "changes", words...)
-	return err
-}
-
-// rules tells which rules became active, and what waits for a person.
-func (sum *summary) rules(s *session, v *view.Source, _ []string) error {
+// rules tells what waits for a person.
+func (sum *summary) rules(s *session, v *view.Source) error {
 	in, err := v.Inbox(s.ctx, mostNotes)
-	if err != nil {
-		return err
-	}
-	var active, unfit []note
-	for i := range in.Active {
-		rule := &in.Active[i]
-		if !rule.Since.Before(sum.Since) {
-			sum.seen(rule.Since)
-			active = append(active, note{say("A rule is in prompts of %v now: %v",
-				list(rule.Agents, "all"), rule.Text), commandOf("rules", "show", rule.ID)})
-		}
-		if !rule.RetireProposed.IsZero() {
-			unfit = append(unfit, note{say("A rule has no effect, or a bad one: %v", rule.Text),
-				commandOf("rules", "retire", rule.ID)})
-		}
-	}
-	add(&sum.Learned, active, "rules", "rules", "--status", "active")
 	for i := range in.Proposals {
 		p := &in.Proposals[i]
 		sum.seen(p.Created)
-		sum.Waiting = append(sum.Waiting, note{say("A proposal: %v Approvals: %v.", p.Text,
-			show(p.Quorum.String())),
-			commandOf("rules", "show", p.ID)})
-	}
-	if more := in.Pending - len(in.Proposals); more > 0 {
-		sum.Waiting = append(sum.Waiting, note{say("There are more proposals: %v.", more),
-			commandOf("rules", "--status", "pending")})
-	}
-	see := commandOf("rules", "list", "--status", ambiguous)
-	for i := range in.Disputed {
-		sum.Waiting = append(sum.Waiting, note{say("A correction may contradict another: %v",
-			view.Said(&in.Disputed[i])), see})
-	}
-	if more := in.Unsettled - len(in.Disputed); more > 0 {
-		sum.Waiting = append(sum.Waiting, note{say("There are more such corrections: %v.", more), see})
-	}
-	add(&sum.Waiting, unfit, "such rules", "rules", "--status", "active")
-	waiting, err := v.Waiting(s.ctx, "")
-	n := 0
-	for i := range waiting {
-		if c := &waiting[i]; c.Class != feedback.Ambiguous {
-			sum.seen(c.At)
-			n++
+		quorum := plain("unknown")
+		if p.Quorum != nil {
+			quorum = say("%v", p.Quorum.String())
 		}
+		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, quorum), "rules", "show", p.ID)
 	}
-	if n > 0 {
-		sum.Waiting = append(sum.Waiting, note{
-			plural(n, "correction waits", "corrections wait") + " for others that say the same.",
-			commandOf("rules", "list", "--status", unproposed)})
+	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")
+	for i := range in.Disputed {
+		add(&sum.Waiting, say("A correction may contradict another: %v", view.Said(&in.Disputed[i].Feedback)),
+			"rules", "list", "--status", ambiguous)
 	}
+	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list", "--status",
+		ambiguous)
+	for i := range in.Unfit[:min(len(in.Unfit), mostNotes)] {
+		rule := &in.Unfit[i]
+		add(&sum.Waiting, say("A rule has no effect, or a bad one: %v", rule.Text), "rules", "retire",
+			rule.ID)
+	}
+	more(&sum.Waiting, "such rules", len(in.Unfit)-mostNotes, "rules", "--status", "active")
 	return err
 }
 
@@ -268,29 +189,15 @@ func (sum *summary) faults(s *session) error {
 	if err := errors.Join(d.events(s), d.choices(s)); err != nil {
 		return err
 	}
-	dead := 0
-	for e, err := range stream.Waiting(s.ctx, s.at.store) {
-		if err != nil {
-			return err
-		}
-		if e.Topic == attribution.DeadTopic {
-			dead++
-		}
-	}
-	wrong := func(words plain) { sum.Wrong = append(sum.Wrong, note{words, "heed doctor"}) }
-	if dead > 0 {
-		wrong(plural(dead, "dead letter waits", "dead letters wait") +
-			" in the outbox: events that could not be applied.")
-	}
 	for _, f := range d.Findings {
-		wrong(say("%v", f.Text))
+		add(&sum.Wrong, say("%v", f.Text), "doctor")
 	}
 	switch idle := s.now().Sub(sum.Written); {
 	case sum.Written.IsZero():
-		wrong("Nothing was ever learned here. Does the application open this store?")
+		add(&sum.Wrong, "Nothing was ever learned here. Does the application open this store?", "doctor")
 	case idle > recent:
-		wrong(say("Nobody has written here for %v. Does the application run, with this store?",
-			plural(int(idle/day), "day", "days")))
+		add(&sum.Wrong, say("Nobody has written here for %v. Does the application run, with this store?",
+			plural(int(idle/day), "day", "days")), "doctor")
 	}
 	return nil
 }
@@ -305,7 +212,7 @@ func (sum *summary) print(p *printer) {
 		notes   []note
 		none    plain
 	}{
-		{say("Learned since %v", sum.Since), sum.Learned, "Nothing new."},
+		{"Works best", sum.Leading, "No outcome was seen yet."},
 		{"Waits for a person", sum.Waiting, "Nothing waits."},
 		{"Wrong", sum.Wrong, "Nothing that shows at once. heed doctor reads the whole store."},
 	} {
@@ -316,9 +223,7 @@ func (sum *summary) print(p *printer) {
 		}
 		for _, n := range part.notes {
 			p.block("  ", "  ", n.Text)
-			if n.Command != "" {
-				p.block("    ", "    ", plain(n.Command))
-			}
+			p.block("    ", "    ", plain(n.Command))
 		}
 	}
 	p.blank()

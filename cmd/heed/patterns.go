@@ -19,7 +19,7 @@ type patternsCommands struct {
 }
 
 type patternsShow struct {
-	ID    string `arg:"" optional:"" complete:"pattern"`
+	ID    string `arg:"" optional:""`
 	State string `default:"" enum:"${states}" placeholder:"STATE"`
 	Tag   string `placeholder:"TAG"`
 }
@@ -101,7 +101,7 @@ func printWays(p *printer, all []view.Way) {
 
 // A patternsDecide makes the decision about a pattern that the command is named for.
 type patternsDecide struct {
-	ID string `arg:"" complete:"pattern"`
+	ID string `arg:""`
 	change
 }
 

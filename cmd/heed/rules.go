@@ -110,78 +110,49 @@ const (
 	ambiguous  = string(feedback.Ambiguous)
 )
 
-// statuses are the statuses of proposals, rules and corrections.
-var statuses = []string{
-	"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented",
-	unproposed, ambiguous,
-}
+// statuses are the statuses of proposals, rules and corrections, with the empty one.
+const statuses = ",pending,active,retired,revoked,superseded,rejected,expired,documented," +
+	unproposed + "," + ambiguous
 
 type rulesList struct {
-	Status string `complete:"status" placeholder:"STATUS"`
+	Status string `default:"" enum:"${statuses}" placeholder:"STATUS"`
 	Agent  string `placeholder:"NAME"`
 }
 
 // Run lists proposals and rules, or corrections that are in no proposal.
 func (cmd *rulesList) Run(s *session) error {
-	cmd.Status = strings.ToLower(cmd.Status)
-	if cmd.Status != "" && !slices.Contains(statuses, cmd.Status) {
-		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status,
-			strings.Join(statuses, ", "))}
-	}
-	var all, corrections []view.Rule
+	var all []view.Rule
+	open := 0 // ambiguous corrections
 	what, print := "rules or proposals", printRules
-	alone := cmd.Status == unproposed || cmd.Status == ambiguous
-	if alone {
+	if cmd.Status == unproposed || cmd.Status == ambiguous {
 		what, print = "corrections", printCorrections
 	}
 	err := withRules(s, func(v *view.Source) (err error) {
-		if alone || cmd.Status == "" {
-			if corrections, err = cmd.corrections(s, v); err != nil {
-				return err
-			}
-		}
-		if !alone {
-			all, err = cmd.read(s, v)
+		switch cmd.Status {
+		case unproposed, ambiguous:
+			all, err = cmd.corrections(s, v)
 			return err
+		case "":
+			_, open, err = v.Feedback.List(s.ctx,
+				feedback.Listing{Agent: cmd.Agent, Class: feedback.Ambiguous, Limit: 1})
 		}
-		all = slices.DeleteFunc(slices.Clone(corrections), func(r view.Rule) bool {
-			return cmd.Status == ambiguous && r.Status != ambiguous
-		})
-		return nil
+		if err == nil {
+			all, err = cmd.read(s, v)
+		}
+		return err
 	})
 	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
 	err = answerList(s, all, err, what, flags, print)
-	if err == nil && !s.JSON {
-		s.out.note(outside(corrections, alone))
+	switch {
+	case err != nil || s.JSON:
+	case cmd.Status == ambiguous && len(all) > 0:
+		s.out.note("To decide about one that is ambiguous: heed rules resolve ID --as archived " +
+			"(or edge_case, generalizable_low)")
+	case open > 0:
+		s.out.note(plural(open, "correction may contradict", "corrections may contradict") +
+			" another, and a person decides: heed rules list --status " + plain(ambiguous))
 	}
 	return err
-}
-
-// outside says how many corrections are in no proposal, and how a person decides about them.
-func outside(corrections []view.Rule, listed bool) plain {
-	open := 0
-	for _, c := range corrections {
-		if c.Status == ambiguous {
-			open++
-		}
-	}
-	var notes []string
-	switch {
-	case open > 0 && listed:
-		return "To decide about one that is ambiguous: heed rules resolve ID --as archived " +
-			"(or edge_case, generalizable_low)"
-	case listed:
-		return ""
-	case open > 0:
-		notes = append(notes, string(plural(open, "correction may contradict",
-			"corrections may contradict"))+" another, and a person decides: heed rules list --status "+
-			ambiguous)
-	}
-	if n := len(corrections) - open; n > 0 {
-		notes = append(notes, string(plural(n, "correction waits", "corrections wait"))+
-			" for others that say the same: heed rules list --status "+unproposed)
-	}
-	return plain(strings.Join(notes, "\n"))
 }
 
 // corrections returns the corrections that are in no proposal, the newest first.
@@ -192,6 +163,8 @@ func (cmd *rulesList) corrections(s *session, v *view.Source) (all []view.Rule, 
 		status := unproposed
 		if c.Class == feedback.Ambiguous {
 			status = ambiguous
+		} else if cmd.Status == ambiguous {
+			continue
 		}
 		all = append(all, view.Rule{
 			ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: view.Said(c),
@@ -249,7 +222,7 @@ func printCorrections(p *printer, all []view.Rule) {
 }
 
 type rulesShow struct {
-	ID string `arg:"" complete:"proposal or rule"`
+	ID string `arg:""`
 }
 
 // Run shows a proposal or a rule.

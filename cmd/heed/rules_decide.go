@@ -13,7 +13,7 @@ import (
 
 // A proposalDecision is what every decision about a proposal takes.
 type proposalDecision struct {
-	ID string `arg:"" complete:"proposal"`
+	ID string `arg:""`
 	change
 }
 
@@ -118,7 +118,7 @@ func reviewed(before, after *feedback.Proposal) plain {
 }
 
 type rulesTakeOut struct {
-	ID       string `arg:"" complete:"proposal"`
+	ID       string `arg:""`
 	Feedback string `arg:""`
 	change
 }
@@ -183,7 +183,7 @@ func (cmd *rulesResolve) Run(s *session) error {
 // A ruleOrder changes a rule as the command is named. One person is enough to take it out of
 // prompts, and all else is a proposal, which others approve.
 type ruleOrder struct {
-	ID string `arg:"" complete:"rule"`
+	ID string `arg:""`
 	change
 }
 

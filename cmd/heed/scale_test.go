@@ -84,7 +84,6 @@ func BenchmarkItems(b *testing.B) {
 		do   func() error
 	}{
 		{"status", func() error { _, err := v.Status(ctx); return err }},
-		{"learned", func() error { _, _, err := v.Learned(ctx, v.Now().Add(-recent)); return err }},
 		{"segments", func() error { _, err := v.Segments(ctx, view.Page{}); return err }},
 		{"segment", func() error { _, err := v.Segment(ctx, "desk", "", 200); return err }},
 		{"item", func() error {

@@ -23,7 +23,6 @@ type storeCommands struct {
 	Backup  backupCommand  `cmd:""`
 	Export  exportCommand  `cmd:""`
 	Import  importCommand  `cmd:""`
-	Rebuild rebuildCommand `cmd:""`
 	Forget  forgetCommand  `cmd:""`
 	Audit   auditCommand   `cmd:""`
 }

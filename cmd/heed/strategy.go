@@ -23,7 +23,6 @@ type strategyCommands struct {
 	Learning      strategyItem      `cmd:"" aliases:"item"`
 	History       strategyHistory   `cmd:""`
 	Winners       strategyWinners   `cmd:""`
-	Replay        replayCommand     `cmd:""`
 	Reset         strategyReset     `cmd:""`
 	ResetLearning strategyResetItem `cmd:"" aliases:"reset-item"`
 }
@@ -204,7 +203,7 @@ func (strategyList) Run(s *session, c *strategyCommands) error {
 }
 
 type strategyShow struct {
-	Category *string `arg:"" optional:"" complete:"category"`
+	Category *string `arg:"" optional:""`
 	Context  *string `complete:"context" placeholder:"NAME"`
 	Items    uint    `default:"10"`
 }
@@ -312,7 +311,7 @@ func specialised(is bool, sessions uint64, at int) plain {
 }
 
 type strategyItem struct {
-	ID string `arg:"" complete:"item"`
+	ID string `arg:""`
 	itemFilter
 }
 
@@ -340,7 +339,7 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 }
 
 type strategyHistory struct {
-	Item  string        `arg:"" complete:"item"`
+	Item  string        `arg:""`
 	Limit atMost        `default:"20"`
 	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE"`
 	Since time.Duration `placeholder:"TIME"`
@@ -419,13 +418,13 @@ func (strategyWinners) Run(s *session, c *strategyCommands) error {
 }
 
 type strategyReset struct {
-	Category string  `arg:"" complete:"category"`
+	Category string  `arg:""`
 	Context  *string `complete:"context" placeholder:"NAME"`
 	resetting
 }
 
 type strategyResetItem struct {
-	ID string `arg:"" complete:"item"`
+	ID string `arg:""`
 	itemFilter
 	resetting
 }

@@ -66,7 +66,7 @@ func TestFixedSettings(t *testing.T) {
 		require.ErrorIs(t, err, heed.ErrConflict)
 		require.EqualError(t, fault,
 			"settings: HalfLife of learning/home is 1h0m0s in the store and 2h0m0s here: "+
-				"leave HalfLife out to keep the stored one, or call Rebuild (heed store rebuild), or reset")
+				"leave HalfLife out to keep the stored one, or call Rebuild, or reset")
 	})
 	t.Run("a host that sets nothing gets the stored one", func(t *testing.T) {
 		got, err := host{}.open(&st, defaults)

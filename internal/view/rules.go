@@ -128,6 +128,35 @@ func (s *Source) Pending(ctx context.Context, p Page) (l List[feedback.Proposal]
 	return listed(p, found, key, texts, themselves)
 }
 
+// An Inbox is what waits for people.
+type Inbox struct {
+	Proposals []feedback.Proposal // pending, the newest first, not all
+	Pending   int
+	Disputed  []Disputed // corrections that may contradict others, not all
+	Unsettled int
+	Active    int             // rules in use
+	Unfit     []feedback.Rule // that have no effect, or a bad one
+}
+
+// Inbox reads at most a number of proposals and of corrections.
+func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, err error) {
+	rules := s.Feedback.Rules()
+	pending := feedback.ProposalQuery{Status: feedback.StatePending}
+	if in.Proposals, in.Pending, err = rules.Proposals(ctx, pending, most); err != nil {
+		return in, err
+	}
+	if in.Disputed, in.Unsettled, err = s.disputes(ctx, most); err != nil {
+		return in, err
+	}
+	active, err := rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
+	if err != nil {
+		return in, err
+	}
+	in.Active = len(active)
+	in.Unfit, err = rules.List(ctx, feedback.RuleQuery{Unfit: true})
+	return in, err
+}
+
 // A Disputed is a correction that may contradict another one, so that a person decides.
 type Disputed struct {
 	feedback.Feedback
@@ -152,8 +181,8 @@ func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (Rival, error)
 	return Rival{other.ID, other.Summary, c.Dispute}, err
 }
 
-// Disputes returns the latest corrections that may contradict others, and how many there are.
-func (s *Source) Disputes(ctx context.Context, most int) (all []Disputed, total int, err error) {
+// disputes returns the latest corrections that may contradict others, and how many there are.
+func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total int, err error) {
 	found, total, err := s.Feedback.List(ctx,
 		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
 	for i := range found {
