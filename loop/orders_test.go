@@ -187,8 +187,10 @@ func TestOthersReactAfterSomebodyIsForgotten(t *testing.T) {
 			"complaint": func(w *workshop) error {
 				return w.React(ctx, id, loop.Reaction{Person: "mallory", Value: -1})
 			},
-			"undo":    func(w *workshop) error { return w.Undo(ctx, id, "mallory") },
-			"outcome": func(w *workshop) error { return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "mallory"}) },
+			"undo": func(w *workshop) error { return w.Undo(ctx, id, "mallory") },
+			"outcome": func(w *workshop) error {
+				return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "mallory"})
+			},
 			"correction": func(w *workshop) error {
 				return second(w.Correct(ctx, id, loop.Correction{Reviewer: "mallory", Text: "Be brief."}))
 			},
@@ -272,8 +274,9 @@ func randomCall(w *workshop, a *loop.Agent, rng *rand.Rand, n int) (doing string
 	id, person := []string{"h", "m", "e1", "e2", "e3"}[rng.IntN(5)], []string{"ann", "bob", "",
 		"\u202e;--'\"{}$(x)"}[rng.IntN(4)]
 	value, yes := float64(rng.IntN(5)-2)/2, rng.IntN(2) == 0
-	switch doing = []string{"answer", "answer", "react", "react", "react", "undo", "outcome", "correct",
-		"hear", "sweep", "forget", "put"}[rng.IntN(12)]; doing {
+	calls := []string{"answer", "answer", "react", "react", "react", "undo", "outcome", "correct",
+		"hear", "sweep", "forget", "put"}
+	switch doing = calls[rng.IntN(len(calls))]; doing {
 	case "answer":
 		text := []string{full, "The mail is late", "undo that", "Thanks!"}[rng.IntN(4)]
 		_, err = a.Answer(ctx, loop.Event{
@@ -330,7 +333,8 @@ func TestHostileStatements(t *testing.T) {
 			refused(second(w.Correct(ctx, id, loop.Correction{
 				Reviewer: "ann", Text: "Be brief.", At: at,
 			})), at)
-			refused(second(w.Hear(ctx, learning.Message{ID: "x", Text: "undo", Session: "s", At: at})), at)
+			m := learning.Message{ID: "x", Text: "undo", Session: "s", At: at}
+			refused(second(w.Hear(ctx, m)), at)
 			refused(second(w.Answer(ctx, loop.Event{ID: "y", Text: full, At: at})), at)
 		}
 		for _, x := range values {
