@@ -3,13 +3,16 @@ package decision
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -140,4 +143,195 @@ func (d *Decider) keep(ctx context.Context, r *Request, res *Result) error {
 		defer cancel()
 	}
 	return store.Do(ctx, d.cfg.Store, func(tx *store.Tx) error { return d.traceIn(tx, r, res) })
+}
+
+// The safe range of the threshold. Bias and urgency move it no further.
+const (
+	minThreshold = 0.30
+	maxThreshold = 0.95
+)
+
+// threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8
+// with a bias of -0.1 is reached by 0.7.
+func (u *Urgency) threshold(base, bias, urgency float64) float64 {
+	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
+	return min(max(t, minThreshold), maxThreshold)
+}
+
+// Trusted returns the answer of a trusted heuristic and true, or false if none answers. Its path is
+// [Heuristic]. It stores nothing and calls no code of the host, and the same request always gives
+// the same result. An invalid request gives false, and [Decider.Ask] returns its fault.
+//
+// To keep a heuristic from answering, call Trusted again without this candidate.
+func (d *Decider) Trusted(r Request) (Result, bool) {
+	if r.prepare() != nil {
+		return Result{}, false
+	}
+	return d.trusted(&r)
+}
+
+func (d *Decider) trusted(r *Request) (Result, bool) {
+	res := d.begin(r)
+	if res.Strategy == AlwaysLLM {
+		return Result{}, false
+	}
+	c := d.pick(r, &res)
+	if c == nil {
+		return Result{}, false
+	}
+	res.Path, res.Text = Heuristic, c.Action
+	res.MatchedID, res.CreditID = c.HeuristicID, c.HeuristicID
+	res.Prediction = &Prediction{c.Confidence, c.Confidence}
+	return res, true
+}
+
+// pick returns the candidate that answers, or nil. Without tiers only the first candidate that may
+// answer can.
+func (d *Decider) pick(r *Request, res *Result) *Candidate {
+	from := r.Candidates
+	if showOnly := func(c Candidate) bool { return c.ShowOnly }; slices.ContainsFunc(from, showOnly) {
+		from = slices.DeleteFunc(slices.Clone(from), showOnly)
+	}
+	switch res.Tier {
+	case Soon:
+		return d.draw(r, from, res.Threshold)
+	case NotUrgent:
+		return singular(from, res.Threshold)
+	case Immediately:
+	default:
+		from = from[:min(len(from), 1)]
+	}
+	for i := range from {
+		if from[i].Confidence >= res.Threshold {
+			return &from[i]
+		}
+	}
+	return nil
+}
+
+// draw draws one of the candidates that reach the threshold, by similarity, or by confidence if
+// none has a similarity.
+func (d *Decider) draw(r *Request, from []Candidate, threshold float64) *Candidate {
+	similar := slices.ContainsFunc(from, func(c Candidate) bool { return c.Similarity > 0 })
+	weights, total := make([]float64, len(from)), 0.
+	for i, c := range from {
+		if c.Confidence >= threshold {
+			weights[i] = c.Confidence
+			if similar {
+				weights[i] = max(c.Similarity, 0)
+			}
+			total += weights[i]
+		}
+	}
+	rng := d.rng(r, forChoice)
+	left := rng.Float64() * total
+	var drawn *Candidate
+	for i, weight := range weights {
+		if weight == 0 {
+			continue
+		}
+		drawn = &from[i]
+		if left -= weight; left < 0 {
+			break
+		}
+	}
+	return drawn
+}
+
+// singular returns the candidate that has both similarity and confidence, if exactly one has.
+func singular(from []Candidate, threshold float64) *Candidate {
+	var only *Candidate
+	for i := range from {
+		c := &from[i]
+		if c.Similarity < singularFit || c.Confidence < max(singularFit, threshold) {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = c
+	}
+	return only
+}
+
+// Urgency configures how the urgency of an event changes a decision. The zero value changes
+// nothing.
+type Urgency struct {
+	// Reduction lowers the threshold of the most urgent event by this much, in [0, 1]. A heuristic
+	// needs a confidence of clamp(threshold + bias - urgency·Reduction, 0.30, 0.95).
+	Reduction float64
+	// Salience names dimensions of salience. The greatest of their values, clamped to [0, 1], is
+	// the urgency of a request without one. nil means "urgency".
+	Salience []string
+	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1.
+	// Less urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked
+	// at.
+	Immediate, Soon float64
+}
+
+// singularFit is the least similarity and the least confidence of the one candidate that may answer
+// an event that is not urgent. The design calls both high and gives no value.
+const singularFit = 0.9
+
+// A Tier says how urgent an event is. It is empty where no tiers are configured.
+type Tier string
+
+// The tiers. In each of them a candidate has to reach the threshold.
+const (
+	// Immediately is for speed. The first candidate that reaches the threshold answers. Fetch
+	// candidates from a cache.
+	Immediately Tier = "immediate"
+	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by
+	// similarity, or by confidence where no candidate has a similarity.
+	Soon Tier = "soon"
+	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
+	// at least 0.9, and no other candidate has both.
+	NotUrgent Tier = "not_urgent"
+)
+
+func (u *Urgency) tiered() bool {
+	return u.Immediate != 0 || u.Soon != 0
+}
+
+func (u Urgency) withDefaults() Urgency {
+	if u.Salience == nil {
+		u.Salience = []string{"urgency"}
+	}
+	return u
+}
+
+func (u Urgency) validate() error {
+	var found valid.Faults
+	found.Check(u.Reduction >= 0 && u.Reduction <= 1, "Reduction", u.Reduction, "must be in [0, 1]")
+	if u.tiered() {
+		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")
+		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon,
+			"must be above 0 and below Immediate")
+	}
+	return found.Err()
+}
+
+// of returns the urgency of a request.
+func (u *Urgency) of(r *Request) float64 {
+	if r.Urgency > 0 {
+		return r.Urgency
+	}
+	urgency := 0.
+	for _, dimension := range u.Salience {
+		urgency = max(urgency, r.Salience[dimension])
+	}
+	return min(urgency, 1)
+}
+
+func (u *Urgency) tier(urgency float64) Tier {
+	switch {
+	case !u.tiered():
+		return ""
+	case urgency >= u.Immediate:
+		return Immediately
+	case urgency >= u.Soon:
+		return Soon
+	default:
+		return NotUrgent
+	}
 }

@@ -432,3 +432,30 @@ func maxTime(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// request returns what the decider is asked.
+func (a *Agent) request(p *Plan) decision.Request {
+	e := &p.Event
+	told := make([]string, len(e.History))
+	for i, turn := range e.History {
+		told[i] = turn.Text
+	}
+	r := decision.Request{
+		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
+		Candidates: p.Candidates, Briefing: p.System, Told: told, AskModel: e.AskModel,
+	}
+	d := &a.cfg.Tuning.Decision
+	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" {
+		r.System, r.Briefing = p.System, "" // the arm has it in place of the default
+	}
+	return r
+}
+
+// asking returns what the decider is asked after no heuristic has answered.
+func (a *Agent) asking(p *Plan) decision.Request {
+	r := a.request(p)
+	if a.cfg.Trial.Shadow || len(p.Undone) > 0 { // the model is asked as if there were no heed
+		r.AskModel, r.ShowNone = true, true
+	}
+	return r
+}

@@ -1,9 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -11,6 +12,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -178,14 +180,6 @@ func (o *Outcome) validate() error {
 
 const maxBeginning = 8 << 10
 
-// beginning returns the part of a text that is compared with others.
-func beginning(text string) string {
-	if len(text) <= maxBeginning {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxBeginning], "")
-}
-
 func (e *Event) validate() error {
 	for _, t := range [...]struct{ field, value string }{
 		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream},
@@ -220,4 +214,17 @@ func (a *Agent) checkLength(id string) error {
 			most)}
 	}
 	return nil
+}
+
+// complete gives an event an ID and a time, if it has none, and a copy of its history.
+func (a *Agent) complete(e *Event) error {
+	e.ID = cmp.Or(e.ID, a.cfg.Testing.NewID())
+	if err := a.checkLength(e.ID); err != nil {
+		return err
+	}
+	if e.At.IsZero() {
+		e.At = a.cfg.Testing.Now()
+	}
+	e.History = slices.Clone(e.History)
+	return valid.Time("At", e.At, a.cfg.Testing.Now())
 }

@@ -1,13 +1,13 @@
 package loop
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -77,26 +77,6 @@ func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	return item, overdue(ctx, err)
 }
 
-// overdue adds the context's error if a function of the host's has failed after its end with
-// another error.
-func overdue(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err)
-	}
-	return err
-}
-
-// maxCalls is how many calls of a function of the host's run at a time, abandoned ones included
-// until they return.
-const maxCalls = 64
-
-// pass calls a function of the host's, and gives it up when the context ends.
-func pass[T any](
-	ctx context.Context, a *Agent, who string, f func(context.Context) (T, error),
-) (T, error) {
-	return host.Pass(ctx, a.gate(who, maxCalls), who, f)
-}
-
 // A bounded similarity gives up a call of the host's when the context ends.
 type bounded struct {
 	*Agent
@@ -117,4 +97,32 @@ func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
 			return e(ctx, texts)
 		})
 	}
+}
+
+// inDomain returns what is like a text among the things of a domain and the things of none.
+func inDomain[T any](
+	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
+	most int,
+) ([]match[T], error) {
+	found, err := by[domain].like(ctx, a.similar, one, least, most)
+	if err != nil || domain == "" {
+		return found, err
+	}
+	general, err := by[""].like(ctx, a.similar, one, least, most)
+	if err != nil || len(general) == 0 {
+		return found, err
+	}
+	found = append(found, general...)
+	slices.SortStableFunc(found, func(a, b match[T]) int {
+		return cmp.Compare(b.similarity, a.similarity)
+	})
+	return found[:min(len(found), most)], nil
+}
+
+// beginning returns the part of a text that is compared with others.
+func beginning(text string) string {
+	if len(text) <= maxBeginning {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBeginning], "")
 }

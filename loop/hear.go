@@ -111,3 +111,30 @@ func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 	}
 	return ids, nil
 }
+
+// hearIn counts what the event's own text means for earlier answers.
+func (a *Agent) hearIn(
+	tx *store.Tx, p *Plan, h *learning.Hearing,
+) (changes []*learning.Change, err error) {
+	e := &p.Event
+	if h == nil {
+		return nil, nil
+	}
+	if p.Command = h.Command(); p.Command {
+		if p.Undone, err = a.undoneBefore(tx, e); err != nil {
+			return nil, err
+		}
+	}
+	// An event from nowhere can only show an outcome that is expected.
+	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
+	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
+		return nil, nil
+	}
+	changes, undone, err := a.heard(tx, h, new(error))
+	for _, id := range undone {
+		if !slices.Contains(p.Undone, id) {
+			p.Undone = append(p.Undone, id)
+		}
+	}
+	return changes, err
+}

@@ -219,26 +219,6 @@ func (a *Agent) closeness() float64 {
 	return closeByMeaning
 }
 
-// inDomain returns what is like a text among the things of a domain and the things of none.
-func inDomain[T any](
-	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
-	most int,
-) ([]match[T], error) {
-	found, err := by[domain].like(ctx, a.similar, one, least, most)
-	if err != nil || domain == "" {
-		return found, err
-	}
-	general, err := by[""].like(ctx, a.similar, one, least, most)
-	if err != nil || len(general) == 0 {
-		return found, err
-	}
-	found = append(found, general...)
-	slices.SortStableFunc(found, func(a, b match[T]) int {
-		return cmp.Compare(b.similarity, a.similarity)
-	})
-	return found[:min(len(found), most)], nil
-}
-
 // candidatesIn returns the heuristics that fit an event, the best first, each with its trust of
 // now. A heuristic that has lost half of its first trust is no candidate, as the model might
 // believe it. Before that, its agreement may still speak for it.

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
@@ -13,8 +16,9 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -134,19 +138,6 @@ func (a *Agent) ask(p *Plan, r decision.Request) error {
 	return err
 }
 
-// complete gives an event an ID and a time, if it has none, and a copy of its history.
-func (a *Agent) complete(e *Event) error {
-	e.ID = cmp.Or(e.ID, a.cfg.Testing.NewID())
-	if err := a.checkLength(e.ID); err != nil {
-		return err
-	}
-	if e.At.IsZero() {
-		e.At = a.cfg.Testing.Now()
-	}
-	e.History = slices.Clone(e.History)
-	return valid.Time("At", e.At, a.cfg.Testing.Now())
-}
-
 // prepare makes a plan without its prompt. It is one step: what it reads is one read, and there is
 // a commit only if the event's text changes earlier answers, a session's arm is chosen, or a
 // heuristic answers.
@@ -253,33 +244,6 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 		w.Add(c.Wants(q))
 	}
 	tx.Want(w)
-}
-
-// hearIn counts what the event's own text means for earlier answers.
-func (a *Agent) hearIn(
-	tx *store.Tx, p *Plan, h *learning.Hearing,
-) (changes []*learning.Change, err error) {
-	e := &p.Event
-	if h == nil {
-		return nil, nil
-	}
-	if p.Command = h.Command(); p.Command {
-		if p.Undone, err = a.undoneBefore(tx, e); err != nil {
-			return nil, err
-		}
-	}
-	// An event from nowhere can only show an outcome that is expected.
-	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
-	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
-		return nil, nil
-	}
-	changes, undone, err := a.heard(tx, h, new(error))
-	for _, id := range undone {
-		if !slices.Contains(p.Undone, id) {
-			p.Undone = append(p.Undone, id)
-		}
-	}
-	return changes, err
 }
 
 // planIn has a trusted heuristic answer, or puts together what the model is told.
@@ -417,31 +381,296 @@ func (p *Plan) overrule(heuristic, rule string) {
 	p.overruled[heuristic] = rule
 }
 
-// request returns what the decider is asked.
-func (a *Agent) request(p *Plan) decision.Request {
-	e := &p.Event
-	told := make([]string, len(e.History))
-	for i, turn := range e.History {
-		told[i] = turn.Text
-	}
-	r := decision.Request{
-		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
-		Candidates: p.Candidates, Briefing: p.System, Told: told, AskModel: e.AskModel,
-	}
-	d := &a.cfg.Tuning.Decision
-	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" {
-		r.System, r.Briefing = p.System, "" // the arm has it in place of the default
-	}
-	return r
-}
-
-// asking returns what the decider is asked after no heuristic has answered.
-func (a *Agent) asking(p *Plan) decision.Request {
-	r := a.request(p)
-	if a.cfg.Trial.Shadow || len(p.Undone) > 0 { // the model is asked as if there were no heed
-		r.AskModel, r.ShowNone = true, true
-	}
-	return r
-}
-
 var _ heed.Sweeper = (*Agent)(nil)
+
+// cuts reports whether a text is too long for a prompt.
+func (a *Agent) cuts(text string) bool {
+	most := cmp.Or(a.cfg.Tuning.Decision.MaxText, maxText)
+	return len(text) > most && prompt.Code(text, most) != prompt.Code(text, len(text))
+}
+
+// shortened reports whether a line of a prompt has no room for all of a text.
+func shortened(text string) bool {
+	return len(text) > prompt.DefaultMax && prompt.Line(text, 0) != prompt.Line(text, len(text))
+}
+
+// brief puts together what the model is told: rules, what went well and badly, and notes, in the
+// way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
+func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
+	p.item = f.item
+	if err := p.late(ctx, f.late[2], "item"); err != nil {
+		return err
+	}
+	if a.cfg.Trial.Shadow {
+		return a.asAlways(tx, p)
+	}
+	if err := p.late(ctx, a.addRules(tx, p), "rules"); err != nil {
+		return err
+	}
+	if err := p.late(ctx, a.addPatterns(tx, p), "patterns"); err != nil {
+		return err
+	}
+	if err := p.late(ctx, a.addErrors(tx, p), "errors"); err != nil {
+		return err
+	}
+	if err := p.late(ctx, f.late[1], "notes"); err != nil {
+		return err
+	}
+	notes := f.noted()
+	chosen := a.choose(tx, p, notes)
+	if err := p.late(ctx, chosen, "arm"); err != nil {
+		return err
+	}
+	if chosen != nil {
+		p.Arm = a.unchosen()
+	}
+	if p.Arm.System != "" {
+		p.add("arm", p.Arm.System)
+	}
+	return p.late(ctx, a.addNotes(tx.Context(), p, notes), "notes")
+}
+
+// add adds a text to the system prompt, if there is room for it.
+func (p *Plan) add(what, text string) bool {
+	text = strings.TrimSpace(text)
+	n := utf8.RuneCountInString(text)
+	switch {
+	case text == "":
+		return true
+	case n > p.room:
+		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "characters"})
+		return false
+	case p.System != "":
+		text = p.System + "\n\n" + text
+	}
+	p.room -= n
+	p.System = text
+	return true
+}
+
+func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
+	if a.feedback == nil {
+		return nil
+	}
+	in, err := a.feedback.Rules().InjectIn(tx, a.cfg.Name, "", "")
+	if err != nil {
+		return err
+	}
+	p.unchecked = len(in.Checked) == 0
+	if p.add("rules", in.Section) {
+		p.Rules = in.Rules
+	}
+	for _, o := range in.Omitted {
+		p.LeftOut = append(p.LeftOut, LeftOut{What: "rule", ID: o.Rule, Why: o.Reason})
+	}
+	return nil
+}
+
+func (a *Agent) addPatterns(tx *store.Tx, p *Plan) error {
+	if a.patterns == nil || p.Event.Task == "" {
+		return nil
+	}
+	plan, err := a.patterns.PlanIn(tx, beginning(p.Event.Text))
+	if err != nil {
+		return err
+	}
+	text, recommended, warned := plan.Prompt()
+	if !p.add("patterns", text) {
+		return nil
+	}
+	p.Contents = make(map[string]string)
+	texts := func(included []patterns.PatternID, all []patterns.Standing) (ids []string) {
+		for _, s := range all {
+			if slices.Contains(included, s.Pattern.ID) {
+				ids = append(ids, string(s.Pattern.ID))
+				p.Contents[string(s.Pattern.ID)] = s.Pattern.Content
+			}
+		}
+		return ids
+	}
+	p.Ways = texts(recommended, plan.Patterns)
+	p.Warnings = texts(warned, slices.Concat(plan.Deprecated, plan.AntiPatterns))
+	return nil
+}
+
+// The newest errors of a task that a prompt has, and the characters of their section.
+const (
+	maxErrors     = 20
+	maxErrorRunes = 6_000
+)
+
+// errorsOf returns the query for the errors that tools gave in earlier attempts at the task of an
+// event.
+func errorsOf(e *Event) patterns.HistoryQuery {
+	return patterns.HistoryQuery{About: e.Task, Limit: maxErrors}
+}
+
+// addErrors adds the errors that tools gave in earlier attempts at the task.
+func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
+	if a.patterns == nil || p.Event.Task == "" {
+		return nil
+	}
+	report, err := a.patterns.ErrorsIn(tx, errorsOf(&p.Event))
+	if err != nil || report.Unresolved == 0 {
+		return err
+	}
+	size := patterns.SectionSize{Items: maxErrors, Chars: min(p.room, maxErrorRunes)}
+	if size.Chars == 0 {
+		size.Chars = -1
+	}
+	text, included := report.Prompt(size, false)
+	p.add("errors", text)
+	for _, e := range report.Errors {
+		if !e.Resolved && !slices.Contains(included, e.ID) {
+			p.LeftOut = append(p.LeftOut, LeftOut{What: "error", ID: e.ID, Why: "characters"})
+		}
+	}
+	return nil
+}
+
+// choose chooses an arm, if there are arms that matter for the event.
+func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
+	a.strategy.RLock()
+	learner, chooser, arms := a.strategy.learner, a.strategy.chooser, a.strategy.arms
+	a.strategy.RUnlock()
+	if chooser == nil || aboutNotes(arms) && len(notes) == 0 {
+		return nil
+	}
+	q := p.query(notes)
+	q.Frozen, q.Arms = a.frozen.Load(), a.available()
+	choice, err := a.chosen(tx, chooser, q)
+	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
+	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {
+		return overdue(tx.Context(), err)
+	}
+	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }
+	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, known) {
+		return errors.Join(err, &heed.ConfigError{
+			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's",
+		})
+	}
+	a.watch.Failed(tx.Context(), "choose an arm", err) // there is one all the same
+	p.take(choice, arms)
+	return nil
+}
+
+// chosen asks the chooser. A chooser of the host's is given up when its time is over.
+func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choice, error) {
+	if own, ok := c.(stepChooser); ok {
+		return own.SelectIn(tx, q)
+	}
+	return pass(tx.Context(), a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) {
+		return c.Select(ctx, q)
+	})
+}
+
+// unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the
+// first one if there is no other model than the arms'. Nothing is learned of it.
+func (a *Agent) unchosen() Arm {
+	arms := a.arms()
+	for _, arm := range arms {
+		if arm.ID == string(a.cfg.Tuning.Strategy.Default) {
+			return arm
+		}
+	}
+	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 &&
+		len(a.model(Arm{}).models) == 0 {
+		return arms[i]
+	}
+	return Arm{}
+}
+
+// aboutNotes reports whether all arms are about notes alone.
+func aboutNotes(arms []Arm) bool {
+	return !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
+}
+
+func (p *Plan) take(choice strategy.Choice, arms []Arm) {
+	p.Choice, p.Arm = &choice, Arm{ID: string(choice.Arm)}
+	for _, arm := range arms {
+		if arm.ID == string(choice.Arm) {
+			p.Arm = arm
+		}
+	}
+}
+
+// asAlways takes the arm that answers without heed, if the host named one, so that what it is worth
+// is learned.
+func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
+	always := a.cfg.Tuning.Strategy.Default
+	learner := a.Strategy()
+	if learner == nil || always == "" {
+		return nil
+	}
+	choice, err := learner.RecordIn(tx, p.query(nil), always, 1)
+	if err == nil {
+		p.take(choice, a.arms())
+		p.System = p.Arm.System
+	}
+	return err
+}
+
+// query returns what an arm is chosen for.
+func (p *Plan) query(notes []Note) strategy.Query {
+	e := &p.Event
+	q := strategy.Query{
+		Session: e.Session, Key: e.ID, Tenant: e.Tenant, Item: cmp.Or(e.Item, p.item),
+		Category: e.Domain, Context: e.Context,
+	}
+	if q.Item == "" && len(notes) > 0 {
+		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
+	}
+	return q
+}
+
+// notesHeading is the heading under which notes stand in a prompt.
+const notesHeading = "## Notes"
+
+func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	if brief := p.Arm.Brief; brief != nil {
+		text, err := pass(ctx, a, "Arm.Brief", func(ctx context.Context) (string, error) {
+			return brief(ctx, p.Event, slices.Clone(notes))
+		})
+		if err == nil && p.add("notes", text) {
+			p.Notes = notes
+		}
+		return overdue(ctx, err)
+	}
+	text := notesHeading + "\n\n"
+	for _, n := range notes {
+		text += "- " + prompt.Line(n.Text, 0) + "\n"
+	}
+	if !p.add("notes", text) {
+		return nil
+	}
+	p.Notes = notes
+	for _, n := range notes {
+		if shortened(n.Text) {
+			p.LeftOut = append(p.LeftOut, LeftOut{What: "note", ID: n.ID, Why: "characters"})
+		}
+	}
+	return nil
+}
+
+// overdue adds the context's error if a function of the host's has failed after its end with
+// another error.
+func overdue(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// maxCalls is how many calls of a function of the host's run at a time, abandoned ones included
+// until they return.
+const maxCalls = 64
+
+// pass calls a function of the host's, and gives it up when the context ends.
+func pass[T any](
+	ctx context.Context, a *Agent, who string, f func(context.Context) (T, error),
+) (T, error) {
+	return host.Pass(ctx, a.gate(who, maxCalls), who, f)
+}

@@ -102,7 +102,7 @@ var classics = []classic{
 		"limited, cancel := context.WithCancel(ctx)\n", "decision", "TestModelThatHangs",
 	},
 	{
-		"a threshold may be 0", "decision/trusted.go", "return min(max(t, minThreshold), maxThreshold)",
+		"a threshold may be 0", "decision/decider.go", "return min(max(t, minThreshold), maxThreshold)",
 		"return t",
 		"decision", "TestHeuristicFirstOracle",
 	},
