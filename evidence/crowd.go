@@ -26,6 +26,7 @@ type Crowd struct {
 	limits  []float64 // by arm
 	factors []float64 // of each person, by arm
 	counted []float64 // what people count for, by arm, when the crowd settled
+	said    []float64 // what they had said, by arm
 	items   []float64 // the same by items
 	grown   []float64 // by how much more was said since, by arm
 	over    []float64 // by how much people have passed their limits since, by arm
@@ -50,6 +51,7 @@ func (t Trust) Crowd(arms int) *Crowd {
 	c := &Crowd{
 		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
 		items: make([]float64, arms), grown: make([]float64, arms), over: make([]float64, arms),
+		said: make([]float64, arms),
 	}
 	c.known.trust = &c.trust
 	return c
@@ -168,6 +170,10 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	c.now = c.count
 	clear(c.grown)
 	clear(c.over)
+	clear(c.said)
+	for i, m := range c.masses {
+		c.said[i%c.arms] += m
+	}
 	c.factors = make([]float64, len(c.masses))
 	for i := range c.factors {
 		c.factors[i] = 1
@@ -208,6 +214,15 @@ func (c *Crowd) restrict(of, limits, counted []float64) {
 			counted[arm] += min(of[i], limits[arm])
 		}
 	}
+}
+
+// Part returns which part of all that people had said about an arm counts, in [0, 1], when the crowd
+// settled.
+func (c *Crowd) Part(arm int) float64 {
+	if c.said[arm] <= 0 {
+		return 1
+	}
+	return c.counted[arm] / c.said[arm]
 }
 
 // counts returns for how much a person counts among the people.

@@ -159,6 +159,33 @@ func (t Trust) PoolVoices(arms [][]Voice) []Sums {
 	return sums
 }
 
+// Kept returns which part of what a source has said about one arm counts, within the limits on the
+// people of an item: see [Trust.Pool]. It returns nil where so few people have spoken of the item
+// that they are believed as they are.
+func (t Trust) Kept(arms [][]Part, arm int, now Instant) func(source string) float64 {
+	people := people{trust: &t}
+	voices := make([][]Voice, len(arms))
+	for i, parts := range arms {
+		voices[i] = people.read(nil, parts, now, people.number)
+	}
+	n := peopleIn(voices)
+	if n <= believed {
+		return nil
+	}
+	most, kept := limit(n, massesOf(voices[arm])), make(map[int32]float64)
+	for i := range voices[arm] {
+		if v := &voices[arm][i]; v.person != instrument && v.mass() > most {
+			kept[v.person] = most / v.mass()
+		}
+	}
+	return func(source string) float64 {
+		if part, limited := kept[people.find(source)]; limited {
+			return part
+		}
+		return 1
+	}
+}
+
 // pool limits what was said in one cell, as one of n people may say it, and adds it up.
 func (t *Trust) pool(n float64, voices []Voice) Sums {
 	most := limit(n, massesOf(voices))

@@ -22,7 +22,9 @@ import (
 // For each place at which the outcomes can be cut in two, the test compares their probability with
 // one rate and with two. It is the generalised likelihood ratio for Bernoulli rewards with the
 // threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also
-// bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
+// bounds other rewards in [0, 1]. Where more than two people have spoken of the item, what each
+// said counts within the limits of Config.Trust, and a change must show without each person, so
+// that no one person can make one up. The test finds changes of arms that are in use. Only a learner whose
 // evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
 	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never
@@ -56,18 +58,34 @@ func (c ChangeTest) due(outcomes uint64) bool {
 
 // find returns where the rewards have changed most, if they have. The oldest outcome comes first.
 func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
-	n := float64(len(outcomes))
-	var mass, reward float64
+	return c.findIn(outcomes, func(*evidence.Observation) float64 { return 1 })
+}
+
+// findIn does what find does, with which part of each outcome counts.
+func (c ChangeTest) findIn(
+	outcomes []evidence.Observation, kept func(*evidence.Observation) float64,
+) (at int, found bool) {
+	var n, mass, reward float64
+	masses := make([]float64, len(outcomes))
 	for i := range outcomes {
-		mass += massOf(&outcomes[i])
-		reward += massOf(&outcomes[i]) * outcomes[i].Reward
+		part := kept(&outcomes[i])
+		masses[i] = massOf(&outcomes[i]) * part
+		n += part
+		mass += masses[i]
+		reward += masses[i] * outcomes[i].Reward
+	}
+	if n <= 1 {
+		return 0, false
 	}
 	mean := reward / mass
 	most := math.Log(3 * n * math.Sqrt(n) / c.FalseAlarms)
 	var massBefore, rewardBefore float64
 	for i := range len(outcomes) - 1 {
-		massBefore += massOf(&outcomes[i])
-		rewardBefore += massOf(&outcomes[i]) * outcomes[i].Reward
+		massBefore += masses[i]
+		rewardBefore += masses[i] * outcomes[i].Reward
+		if massBefore <= 0 || massBefore >= mass {
+			continue // all that counts is on one side
+		}
 		// Weights count relative to each other: all together they are n outcomes.
 		ratio := n / mass * (massBefore*divergence(rewardBefore/massBefore, mean) +
 			(mass-massBefore)*divergence((reward-rewardBefore)/(mass-massBefore), mean))
@@ -76,6 +94,39 @@ func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
 		}
 	}
 	return at, found
+}
+
+// findChange returns where the rewards of an arm have changed most, if they have, and if they have
+// without each person.
+func (l *Learner) findChange(
+	outcomes []evidence.Observation, read *reading, arm int, now evidence.Instant,
+) (at int, found bool) {
+	kept := l.cfg.Trust.Kept(read.arms, arm, now)
+	if kept == nil {
+		return l.cfg.Change.find(outcomes)
+	}
+	part := func(o *evidence.Observation) float64 { return kept(o.Source) }
+	if at, found = l.cfg.Change.findIn(outcomes, part); !found {
+		return 0, false
+	}
+	without := make(map[string]bool)
+	for i := range outcomes {
+		source := outcomes[i].Source
+		if without[source] || slices.Contains(l.cfg.Trust.Instruments, source) {
+			continue
+		}
+		without[source] = true
+		_, found := l.cfg.Change.findIn(outcomes, func(o *evidence.Observation) float64 {
+			if o.Source == source {
+				return 0
+			}
+			return part(o)
+		})
+		if !found {
+			return 0, false
+		}
+	}
+	return at, true
 }
 
 // divergence is the Kullback-Leibler divergence of a Bernoulli variable with rate q from one with
@@ -104,7 +155,7 @@ func (l *Learner) restartIfChanged(
 	if err != nil || len(outcomes) < 2 {
 		return err
 	}
-	cut, found := l.cfg.Change.find(outcomes)
+	cut, found := l.findChange(outcomes, read, arm, evidence.InstantOf(now))
 	if !found {
 		return nil
 	}

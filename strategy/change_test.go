@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,86 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		assert.Equal(t, "changes", entry.Subject)
 		assert.Contains(t, entry.Reason, "from 1.00 to 0.00")
 		assert.True(t, entry.At.After(changed))
+	}
+}
+
+// Among three people and more, one of them makes up no change. What changes for several is found.
+func TestNoOnePersonMakesUpAChange(t *testing.T) {
+	for name, test := range map[string]struct {
+		people, liars int
+		after         func(n int) string // who speaks of the change
+		restarts      bool
+	}{
+		"one of forty":           {40, 500, func(int) string { return "mallory" }, false},
+		"one of forty, known":    {40, 500, func(int) string { return "person 3" }, false},
+		"all of forty":           {40, 60, func(n int) string { return fmt.Sprint("person ", n%40) }, true},
+		"an instrument of forty": {40, 60, func(int) string { return "ci" }, true},
+		"one who is alone":       {1, 30, func(int) string { return "person 0" }, true},
+	} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Config{
+			Store: st, Now: c.Now, Arms: plain("good", "spare"), Refresh: time.Minute,
+			Change: strategy.ChangeTest{FalseAlarms: 0.001},
+			Trust:  evidence.Trust{Instruments: []string{"ci"}},
+		})
+		q := strategy.Query{Item: "changes"}
+		say := func(who string, value float64) {
+			c.Advance(time.Minute)
+			choice, err := l.Record(t.Context(), q, "good", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(t.Context(), strategy.Outcome{
+				Choice: choice, Value: value, Confidence: 1, Source: who,
+			})
+			require.NoError(t, err)
+		}
+		for n := range 200 {
+			say(fmt.Sprint("person ", n%test.people), 1)
+		}
+		for n := range test.liars {
+			say(test.after(n), -1)
+		}
+		restarts := 0
+		for _, e := range audited(t, st) {
+			if e.Action == "strategy.restart" {
+				restarts++
+			}
+		}
+		assert.Equal(t, test.restarts, restarts > 0, name)
+	}
+}
+
+// One person among many does not end the trials of an arm.
+func TestNoOnePersonEndsTrials(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		c := &clock{}
+		l := newLearner(t, strategy.Config{
+			Store: newStore(t, c.Now), Now: c.Now, Arms: plain("old", "new"), Refresh: time.Hour,
+			Exploration: strategy.Exploration{Bonus: 1, MinSamples: 12},
+		})
+		say := func(who string, arm strategy.ArmID, value float64) {
+			choice, err := l.Record(t.Context(), strategy.Query{}, arm, 0)
+			require.NoError(t, err)
+			o := strategy.Outcome{Choice: choice, Value: value, Confidence: 1}
+			if named {
+				o.Source = who
+			}
+			_, err = l.Observe(t.Context(), o)
+			require.NoError(t, err)
+		}
+		for n := range 80 {
+			say(fmt.Sprint("person ", n%40), "old", 1)
+		}
+		for range 100 {
+			say("mallory", "new", -1)
+		}
+		choice, err := l.Select(t.Context(), strategy.Query{})
+		require.NoError(t, err)
+		want := strategy.ArmID("old")
+		if named {
+			want = "new" // its bonus decides
+		}
+		assert.Equal(t, want, choice.Arm)
 	}
 }
 

@@ -100,7 +100,8 @@ type Config struct {
 // default is none.
 type Exploration struct {
 	Bonus float64 // is added to the draw of an arm, in [0, 1]
-	// while the arm has fewer outcomes in its segment. 0 means 5 if there is a bonus
+	// while the arm has fewer outcomes in its segment that count within Config.Trust. 0 means 5 if
+	// there is a bonus
 	MinSamples int
 }
 

@@ -445,8 +445,10 @@ func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 	}
 }
 
+// bonus counts outcomes as far as the limits on people let them count, so that one person does not
+// end the trials of an arm.
 func (l *Learner) bonus(s *segment, arm int) float64 {
-	if s.samples[arm] < uint64(l.cfg.Exploration.MinSamples) {
+	if float64(s.samples[arm])*s.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
 		return l.cfg.Exploration.Bonus
 	}
 	return 0
