@@ -14,9 +14,7 @@ import (
 // A Reaction is what somebody thinks of an answer.
 type Reaction struct {
 	ResponseID string // of the answer; must not be empty
-	// Person reacts, and Kind is what sort of source the person is.
-	Person string
-	Kind   answer.SourceKind
+	Person     string // who reacts; may be empty
 	// Channel is how the reaction is known, for example "user_explicit". Session is where it came.
 	Channel, Session string
 	Target           answer.Target // the part of the answer that is meant; "" means all of it
@@ -70,8 +68,8 @@ func (d *Decider) credit(ctx context.Context, r *Reaction) (Credit, error) {
 		r.At = d.cfg.Now()
 	}
 	s := answer.Statement{
-		By: r.Person, Kind: r.Kind, Session: r.Session, Channel: r.Channel, Target: r.Target,
-		Value: r.Value, Weight: r.Weight, At: evidence.InstantOf(r.At).Time(),
+		By: r.Person, Kind: answer.KindOf(r.Person, nil), Session: r.Session, Channel: r.Channel,
+		Target: r.Target, Value: r.Value, Weight: r.Weight, At: evidence.InstantOf(r.At).Time(),
 	}
 	if err := d.checkReaction(r.ResponseID, &s); err != nil {
 		return Credit{}, err

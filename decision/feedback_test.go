@@ -41,7 +41,7 @@ func TestFeedback(t *testing.T) {
 	d := answered(t, c)
 	c.Advance(time.Minute)
 	r := decision.Reaction{
-		ResponseID: "r1", Person: "Ann", Kind: answer.Person, Session: "s", Channel: "user_explicit",
+		ResponseID: "r1", Person: "Ann", Session: "s", Channel: "user_explicit",
 		Target: answer.TargetRule, Value: -0.5, Weight: 0.25,
 	}
 	credit := feedback(t, d, r)
@@ -82,7 +82,6 @@ func TestFeedbackIsRefused(t *testing.T) {
 		"ResponseID": {Value: 1},
 		"Value":      {ResponseID: "r1", Value: math.NaN()},
 		"Person":     {ResponseID: "r1", Person: "\xff"},
-		"Kind":       {ResponseID: "r1", Kind: "robot"},
 		"Channel":    {ResponseID: "r1", Channel: "a\x00"},
 		"Target":     {ResponseID: "r1", Target: "author"},
 		"Session":    {ResponseID: "r1", Session: "\xff"},

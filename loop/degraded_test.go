@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -255,6 +256,37 @@ func TestWithoutTheStoreFromTheBeginning(t *testing.T) {
 	_, err := w.Tool(ctx, a.ID, loop.ToolResult{Name: "rm", Before: true})
 	require.ErrorIs(t, err, heed.ErrUnavailable,
 		"a call is not permitted by rules that are not known")
+}
+
+// The error of a tool that can't be recorded is a typed error, in bounded time. Told again when the
+// store is back, it counts once, and the next prompt of the task has it.
+func TestAToolsErrorWithoutTheStore(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	failed := loop.ToolResult{ID: "1", Name: "imap", Task: "mail", Err: errors.New("login refused")}
+	w.sea.SetAway(true)
+	for range 2 {
+		_, err := w.Tool(ctx, "e", failed)
+		require.ErrorIs(t, err, heed.ErrUnavailable)
+	}
+	w.sea.SetAway(false)
+	for range 2 {
+		_, err := w.Tool(ctx, "e", failed)
+		require.NoError(t, err)
+	}
+	p, err := w.Prepare(ctx, loop.Event{Text: "The mail is late", Task: "mail"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(p.System, "login refused"), p.System)
+
+	synctest.Test(t, func(t *testing.T) {
+		sea := &tide{Store: new(memstore.Store)}
+		agent, err := loop.New(ctx, loop.Config{Store: sea, Model: &mouth{says: "Wait."}})
+		require.NoError(t, err)
+		sea.out = true
+		began := time.Now()
+		_, err = agent.Tool(ctx, "e", failed)
+		require.ErrorIs(t, err, heed.ErrUnavailable)
+		assert.Equal(t, 5*time.Second, time.Since(began))
+	})
 }
 
 // Without the store, rules are enforced as they were read last.

@@ -18,7 +18,9 @@ import (
 //
 // Otherwise it records the result of a tool that was called while an event was answered. An error
 // counts once for its task: the prompt of the next event of that task has the newest 20, and the
-// task's score falls. Output of a tool is never taken for a person's words, and is not kept.
+// task's score falls. Output of a tool is never taken for a person's words, and is not kept. If the
+// store can't be reached, nothing is recorded, which is a [heed.ErrUnavailable]: call Tool again
+// with the same result, which counts once.
 //
 // The id is the event's, which need not have its answer yet. Then r.Task names the task that an
 // error belongs to.
@@ -36,7 +38,10 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 		violations, err := a.violations(ctx, feedback.Checked{ID: call, Tool: r.Name, Text: r.Input})
 		return violations, wrap("tool", err)
 	}
-	return nil, wrap("tool", a.tool(ctx, id, r))
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
+	err := a.tool(limited, id, r)
+	return nil, wrap("tool", cmp.Or(a.down(ctx, limited, err), err))
 }
 
 // violations asks the rules about an answer or a call.
