@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -396,4 +397,75 @@ func TestRefusedEdits(t *testing.T) {
 	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
+}
+
+// Two corrections in other words stand side by side in the inbox. One click joins them, and a
+// person splits them again.
+func TestJoinAndSplit(t *testing.T) {
+	hs := newHouse(t)
+	hs.corrects("c1", "ann", "Keep the answers short, nobody reads past the second paragraph.")
+	hs.now = hs.now.Add(time.Second)
+	c := hs.corrects("c2", "bob", "Be brief please, people stop reading after two paragraphs.")
+	require.Equal(t, []string{"c1"}, c.Near)
+	inbox := hs.get("kim", "/inbox")
+	assert.Contains(t, plain(inbox), "Corrections that may say the same")
+	assert.Contains(t, inbox, `action="/correction/join"`)
+	page := hs.get("kim", "/correction", "id", "c2")
+	assert.Contains(t, page, `name="with" value="c1"`)
+	hash := regexp.MustCompile(`name="hash" value="(\w+)"`).FindStringSubmatch(page)[1]
+	assert.Contains(t, inbox, hash)
+
+	for name, fields := range map[string][]string{
+		"of other words": {"id", "c2", "hash", "x", "with", "c1"},
+		"with itself":    {"id", "c2", "hash", hash, "with", "c2"},
+		"by another":     {"id", "c2", "hash", hash, "with", "c1", "actor", "zoe"},
+	} {
+		w, _ := hs.post("kim", "/correction/join", fields...)
+		assert.GreaterOrEqual(t, w.Code, 400, name)
+	}
+	outside := ask{method: "POST", path: "/correction/join", person: "kim",
+		form:   url.Values{"id": {"c2"}, "hash": {hash}, "with": {"c1"}},
+		header: map[string]string{"Sec-Fetch-Site": "cross-site"}}.of(hs.h)
+	assert.Equal(t, http.StatusForbidden, outside.Code)
+
+	_, page = hs.post("kim", "/correction/join", "id", "c2", "hash", hash, "with", "c1")
+	assert.Contains(t, plain(page), "Joined.")
+	assert.Contains(t, plain(page), "Joined by kim")
+	assert.NotContains(t, page, "/correction/join")
+	c, err := hs.f.Feedback(t.Context(), "c2")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"c1", "kim"}, []string{c.Cluster, c.Joiner})
+	assert.NotContains(t, hs.get("kim", "/inbox"), "/correction/join")
+
+	_, page = hs.post("zoe", "/correction/split", "id", "c2", "hash", hash, "reason", " ")
+	assert.Contains(t, page, "must not be empty")
+	_, page = hs.post("zoe", "/correction/split", "id", "c2", "hash", hash, "reason", "of mails")
+	assert.Contains(t, plain(page), "Split. It stands alone from now on.")
+	assert.NotContains(t, page, "/correction/split")
+	assert.Contains(t, plain(page), "a person took it out of its cluster")
+	assert.NotContains(t, hs.get("kim", "/inbox"), "/correction/join", "nobody is asked again")
+	assert.Contains(t, page, `name="with" value="c1"`, "they can be joined again")
+}
+
+// What the evaluator gave no usable answer to is in the inbox, with the reason.
+func TestUnanswered(t *testing.T) {
+	hs := newHouse(t)
+	f, err := feedback.New(t.Context(), feedback.Config{Store: hs.store,
+		Now: func() time.Time { return hs.now },
+		Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
+			return feedback.Assessment{}, errors.New("<b>out of order</b>")
+		}})
+	require.NoError(t, err)
+	_, err = f.Record(t.Context(), feedback.Feedback{
+		ID: "c1", Gate: "review", Agent: "writer", Decision: feedback.Rejected, Reviewer: "ann",
+		At: hs.now, Summary: "Keep it short",
+	})
+	require.NoError(t, err)
+	_, err = f.Evaluate(t.Context(), "c1")
+	require.Error(t, err)
+	for _, page := range []string{hs.get("kim", "/inbox"),
+		hs.get("kim", "/correction", "id", "c1")} {
+		assert.Contains(t, page, "‹b&gt;out of order‹/b&gt;")
+		assert.Contains(t, plain(page), "1 time")
+	}
 }

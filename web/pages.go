@@ -192,6 +192,8 @@ var notices = map[string]string{
 	"retired":  "Retired. It is in no prompt that is built from now on.",
 	"revoked":  "Revoked. It is in no prompt that is built from now on.",
 	"proposed": "Proposed. Others have to approve it.", "resolved": "Resolved.",
+	"joined": "Joined. The two count as one correction by their reviewers.",
+	"split":  "Split. It stands alone from now on.",
 }
 
 func (h *Handler) menu() []entry {

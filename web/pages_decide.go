@@ -19,7 +19,13 @@ func (h *Handler) decisions() {
 	onProposal("reject", nil, h.reject)
 	onProposal("edit", []string{"text", "type", "agents", "all"}, h.edit)
 	onProposal("take-out", []string{"source"}, h.takeOut)
-	h.act(action{"/correction/resolve", []string{"as"}, correctionPage, h.resolve})
+	onCorrection := func(name string, fields []string,
+		do func(context.Context, sent) (string, error)) {
+		h.act(action{"/correction/" + name, fields, correctionPage, h.onSeen(do)})
+	}
+	onCorrection("resolve", []string{"as"}, h.resolve)
+	onCorrection("join", []string{"with"}, h.join)
+	onCorrection("split", nil, h.split)
 	onRule := func(name string, do func(context.Context, sent) (string, error)) {
 		h.act(action{"/rule/" + name, nil, rulePage, do})
 	}
@@ -104,14 +110,37 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 	return h.link("/proposal", "id", d.id, "done", "out"), err
 }
 
+// onSeen decides about a correction if it still has the words that the person has seen.
+func (h *Handler) onSeen(
+	do func(context.Context, sent) (string, error),
+) func(context.Context, sent) (string, error) {
+	return func(ctx context.Context, d sent) (string, error) {
+		c, err := h.cfg.Feedback.Feedback(ctx, d.id)
+		if err != nil {
+			return "", err
+		}
+		if hashOf(c) != d.hash {
+			return "", errStale
+		}
+		return do(ctx, d)
+	}
+}
+
+// join has a correction say the same as another one. The page shows both, and one click is enough.
+func (h *Handler) join(ctx context.Context, d sent) (string, error) {
+	_, err := h.cfg.Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
+		Reason: "read side by side, they say the same"}, d.form.Get("with"))
+	return h.link("/correction", "id", d.id, "done", "joined"), err
+}
+
+// split has a correction stand alone.
+func (h *Handler) split(ctx context.Context, d sent) (string, error) {
+	_, err := h.cfg.Feedback.Split(ctx,
+		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason})
+	return h.link("/correction", "id", d.id, "done", "split"), err
+}
+
 func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
-	c, err := h.cfg.Feedback.Feedback(ctx, d.id)
-	if err != nil {
-		return "", err
-	}
-	if hashOf(c) != d.hash {
-		return "", errStale
-	}
 	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {

@@ -21,9 +21,11 @@ type inboxData struct {
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
+	Beside    []view.Beside       // corrections that others may say the same as
+	Mute      []feedback.Feedback // corrections that the evaluator gave no usable answer to
 }
 
-const mostUnsettled = 50
+const mostUnsettled, mostBeside = 50, 10
 
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
@@ -35,7 +37,20 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 		d.Yours[p.ID] = yours(v, p, personOf(r))
 	}
 	in, err := v.Inbox(ctx, mostUnsettled)
+	if err != nil {
+		return nil, err
+	}
 	d.Ambiguous, d.Unsettled, d.Unfit = in.Disputed, in.Unsettled, in.Unfit
+	waiting, err := v.Waiting(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range waiting {
+		if waiting[i].Class == "" && len(d.Mute) < mostUnsettled {
+			d.Mute = append(d.Mute, waiting[i])
+		}
+	}
+	d.Beside, err = v.Beside(ctx, waiting, mostBeside)
 	return d, err
 }
 
@@ -150,11 +165,19 @@ func successor(ctx context.Context, f *feedback.Service, p *feedback.Proposal) (
 // A correctionData is a correction with those that it is compared with.
 type correctionData struct {
 	feedback.Feedback
-	Hash    string // of what is shown
-	Open    bool   // it waits for a person
-	Other   view.Rival
-	About   view.Answer // the answer that it is about, if its agent is the one of the pages
-	Similar []feedback.Match
+	Hash  string // of what is shown
+	Open  bool   // it waits for a person
+	Other view.Rival
+	About view.Answer // the answer that it is about, if its agent is the one of the pages
+	// Together say the same, by heed or by a person. Near are the others that may.
+	Together []feedback.Feedback
+	Near     []near
+}
+
+// A near is another correction, with whether a person can join the two.
+type near struct {
+	feedback.Match
+	Joins bool
 }
 
 const mostSimilar = 10
@@ -177,11 +200,34 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 	if !c.Erased.IsZero() || strings.TrimSpace(c.Summary+c.Comment) == "" {
 		return d, nil
 	}
-	d.Similar, err = v.Feedback.Similar(ctx, c, 0)
-	itself := func(m feedback.Match) bool { return m.ID == c.ID }
-	d.Similar = slices.DeleteFunc(d.Similar, itself)
-	d.Similar = d.Similar[:min(len(d.Similar), mostSimilar)]
+	if d.Together, err = v.Together(ctx, &c); err == nil {
+		d.Near, err = nearTo(ctx, v, &c)
+	}
 	return d, err
+}
+
+// nearTo returns the corrections that may say the same as one or the opposite, which are not
+// together with it.
+func nearTo(ctx context.Context, v *view.Source, c *feedback.Feedback) (all []near, _ error) {
+	similar, err := v.Feedback.Similar(ctx, *c, 0)
+	if err != nil {
+		return nil, err
+	}
+	apart := *c // also from what a person took it away from
+	apart.Near = slices.Concat(c.Near, c.Apart)
+	kept, err := v.Near(ctx, &apart)
+	for i := range kept {
+		similar = append(similar, feedback.Match{Feedback: kept[i]})
+	}
+	known := map[string]bool{c.ID: true}
+	for _, m := range similar {
+		same := c.Cluster != "" && m.Cluster == c.Cluster
+		if !known[m.ID] && !same && len(all) < mostSimilar {
+			all = append(all, near{m, view.Joins(c, &m.Feedback)})
+		}
+		known[m.ID] = true
+	}
+	return all, err
 }
 
 // A rulesData is the list of rules.

@@ -25,6 +25,10 @@ var funcs = template.FuncMap{
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bars": bars, "bar": newBar, "curve": curve, "depth": depth,
 	"place": place, "alone": alone, "held": held, "holding": holding, "further": further,
+	"pair": func(prefix, id, hash, with string) any {
+		return struct{ Prefix, ID, Hash, With string }{prefix, id, hash, with}
+	},
+	"hash":   hashOf,
 	"quorum": func(q *feedback.Quorum) string { return say(q.String()) },
 }
 

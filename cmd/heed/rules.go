@@ -21,6 +21,9 @@ type rulesCommands struct {
 	Revoke  ruleOrder    `cmd:""`
 	TakeOut rulesTakeOut `cmd:""`
 	Resolve rulesResolve `cmd:""`
+	Near    rulesNear    `cmd:""`
+	Join    rulesJoin    `cmd:""`
+	Split   rulesSplit   `cmd:""`
 	Restore ruleOrder    `cmd:""`
 	Pin     ruleOrder    `cmd:""`
 	Unpin   ruleOrder    `cmd:""`
@@ -106,13 +109,14 @@ func rule(s *session, v *view.Source, id string) (feedback.Rule, error) {
 const seeRules = "heed rules list names them"
 
 const (
-	unproposed = "waiting" // the status of corrections without a proposal
+	unproposed = "waiting"    // the status of corrections without a proposal
+	unanswered = "unanswered" // of corrections that the evaluator gave no usable answer to
 	ambiguous  = string(feedback.Ambiguous)
 )
 
 // statuses are the statuses of proposals, rules and corrections, with the empty one.
 const statuses = ",pending,active,retired,revoked,superseded,rejected,expired,documented," +
-	unproposed + "," + ambiguous
+	unproposed + "," + unanswered + "," + ambiguous
 
 type rulesList struct {
 	Status string `default:"" enum:"${statuses}" placeholder:"STATUS"`
@@ -124,12 +128,12 @@ func (cmd *rulesList) Run(s *session) error {
 	var all []view.Rule
 	open := 0 // ambiguous corrections
 	what, print := "rules or proposals", printRules
-	if cmd.Status == unproposed || cmd.Status == ambiguous {
+	if cmd.Status == unproposed || cmd.Status == unanswered || cmd.Status == ambiguous {
 		what, print = "corrections", printCorrections
 	}
 	err := withRules(s, func(v *view.Source) (err error) {
 		switch cmd.Status {
-		case unproposed, ambiguous:
+		case unproposed, unanswered, ambiguous:
 			all, err = cmd.corrections(s, v)
 			return err
 		case "":
@@ -160,16 +164,19 @@ func (cmd *rulesList) corrections(s *session, v *view.Source) (all []view.Rule, 
 	found, err := v.Waiting(s.ctx, cmd.Agent)
 	for i := range found {
 		c := &found[i]
-		status := unproposed
-		if c.Class == feedback.Ambiguous {
+		status, reason := unproposed, c.Rationale
+		switch c.Class {
+		case feedback.Ambiguous:
 			status = ambiguous
-		} else if cmd.Status == ambiguous {
-			continue
+		case "":
+			status, reason = unanswered, c.Unanswered.Reason
 		}
-		all = append(all, view.Rule{
-			ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: view.Said(c),
-			Decider: c.Reviewer, Reason: c.Rationale,
-		})
+		if cmd.Status == unproposed || cmd.Status == status {
+			all = append(all, view.Rule{
+				ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: view.Said(c),
+				Decider: c.Reviewer, Reason: reason,
+			})
+		}
 	}
 	return all, err
 }

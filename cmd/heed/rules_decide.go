@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 )
@@ -141,6 +142,104 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		}
 		return s.told(after, "Taken out. It stands alone from now on. The proposal has %v left, and "+
 			"no approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
+	})
+}
+
+type rulesNear struct {
+	Agent string `placeholder:"NAME"`
+}
+
+// Run lists corrections with others that may say the same.
+func (cmd *rulesNear) Run(s *session) error {
+	const most = 50
+	var all []view.Beside
+	err := withRules(s, func(v *view.Source) error {
+		waiting, err := v.Waiting(s.ctx, cmd.Agent)
+		if err == nil {
+			all, err = v.Beside(s.ctx, waiting, most)
+		}
+		return err
+	})
+	return answerList(s, all, err, "corrections that may say the same as another",
+		[]string{"agent", cmd.Agent}, func(p *printer, all []view.Beside) {
+			t := newTable("id", "~correction", "other", "~says", "?~by")
+			for _, b := range all {
+				for i := range b.Others {
+					o := &b.Others[i]
+					t.add(b.ID, view.Said(&b.Feedback), o.ID, view.Said(o), o.Reviewer)
+				}
+			}
+			t.print(p)
+			p.note("If two say the same: heed rules join ID OTHER")
+		})
+}
+
+// correction finds a correction by its id.
+func correction(s *session, v *view.Source, id string) (feedback.Feedback, error) {
+	c, err := v.Feedback.Feedback(s.ctx, id)
+	if errors.Is(err, heed.ErrNotFound) {
+		err = fmt.Errorf("there is no correction %s: heed rules near names some", show(id))
+	}
+	return c, err
+}
+
+type rulesJoin struct {
+	ID   string `arg:""`
+	With string `arg:""`
+	change
+}
+
+// Run has two corrections say the same.
+func (cmd *rulesJoin) Run(s *session) error {
+	return withRules(s, func(v *view.Source) error {
+		c, err := correction(s, v, cmd.ID)
+		if err != nil {
+			return err
+		}
+		other, err := correction(s, v, cmd.With)
+		if err != nil {
+			return err
+		}
+		if err := cmd.confirm(s, "This joins %q with %q: both say the same", show(view.Said(&c)),
+			show(view.Said(&other))); err != nil {
+			return err
+		}
+		after, err := v.Feedback.Join(s.ctx,
+			feedback.Order{ID: c.ID, Actor: cmd.Actor, Reason: cmd.Reason}, other.ID)
+		if err != nil {
+			return err
+		}
+		return s.told(after, "Joined. Both count for their reviewers, and are %v.", after.Class)
+	})
+}
+
+type rulesSplit struct {
+	ID string `arg:""`
+	change
+}
+
+// Run has a correction stand alone.
+func (cmd *rulesSplit) Run(s *session) error {
+	return withRules(s, func(v *view.Source) error {
+		c, err := correction(s, v, cmd.ID)
+		if err != nil {
+			return err
+		}
+		others, err := v.Together(s.ctx, &c)
+		if err != nil {
+			return err
+		}
+		if err := cmd.confirm(s, "This takes %q away from %v", show(view.Said(&c)),
+			plural(len(others), "correction that says the same",
+				"corrections that say the same")); err != nil {
+			return err
+		}
+		after, err := v.Feedback.Split(s.ctx,
+			feedback.Order{ID: c.ID, Actor: cmd.Actor, Reason: cmd.Reason})
+		if err != nil {
+			return err
+		}
+		return s.told(after, "Split. It stands alone from now on.")
 	})
 }
 

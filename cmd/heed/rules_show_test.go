@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -120,4 +122,58 @@ func TestRulesResolve(t *testing.T) {
 	assertFails(t, call{args: resolve}.run(t), failed, "it is not ambiguous")
 	assert.Equal(t, "There are no corrections here with --status ambiguous.\n",
 		call{args: of("list", "--status", "ambiguous")}.run(t).out)
+}
+
+// TestRulesJoin joins what words keep apart, and splits it.
+func TestRulesJoin(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	w := host(t, file)
+	var mute bool
+	service, err := feedback.New(ctx, feedback.Config{Store: w.store, Evaluator: func(
+		ctx context.Context, c feedback.Case,
+	) (feedback.Assessment, error) {
+		if mute {
+			return feedback.Assessment{}, errors.New("out of order")
+		}
+		return feedback.Counting(ctx, c)
+	}})
+	require.NoError(t, err)
+	says := func(id, person, text string) {
+		_, err := service.Record(ctx, feedback.Feedback{
+			ID: id, Gate: "review", Agent: "joiner", Reviewer: person, At: time.Now(),
+			Decision: feedback.Rejected, Summary: text,
+		})
+		require.NoError(t, err)
+		_, err = service.Evaluate(ctx, id)
+		require.Equal(t, mute, err != nil, err)
+	}
+	says("c-1", "ann", "Keep the answers short, nobody reads past the second paragraph.")
+	says("c-2", "bob", "Be brief please, people stop reading after two paragraphs.")
+	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
+	beside := read[[]view.Beside](t, of("near", "--agent", "joiner")...)
+	require.Len(t, beside, 1)
+	assert.Equal(t, []string{"c-2", "c-1"}, []string{beside[0].ID, beside[0].Others[0].ID})
+	out := call{args: of("near", "--agent", "joiner")}.run(t).out
+	assert.Contains(t, out, "Keep the answers short")
+	assert.Contains(t, out, "heed rules join ID OTHER")
+
+	why := []string{"--yes", "--actor", "cleo", "--reason", "both want less text"}
+	join := append(of("join", "c-2", "c-1"), why...)
+	assertFails(t, call{args: append(of("join", "c-2", "c-9"), why...)}.run(t), failed,
+		"there is no correction c-9")
+	assert.Equal(t, "Joined. Both count for their reviewers, and are generalizable_high.\n",
+		call{args: join}.run(t).out)
+	assert.Equal(t, "There are no corrections that may say the same as another here with --agent "+
+		"joiner.\n", call{args: of("near", "--agent", "joiner")}.run(t).out)
+	split := append(of("split", "c-2"), why...)
+	assert.Equal(t, "Split. It stands alone from now on.\n", call{args: split}.run(t).out)
+	assertFails(t, call{args: split}.run(t), failed, "it stands alone already")
+
+	mute = true
+	says("c-3", "cleo", "Name the owner")
+	waits := read[[]view.Rule](t, of("list", "--status", "unanswered")...)
+	require.Len(t, waits, 1)
+	assert.Equal(t, "c-3", waits[0].ID)
+	assert.Contains(t, waits[0].Reason, "out of order")
 }

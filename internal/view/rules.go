@@ -199,8 +199,8 @@ func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total 
 const mostWaiting = 1000
 
 // Waiting returns the corrections that are in no proposal, the newest first: too few people have
-// said the same, or they are ambiguous and wait to be resolved. At most 1,000 of each class are
-// read.
+// said the same, they are ambiguous and wait to be resolved, or the evaluator has given no answer
+// that can be used. At most 1,000 of each class are read.
 func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feedback, err error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: agent}, 0)
 	if err != nil {
@@ -211,7 +211,8 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 		proposed[proposals[i].Cluster] = true
 	}
 	for _, class := range []feedback.Classification{
-		feedback.EdgeCase, feedback.GeneralizableLow, feedback.Ambiguous,
+		feedback.EdgeCase, feedback.GeneralizableLow, feedback.GeneralizableHigh, feedback.Ambiguous,
+		"unclassified",
 	} {
 		found, _, err := s.Feedback.List(ctx,
 			feedback.Listing{Agent: agent, Class: class, Limit: mostWaiting})
@@ -219,13 +220,82 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 			return nil, err
 		}
 		for _, c := range found {
-			if c.Cluster == "" || !proposed[c.Cluster] {
+			waits := c.Class != "" || c.Unanswered.Times > 0
+			if waits && (c.Cluster == "" || !proposed[c.Cluster]) {
 				all = append(all, c)
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b feedback.Feedback) int { return b.At.Compare(a.At) })
 	return all, nil
+}
+
+// A Beside is a correction with others that may say the same, to be read side by side.
+type Beside struct {
+	feedback.Feedback
+	Others []feedback.Feedback
+}
+
+// Beside returns the corrections among these that another one may say the same as, at most a
+// number of them.
+func (s *Source) Beside(
+	ctx context.Context, waiting []feedback.Feedback, most int,
+) (all []Beside, err error) {
+	for i := range waiting {
+		b := Beside{Feedback: waiting[i]}
+		if b.Others, err = s.Near(ctx, &waiting[i]); err != nil {
+			return nil, err
+		}
+		if len(b.Others) > 0 && len(all) < most {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// Near returns the corrections that one may be joined with: those that heed kept apart because it
+// cannot tell.
+func (s *Source) Near(
+	ctx context.Context, c *feedback.Feedback,
+) (all []feedback.Feedback, _ error) {
+	for _, id := range c.Near {
+		other, err := s.Feedback.Feedback(ctx, id)
+		if errors.Is(err, heed.ErrNotFound) {
+			continue // it was erased since
+		}
+		if err != nil {
+			return nil, err
+		}
+		if Joins(c, &other) {
+			all = append(all, other)
+		}
+	}
+	return all, nil
+}
+
+// Joins reports whether a person can join a correction with another one.
+func Joins(c, other *feedback.Feedback) bool {
+	return c.ID != other.ID && other.Cluster != "" && other.Cluster != c.Cluster &&
+		c.Agent == other.Agent && (joinable(c.Class) || c.Class == feedback.Ambiguous) &&
+		joinable(other.Class)
+}
+
+func joinable(class feedback.Classification) bool {
+	return class == feedback.EdgeCase || class == feedback.GeneralizableLow ||
+		class == feedback.GeneralizableHigh
+}
+
+// Together returns the other corrections of the cluster of a correction, the newest first.
+func (s *Source) Together(
+	ctx context.Context, c *feedback.Feedback,
+) (all []feedback.Feedback, err error) {
+	if c.Cluster == "" || !joinable(c.Class) {
+		return nil, nil
+	}
+	all, _, err = s.Feedback.List(ctx, feedback.Listing{Agent: c.Agent, Cluster: c.Cluster})
+	return slices.DeleteFunc(all, func(o feedback.Feedback) bool {
+		return o.ID == c.ID || !joinable(o.Class)
+	}), err
 }
 
 // Certainty returns how certain the effect of a rule is.
