@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
@@ -210,6 +211,30 @@ func TestAnswerAndFate(t *testing.T) {
 	f, err := w.agent.Feedback().Feedback(t.Context(), corrected.text(t, "id"))
 	require.NoError(t, err)
 	assert.Equal(t, "kim", f.Reviewer, "who is identified, and nobody else")
+}
+
+// A source is an instrument only if the configuration names it, whoever sends its name. An
+// instrument neither reacts nor undoes.
+func TestInstrumentsAreNamedByTheHost(t *testing.T) {
+	for _, instruments := range [][]string{nil, {"ci"}} {
+		w := newWorld(t, func(c *loop.Config, _ *Config) { c.Instruments = instruments })
+		w.must(200, w.post("/v1/answer", `{"id":"e1","text":"The disk is full.","person":"ann"}`))
+		w.must(204, w.post("/v1/outcome", `{"answer":"e1","reward":1,"source":"ci"}`))
+		account, err := w.agent.Explain(t.Context(), "e1")
+		require.NoError(t, err)
+		require.Len(t, account.Statements, 1)
+		want, status := answer.Person, 204
+		if instruments != nil {
+			want, status = answer.Instrument, 422
+		}
+		assert.Equal(t, want, account.Statements[0].Kind)
+		for path, body := range map[string]string{
+			"/v1/react": `{"answer":"e1","value":1,"person":"ci"}`,
+			"/v1/undo":  `{"answer":"e1","person":"ci"}`,
+		} {
+			assert.Equal(t, status, w.post(path, body).status, path)
+		}
+	}
 }
 
 // A framework asks its own model between two calls. The second one may be sent again.

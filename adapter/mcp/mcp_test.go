@@ -16,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/mcp"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
@@ -242,6 +243,21 @@ func TestAnUnknownPerson(t *testing.T) {
 		_, err := c.do(t.Context(), tool, in)
 		assert.ErrorContains(t, err, "person", tool)
 	}
+}
+
+// What a client reports is the person's who speaks. It can't name an instrument.
+func TestAClientIsNoInstrument(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{Instruments: []string{"ci"}})
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
+	id := answered(t, c, disk)
+	_, err := c.do(t.Context(), "outcome", arguments{"answer": id, "reward": 1, "source": "ci"})
+	require.ErrorContains(t, err, "source")
+	c.must(t, "outcome", arguments{"answer": id, "reward": 1})
+	account, err := agent.Explain(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, account.Statements, 1)
+	assert.Equal(t, "ann", account.Statements[0].Source)
+	assert.Equal(t, answer.Person, account.Statements[0].Kind)
 }
 
 // TestPeopleAreKeptApart, where several of them speak to one server.

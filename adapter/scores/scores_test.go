@@ -278,6 +278,43 @@ func heard(t *testing.T, agent *loop.Agent) []feedback.Feedback {
 	return all
 }
 
+// Evaluators are one person's word, unless the host names them as an instrument. A correction is a
+// person's in any case.
+func TestScoresAreAnInstrumentIfTheHostSaysSo(t *testing.T) {
+	for _, instruments := range [][]string{nil, {"scores"}} {
+		agent, err := loop.New(t.Context(), loop.Config{
+			Store: new(memstore.Store), Testing: loop.Testing{Now: clock}, Instruments: instruments,
+			Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+				error) {
+				return decision.LLMResponse{Text: "Rotate its logs."}, nil
+			}),
+		})
+		require.NoError(t, err)
+		answer(t, agent, "one")
+		taker := newTaker(t, agent)
+		_, err = taker.Take(t.Context(), scores.Grade{Answer: "one", Name: "helpful", Value: of(1)})
+		require.NoError(t, err)
+		account, err := agent.Explain(t.Context(), "one")
+		require.NoError(t, err)
+		require.Len(t, account.Statements, 1)
+		assert.Equal(t, "scores", account.Statements[0].Source)
+		correction := scores.Grade{ID: "1", Answer: "one", Correction: "Name the server."}
+		_, err = taker.Take(t.Context(), correction)
+		if instruments == nil {
+			assert.EqualValues(t, "person", account.Statements[0].Kind)
+			require.NoError(t, err)
+			continue
+		}
+		assert.EqualValues(t, "instrument", account.Statements[0].Kind)
+		var input *heed.InputError
+		require.ErrorAs(t, err, &input)
+		assert.Equal(t, "Reviewer", input.Field)
+		correction.Reviewer = "kim"
+		_, err = taker.Take(t.Context(), correction)
+		require.NoError(t, err)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	_, err := scores.New(t.Context(), scores.Config{Source: "\xff",
 		Meanings: map[string]scores.Meaning{
