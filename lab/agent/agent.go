@@ -6,16 +6,19 @@
 // package world all that is true. This package brings them together and keeps the score, for the
 // same events without learning and with the best answer to everything as well.
 //
-//	go run ./lab agent [-seed S] [-events N] [-db DATABASE]
+//	go run ./lab agent [-seed S] [-events N] [-db DATABASE] [-picture FILE]
 //
+// With -picture it draws how often answers were good over time, with and without learning, as SVG.
 // With -db the one that learns keeps what it learns in a new file of SQLite, or in PostgreSQL if
 // DATABASE begins with postgres://.
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/heedhq/heed/lab/internal/database"
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -27,6 +30,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	call.Uint64Var(&in.seed, "seed", 2026, "the seed of the world, and of the assistant's own draws")
 	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
 	call.StringVar(&in.database, "db", "", "keep what is learned in "+database.Usage)
+	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
 	if err := call.Parse(); err != nil {
 		return err
 	}
@@ -39,6 +43,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 		"\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an "+
 			"event\ttokens\t")
 	ways := []way{off, learns, oracle}
+	var drawn []*life
 	for i, how := range ways {
 		l, err := live(ctx, how, in, func(done, of int) { call.Progress(i*of+done, len(ways)*of) })
 		if err != nil {
@@ -49,6 +54,18 @@ func Run(ctx context.Context, call *kit.Call) error {
 			100*whole.success, whole.calls,
 			whole.tokens, 100*last.success, 100*last.heuristics, last.calls, last.tokens)
 		if err := l.close(); err != nil {
+			return err
+		}
+		if how != oracle {
+			drawn = append(drawn, l)
+		}
+	}
+	if *drawing != "" {
+		var svg bytes.Buffer
+		if err := picture(&svg, drawn); err != nil {
+			return err
+		}
+		if err := os.WriteFile(*drawing, svg.Bytes(), 0o600); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"go/parser"
 	"go/token"
 	"io"
@@ -45,7 +46,8 @@ func TestCommandWritesAReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	steps := 0
-	call := kit.NewCall("agent", &out, "-events", "200", "-seed", "3")
+	drawn := filepath.Join(t.TempDir(), "gain.svg")
+	call := kit.NewCall("agent", &out, "-events", "200", "-seed", "3", "-picture", drawn)
 	call.Progress = func(done, of int) {
 		assert.GreaterOrEqual(t, done, steps)
 		assert.Equal(t, 3*200, of)
@@ -56,6 +58,10 @@ func TestCommandWritesAReport(t *testing.T) {
 	for _, text := range []string{"200 events", "no learning", "oracle", "tokens"} {
 		assert.Contains(t, out.String(), text)
 	}
+	svg, err := os.ReadFile(drawn)
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(string(svg), "<polyline"), "with and without learning")
+	assert.NoError(t, xml.Unmarshal(svg, new(struct{})))
 }
 
 func TestCommandFaults(t *testing.T) {
