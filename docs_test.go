@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter,
-// docs/X.md of adapter/X, is left to a test of the adapter: see adapter/internal/adaptertest.
+// The Go code of all pages is compiled, and programs are run. README.md of an adapter is left to a
+// test of the adapter: see adapter/internal/adaptertest.
 //
 // - A block that begins with "package main" is a program. The block of text behind it, if there is
 // one, is its output.
@@ -51,13 +51,8 @@ var (
 
 func blocks(t *testing.T) (all []block) {
 	t.Helper()
-	pages, err := fs.Glob(os.DirFS("."), "docs/*.md") // with slashes on each system
-	if err != nil {
-		t.Fatal(err)
-	}
-	adapters := pagesOfAdapters(t)
-	for _, page := range append(pages, "README.md") {
-		if slices.Contains(adapters, page) {
+	for _, page := range pages(t) {
+		if strings.HasPrefix(page, "adapter/") {
 			continue
 		}
 		text, err := os.ReadFile(page)
@@ -80,42 +75,49 @@ func blocks(t *testing.T) (all []block) {
 	return all
 }
 
-// pagesOfAdapters returns the pages of the adapters.
-func pagesOfAdapters(t *testing.T) (pages []string) {
+// pages returns all pages of the repository, with slashes on each system.
+func pages(t *testing.T) (all []string) {
 	t.Helper()
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "docs/*/*.md", "web/*.md", "cmd/*/*.md", "adapter/*/*.md",
+	} {
+		found, err := fs.Glob(os.DirFS("."), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// TestEachAdapterHasAPage, a row in docs/extend.md, and a test of its page.
+func TestEachAdapterHasAPage(t *testing.T) {
+	table, err := os.ReadFile("docs/extend.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	adapters, err := os.ReadDir("adapter")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, adapter := range adapters {
-		if adapter.Name() != "internal" {
-			pages = append(pages, "docs/"+adapter.Name()+".md")
+		if adapter.Name() == "internal" {
+			continue
 		}
-	}
-	return pages
-}
-
-// TestEachAdapterHasAPage, a row in docs/integrations.md, and a test of its page.
-func TestEachAdapterHasAPage(t *testing.T) {
-	table, err := os.ReadFile("docs/integrations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pagesOfAdapters(t) {
+		page := "adapter/" + adapter.Name() + "/README.md"
 		if _, err := os.Stat(page); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(string(table), "]("+path.Base(page)+")") {
-			t.Errorf("docs/integrations.md has no row that links to %s", path.Base(page))
+		if !strings.Contains(string(table), "](../"+page+")") {
+			t.Errorf("docs/extend.md has no row that links to %s", page)
 		}
-		tests, err := filepath.Glob("adapter/" + strings.TrimSuffix(path.Base(page),
-			".md") + "/*_test.go")
+		tests, err := filepath.Glob("adapter/" + adapter.Name() + "/*_test.go")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.ContainsFunc(tests, func(name string) bool {
 			text, err := os.ReadFile(name)
-			return err == nil && strings.Contains(string(text), `adaptertest.Page(t, "../../`+page+`")`)
+			return err == nil && strings.Contains(string(text), `adaptertest.Page(t, "README.md")`)
 		}) {
 			t.Errorf("no test of the adapter calls adaptertest.Page for %s", page)
 		}
@@ -142,15 +144,10 @@ func TestNamedTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := fs.Glob(os.DirFS("."), "docs/*.md") // with slashes on each system
-	if err != nil {
-		t.Fatal(err)
-	}
 	named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
-	foreign := pagesOfAdapters(t) // which name fields of others
-	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
-		if slices.Contains(foreign, page) {
-			continue
+	for _, page := range pages(t) {
+		if strings.HasPrefix(page, "adapter/") || page == "CHANGELOG.md" {
+			continue // the first name fields of others, and the second names what is gone
 		}
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -299,10 +296,10 @@ func TestDocs(t *testing.T) {
 		output, err := cmd.CombinedOutput()
 		return string(output), err
 	}
-	pages := make(map[string]bool)
+	seen := make(map[string]bool)
 	for i := range all {
 		b := &all[i]
-		pages[b.page] = true
+		seen[b.page] = true
 		if formatted, err := format.Source([]byte(b.code)); err != nil || string(formatted) != b.code {
 			t.Errorf("%s:%d: is not as gofmt has it: %v", b.page, b.line, err)
 		}
@@ -312,8 +309,8 @@ func TestDocs(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, fmt.Sprint("block", i), "block.go"), source)
 	}
-	if !pages["README.md"] || len(pages) < 2 {
-		t.Fatalf("found Go code only in %v", pages)
+	if !seen["README.md"] || !seen["docs/start.md"] || !seen["web/README.md"] {
+		t.Fatalf("found Go code only in %v", seen)
 	}
 	if output, err := command("vet", "./..."); err != nil {
 		t.Fatalf("go vet: %v\n%s", err, output)
@@ -351,14 +348,14 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestWiring counts the lines from opening the store to Run in docs/loop.md: at most 10 for an
+// TestWiring counts the lines from opening the store to Run in docs/start.md: at most 10 for an
 // agent, and 25 for one with lessons.
 func TestWiring(t *testing.T) {
 	var counted []int
 	for _, b := range blocks(t) {
 		at := strings.Index(b.code, "agent, err := loop.New(")
 		to := strings.Index(b.code, "go agent.Run(")
-		if b.page != "docs/loop.md" || at < 0 || to < 0 {
+		if b.page != "docs/start.md" || at < 0 || to < 0 {
 			continue
 		}
 		if before := strings.Index(b.code, "sqlstore.Open("); before >= 0 {
@@ -381,28 +378,82 @@ func TestWiring(t *testing.T) {
 }
 
 var (
-	link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
-	code = regexp.MustCompile("(?ms)^```.*?^```$") // with type parameters, which look like links
+	link    = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	code    = regexp.MustCompile("(?ms)^```.*?^```$") // with type parameters, which look like links
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noWord  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
+
+// anchors returns what links to a page may have behind their #.
+func anchors(page []byte) map[string]bool {
+	all := make(map[string]bool)
+	for _, match := range heading.FindAllSubmatch(code.ReplaceAll(page, nil), -1) {
+		name := noWord.ReplaceAllString(strings.ToLower(string(match[1])), "")
+		all[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return all
+}
 
 // TestDocsLinks wants everything to be there that a page links to in the repository.
 func TestDocsLinks(t *testing.T) {
-	pages, err := fs.Glob(os.DirFS("."), "docs/*.md") // with slashes on each system
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			to := page
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
-				t.Errorf("%s: %v", page, err)
+			if match[1] != "" {
+				to = path.Join(path.Dir(page), match[1])
 			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %v", page, err)
+				continue
+			}
+			if match[2] == "" {
+				continue
+			}
+			target, err := os.ReadFile(to)
+			if err != nil || !anchors(target)[match[2]] {
+				t.Errorf("%s: %s has no heading #%s", page, to, match[2])
+			}
+		}
+	}
+}
+
+// budgets are the most words that pages may have, without code, so that they stay short.
+var budgets = map[string]int{
+	"README.md": 900, "CONTRIBUTING.md": 800, "SECURITY.md": 1_300,
+	"docs/start.md": 1_500, "docs/choosing.md": 2_000, "docs/trust.md": 1_800, "docs/rules.md": 1_400,
+	"docs/patterns.md": 700, "docs/stores.md": 1_600, "docs/operate.md": 2_600,
+	"docs/scale.md": 800, "docs/extend.md": 1_200, "docs/limits.md": 1_200,
+	"docs/specs.md": 8_000, // a row for each name of five documents
+	"web/README.md": 1_000, "cmd/heed/README.md": 600,
+}
+
+var notWords = regexp.MustCompile("(?ms)^```.*?^```$|<!--.*?-->|`[^`\n]*`|\\]\\([^)]*\\)|[|]")
+
+// TestPagesStayShort counts the words of the pages that people write.
+func TestPagesStayShort(t *testing.T) {
+	for _, page := range pages(t) {
+		most := budgets[page]
+		switch {
+		case strings.HasPrefix(page, "adapter/"):
+			most = 400
+		case strings.HasPrefix(page, "docs/decisions/"):
+			most = 150
+		case most == 0 && strings.HasPrefix(page, "docs/") && !strings.HasPrefix(page, "docs/studies/"):
+			t.Errorf("%s has no budget: write into one of the pages", page)
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(strings.Fields(notWords.ReplaceAllString(string(text), " "))); most > 0 && n > most {
+			t.Errorf("%s has %d words, at most %d", page, n, most)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestOfReturnsTheSignal(t *testing.T) {
 	assert.True(t, only.Known())
 }
 
-// TestAgreement has the table of docs/confidence.md of how a heuristic starts.
+// TestAgreement has the table of docs/trust.md of how a heuristic starts.
 func TestAgreement(t *testing.T) {
 	const agreement, disagreement = 0.24, 0.072
 	praise, complaint := judged("ann", 1, 1), judged("bob", -1, 2)

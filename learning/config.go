@@ -105,7 +105,7 @@ func SpecConfig() Config {
 		}}
 }
 
-// The defaults were measured: see docs/design.md.
+// The defaults were measured by `go run ./lab lives`.
 const (
 	defaultStrength = 2
 	defaultSilence  = 0.4 // the magnitude: half a click
@@ -129,7 +129,7 @@ type agreement struct {
 	most            float64 // in all
 }
 
-// defaultAgreement was measured: see docs/design.md.
+// defaultAgreement was measured by `go run ./lab lives`.
 var defaultAgreement = agreement{0.24, 0.072, AgreementMass}
 
 const defaultName = "learning"

@@ -171,7 +171,7 @@ func knownOf(all []happening) known {
 	return k
 }
 
-// says is the table of docs/confidence.md, case by case: the implicit signal of an answer.
+// says is the table of docs/trust.md, case by case: the implicit signal of an answer.
 func (l *life) says(k known) (implicit float64) {
 	w := func(channel string) float64 { return l.weights[channel] }
 	onlyPraise := k.praise > 0 && k.blame == 0

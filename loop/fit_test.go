@@ -40,7 +40,7 @@ func TestAnswerFit(t *testing.T) {
 	assert.Equal(t, "Matching.AnswerFit", fault.Field)
 }
 
-// The table of docs/loop.md: how many of 32 events that a condition is for, and of 32 that are only
+// The table of docs/trust.md: how many of 32 events that a condition is for, and of 32 that are only
 // near it, trigrams let through.
 func TestNearEvents(t *testing.T) {
 	text, err := os.ReadFile("testdata/near.tsv")

@@ -14,7 +14,7 @@ import (
 
 // The lessons of the page fit the event of the page.
 func TestTheLessonsOfThePageFit(t *testing.T) {
-	page, err := os.ReadFile("../docs/loop.md")
+	page, err := os.ReadFile("../docs/start.md")
 	require.NoError(t, err)
 	_, text, found := strings.Cut(string(page), "```json\n")
 	require.True(t, found)

@@ -38,7 +38,7 @@ var (
 // The Python program sends a request again after those problems of which the page says so, and
 // after no other: what is not configured stays so.
 func TestThePythonProgramTriesAgain(t *testing.T) {
-	page, err := os.ReadFile("../docs/http.md")
+	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	var again []string
 	found := sections.FindAllStringSubmatch(string(page), -1)
@@ -56,9 +56,9 @@ func TestThePythonProgramTriesAgain(t *testing.T) {
 	assert.NotContains(t, again, strconv.Itoa(sorts[view.MissingPart].Status))
 }
 
-// The programs of docs/http.md print what stands below them.
+// The programs of web/README.md print what stands below them.
 func TestProgramsOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../docs/http.md")
+	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	found := programs.FindAllStringSubmatch(string(page), -1)
 	require.Len(t, found, len(interpreters))

@@ -214,9 +214,9 @@ func TestComparisonBites(t *testing.T) {
 	}](), ""))
 }
 
-// Each sort of problem has a heading in docs/http.md, at which its type points.
+// Each sort of problem has a heading in web/README.md, at which its type points.
 func TestProblemsAreExplained(t *testing.T) {
-	text, err := os.ReadFile("../docs/http.md")
+	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for sort, p := range sorts {
 		assert.Contains(t, string(text), "\n### "+sort+"\n", sort)

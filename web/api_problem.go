@@ -11,8 +11,8 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// problemsAt is where docs/http.md explains each sort of problem.
-const problemsAt = "https://github.com/heedhq/heed/blob/main/docs/http.md#"
+// problemsAt is where web/README.md explains each sort of problem.
+const problemsAt = "https://github.com/heedhq/heed/blob/main/web/README.md#"
 
 // A trouble says why a call has failed, as RFC 9457 has it.
 type trouble struct {
@@ -28,7 +28,7 @@ type trouble struct {
 
 func (p *trouble) Error() string { return p.Title + ": " + p.Detail }
 
-// The sorts of problems that package view does not have. Each has a heading in docs/http.md.
+// The sorts of problems that package view does not have. Each has a heading in web/README.md.
 const (
 	keyReused    = "key-reused"
 	unidentified = "not-identified"

@@ -21,7 +21,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/adk.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // armed is as the page has it.
 func armed(ctx context.Context, pro, flash model.LLM) (*adk.Adapter, model.LLM, error) {

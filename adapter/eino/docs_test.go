@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/eino.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // before and after are loops as the page has them.
 func before(ctx context.Context, runner *adk.Runner, text string,

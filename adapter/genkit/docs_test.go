@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/genkit.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // armed is as the page has it.
 func armed(ctx context.Context, small ai.Model) (*genkit.Adapter, error) {

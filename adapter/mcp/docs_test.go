@@ -6,4 +6,4 @@ import (
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/mcp.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }

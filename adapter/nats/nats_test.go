@@ -57,7 +57,7 @@ func serve(dir string) {
 
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	adaptertest.Page(t, "../../docs/nats.md")
+	adaptertest.Page(t, "README.md")
 }
 
 // embedded returns a connection to a server within the process.

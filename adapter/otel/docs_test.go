@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/otel.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // metered is as the page has it.
 func metered(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent,

@@ -68,7 +68,7 @@ func (b *broker) kill() {
 
 func TestDocs(t *testing.T) {
 	t.Setenv("REDIS_URL", "unix://"+newBroker(t).socket())
-	adaptertest.Page(t, "../../docs/redis.md")
+	adaptertest.Page(t, "README.md")
 }
 
 func TestSuite(t *testing.T) {

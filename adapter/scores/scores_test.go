@@ -343,7 +343,7 @@ func TestConfig(t *testing.T) {
 	assert.ErrorContains(t, err, "Key")
 }
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/scores.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // TestARefusedScore checks that a refused score enters no mean. Here the taker's clock runs ahead
 // of the agent's.

@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/stream/streamtest"
 )
 
-func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/watermill.md") }
+func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 func TestSuite(t *testing.T) {
 	streamtest.Run(t, func() (streamtest.Harness, error) {

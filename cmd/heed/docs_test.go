@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const docsFile = "../../docs/cli.md"
+const docsFile = "README.md"
 
 // answered are the commands of a page with what they print.
 var answered = regexp.MustCompile("(?s)```console\n\\$ (.*?)\n(.*?)```")
@@ -45,7 +45,7 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		return
 	}
 	assert.Equal(t, string(page), got,
-		"go test ./cmd/heed -update writes the answers in docs/cli.md anew")
+		"go test ./cmd/heed -update writes the answers in cmd/heed/README.md anew")
 }
 
 // typed returns the words of a line, with quotes around those that have blanks.

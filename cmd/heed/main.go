@@ -2,7 +2,7 @@
 // how sure that is, and changes it when somebody gives a reason. It reads the tables of package
 // sqlstore, in SQLite or PostgreSQL. It needs no configuration of the host.
 //
-// Every command has a --help with examples. docs/cli.md shows the most important ones.
+// Every command has a --help with examples. cmd/heed/README.md shows the most important ones.
 package main
 
 import (

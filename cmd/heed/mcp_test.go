@@ -43,7 +43,7 @@ func (d desk) do(tool string, in map[string]any) map[string]any {
 	return result.StructuredContent.(map[string]any)
 }
 
-// TestMCP starts the command as docs/mcp.md has it in a client's configuration. The next process
+// TestMCP starts the command as adapter/mcp/README.md has it in a client's configuration. The next process
 // and the other commands know what the first one learned.
 func TestMCP(t *testing.T) {
 	t.Parallel()
@@ -78,10 +78,10 @@ func TestMCP(t *testing.T) {
 	assert.Equal(t, "ann", correction.Reviewer)
 }
 
-// configured returns the arguments of the command in docs/mcp.md.
+// configured returns the arguments of the command in adapter/mcp/README.md.
 func configured(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/mcp.md")
+	page, err := os.ReadFile("../../adapter/mcp/README.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
 	require.NotNil(t, block)

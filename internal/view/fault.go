@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// The sorts of faults of operations. Each has a heading in docs/http.md.
+// The sorts of faults of operations. Each has a heading in web/README.md.
 const (
 	Malformed   = "malformed"
 	BadField    = "bad-field"

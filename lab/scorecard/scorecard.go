@@ -27,7 +27,7 @@ import (
 )
 
 // all are the lines, in the order of the report. What a test of a package can show is not among
-// them: see docs/promises.md.
+// them: see docs/operate.md.
 func all() []card.Line {
 	return append(powerCutLines(),
 		killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500), killedLine(relaxed, 20, 200),

@@ -19,6 +19,6 @@
 // makes a new version. An item's name stays that of its cell through all versions, so that its
 // evidence stays, too. Package loop does all of this where its Config has a Partition.
 //
-// If requests have a subject, a route or a customer, use that as the item instead. docs/context.md
+// If requests have a subject, a route or a customer, use that as the item instead. docs/choosing.md
 // has figures.
 package partition

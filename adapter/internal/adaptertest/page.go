@@ -1,5 +1,5 @@
-// Package adaptertest is for the tests of adapters: it checks that the programs of their pages in
-// docs/ do what the pages show.
+// Package adaptertest is for the tests of adapters: it checks that the programs of their pages
+// do what the pages show.
 package adaptertest
 
 import (
@@ -30,7 +30,7 @@ type block struct {
 	output string // what the page says that it prints
 }
 
-// Page checks the Go code of a page, such as "../../docs/mcp.md". The working directory is the
+// Page checks the Go code of a page, such as README.md. The working directory is the
 // directory of the adapter's module.
 //
 //   - All code is as gofmt has it.
