@@ -135,7 +135,7 @@ type Prompt struct {
 	Compared []Comparison `json:"compared,omitempty"`
 	// Told are heuristics that were withheld, but that the prompt or the conversation contains.
 	Told []string `json:"told,omitempty"`
-	// Overruled are heuristics, each with the rule that contradicts it.
+	// Overruled are heuristics, each with the rule that its answer would have broken, and how.
 	Overruled map[string]string `json:"overruled,omitempty"`
 	Rules     []string          `json:"rules,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`

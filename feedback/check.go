@@ -1,14 +1,18 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -35,9 +39,10 @@ type Checked struct {
 	Agent string // whose rules are asked; never empty
 	Tool  string // that is called; "" says that Text is an answer
 	Text  string // the answer, or the arguments
-	// Words asks also which rules the text contradicts in words, whether they have a check or not. It
-	// calls no model, and is for short instructions.
-	Words bool
+	// Heuristic is the id of the heuristic whose action the text is, if it is one. It is also asked
+	// which rules the text contradicts in words, whether they have a check or not, and of which rules
+	// an approver found that the heuristic breaks them (Review.Withhold). That calls no model.
+	Heuristic string
 }
 
 // A Violation says that a rule was broken, or could not be checked.
@@ -88,9 +93,8 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 	}
 	now, text := r.s.now(), checkedOf(&c)
 	for _, line := range lines {
-		if c.Words && r.s.contradicts(c.Text, line.words) {
-			violations = append(violations, Violation{Rule: line.id, Text: line.words,
-				Reason: "the words contradict each other"})
+		if reason := r.s.overrules(&line, &c); reason != "" {
+			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: reason})
 		}
 		if !line.check.looksAt(c.Tool) {
 			continue
@@ -114,6 +118,94 @@ func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err erro
 		}
 	}
 	return violations, nil
+}
+
+// overrules returns why a heuristic does not answer by itself because of a rule, apart from the
+// rule's check, or "".
+func (s *Service) overrules(l *line, c *Checked) string {
+	switch {
+	case c.Heuristic == "":
+	case slices.Contains(l.withheld, c.Heuristic):
+		return "a person who approved the rule found that the heuristic breaks it"
+	case s.contradicts(c.Text, l.words):
+		return contradictory
+	}
+	return ""
+}
+
+const contradictory = "the words contradict each other"
+
+// withheld returns the heuristics that the approvers of a rule found to break it.
+func (r *Rule) withheld() (ids []string) {
+	for i := range r.Approvals {
+		ids = append(ids, r.Approvals[i].Withhold...)
+	}
+	return text.Distinct(ids)
+}
+
+// A Reached is a heuristic that a draft governs once it is a rule, or that it may govern.
+type Reached struct {
+	ID string `json:"id"`
+	// Reason is how the heuristic's action breaks the draft, as heed will find by itself: by the check
+	// or by a contradiction in words. If it is "", the two are about the same, and people decide: see
+	// Review.Withhold.
+	Reason string  `json:"reason,omitempty"`
+	Score  float64 `json:"score"` // how alike the action is to the draft, in [0, 1]
+}
+
+// Reach returns the heuristics that may break a draft, by the ids and actions of heuristics. Those
+// that heed will withhold by itself come first, and then at most ten that are about the same, the
+// most alike first.
+func (r *Rules) Reach(
+	ctx context.Context, d Draft, actions map[string]string,
+) (all []Reached, err error) {
+	const most = 10
+	d = d.normal()
+	if err := r.s.validateDraft(&d); err != nil {
+		return nil, wrap("reach", err)
+	}
+	if d.Action != CreateRule || !d.speaks() {
+		return nil, nil
+	}
+	ids := slices.Sorted(maps.Keys(actions))
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = actions[id]
+	}
+	scores, err := r.s.scores(ctx, d.Text, texts)
+	if err != nil {
+		return nil, wrap("reach", err)
+	}
+	check, breaks := newChecker(d.Check), 0
+	for i, id := range ids {
+		one := Reached{ID: id, Reason: r.s.breaks(&d, check, texts[i]), Score: scores[i]}
+		switch {
+		case one.Reason != "":
+			breaks++
+		case one.Score < r.s.leastNear():
+			continue
+		}
+		all = append(all, one)
+	}
+	slices.SortStableFunc(all, func(a, b Reached) int {
+		return cmp.Or(compareBool(b.Reason != "", a.Reason != ""), cmp.Compare(b.Score, a.Score))
+	})
+	return all[:min(len(all), breaks+most)], nil
+}
+
+// breaks returns how an answer would break a draft, or "".
+func (s *Service) breaks(d *Draft, check *checker, answer string) (reason string) {
+	if check.looksAt("") {
+		text := checkedOf(&Checked{Text: answer})
+		var err error
+		if reason, err = check.compare(&text); err != nil {
+			return err.Error()
+		}
+	}
+	if reason == "" && s.contradicts(answer, d.Text) {
+		reason = contradictory
+	}
+	return reason
 }
 
 // contradicts reports whether two texts that speak of the same contradict each other, by their

@@ -2,6 +2,8 @@ package feedback_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,4 +236,85 @@ func TestViolationsAreEvidence(t *testing.T) {
 	w.clock.advance(8 * day)
 	assert.Equal(t, feedback.EffectUnknown, w.effect(kept.ID).Status,
 		"that it is kept does not say what it is good for")
+}
+
+// TestReach lists the heuristics that a draft governs by itself, and those for approvers to decide.
+func TestReach(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	d := rule("Ask before you run go mod tidy")
+	d.Check = feedback.Check{Forbid: "sudo"}
+	actions := map[string]string{
+		"against": "Do not ask before you run go mod tidy", "sudo": "Use sudo",
+		"near": "Run go mod vendor before you commit", "far": "Name the owner of the invoice",
+	}
+	for i := range 20 {
+		actions[fmt.Sprint("many ", i)] = "Run go in module " + strings.Repeat("x", i)
+	}
+	all, err := w.rules.Reach(ctx, d, actions)
+	require.NoError(t, err)
+	require.Len(t, all, 12)
+	assert.Equal(t, []string{"against", "the words contradict each other"},
+		[]string{all[0].ID, all[0].Reason})
+	assert.Equal(t, []string{"sudo", "it matches sudo"}, []string{all[1].ID, all[1].Reason})
+	near := slices.IndexFunc(all, func(h feedback.Reached) bool { return h.ID == "near" })
+	require.Positive(t, near)
+	assert.Empty(t, all[near].Reason)
+	for i := 3; i < len(all); i++ {
+		assert.LessOrEqual(t, all[i].Score, all[i-1].Score)
+		assert.NotEqual(t, "far", all[i].ID)
+	}
+	d.Action, d.Check = feedback.UpdateSkill, feedback.Check{}
+	all, err = w.rules.Reach(ctx, d, actions)
+	require.NoError(t, err)
+	assert.Empty(t, all, "no prompt has it")
+	_, err = w.rules.Reach(ctx, feedback.Draft{}, actions)
+	assert.ErrorAs(t, err, new(*heed.InputError))
+}
+
+// TestAnApproverWithholds a heuristic, for as long as the rule is active.
+func TestAnApproverWithholds(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Ask the owner before a migration"))
+	approves := func(actor string, withhold ...string) {
+		t.Helper()
+		var err error
+		p, err = w.rules.Review(ctx, feedback.Review{
+			Proposal: p.ID, Decision: approve, Actor: actor, Reason: "right", Hash: p.Hash(),
+			Withhold: withhold,
+		})
+		require.NoError(t, err)
+	}
+	broken := func(heuristic string) (reasons []string) {
+		t.Helper()
+		found, err := w.rules.Check(ctx, feedback.Checked{
+			Agent: "prd", Text: "Migrate at night", Heuristic: heuristic,
+		})
+		require.NoError(t, err)
+		for _, v := range found {
+			reasons = append(reasons, v.Rule+": "+v.Reason)
+		}
+		return reasons
+	}
+	approves("cleo")
+	approves("cleo", "nightly", "hourly")
+	require.Len(t, p.Approvals, 1, "she says it again, with what breaks it")
+	assert.Empty(t, broken("nightly"), "it is no rule yet")
+	approves("dan", "nightly")
+	require.Equal(t, feedback.StateApproved, p.Status)
+	for _, id := range []string{"nightly", "hourly"} {
+		assert.Equal(t, []string{p.ID + ": a person who approved the rule found that the heuristic " +
+			"breaks it"}, broken(id))
+	}
+	assert.Empty(t, broken("weekly"))
+	assert.Empty(t, broken(""), "it is no heuristic's")
+	_, err := w.rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "eve", Reason: "no more"},
+		feedback.StateRetired)
+	require.NoError(t, err)
+	assert.Empty(t, broken("nightly"))
+
+	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: approve, Actor: "eve",
+		Reason: "r", Hash: p.Hash(), Withhold: []string{""}})
+	var invalid *heed.InputError
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, "Withhold[0]", invalid.Field)
 }

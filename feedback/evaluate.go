@@ -438,11 +438,8 @@ func (s *Service) judge(
 // nearTo returns the ids of the corrections that may say the same as a text, or its opposite. Words
 // rank other words low, so the nearest count there even if they share little.
 func (s *Service) nearTo(matches []Match) (ids []string) {
-	const most, little = 5, 0.1
-	least := s.cfg.Threshold
-	if wording(s.cfg.Similarity) {
-		least = min(least, little)
-	}
+	const most = 5
+	least := s.leastNear()
 	for i := range matches {
 		m := &matches[i]
 		if m.corrects() && !s.alike(m) && m.Score >= least && len(ids) < most {
@@ -450,6 +447,15 @@ func (s *Service) nearTo(matches []Match) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// leastNear is the similarity from which on people read texts side by side.
+func (s *Service) leastNear() float64 {
+	const little = 0.1
+	if wording(s.cfg.Similarity) {
+		return min(s.cfg.Threshold, little)
+	}
+	return s.cfg.Threshold
 }
 
 // settle takes over a verdict as far as the support allows.

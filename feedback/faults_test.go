@@ -485,6 +485,7 @@ var noStore = map[string]string{
 	"Service.Config": "it returns what New was given",
 	"Service.Rules":  "it returns the other half of the service",
 	"Service.Wants":  "it names what RecordIn reads",
+	"Rules.Reach":    "it reads no store",
 	"Rules.Wants":    "it names what InjectIn and CheckIn read",
 }
 

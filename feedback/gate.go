@@ -40,6 +40,9 @@ type Review struct {
 	// Override are the ids of active rules that the draft may contradict. An approval counts only if
 	// it overrides all rules that the draft contradicts when the rule is made.
 	Override []string
+	// Withhold are the ids of heuristics that an approver found to break the rule: see [Rules.Reach].
+	// While the rule is active, they do not answer by themselves. One approver is enough.
+	Withhold []string
 }
 
 // Review records what a person decides, and returns the proposal as it then is. If it is still
@@ -132,7 +135,7 @@ func (v *Review) validate() (kind string, err error) {
 	case v.Hash == "":
 		return "", invalid("Hash", "must be that of the draft that was reviewed")
 	}
-	if err := checkNames(list{"Override", v.Override}); err != nil {
+	if err := checkNames(list{"Override", v.Override}, list{"Withhold", v.Withhold}); err != nil {
 		return "", err
 	}
 	return kind, checkName("Proposal", v.Proposal)
@@ -212,7 +215,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	}
 	approval := Approval{
 		Actor: c.who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override),
-		At: c.now,
+		Withhold: text.Distinct(review.Withhold), At: c.now,
 	}
 	if open := approval.missing(against); len(open) > 0 {
 		return contradicted(open)
@@ -221,7 +224,8 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	switch {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
-	case slices.Equal(p.Approvals[mine].Override, approval.Override):
+	case slices.Equal(p.Approvals[mine].Override, approval.Override) &&
+		slices.Equal(p.Approvals[mine].Withhold, approval.Withhold):
 		p.Quorum = s.cfg.Gate.quorum(p, against, key)
 		return nil
 	default:

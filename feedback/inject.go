@@ -95,6 +95,7 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 type line struct {
 	id, text, words string
 	check           *checker // nil: there is none
+	withheld        []string // the heuristics that its approvers found to break it
 }
 
 // Wants names what [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service has read
@@ -142,7 +143,8 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	slices.SortFunc(rules, compareRanks)
 	lines = make([]line, len(rules))
 	for i := range rules {
-		lines[i] = line{rules[i].ID, render(&rules[i]), rules[i].Text, newChecker(rules[i].Check)}
+		r := &rules[i]
+		lines[i] = line{r.ID, render(r), r.Text, newChecker(r.Check), r.withheld()}
 	}
 	r.s.prompts.put(agent, promptLines{version, lines})
 	r.s.version.Store(version)

@@ -61,6 +61,7 @@ type Approval struct {
 	Reason   string    `json:"reason"`
 	Hash     string    `json:"approved_hash"`      // of the draft that was approved
 	Override []string  `json:"override,omitempty"` // the active rules that it may contradict
+	Withhold []string  `json:"withhold,omitempty"` // the heuristics that break it
 	At       time.Time `json:"at"`
 }
 
@@ -137,6 +138,7 @@ func cloneApprovals(approvals []Approval) []Approval {
 	approvals = slices.Clone(approvals)
 	for i := range approvals {
 		approvals[i].Override = slices.Clone(approvals[i].Override)
+		approvals[i].Withhold = slices.Clone(approvals[i].Withhold)
 	}
 	return approvals
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -120,4 +121,41 @@ func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
 	answer, err := w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})
 	require.NoError(t, err)
 	assert.Empty(t, answer.Violations)
+}
+
+// An approver found that a heuristic breaks a rule, though no words and no check tell. The model
+// answers in its place, and Explain says why.
+func TestAnApproverWithholdsAHeuristic(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w.model.says = "Ask the owner."
+	answer := w.answer(loop.Event{ID: "before", Text: full})
+	require.Equal(t, decision.Heuristic, answer.Result.Path)
+	rules := w.Feedback().Rules()
+	p, err := rules.Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "The owner of a disk decides", Agents: []string{"loop"}},
+		Actor: "paul", Reason: "seen often",
+	})
+	require.NoError(t, err)
+	for who, withheld := range map[string][]string{"cleo": {"rotate"}, "dan": nil} {
+		p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: feedback.Approved,
+			Hash: p.Hash(), Actor: who, Reason: "right", Withhold: withheld})
+		require.NoError(t, err)
+	}
+	answer = w.answer(loop.Event{ID: "e", Text: full})
+	assert.Equal(t, decision.Model, answer.Result.Path)
+	why := p.ID + ": a person who approved the rule found that the heuristic breaks it"
+	assert.Equal(t, []loop.LeftOut{{What: "heuristic", ID: "rotate", Why: "rule " + why}},
+		answer.Plan.LeftOut)
+	_, asked := w.model.last()
+	assert.NotContains(t, asked, rotating.Action)
+	account, err := w.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"rotate": why}, account.Overruled)
+	assert.Contains(t, account.String(), "the heuristic rotate was withheld because of the rule "+p.ID)
+
+	_, err = rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "dan", Reason: "r"},
+		feedback.StateRetired)
+	require.NoError(t, err)
+	assert.Equal(t, decision.Heuristic, w.answer(loop.Event{ID: "after", Text: full}).Result.Path)
 }

@@ -103,12 +103,12 @@ func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 		_, asked := w.model.last()
 		assert.NotContains(t, asked, tidying.Action, "the prompt does not suggest it")
 		assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "heuristic", ID: "tidy",
-			Why: "rule " + rule})
+			Why: "rule " + rule + ": the words contradict each other"})
 		account, err := w.Explain(ctx, "e")
 		require.NoError(t, err)
-		assert.Equal(t, map[string]string{"tidy": rule}, account.Overruled)
+		assert.Equal(t, map[string]string{"tidy": rule + ": the words contradict each other"}, account.Overruled)
 		assert.Contains(t, account.String(),
-			"the heuristic tidy was withheld, as the rule "+rule+" is against it")
+			"the heuristic tidy was withheld because of the rule "+rule+": the words contradict")
 
 		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: full}).Result.Path,
 			"the rule says nothing of this one")

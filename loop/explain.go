@@ -55,7 +55,8 @@ type Account struct {
 	Compared []answer.Comparison // the heuristics that the prompt withheld
 	// the heuristics that the prompt withheld, but that it or the conversation says all the same
 	Told []string
-	// trusted heuristics that did not answer, each with the active rule that contradicts it
+	// trusted heuristics that did not answer, each with the id of the active rule that its answer
+	// would have broken, a colon, and how
 	Overruled map[string]string
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether
 	// anything is. Channels with equal parts in the worth are joined by commas.
@@ -345,7 +346,7 @@ func (a Account) Tree() Branch {
 		root.add("the prompt showed the heuristic " + id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.Overruled)) {
-		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s is against it", id,
+		root.add(fmt.Sprintf("the heuristic %s was withheld because of the rule %s", id,
 			a.Overruled[id]))
 	}
 	for _, c := range a.Compared {

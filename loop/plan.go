@@ -74,7 +74,7 @@ type Plan struct {
 	left      bool          // it is not even asked if there is no other one
 	room      int
 	unchecked bool              // no rule has a check
-	overruled map[string]string // heuristics, each with the rule that contradicts it
+	overruled map[string]string // heuristics, each with the rule that it would break, and how
 
 	repeated    bool // the event was answered before
 	undelivered bool // the caller's context ended before the answer was recorded
@@ -89,8 +89,8 @@ type LeftOut struct {
 	ID   string `json:"id,omitempty"` // which one; "" means all of it
 	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic
 	// or note that the prompt shows means the end of a text of more than [prompt.DefaultMax]
-	// characters. Of a heuristic, it may also be "rule" and the id of an active rule that
-	// contradicts it, or whose check its answer does not pass.
+	// characters. Of a heuristic, it may also be "rule" with the id of an active rule that its answer
+	// would break, and how, such as "rule 9: it matches (?i)sudo".
 	Why string `json:"why"`
 }
 
@@ -330,7 +330,7 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 		if !trusted {
 			return nil
 		}
-		rule, err := a.against(tx, res.Text)
+		rule, err := a.against(tx, &res)
 		switch {
 		case p.Degraded != nil && errors.Is(err, heed.ErrUnavailable):
 			p.unread("rules") // which may be against it
@@ -355,22 +355,21 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 	return nil
 }
 
-// against returns an active rule that contradicts what a heuristic would answer, or whose check the
-// answer does not pass, or "".
-func (a *Agent) against(tx *store.Tx, action string) (rule string, err error) {
+// against returns an active rule that a heuristic's answer would break, with how it would, or "".
+func (a *Agent) against(tx *store.Tx, res *decision.Result) (rule string, err error) {
 	if a.feedback == nil {
 		return "", nil
 	}
 	found, err := a.feedback.Rules().CheckIn(tx, feedback.Checked{
-		Agent: a.cfg.Name, Text: action, Words: true,
+		Agent: a.cfg.Name, Text: res.Text, Heuristic: res.CreditID,
 	})
 	if len(found) > 0 {
-		rule = found[0].Rule
+		rule = found[0].Rule + ": " + found[0].Reason
 	}
 	return rule, err
 }
 
-// overrule takes a heuristic out of the plan that a rule contradicts.
+// overrule takes a heuristic out of the plan whose answer would break a rule.
 func (p *Plan) overrule(heuristic, rule string) {
 	is := func(c decision.Candidate) bool { return c.HeuristicID == heuristic }
 	p.Candidates = slices.DeleteFunc(slices.Clone(p.Candidates), is)

@@ -90,7 +90,7 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 			return d, &heed.InputError{Field: "form",
 				Reason: "has a field that is not known. heed knows who you are, and no form can say so"}
 		}
-		if len(values) > 1 && name != "override" {
+		if len(values) > 1 && name != "override" && name != "withhold" {
 			return d, &heed.InputError{Field: name, Reason: "is there twice"}
 		}
 	}

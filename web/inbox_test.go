@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/web"
@@ -468,4 +469,32 @@ func TestUnanswered(t *testing.T) {
 		assert.Contains(t, page, "‹b&gt;out of order‹/b&gt;")
 		assert.Contains(t, plain(page), "1 time")
 	}
+}
+
+// The page of a proposal lists the heuristics that may break it, and an approver ticks those that
+// do.
+func TestApproversSeeWhatARuleReaches(t *testing.T) {
+	module, err := learning.New(t.Context(), learning.Config{Store: &memstore.Store{}})
+	require.NoError(t, err)
+	for id, action := range map[string]string{
+		"zones": "Give every time without its time zone", "logs": "Give every log with its time",
+		"owner": "Name who owns it",
+	} {
+		_, err = module.Put(t.Context(), learning.Heuristic{ID: id, Condition: "always",
+			Action: action})
+		require.NoError(t, err)
+	}
+	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
+	p := hs.proposed()
+	page := hs.get("kim", "/proposal", "id", p.ID)
+	assert.Contains(t, plain(page), "Give every time without its time zone does not answer by itself")
+	assert.Contains(t, page, `name="withhold" value="logs"`)
+	assert.NotContains(t, page, `value="zones"`)
+	assert.NotContains(t, page, "Name who owns it")
+	hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Seen it too",
+		"withhold", "logs", "withhold", "owner")
+	p, err = hs.f.Rules().Proposal(t.Context(), p.ID)
+	require.NoError(t, err)
+	require.Len(t, p.Approvals, 1)
+	assert.Equal(t, []string{"logs", "owner"}, p.Approvals[0].Withhold)
 }

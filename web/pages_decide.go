@@ -15,7 +15,7 @@ func (h *Handler) decisions() {
 	onProposal := func(name string, fields []string, do func(context.Context, sent) (string, error)) {
 		h.act(action{"/proposal/" + name, fields, proposalPage, do})
 	}
-	onProposal("approve", []string{"override"}, h.approve)
+	onProposal("approve", []string{"override", "withhold"}, h.approve)
 	onProposal("reject", nil, h.reject)
 	onProposal("edit", []string{"text", "type", "agents", "all"}, h.edit)
 	onProposal("take-out", []string{"source"}, h.takeOut)
@@ -48,7 +48,7 @@ func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {
 func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 	after, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
 		Proposal: d.id, Decision: feedback.Approved, Actor: d.person, Reason: d.reason, Hash: d.hash,
-		Override: d.form["override"],
+		Override: d.form["override"], Withhold: d.form["withhold"],
 	})
 	if err != nil {
 		return "", err

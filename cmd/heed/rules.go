@@ -31,7 +31,16 @@ type rulesCommands struct {
 
 // withRules calls a function with the rules of the store, and says what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
-	return services.with(s, "", func(v *view.Source) error { return refused(do(v)) })
+	return services.with(s, "", func(v *view.Source) error {
+		names, err := modules.names(s.ctx, v.Store)
+		if err == nil && len(names) == 1 { // the heuristics that rules govern
+			_, err = modules.open(s.ctx, v, names[0])
+		}
+		if err != nil {
+			return err
+		}
+		return refused(do(v))
+	})
 }
 
 // refused says why a gate has refused something, and what to do.
@@ -358,6 +367,10 @@ func printProposal(p *printer, r *view.Report) {
 	for i := range r.Sources {
 		source := &r.Sources[i]
 		p.line("%v by %v: %v", source.ID, source.Reviewer, view.Said(source))
+	}
+	for _, h := range r.Reaches {
+		p.line("heuristic %v: %v: %v", h.ID, h.Action,
+			cmp.Or(h.Reason, "may break it, and --withhold keeps it from answering by itself"))
 	}
 	for _, conflict := range r.Now {
 		p.line("%v with %v: %v", conflict.Kind, conflict.ID, conflict.Explanation)

@@ -22,6 +22,7 @@ type rulesApprove struct {
 	proposalDecision
 	Hash     string   `placeholder:"HASH"`
 	Override []string `complete:"rule" placeholder:"ID"`
+	Withhold []string `complete:"heuristic" placeholder:"ID"`
 }
 
 // Run approves a proposal.
@@ -38,7 +39,8 @@ func (cmd *rulesApprove) Run(s *session) error {
 			err = &usageError{"nobody has been shown the words: give their --hash, which heed rules " +
 				"show prints"}
 		}
-		return feedback.Review{Decision: feedback.Approved, Hash: hash, Override: cmd.Override}, err
+		return feedback.Review{Decision: feedback.Approved, Hash: hash, Override: cmd.Override,
+			Withhold: cmd.Withhold}, err
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 )
 
 // A correction that nobody else has made waits, where heed rules list says so. Of what was rejected
@@ -176,4 +177,32 @@ func TestRulesJoin(t *testing.T) {
 	require.Len(t, waits, 1)
 	assert.Equal(t, "c-3", waits[0].ID)
 	assert.Contains(t, waits[0].Reason, "out of order")
+}
+
+// TestAnApproverWithholdsAHeuristic that rules show names.
+func TestAnApproverWithholdsAHeuristic(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	w := host(t, file)
+	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
+	require.NoError(t, err)
+	_, err = module.Put(ctx, learning.Heuristic{ID: "nightly", Condition: "a migration waits",
+		Action: "Run the migration at night"})
+	require.NoError(t, err)
+	service, err := feedback.New(ctx, feedback.Config{Store: w.store})
+	require.NoError(t, err)
+	p, err := service.Rules().Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "Ask the owner before a migration", Agents: []string{"tester"}},
+		Actor: "eve", Reason: "it was said",
+	})
+	require.NoError(t, err)
+	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
+	assert.Contains(t, call{args: of("show", p.ID)}.run(t).out, "heuristic nightly: Run the "+
+		"migration at night: may break it, and --withhold keeps it from answering by itself\n")
+	call{args: of("approve", p.ID, "--hash", p.Hash(), "--withhold", "nightly", "--yes", "--actor",
+		"cleo", "--reason", "it asks nobody")}.run(t)
+	p, err = service.Rules().Proposal(ctx, p.ID)
+	require.NoError(t, err)
+	require.Len(t, p.Approvals, 1)
+	assert.Equal(t, []string{"nightly"}, p.Approvals[0].Withhold)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
@@ -21,8 +22,10 @@ type Report struct {
 	Quorum   *feedback.Quorum    `json:"quorum,omitempty"`  // of a pending proposal
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
 	Now      []Against           `json:"conflicts_now"`     // while it is pending or active
-	Before   []feedback.Proposal `json:"before,omitempty"`  // that it follows, the latest first
-	History  []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
+	// Reaches are the heuristics that a pending proposal governs, or may govern.
+	Reaches []Reached           `json:"heuristics,omitempty"`
+	Before  []feedback.Proposal `json:"before,omitempty"`  // that it follows, the latest first
+	History []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
 }
 
 // An Against is a conflict with the words of the other side.
@@ -111,11 +114,44 @@ func (s *Source) reportOf(ctx context.Context, p *feedback.Proposal) (r Report, 
 			r.Now = append(r.Now, one)
 		}
 	}
+	if pending {
+		if r.Reaches, err = s.reaches(ctx, &p.Draft); err != nil {
+			return r, err
+		}
+	}
 	if r.Before, err = s.before(ctx, p); err != nil {
 		return r, err
 	}
 	r.History, err = s.history(ctx, p.ID)
 	return r, err
+}
+
+// A Reached is a heuristic that a proposal may govern, with its words.
+type Reached struct {
+	feedback.Reached
+	Condition string `json:"condition"`
+	Action    string `json:"action"`
+}
+
+// reaches returns the heuristics that a draft governs, or may govern.
+func (s *Source) reaches(ctx context.Context, d *feedback.Draft) (all []Reached, _ error) {
+	if s.Learning == nil {
+		return nil, nil
+	}
+	known, actions := map[string]learning.Heuristic{}, map[string]string{}
+	for h, err := range s.Learning.Heuristics(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if h.Action != "" {
+			known[h.ID], actions[h.ID] = h, h.Action
+		}
+	}
+	found, err := s.Feedback.Rules().Reach(ctx, *d, actions)
+	for _, f := range found {
+		all = append(all, Reached{f, known[f.ID].Condition, known[f.ID].Action})
+	}
+	return all, err
 }
 
 const mostBefore = 20
