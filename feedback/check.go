@@ -146,9 +146,9 @@ func (r *Rule) withheld() (ids []string) {
 // A Reached is a heuristic that a draft governs once it is a rule, or that it may govern.
 type Reached struct {
 	ID string `json:"id"`
-	// Reason is how the heuristic's action breaks the draft, as heed will find by itself: by the check
-	// or by a contradiction in words. If it is "", the two are about the same, and people decide: see
-	// Review.Withhold.
+	// Reason is how the heuristic's action breaks the draft, as heed will find by itself: by the
+	// check or by a contradiction in words. If it is "", the two are about the same, and people
+	// decide: see Review.Withhold.
 	Reason string  `json:"reason,omitempty"`
 	Score  float64 `json:"score"` // how alike the action is to the draft, in [0, 1]
 }

@@ -152,7 +152,8 @@ func TestAnApproverWithholdsAHeuristic(t *testing.T) {
 	account, err := w.Explain(ctx, "e")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"rotate": why}, account.Overruled)
-	assert.Contains(t, account.String(), "the heuristic rotate was withheld because of the rule "+p.ID)
+	assert.Contains(t, account.String(),
+		"the heuristic rotate was withheld because of the rule "+p.ID)
 
 	_, err = rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "dan", Reason: "r"},
 		feedback.StateRetired)

@@ -106,7 +106,8 @@ func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 			Why: "rule " + rule + ": the words contradict each other"})
 		account, err := w.Explain(ctx, "e")
 		require.NoError(t, err)
-		assert.Equal(t, map[string]string{"tidy": rule + ": the words contradict each other"}, account.Overruled)
+		assert.Equal(t, map[string]string{"tidy": rule + ": the words contradict each other"},
+			account.Overruled)
 		assert.Contains(t, account.String(),
 			"the heuristic tidy was withheld because of the rule "+rule+": the words contradict")
 
