@@ -130,6 +130,9 @@ func (p *people) read(
 	voices []Voice, parts []Part, now Instant, number func(string) int32,
 ) []Voice {
 	first := len(voices)
+	if len(parts) > cap(voices)-first { // exactly, because a learner keeps them
+		voices = append(make([]Voice, 0, first+len(parts)), voices...)
+	}
 	var at map[string]int // of the sources, where one may have several parts
 	for i := range parts {
 		part := &parts[i]
