@@ -38,9 +38,9 @@ func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Res
 func (res *Result) rejects(r *Request, model LLM) bool {
 	switch {
 	case model == nil:
-		res.Path, res.Reason = Rejected, LLMUnavailable
+		res.Path, res.Reason = Rejected, llmUnavailable
 	case r.CanWait:
-		res.Path, res.Reason = Rejected, NotImmediate
+		res.Path, res.Reason = Rejected, notImmediate
 	default:
 		return false
 	}
@@ -56,7 +56,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
 	})
 	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
-	if d.cfg.Prediction == SameCall {
+	if d.cfg.Prediction == sameCall {
 		d.cfg.takePrediction(&res)
 	}
 	if err != nil || res.Text == "" {
@@ -72,7 +72,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	if len(r.Candidates) > 0 {
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
-	if d.cfg.Prediction == SecondCall {
+	if d.cfg.Prediction == secondCall {
 		d.predict(ctx, r, model, &left, &res)
 	}
 	if !res.Cut { // a part of an answer may mean something else than the whole
@@ -142,18 +142,18 @@ func wholeReply(r LLMRequest, reply LLMResponse) error {
 }
 
 // reasonOf returns why there is no answer. ctx is the caller's.
-func reasonOf(ctx context.Context, err error) Reason {
+func reasonOf(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
-		return LLMNoResponse
+		return llmNoResponse
 	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
-		return LLMStopped
+		return llmStopped
 	case errors.Is(err, ErrBusy):
-		return LLMBusy
+		return llmBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return LLMTimeout
+		return llmTimeout
 	default:
-		return LLMError
+		return llmError
 	}
 }
 

@@ -273,7 +273,7 @@ func compile(expression string) (*regexp.Regexp, error) {
 }
 
 // validate reports the first fault of a check.
-func (c *Check) validate(a Action) error {
+func (c *Check) validate(a string) error {
 	if *c == (Check{}) {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (c *Check) validate(a Action) error {
 	switch {
 	case (c.Forbid == "") == (c.Require == ""):
 		return invalid("Check", "must have one of Forbid and Require")
-	case a != CreateRule:
+	case a != createRule:
 		return invalid("Check", "must be empty, as the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)

@@ -30,9 +30,9 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	}
 	good := f.Value > 0
 	switch f.Scale { // the middle of a scale is no praise
-	case learning.UserScale:
+	case "user":
 		good = f.Score > 2
-	case learning.DevScale:
+	case "dev":
 		good = f.Score > 3
 	}
 	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelExplicit)

@@ -7,22 +7,18 @@ import (
 	"github.com/heedhq/heed/answer"
 )
 
-// A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
-// The strategy decides how much evidence a score is: see [BayesianConfig].
-type Scale string
-
 // The scales.
 const (
-	UserScale Scale = "user" // 1 bad, 2 meh, 3 good
-	DevScale  Scale = "dev"  // 1 to 5
+	userScale = "user" // 1 bad, 2 meh, 3 good
+	devScale  = "dev"  // 1 to 5
 )
 
-// points returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
-func (s Scale) points() int {
+// pointsOf returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
+func pointsOf(s string) int {
 	switch s {
-	case UserScale:
+	case userScale:
 		return 3
-	case DevScale:
+	case devScale:
 		return 5
 	default:
 		return 0
@@ -47,8 +43,10 @@ type Judgement struct {
 	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64
 	At            time.Time // the zero time means now
-	// Scale and Score take the place of the value: 1 to 3, or 1 to 5.
-	Scale  Scale
+	// Scale and Score take the place of the value: "user" has scores from 1, bad, to 3, good, and
+	// "dev" from 1 to 5. "" means that there is no score. The strategy decides how much evidence a
+	// score is: see [BayesianConfig].
+	Scale  string
 	Score  int
 	Domain string // of the heuristic; the module sets it for the strategy
 }
@@ -67,7 +65,7 @@ func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 	j := Judgement{
 		HeuristicID: s.Of, EventID: a.ID, Person: s.By, Session: s.Session, Channel: s.Channel,
 		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At,
-		Scale: Scale(s.Scale), Score: s.Score,
+		Scale: string(s.Scale), Score: s.Score,
 	}
 	if s.Withdrawn {
 		j.Value, j.Scale, j.Score = 0, "", 0

@@ -124,21 +124,21 @@ var irregular = map[string]string{
 }
 
 // opposed says how two texts contradict each other.
-func opposed(kind feedback.Opposition) string {
+func opposed(kind string) string {
 	switch kind {
-	case feedback.OpposedPolarity:
+	case "polarity":
 		return "one says it, the other denies it"
-	case feedback.OpposedNumber:
+	case "number":
 		return "they have other numbers"
-	case feedback.OpposedAntonym:
+	case "antonym":
 		return "they have words of opposite meaning"
-	case feedback.OpposedOrder:
+	case "order":
 		return "they have the same words in another order"
-	case feedback.OpposedName:
+	case "name":
 		return "they name other things"
-	case feedback.OpposedWord:
+	case "word":
 		return "one word is another"
-	case feedback.OpposedByEvaluator:
+	case "evaluator":
 		return "the evaluator of the host says so"
 	}
 	return say(string(kind))

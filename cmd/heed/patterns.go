@@ -52,7 +52,7 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 	}
 	var all view.List[view.Way]
 	err := recorders.with(s, c.Recorder, func(v *view.Source) (err error) {
-		q := view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}
+		q := view.WayQuery{State: string(cmd.State), Tag: cmd.Tag}
 		all, err = v.Ways(s.ctx, q, view.Page{})
 		return err
 	})
@@ -144,11 +144,11 @@ func (cmd *patternsDecide) Run(s *session, c *patternsCommands) error {
 // question says what a decision does, or why it can't be made.
 func question(decision string, w *view.WayDetail) (plain, error) {
 	p, id := &w.Standing.Pattern, show(string(w.ID))
-	state := patterns.Proven
+	state := "proven"
 	if decision == "deprecate" {
-		state = patterns.Deprecated
+		state = "deprecated"
 	}
-	down := w.State == patterns.Deprecated || w.State == patterns.Inverted
+	down := w.State == "deprecated" || w.State == "inverted"
 	switch {
 	case w.Anti:
 		return "", fmt.Errorf("%s is an anti-pattern: decide about the pattern that it warns of", id)
@@ -166,7 +166,7 @@ func question(decision string, w *view.WayDetail) (plain, error) {
 	case p.Override == state:
 		return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", id, state,
 			show(p.By.Actor), show(p.By.Reason))
-	case state == patterns.Proven && down:
+	case state == "proven" && down:
 		return "", fmt.Errorf("%s is %s, and can't be promoted: begin with heed patterns reset %s",
 			id, w.State, id)
 	}

@@ -353,7 +353,7 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 	var all []view.Choice
 	err := c.with(s, func(v *view.Source) (err error) {
 		f := strategy.ChoiceFilter{
-			Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
+			Item: cmd.Item, Stage: string(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
 		}
 		if cmd.Since > 0 {
 			f.Since = s.now().Add(-cmd.Since)
