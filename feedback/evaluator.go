@@ -35,9 +35,9 @@ type Evaluation struct {
 	// enough agree for a rule; "generalizable_low", some agree, and it waits for a batch;
 	// "edge_case", it stands alone; "ambiguous", a person has to decide with
 	// [Service.Resolve]; "positive", an approval without changes; "archived", a person chose to ignore it.
-	Class      string   `json:"classification,omitempty"`
-	Confidence float64  `json:"confidence,omitempty"` // in [0, 1]
-	Rationale  string   `json:"rationale,omitempty"`
+	Class      string  `json:"classification,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"` // in [0, 1]
+	Rationale  string  `json:"rationale,omitempty"`
 	// Similar is what it was found to be like, the most alike first.
 	Similar []string `json:"similar_feedback_ids,omitempty"`
 	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most
