@@ -34,7 +34,8 @@ type Evaluation struct {
 	// Class is what became of the feedback, and "" before it is evaluated: "generalizable_high",
 	// enough agree for a rule; "generalizable_low", some agree, and it waits for a batch;
 	// "edge_case", it stands alone; "ambiguous", a person has to decide with
-	// [Service.Resolve]; "positive", an approval without changes; "archived", a person chose to ignore it.
+	// [Service.Resolve]; "positive", an approval without changes; "archived", a person chose to
+	// ignore it.
 	Class      string  `json:"classification,omitempty"`
 	Confidence float64 `json:"confidence,omitempty"` // in [0, 1]
 	Rationale  string  `json:"rationale,omitempty"`
