@@ -164,7 +164,7 @@ func (r *Rules) Reach(
 	if err := r.s.validateDraft(&d); err != nil {
 		return nil, wrap("reach", err)
 	}
-	if d.Action != CreateRule || !d.speaks() {
+	if d.Action != createRule || !d.speaks() {
 		return nil, nil
 	}
 	ids := slices.Sorted(maps.Keys(actions))
