@@ -263,7 +263,7 @@ func TestReach(t *testing.T) {
 		assert.LessOrEqual(t, all[i].Score, all[i-1].Score)
 		assert.NotEqual(t, "far", all[i].ID)
 	}
-	d.Action, d.Check = feedback.UpdateSkill, feedback.Check{}
+	d.Action, d.Check = "UPDATE_SKILL", feedback.Check{}
 	all, err = w.rules.Reach(ctx, d, actions)
 	require.NoError(t, err)
 	assert.Empty(t, all, "no prompt has it")
