@@ -336,7 +336,7 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 				}
 				assert.NotContains(t, text, "known by: nobody")
 				for _, reviewer := range reviewers {
-					assert.Contains(t, text, "a user said it by "+reviewer)
+					assert.Contains(t, text, reviewer+" said it")
 				}
 
 				// A later thumb of a reviewer replaces the complaint, and the correction sent again

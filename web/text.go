@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
@@ -21,7 +22,8 @@ var funcs = template.FuncMap{
 	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
 	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
-	"known": known, "seenby": seenBy, "sentence": sentence,
+	"known": known, "seenby": seenBy,
+	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bars": bars, "bar": newBar, "curve": curve, "depth": depth,
 	"place": place, "alone": alone, "held": held, "holding": holding, "further": further,
@@ -145,12 +147,7 @@ func opposed(kind string) string {
 }
 
 // known says how something is known, by the name of its channel.
-func known(name string) string {
-	if name == view.DisagreementChannel {
-		return "the model said something else"
-	}
-	return say(text.ChannelWords(name))
-}
+func known(name string) string { return say(view.Known(name)) }
 
 // seenBy is [known] for an observation.
 func seenBy(o evidence.Observation) string { return known(view.ChannelOf(&o)) }

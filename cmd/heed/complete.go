@@ -11,7 +11,7 @@ import (
 )
 
 type completion struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish"`
 }
 
 // scripts have each shell ask heed itself what the word under the cursor could be.

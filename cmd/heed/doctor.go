@@ -91,7 +91,7 @@ func (cmd doctorCommand) Run(s *session) error {
 	} else if err != nil {
 		return at.explain(err)
 	}
-	if err := s.answer(d, d.print); err != nil {
+	if err := s.answer(d, "doctor"); err != nil {
 		return err
 	}
 	if faults := d.faults(); faults > 0 {
@@ -341,28 +341,4 @@ func (d *diagnosis) choices(s *session) error {
 			orMore(n, "choice waits", "choices wait"))
 	}
 	return err
-}
-
-func (d *diagnosis) print(p *printer) {
-	p.heading("%v: %v", d.Store, plain(d.Engine))
-	kinds := newTable("evidence", ">scopes", ">cells", ">observations")
-	for _, k := range d.Kinds {
-		kinds.add(k.Kind, k.Scopes, k.Cells, k.Observations)
-	}
-	records := newTable("kind", ">records")
-	for _, size := range d.Records {
-		records.add(size.Kind, size.Records)
-	}
-	for _, t := range []*listing{kinds, records} {
-		if len(t.rows) > 0 {
-			t.print(p)
-			p.blank()
-		}
-	}
-	if len(d.Findings) == 0 {
-		p.line("Nothing is wrong.")
-	}
-	for _, f := range d.Findings {
-		p.line("%v: %v", f.Level, f.Text)
-	}
 }

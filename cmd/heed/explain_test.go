@@ -81,7 +81,7 @@ func TestExplain(t *testing.T) {
 				return
 			}
 			assert.Equal(t, by.out, call{args: args(response)}.run(t).out)
-			assert.Contains(t, by.out, " by ann 2026-", "who judged it")
+			assert.Contains(t, by.out, "ann said it 2026-", "who judged it")
 			model := call{args: args("light")}.run(t)
 			require.Zero(t, model.code, model.err)
 			assert.Contains(t, model.out, "brief")

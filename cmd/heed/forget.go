@@ -60,15 +60,14 @@ func (cmd *forgetCommand) Run(s *session) error {
 			before.rows[i].Left = after.in(t.Table).Rows
 		}
 		done := struct {
-			Person string      `json:"person"`
-			Tables []namedRows `json:"tables"`
-		}{cmd.Person, before.rows}
-		return s.answer(done, func(p *printer) {
-			p.line("Forgot %v, whom %v named.", cmd.Person, before.words())
-			if len(after.rows) > 0 {
-				p.line("Their name is still in %v.", after.words())
-			}
-		})
+			Person        string      `json:"person"`
+			Tables        []namedRows `json:"tables"`
+			Before, After plain       `json:"-"`
+		}{cmd.Person, before.rows, before.words(), ""}
+		if len(after.rows) > 0 {
+			done.After = after.words()
+		}
+		return s.answer(done, "forgotten")
 	})
 }
 

@@ -152,7 +152,8 @@ func oneLine(err error) string {
 
 // helpText has what --help prints of each command: sections that begin with "# " and the command's
 // name. Its lines that begin with ": " are the command's summary, and the help of its arguments and
-// flags behind their names. The others are the text below the summary.
+// flags behind their names. The others are the text below the summary. The section "changes" is for
+// the flags of every command that changes something.
 //
 //go:embed help.txt
 var helpText string
@@ -167,7 +168,7 @@ func describe(root *kong.Node) {
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
 		if n, ok := node.(*kong.Node); ok {
 			words := append([]string{"heed"}, wordsOf(n)...)
-			describeOne(n, sections[strings.Join(words, " ")])
+			describeOne(n, sections["changes"]+"\n"+sections[strings.Join(words, " ")])
 		}
 		return next(nil)
 	})
@@ -190,7 +191,7 @@ func describeOne(n *kong.Node, section string) {
 			text = append(text, line)
 		case value != nil:
 			value.Help = about
-		default:
+		case !strings.HasPrefix(name, "--"):
 			n.Help = help
 		}
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 type mcpCommand struct {
-	As      string        `placeholder:"NAME" help:"Who speaks. By default you."`
-	Agent   string        `placeholder:"NAME" help:"The agent's name. Needed if the store has several. By default the only one, or mcp in a store without any."`
-	Lessons string        `type:"existingfile" placeholder:"FILE" help:"The lessons, in JSON."`
-	Keep    time.Duration `default:"720h" help:"How long an answer can be spoken of."`
+	As      string        `placeholder:"NAME"`
+	Agent   string        `placeholder:"NAME"`
+	Lessons string        `type:"existingfile" placeholder:"FILE"`
+	Keep    time.Duration `default:"720h"`
 }
 
 // Run serves until the client leaves, or a signal comes.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,9 +35,9 @@ type note struct {
 }
 
 // withoutStore says how to get a store.
-const withoutStore = `heed shows what an agent has learned: name its store with --db FILE, or in HEED_DB.
-To have an agent that fills one, run: heed --db FILE serve --run
-All commands: heed --help`
+const withoutStore = "heed shows what an agent has learned: name its store with --db FILE, or in " +
+	"HEED_DB.\nTo have an agent that fills one, run: heed --db FILE serve --run\n" +
+	"All commands: heed --help"
 
 // Run sums up the store.
 func (overviewCommand) Run(s *session) error {
@@ -72,7 +71,7 @@ func (overviewCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(sum, sum.print)
+	return s.answer(sum, "overview")
 }
 
 // seen tells when something was written.
@@ -143,15 +142,16 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 		if p.Quorum != nil {
 			quorum = say("%v", p.Quorum.String())
 		}
-		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, quorum), "rules", "show", p.ID)
+		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, quorum), "rules", "show",
+			p.ID)
 	}
 	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")
 	for i := range in.Disputed {
 		add(&sum.Waiting, say("A correction may contradict another: %v", view.Said(&in.Disputed[i].Feedback)),
 			"rules", "list", "--status", ambiguous)
 	}
-	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list", "--status",
-		ambiguous)
+	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list",
+		"--status", ambiguous)
 	for i := range in.Unfit[:min(len(in.Unfit), mostNotes)] {
 		rule := &in.Unfit[i]
 		add(&sum.Waiting, say("A rule has no effect, or a bad one: %v", rule.Text), "rules", "retire",
@@ -194,41 +194,11 @@ func (sum *summary) faults(s *session) error {
 	}
 	switch idle := s.now().Sub(sum.Written); {
 	case sum.Written.IsZero():
-		add(&sum.Wrong, "Nothing was ever learned here. Does the application open this store?", "doctor")
+		add(&sum.Wrong, "Nothing was ever learned here. Does the application open this store?",
+			"doctor")
 	case idle > recent:
-		add(&sum.Wrong, say("Nobody has written here for %v. Does the application run, with this store?",
-			plural(int(idle/day), "day", "days")), "doctor")
+		add(&sum.Wrong, say("Nobody has written here for %v. Does the application run, with this "+
+			"store?", plural(int(idle/day), "day", "days")), "doctor")
 	}
 	return nil
-}
-
-func (sum *summary) print(p *printer) {
-	p.heading("%v: %v", sum.Store, sum.Engine)
-	if !sum.Written.IsZero() {
-		p.line("Last written %v.", sum.Written)
-	}
-	for _, part := range []struct {
-		heading plain
-		notes   []note
-		none    plain
-	}{
-		{"Works best", sum.Leading, "No outcome was seen yet."},
-		{"Waits for a person", sum.Waiting, "Nothing waits."},
-		{"Wrong", sum.Wrong, "Nothing that shows at once. heed doctor reads the whole store."},
-	} {
-		p.blank()
-		p.heading("%v", part.heading)
-		if len(part.notes) == 0 {
-			p.block("  ", "  ", part.none)
-		}
-		for _, n := range part.notes {
-			p.block("  ", "  ", n.Text)
-			p.block("    ", "    ", plain(n.Command))
-		}
-	}
-	p.blank()
-	if os.Getenv("HEED_DB") == "" {
-		p.line("Give these commands the same --db, or set HEED_DB.")
-	}
-	p.line("All commands: heed --help")
 }

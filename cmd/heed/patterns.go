@@ -28,8 +28,8 @@ type patternsShow struct {
 const states = ",candidate,established,proven,deprecated,inverted"
 
 // stateOf writes the state of a way of working.
-func stateOf(w *view.Way) string {
-	state := string(w.State)
+func stateOf(w view.Way) string {
+	state := w.State
 	if w.ByHand {
 		state += ", by hand"
 	}
@@ -41,23 +41,23 @@ func stateOf(w *view.Way) string {
 
 // Run lists patterns, or explains one.
 func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
-	if cmd.ID != "" {
-		return recorders.with(s, c.Recorder, func(v *view.Source) error {
+	var all view.List[view.Way]
+	err := recorders.with(s, c.Recorder, func(v *view.Source) (err error) {
+		if cmd.ID != "" {
 			found, err := way(s, v, cmd.ID)
 			if err != nil {
 				return err
 			}
-			return s.answer(found, func(p *printer) { printWay(p, &found) })
-		})
-	}
-	var all view.List[view.Way]
-	err := recorders.with(s, c.Recorder, func(v *view.Source) (err error) {
-		q := view.WayQuery{State: string(cmd.State), Tag: cmd.Tag}
+			return s.answer(found, "way")
+		}
+		q := view.WayQuery{State: cmd.State, Tag: cmd.Tag}
 		all, err = v.Ways(s.ctx, q, view.Page{})
 		return err
 	})
-	flags := []string{"state", cmd.State, "tag", cmd.Tag}
-	return answerList(s, all.Items, err, "patterns", flags, printWays)
+	if cmd.ID != "" {
+		return err
+	}
+	return answerList(s, all.Items, err, "patterns", "ways", "state", cmd.State, "tag", cmd.Tag)
 }
 
 // way finds a way of working.
@@ -69,34 +69,6 @@ func way(s *session, v *view.Source, id string) (view.WayDetail, error) {
 			return all.Items, err
 		},
 		func(w view.Way) string { return string(w.ID) })
-}
-
-func printWay(p *printer, w *view.WayDetail) {
-	printWays(p, []view.Way{w.Way})
-	p.blank()
-	p.line("%v", w.Content)
-	for _, gate := range w.Gates {
-		p.line("%v", gate)
-	}
-	if len(w.Transitions) == 0 {
-		return
-	}
-	p.blank()
-	t := newTable("when", "from", "to", "?who", "~why")
-	for _, change := range w.Transitions {
-		t.add(change.At, change.From, change.To, change.Actor, change.Cause)
-	}
-	t.print(p)
-}
-
-func printWays(p *printer, all []view.Way) {
-	t := newTable("pattern", "state", ">rate", "?>weighs", "?>helpful", "?>harmful", "?last heard",
-		"?~content")
-	for i := range all {
-		w := &all[i]
-		t.add(w.ID, stateOf(w), w.Rate, w.Multiplier, w.Successes, w.Failures, w.Heard, w.Content)
-	}
-	t.print(p)
 }
 
 // A patternsDecide makes the decision about a pattern that the command is named for.
@@ -137,7 +109,7 @@ func (cmd *patternsDecide) Run(s *session, c *patternsCommands) error {
 		if err != nil {
 			return err
 		}
-		return s.told(after, "The state of %v: %v.", after.ID, stateOf(&after.Way))
+		return s.told(after, "The state of %v: %v.", after.ID, stateOf(after.Way))
 	})
 }
 

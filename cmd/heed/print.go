@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 	"unicode"
 
@@ -17,6 +20,12 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
 )
 
 // A printer writes text: with lines, bars and colours that fit its width to a terminal, and plainly
@@ -27,6 +36,7 @@ type printer struct {
 	terminal bool
 	width    int // of the terminal, in columns
 	err      error
+	rows     *listing // that was begun, and not printed yet
 }
 
 // newPrinter returns a printer to a file. The colours are those that the terminal has and the
@@ -54,8 +64,6 @@ func (p *printer) write(text string) {
 	}
 }
 
-func (p *printer) blank() { p.write("\n") }
-
 // line writes a line of text, broken at the terminal's width.
 func (p *printer) line(format string, args ...any) { p.block("", "", say(format, args...)) }
 
@@ -70,24 +78,6 @@ func (p *printer) block(first, rest string, words plain) {
 			first = rest
 		}
 		p.write(first + line + "\n")
-	}
-}
-
-// each prints a number of things, with an empty line between them.
-func (p *printer) each(n int, print func(i int)) {
-	for i := range n {
-		if i > 0 {
-			p.blank()
-		}
-		print(i)
-	}
-}
-
-// note writes a line below others, unless it is empty.
-func (p *printer) note(words plain) {
-	if words != "" {
-		p.blank()
-		p.line("%v", words)
 	}
 }
 
@@ -181,9 +171,6 @@ func atLeast(x float64) plain { return say("%v", math.Floor(x*1000+1e-9)/1000) }
 
 func percent(x float64) plain { return plain(fmt.Sprintf("%.0f %%", 100*x)) }
 
-// amount writes a number of any size.
-func amount(x float64) plain { return plain(fmt.Sprintf("%.4g", x)) }
-
 // list writes texts one after the other, or another text if there are none.
 func list(texts []string, none plain) plain {
 	if len(texts) == 0 {
@@ -192,18 +179,156 @@ func list(texts []string, none plain) plain {
 	return say("%v", texts)
 }
 
-// or returns a text to print, or another if it is empty.
-func or(name string, none plain) plain {
-	if name == "" {
-		return none
+// alt returns a text to print. If it is empty, that is a dash or another text.
+func alt(value any, none ...plain) plain {
+	if name := fmt.Sprint(value); name != "" {
+		return say("%v", name)
 	}
-	return say("%v", name)
+	return append(none, "-")[0]
 }
 
 // plural writes a number of things.
-func plural[T int | uint64](n T, one, many string) plain {
-	if n == 1 {
-		return plain("1 " + one)
+func plural(n any, one, many string) plain {
+	if text := fmt.Sprint(n); text != "1" {
+		return plain(text + " " + many)
 	}
-	return plain(fmt.Sprintf("%d %s", n, many))
+	return plain("1 " + one)
+}
+
+func lower(state any) string { return strings.ToLower(fmt.Sprint(state)) }
+
+// textFile has templates of what commands print. What a template writes by itself is not printed,
+// but what it hands to a function is, and that goes through [text].
+//
+//go:embed text.tmpl
+var textFile string
+
+var forms = template.Must(template.New("").Funcs((&printer{}).funcs()).Parse(textFile))
+
+// render prints a value by the template of a name.
+func (p *printer) render(name string, value any) error {
+	form, err := forms.Clone()
+	if err == nil {
+		err = form.Funcs(p.funcs()).ExecuteTemplate(io.Discard, name, value)
+	}
+	p.table()
+	return cmp.Or(err, p.err)
+}
+
+// table prints the rows that were begun, and begins others if it has columns.
+func (p *printer) table(columns ...string) string {
+	if p.rows != nil {
+		p.rows.print(p)
+	}
+	p.rows = nil
+	if len(columns) > 0 {
+		p.rows = newTable(columns...)
+	}
+	return ""
+}
+
+// funcs are what templates call.
+func (p *printer) funcs() template.FuncMap {
+	return template.FuncMap{
+		"head": func(format string, args ...any) string {
+			p.table()
+			p.heading(format, args...)
+			return ""
+		},
+		"line": func(format string, args ...any) string { return p.indented(0, say(format, args...)) },
+		"in": func(by int, format string, args ...any) string {
+			return p.indented(by, say(format, args...))
+		},
+		"blank": func() string {
+			p.table()
+			p.write("\n")
+			return ""
+		},
+		"whole": func(by int, words ...string) string { // a secret is never broken
+			p.table()
+			p.write(strings.Repeat(" ", by) + strings.Join(words, "") + "\n")
+			return ""
+		},
+		"prose": p.prose,
+		"tree":  func(b loop.Branch) string { return p.branch(b, "", "") },
+		"table": p.table,
+		"row": func(cells ...any) string {
+			p.rows.add(cells...)
+			return ""
+		},
+		"bar": func(low, mean, high float64) string {
+			p.rows.draw(low, mean, high)
+			return ""
+		},
+		"lead": func(arm, leading strategy.ArmID) string {
+			if arm == leading {
+				p.rows.leading = len(p.rows.rows)
+			}
+			return ""
+		},
+		"none": func() plain { return "-" }, "ready": func(s string) plain { return plain(s) },
+		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
+		"signed": func(x float64) plain { return plain(fmt.Sprintf("%+.2f", x)) },
+		"change": func(x float64) plain { return plain(fmt.Sprintf("%+.0f %%", 100*x)) },
+		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
+		"segment": segmentName, "special": specialised, "state": stateOf, "known": view.KnownBy,
+		"interval": func(b evidence.Beta) interval {
+			low, high := b.Interval(0.9)
+			return interval{low, b.Mean(), high}
+		},
+		"said":      func(c feedback.Feedback) string { return view.Said(&c) },
+		"parts":     func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },
+		"check":     func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
+		"certainty": func(e feedback.Effect) float64 { return view.Certainty(&e) },
+		"deed":      deed, "told": func(deed string) bool {
+			return slices.Contains([]string{"propose", "approve", "reject"}, deed)
+		},
+		"narrow": func(hash string) bool { return p.terminal && p.width < len("hash: "+hash) },
+	}
+}
+
+// indented prints a text whose lines begin with a number of blanks.
+func (p *printer) indented(by int, words plain) string {
+	p.table()
+	p.block(strings.Repeat(" ", by), strings.Repeat(" ", by), words)
+	return ""
+}
+
+// prose prints a text of several lines, with a mark for each character that a terminal may obey.
+func (p *printer) prose(text string) string {
+	for line := range strings.SplitSeq(text, "\n") {
+		p.indented(0, plain(strings.Map(func(r rune) rune {
+			if unprintable(r) {
+				return unicode.ReplacementChar
+			}
+			return r
+		}, line)))
+	}
+	return ""
+}
+
+// branch prints a tree. Texts of users, models and reviewers are in it.
+func (p *printer) branch(b loop.Branch, first, rest string) string {
+	further := rest
+	if len(b.On) > 0 {
+		further += "│ "
+	}
+	p.block(first, further, say("%v", b.Text))
+	for i, on := range b.On {
+		if i == len(b.On)-1 {
+			p.branch(on, rest+"└─ ", rest+"   ")
+		} else {
+			p.branch(on, rest+"├─ ", rest+"│  ")
+		}
+	}
+	return ""
+}
+
+// deed writes the action of an audit entry about a rule.
+func deed(action string) string {
+	what, refused := strings.CutSuffix(strings.TrimPrefix(action, "feedback."), ".refused")
+	if refused {
+		return "refused to " + what
+	}
+	return what
 }

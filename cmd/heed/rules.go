@@ -136,9 +136,9 @@ type rulesList struct {
 func (cmd *rulesList) Run(s *session) error {
 	var all []view.Rule
 	open := 0 // ambiguous corrections
-	what, print := "rules or proposals", printRules
+	what, name := "rules or proposals", "rules"
 	if cmd.Status == unproposed || cmd.Status == unanswered || cmd.Status == ambiguous {
-		what, print = "corrections", printCorrections
+		what, name = "corrections", "corrections"
 	}
 	err := withRules(s, func(v *view.Source) (err error) {
 		switch cmd.Status {
@@ -154,16 +154,16 @@ func (cmd *rulesList) Run(s *session) error {
 		}
 		return err
 	})
-	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
-	err = answerList(s, all, err, what, flags, print)
+	err = answerList(s, all, err, what, name, "status", cmp.Or(cmd.Status, "pending or active"),
+		"agent", cmd.Agent)
 	switch {
 	case err != nil || s.JSON:
 	case cmd.Status == ambiguous && len(all) > 0:
-		s.out.note("To decide about one that is ambiguous: heed rules resolve ID --as archived " +
+		s.out.line("\nTo decide about one that is ambiguous: heed rules resolve ID --as archived " +
 			"(or edge_case, generalizable_low)")
 	case open > 0:
-		s.out.note(plural(open, "correction may contradict", "corrections may contradict") +
-			" another, and a person decides: heed rules list --status " + plain(ambiguous))
+		s.out.line("\n%v another, and a person decides: heed rules list --status ambiguous",
+			plural(open, "correction may contradict", "corrections may contradict"))
 	}
 	return err
 }
@@ -203,40 +203,6 @@ func (cmd *rulesList) read(s *session, v *view.Source) ([]view.Rule, error) {
 	return slices.Concat(proposals.Items, rules.Items), err
 }
 
-func printRules(p *printer, all []view.Rule) {
-	columns := []string{"id", "status", "~rule", "?~agents", "?>effect", "?since", "?~by", "?~why"}
-	closed := slices.ContainsFunc(all, func(r view.Rule) bool { return r.Reason != "" })
-	if !closed {
-		columns = columns[:6]
-	}
-	t := newTable(columns...)
-	for _, r := range all {
-		effect, status := plain("-"), say("%v", r.Status)
-		if r.Effect != "" {
-			effect = plain(fmt.Sprintf("%+.0f %%", 100*r.Improved))
-		}
-		if r.Pinned {
-			status += ", pinned"
-		}
-		if r.Quorum > 0 {
-			status += say(", %v of %v", r.Approvals, r.Quorum)
-		}
-		cells := []any{r.ID, status, r.Text, list(r.Agents, "all"), effect, r.Since,
-			or(r.Decider, "heed"), r.Reason}
-		t.add(cells[:len(columns)]...)
-	}
-	t.print(p)
-}
-
-// printCorrections prints corrections that are in no proposal.
-func printCorrections(p *printer, all []view.Rule) {
-	t := newTable("id", "?status", "~correction", "~why", "?~by", "?~agents", "?since")
-	for _, r := range all {
-		t.add(r.ID, r.Status, r.Text, or(r.Reason, "-"), r.Decider, list(r.Agents, "all"), r.Since)
-	}
-	t.print(p)
-}
-
 type rulesShow struct {
 	ID string `arg:""`
 }
@@ -257,125 +223,6 @@ func (cmd *rulesShow) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.answer(r, func(p *printer) { printReport(p, &r) })
+		return s.answer(&r, "rule")
 	})
-}
-
-func lower[T ~string](state T) string { return strings.ToLower(string(state)) }
-
-// printEvents prints what was done that a proposal does not say by itself.
-func printEvents(p *printer, r *view.Report) {
-	for i := range r.Before {
-		before := &r.Before[i]
-		who := plain("")
-		if before.Decider != "" {
-			who = say(" by %v", before.Decider)
-		}
-		if before.Status != feedback.StatePending {
-			p.line("before it: %v, %v%v on %v: %v", before.ID, lower(before.Status), who,
-				before.Decided, before.Reason)
-		}
-	}
-	for _, entry := range r.History {
-		action := strings.TrimPrefix(entry.Action, "feedback.")
-		if r.Proposal != nil && slices.Contains([]string{"propose", "approve", "reject"}, action) {
-			continue
-		}
-		what, refused := strings.CutSuffix(action, ".refused")
-		if refused {
-			what = "refused to " + what
-		}
-		p.line("%v, by %v on %v: %v", what, or(entry.Actor, "heed"), entry.At,
-			cmp.Or(entry.Details["refusal"], entry.Reason))
-	}
-}
-
-func printReport(p *printer, r *view.Report) {
-	if r.Proposal != nil {
-		printProposal(p, r)
-	}
-	printEvents(p, r)
-	if r.Rule == nil {
-		if hash := "hash: " + r.Hash; p.terminal && p.width < len(hash) {
-			p.line("hash: %v (the start of it, which --hash takes)", r.Hash[:12])
-		} else {
-			p.line("%v", hash)
-		}
-		return
-	}
-	if r.Proposal == nil {
-		p.heading("%v", r.Rule.Text)
-		if check := view.CheckWords(r.Rule.Check, show); check != "" {
-			p.line("check: %v", plain(check))
-		}
-	}
-	pinned := plain("")
-	if r.Rule.Pinned {
-		pinned = ", pinned"
-	}
-	p.line("rule: %v since %v%v", lower(r.Rule.Status), r.Rule.Since, pinned)
-	if e := r.Rule.Effect; e.Status != "" {
-		p.line("effect: %v, %v by %v, certain to %v", e.Status,
-			plain(fmt.Sprintf("%+.0f %%", 100*e.Improvement)), e.Basis, percent(view.Certainty(&e)))
-		if c := e.Checks; c.Of > 0 {
-			p.line("its check: %v of %v broke it", c.Hits, plural(c.Of, "text", "texts"))
-		}
-	}
-}
-
-func printProposal(p *printer, r *view.Report) {
-	of := r.Proposal
-	p.heading("%v", of.Text)
-	p.line("proposal: %v, %v, for %v", of.ID, lower(of.Status), list(of.Agents, "all"))
-	now := view.Parts(&of.Draft, show)
-	for _, part := range now[2:] {
-		if part.Value != "" {
-			p.line("%v: %v", part.Name, plain(part.Value))
-		}
-	}
-	if of.Was != nil {
-		for i, was := range view.Parts(of.Was, show) {
-			if was.Value != now[i].Value {
-				p.line("before it was edited, %v: %v", was.Name, plain(cmp.Or(was.Value, "none")))
-			}
-		}
-	}
-	if of.Occurrences == 0 {
-		p.line("evidence: none")
-	} else {
-		p.line("evidence: %v by %v, confidence %v: %v",
-			plural(of.Occurrences, "occurrence", "occurrences"),
-			plural(of.Reviewers, "reviewer", "reviewers"), of.Confidence, of.Summary)
-	}
-	if of.Change != "" {
-		p.line("change: %v %v", lower(of.Change), cmp.Or(of.Of, "the new rule"))
-	}
-	p.line("written by: %v; evidence by: %v", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
-	p.line("created %v, expires %v", of.Created, of.Expires)
-	for _, a := range of.Approvals {
-		p.line("approved by %v on %v: %v", a.Actor, a.At, a.Reason)
-	}
-	if r.Quorum != nil {
-		p.line("approvals: %v", show(r.Quorum.String()))
-	}
-	if of.Decider != "" {
-		p.line("closed by %v on %v: %v", of.Decider, of.Decided, of.Reason)
-	}
-	for _, w := range of.Warnings {
-		p.line("warning: %v", w)
-	}
-	for i := range r.Sources {
-		source := &r.Sources[i]
-		p.line("%v by %v: %v", source.ID, source.Reviewer, view.Said(source))
-	}
-	for _, h := range r.Reaches {
-		p.line("heuristic %v: %v: %v", h.ID, h.Action,
-			cmp.Or(h.Reason, "may break it, and --withhold keeps it from answering by itself"))
-	}
-	for _, conflict := range r.Now {
-		p.line("%v with %v: %v", conflict.Kind, conflict.ID, conflict.Explanation)
-		if conflict.Text != "" {
-			p.line("  it says: %v", conflict.Text)
-		}
-	}
 }

@@ -75,8 +75,10 @@ func (cmd *proposalDecision) decide(
 				return err
 			}
 			to := newPrinter(os.Stderr, os.Environ())
-			printReport(to, &report)
-			to.blank()
+			if err := to.render("rule", &report); err != nil {
+				return err
+			}
+			to.write("\n")
 		}
 		if p.Change != "" {
 			verb += " to " + lower(p.Change)
@@ -162,18 +164,8 @@ func (cmd *rulesNear) Run(s *session) error {
 		}
 		return err
 	})
-	return answerList(s, all, err, "corrections that may say the same as another",
-		[]string{"agent", cmd.Agent}, func(p *printer, all []view.Beside) {
-			t := newTable("id", "~correction", "other", "~says", "?~by")
-			for _, b := range all {
-				for i := range b.Others {
-					o := &b.Others[i]
-					t.add(b.ID, view.Said(&b.Feedback), o.ID, view.Said(o), o.Reviewer)
-				}
-			}
-			t.print(p)
-			p.note("If two say the same: heed rules join ID OTHER")
-		})
+	return answerList(s, all, err, "corrections that may say the same as another", "near", "agent",
+		cmd.Agent)
 }
 
 // correction finds a correction by its id.

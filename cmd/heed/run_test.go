@@ -373,16 +373,3 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 		assert.Equal(t, says, r.out)
 	}
 }
-
-func TestConfidencesTellHowOldTheyAre(t *testing.T) {
-	t.Parallel()
-	db := fading(t)
-	of := func(args ...string) string {
-		return call{args: append([]string{"--db", db, "confidence", "--module", "fading"},
-			args...)}.run(t).out
-	}
-	assert.NotContains(t, of("praised", "--now", asOf), "faded")
-	told := `\nThe newest evidence is of 2026-01-09 .*, \d+ half-lives ago, and has faded. --now 2026-01-09T\S+ shows what it said then.\n$`
-	assert.Regexp(t, told, of("praised", "--now", "2026-02-01"))
-	assert.Regexp(t, told, of("--now", "2026-02-01"))
-}

@@ -25,30 +25,30 @@ import (
 
 // A listening says where to listen, and who may come in.
 type listening struct {
-	Listen    string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Where to listen. Port 0 takes any free one."`
-	As        []string `placeholder:"NAME" help:"The people who get a link, and a token for their programs, separated by commas. By default you."`
-	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…" help:"Programs and their tokens. They have the API alone, and can't sign in."`
-	Links     string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…" help:"People and the tokens of links that outlive the process."`
-	TLSCert   string   `name:"tls-cert" and:"tls" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
-	TLSKey    string   `name:"tls-key" and:"tls" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
-	AllowHTTP bool     `name:"allow-http" help:"Listen without HTTPS where other machines can read along."`
-	URL       string   `name:"url" placeholder:"URL" help:"The https:// address of a proxy before this server. Links have it, and browsers send their cookie by HTTPS alone."`
+	Listen    string   `default:"127.0.0.1:8377" placeholder:"ADDRESS"`
+	As        []string `placeholder:"NAME"`
+	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…"`
+	Links     string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…"`
+	TLSCert   string   `name:"tls-cert" and:"tls" type:"existingfile" placeholder:"FILE"`
+	TLSKey    string   `name:"tls-key" and:"tls" type:"existingfile" placeholder:"FILE"`
+	AllowHTTP bool     `name:"allow-http"`
+	URL       string   `name:"url" placeholder:"URL"`
 }
 
 type serveCommand struct {
 	listening `embed:""`
-	Learner   string `placeholder:"NAME" help:"The learner whose arms to show and to choose from. Needed if the store has several."`
-	Agent     string `placeholder:"NAME" help:"The agent, loop.Config.Name. Needed if the store has several."`
-	Module    string `placeholder:"NAME" help:"Without --run: the module of heuristics to show, if it is not the agent's."`
-	Recorder  string `placeholder:"NAME" help:"Without --run: the recorder of ways to show, if it is not the agent's."`
+	Learner   string `placeholder:"NAME"`
+	Agent     string `placeholder:"NAME"`
+	Module    string `placeholder:"NAME"`
+	Recorder  string `placeholder:"NAME"`
 
-	Run_      bool          `name:"run" help:"Run the agent in this process, for applications in other languages: answer, count silence, tidy up."`
-	Lessons   string        `type:"existingfile" placeholder:"FILE" help:"With --run: JSON lessons."`
-	System    string        `placeholder:"TEXT" help:"With --run: what the model is told in every case."`
-	Model     string        `placeholder:"URL" help:"With --run: a chat-completions endpoint, as http://localhost:11434/v1."`
-	ModelName string        `placeholder:"NAME" help:"With --model: the model to ask for."`
-	APIKey    string        `name:"api-key" env:"HEED_API_KEY" placeholder:"KEY" help:"With --model: the key for it."`
-	Keep      time.Duration `default:"720h" help:"With --run: how long an answer can be spoken of."`
+	Run_      bool          `name:"run"`
+	Lessons   string        `type:"existingfile" placeholder:"FILE"`
+	System    string        `placeholder:"TEXT"`
+	Model     string        `placeholder:"URL"`
+	ModelName string        `placeholder:"NAME"`
+	APIKey    string        `name:"api-key" env:"HEED_API_KEY" placeholder:"KEY"`
+	Keep      time.Duration `default:"720h"`
 }
 
 // Run serves the pages and the API until a signal ends it.
@@ -236,8 +236,7 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0), // clients that go away
 	}
-	g := door.greeting(what)
-	if err := s.answer(g, func(p *printer) { door.greet(p, g) }); err != nil {
+	if err := s.answer(door.greeting(what), "serving"); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)

@@ -89,14 +89,17 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// A greeting says where the server is, and how each person comes in.
+// A greeting says where the server is, and how each person comes in. Secrets that were given to the
+// command are not in it, but the names are: Links and Tokens.
 type greeting struct {
 	URL    string    `json:"url"`
 	Store  string    `json:"store"`
 	People []invited `json:"people"`
+	Links  []string  `json:"-"`
+	Tokens []string  `json:"-"`
 }
 
-// An invited has a link, a token, or both. Those that were given to the command are left out.
+// An invited has a link, a token, or both.
 type invited struct {
 	Person string `json:"person"`
 	Link   string `json:"link,omitempty"`  // to pages
@@ -105,50 +108,25 @@ type invited struct {
 
 func (d *door) greeting(what string) greeting {
 	g := greeting{URL: d.url, Store: what}
-	of := func(name string) *invited {
-		i := slices.IndexFunc(g.People, func(one invited) bool { return one.Person == name })
+	of := func(e entrant, given *[]string) *invited {
+		i := slices.IndexFunc(g.People, func(one invited) bool { return one.Person == e.name })
 		if i < 0 {
-			i, g.People = len(g.People), append(g.People, invited{Person: name})
+			i, g.People = len(g.People), append(g.People, invited{Person: e.name})
+		}
+		if e.given {
+			*given = append(*given, e.name)
 		}
 		return &g.People[i]
 	}
 	for _, p := range d.people {
-		if one := of(p.name); !p.given {
+		if one := of(p, &g.Links); !p.given {
 			one.Link = g.URL + signInPath + "?token=" + url.QueryEscape(p.secret)
 		}
 	}
 	for _, p := range d.programs {
-		if one := of(p.name); !p.given {
+		if one := of(p, &g.Tokens); !p.given {
 			one.Token = p.secret
 		}
 	}
 	return g
-}
-
-// greet prints the greeting. Secrets that were given to the command are not in it.
-func (d *door) greet(p *printer, g greeting) {
-	p.line("heed serves %v at %v. Ctrl-C ends it.", g.Store, g.URL)
-	for _, one := range g.People {
-		if one.Link != "" {
-			p.write(string(say("\nThe pages, as %v:\n  %v\n", one.Person, one.Link)))
-		}
-		if one.Token != "" {
-			p.write(string(say("\nPrograms, as %v, send the header:\n  Authorization: Bearer %v\n",
-				one.Person, one.Token)))
-		}
-	}
-	for _, of := range []struct {
-		all []entrant
-		how string
-	}{
-		{d.people, "Signed in by a link with their secret of HEED_LINKS, at " + g.URL + signInPath +
-			"?token=SECRET"},
-		{d.programs, "Programs with their token of HEED_TOKENS"},
-	} {
-		given := slices.DeleteFunc(slices.Clone(of.all), func(e entrant) bool { return !e.given })
-		if len(given) > 0 {
-			names := texts(given, func(e entrant) string { return show(e.name) })
-			p.write("\n" + of.how + ":\n  " + strings.Join(names, ", ") + "\n")
-		}
-	}
 }

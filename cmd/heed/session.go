@@ -58,11 +58,10 @@ func (s *session) now() time.Time {
 	return s.Now.Time
 }
 
-// answer writes a value as JSON if that was asked for, and else has it printed as text.
-func (s *session) answer(value any, text func(*printer)) error {
+// answer writes a value as JSON if that was asked for, and else by the template of a name.
+func (s *session) answer(value any, name string) error {
 	if !s.JSON {
-		text(s.out)
-		return s.out.err
+		return s.out.render(name, value)
 	}
 	var document bytes.Buffer
 	encoder := json.NewEncoder(&document)
@@ -77,7 +76,11 @@ func (s *session) answer(value any, text func(*printer)) error {
 
 // told writes a value as JSON, or else a line of text.
 func (s *session) told(value any, format string, args ...any) error {
-	return s.answer(value, func(p *printer) { p.line(format, args...) })
+	if s.JSON {
+		return s.answer(value, "")
+	}
+	s.out.line(format, args...)
+	return s.out.err
 }
 
 // escaped escapes the characters of a JSON document that do not print, such as C1 controls and
@@ -98,28 +101,17 @@ func escaped(document string) string {
 	return b.String()
 }
 
-// answerList writes a list that was read. If no host has opened what it is read from, the list is
-// empty. Flags are those that leave things out, each a name and a value.
+// answerList writes a list that was read, by the template of a name. If no host has opened what it
+// is read from, the list is empty. Flags are those that leave things out, each a name and a value.
 func answerList[T any](
-	s *session, all []T, err error, what string, flags []string, print func(*printer, []T),
+	s *session, all []T, err error, what, name string, flags ...string,
 ) error {
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
-	if all == nil {
-		all = []T{} // null in JSON otherwise
+	if len(all) > 0 {
+		return s.answer(all, name)
 	}
-	return s.answer(all, func(p *printer) {
-		if len(all) > 0 {
-			print(p, all)
-			return
-		}
-		p.nothing(what, flags...)
-	})
-}
-
-// nothing says that a list is empty, with the flags that left things out.
-func (p *printer) nothing(what string, flags ...string) {
 	given := plain("")
 	for pair := range slices.Chunk(flags, 2) {
 		if pair[1] != "" {
@@ -129,7 +121,7 @@ func (p *printer) nothing(what string, flags ...string) {
 	if given != "" {
 		given = " with" + given
 	}
-	p.line("There are no %v here%v.", what, given)
+	return s.told([]T{}, "There are no %v here%v.", what, given)
 }
 
 // An atMost is a number of things to show.
@@ -169,9 +161,9 @@ func texts[T any](all []T, of func(T) string) (found []string) {
 
 // A change is what every command that changes something takes.
 type change struct {
-	Reason string `placeholder:"TEXT" help:"The reason, for the audit. On a terminal the command asks for it."`
-	Actor  string `env:"HEED_ACTOR" placeholder:"NAME" help:"Who wants the change, for the audit. By default the user of the system."`
-	Yes    bool   `short:"y" help:"Do not ask. Needed if there is no terminal."`
+	Reason string `placeholder:"TEXT"`
+	Actor  string `env:"HEED_ACTOR" placeholder:"NAME"`
+	Yes    bool   `short:"y"`
 }
 
 // confirm tells what is about to happen. It returns no error if the user wants that and gives a

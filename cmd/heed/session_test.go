@@ -21,7 +21,7 @@ func TestJSONIsPrintable(t *testing.T) {
 		}))).Draw(t, "texts")
 		var out bytes.Buffer
 		s := &session{commands: &commands{JSON: true}, out: &printer{w: &out}}
-		require.NoError(t, s.answer(map[string][]string{"texts": want}, nil))
+		require.NoError(t, s.answer(map[string][]string{"texts": want}, ""))
 		require.False(t, strings.ContainsFunc(out.String(),
 			func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }), "%q", out.String())
 		var got map[string][]string

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/strategy"
 )
 
 // Without an argument, strategy show shows the only category, or lists all of them.
@@ -24,31 +21,6 @@ func TestShowWithoutACategory(t *testing.T) {
 	}
 	assert.Equal(t, run("models", "show", "law"), run("models", "show"))
 	assert.Equal(t, run("strategy", "distributions"), run("strategy", "show"))
-}
-
-// hostPooling is a pooling of an application's own.
-type hostPooling struct{ strategy.Alone }
-
-// A page says once that the application believes something else.
-func TestShowWithAPoolingOfTheApplication(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	w := host(t, db)
-	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Now: w.clock, Name: "own", Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
-		Pooling: hostPooling{}, Seed: rand.NewPCG(1, 2),
-	})
-	require.NoError(t, err)
-	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: "i", Category: "c"})
-	require.NoError(t, err)
-	_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
-	require.NoError(t, err)
-	for _, of := range []string{"show", "distributions"} {
-		out := call{args: at(db, "strategy", "--learner", "own", of)}.run(t).out
-		assert.Equal(t, 1, strings.Count(out, "main.hostPooling, which heed does not have"), out)
-		assert.NotContains(t, call{args: at(db, "strategy", "--learner", "strategy", of)}.run(t).out,
-			"which heed does not have")
-	}
 }
 
 func TestSharesOfAnArm(t *testing.T) {

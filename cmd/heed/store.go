@@ -58,15 +58,8 @@ func (cmd *auditCommand) Run(s *session) error {
 		}
 		return nil
 	})
-	flags := []string{"action", cmd.Action, "subject", cmd.Subject}
-	return answerList(s, entries, err, "audit entries", flags,
-		func(p *printer, entries []store.AuditEntry) {
-			t := newTable("when", "action", "subject", "~who", "?~reason", "?~details")
-			for _, e := range entries {
-				t.add(e.At, e.Action, e.Subject, or(e.Actor, "heed"), or(e.Reason, "-"), e.Details)
-			}
-			t.print(p)
-		})
+	return answerList(s, entries, err, "audit entries", "audit", "action", cmd.Action, "subject",
+		cmd.Subject)
 }
 
 type backupCommand struct {

@@ -249,16 +249,16 @@ func wrap(text string, width int) string {
 }
 
 // An interval is where a rate is believed to lie.
-type interval struct{ low, mean, high float64 }
+type interval struct{ Low, Mean, High float64 }
 
 // bar draws the interval on the scale from 0 to 1, which all bars share.
 func (i interval) bar(width int) string {
 	at := func(x float64) int { return int(math.Round(min(max(x, 0), 1) * float64(width-1))) }
 	cells := []rune(strings.Repeat("·", width))
-	for n := at(i.low); n <= at(i.high); n++ {
+	for n := at(i.Low); n <= at(i.High); n++ {
 		cells[n] = '─'
 	}
-	cells[at(i.low)], cells[at(i.high)], cells[at(i.mean)] = '├', '┤', '●'
+	cells[at(i.Low)], cells[at(i.High)], cells[at(i.Mean)] = '├', '┤', '●'
 	return string(cells)
 }
 

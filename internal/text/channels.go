@@ -29,19 +29,29 @@ func ChannelWords(name string) string {
 	return name
 }
 
-// StatementWords says how something is known and from whom: by a person, by an instrument, or by
-// nothing that was stated. kind is an answer.SourceKind, or "" if it is not known.
+// StatementWords says how something is known and from whom: a person or an instrument by name, a
+// user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known.
 func StatementWords(channel, kind, source string) string {
-	switch words := ChannelWords(channel); {
+	words := ChannelWords(channel)
+	who := cmp.Or(source, "an unknown user")
+	for _, subject := range []string{"a user ", "the user ", "a developer "} {
+		if did, is := strings.CutPrefix(words, subject); is && kind != "instrument" {
+			return who + " " + did
+		}
+	}
+	switch {
 	case kind == "instrument" && channel == "outcome":
 		return "the instrument " + cmp.Or(source, "without a name") + " reported an outcome"
 	case kind == "instrument":
 		return "the instrument " + cmp.Or(source, "without a name") + " reported: " + words
-	case source != "":
-		return words + " by " + source
-	default:
+	case source == "":
 		return words
+	case channel == "outcome":
+		return source + " reported an outcome"
+	case strings.HasPrefix(words, "nobody "):
+		return source + " said nothing"
 	}
+	return words + " by " + source
 }
 
 // ChannelsWords is [ChannelWords] for names that are joined by commas.

@@ -26,13 +26,18 @@ func TestChannelWords(t *testing.T) {
 // An instrument is not called a user, and a source is named if it is known.
 func TestStatementWords(t *testing.T) {
 	for want, of := range map[string][3]string{
-		"a user said it by ann":                     {"user_explicit", "person", "ann"},
-		"a user said it":                            {"user_explicit", "person", ""},
+		"ann said it":                               {"user_explicit", "person", "ann"},
+		"an unknown user said it":                   {"user_explicit", "unknown", ""},
+		"ann took it back":                          {"implicit_undo", "person", "ann"},
+		"dev said it":                               {"dev", "", "dev"},
 		"the instrument ci reported an outcome":     {"outcome", "instrument", "ci"},
 		"the instrument pay reported: paid":         {"paid", "instrument", "pay"},
 		"the instrument without a name reported: x": {"x", "instrument", ""},
-		"an outcome was reported by desk":           {"outcome", "", "desk"},
+		"desk reported an outcome":                  {"outcome", "", "desk"},
+		"an outcome was reported":                   {"outcome", "unknown", ""},
 		"nobody said anything":                      {"implicit_timeout", "", ""},
+		"ann said nothing":                          {"implicit_timeout", "person", "ann"},
+		"thumb by ann":                              {"thumb", "person", "ann"},
 	} {
 		assert.Equal(t, want, text.StatementWords(of[0], of[1], of[2]))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -60,6 +61,27 @@ func (h *Heuristic) By() string {
 		return "by caps"
 	}
 	return ""
+}
+
+// Known says how something is known, by the name of its channel.
+func Known(channel string) string {
+	if channel == DisagreementChannel {
+		return "the model said something else"
+	}
+	return text.ChannelWords(channel)
+}
+
+// KnownBy says how a share of the evidence is known.
+func KnownBy(s learning.Share) string {
+	switch {
+	case s.Channel != "" && s.Channel != DisagreementChannel:
+		return text.StatementWords(s.Channel, string(s.Kind), s.Source)
+	case s.Channel != "":
+		return Known(s.Channel)
+	case s.Said:
+		return "said"
+	}
+	return "seen"
 }
 
 // A HeuristicDetail is a heuristic with what made its confidence.
