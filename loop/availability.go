@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,8 +26,8 @@ const (
 	// refused failures in a row have an event refused at once if nothing else can answer it. Of a
 	// model that fails half of the calls, one run in a thousand is as long.
 	refused = 10
-	// A model that is unavailable is asked again after firstProbe, and then after twice the time
-	// before, up to lastProbe, or after the time that the provider asked for, up to longestWait.
+	// A model that is unavailable is asked again after about firstProbe, and then after twice the
+	// time before, up to lastProbe, or after the time that the provider asked for, up to longestWait.
 	firstProbe  = time.Second
 	lastProbe   = 15 * time.Second
 	longestWait = 2 * time.Minute
@@ -58,20 +59,24 @@ type health struct {
 	passed int  // how many events others have answered since it was asked last
 }
 
-// fade forgets failures that are too old to say something about now.
+// fade forgets failures that are too old to say something about now. So it does with failures of
+// later, after a clock was put back.
 func (h *health) fade(now time.Time) {
-	if now.Sub(h.At) > fading {
+	if now.Sub(h.At).Abs() > fading {
 		*h = health{Model: h.Model, At: now}
 	}
 }
 
 // down reports whether the model is unavailable.
 func (h *health) down(now time.Time) bool {
-	return h != nil && !h.Since.IsZero() && now.Sub(h.At) <= fading
+	return h != nil && !h.Since.IsZero() && now.Sub(h.At).Abs() <= fading
 }
 
-// left reports whether the model is not to be asked now.
-func (h *health) left(now time.Time) bool { return h.down(now) && now.Before(h.Again) }
+// left reports whether the model is not to be asked now. A wait that is longer than the longest is
+// the work of a clock that was put back.
+func (h *health) left(now time.Time) bool {
+	return h.down(now) && now.Before(h.Again) && h.Again.Sub(now) <= longestWait
+}
 
 // spared reports whether the model is not to be asked now if there is another one.
 func (h *health) spared(now time.Time) bool {
@@ -86,7 +91,7 @@ func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (t
 	probed := h.probed
 	h.probed = false
 	switch {
-	case !h.Since.IsZero() && now.Before(h.Again) && !probed: // it was called before
+	case h.left(now) && !probed: // it was called before
 		wanted := now.Add(min(retryAfter, longestWait))
 		if wanted.After(h.Again) {
 			h.Again = wanted
@@ -100,8 +105,17 @@ func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (t
 	default:
 		return false
 	}
-	h.Again = now.Add(max(h.Wait, min(retryAfter, longestWait)))
+	h.Again = now.Add(max(h.apart(h.Wait), min(retryAfter, longestWait)))
 	return true
+}
+
+// apart returns half of a wait to all of it, another part from one failure to the next. So the
+// calls that find out whether a model is back do not all fall into the failing times of a model
+// that fails at intervals.
+func (h *health) apart(wait time.Duration) time.Duration {
+	const golden = 0.6180339887498949 // its multiples are spread evenly
+	_, part := math.Modf(float64(h.Failures) * golden)
+	return wait/2 + time.Duration(part*float64(wait)/2)
 }
 
 // answer counts an answer. It reports whether others have to know.

@@ -189,6 +189,69 @@ func TestAnotherReplicaLearnsOfAnOutage(t *testing.T) {
 	assert.Equal(t, []string{"model first is back"}, told())
 }
 
+// A clock that is put back or forward by an hour during an outage keeps a model away for no longer
+// than the longest wait, and the observer is told of its end.
+func TestTheClockJumpsDuringAnOutage(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, -4 * time.Minute, time.Hour} {
+		m := newMarket(t, nil)
+		m.first.fail(&llm.Error{Failure: llm.RateLimited, RetryAfter: 365 * 24 * time.Hour})
+		m.second.fail(llm.Unreachable)
+		m.ask(60)
+		assert.Contains(t, m.told(), "models is out", jump)
+		m.clock.Advance(jump)
+		m.ask(5)
+		m.first.fail(nil)
+		m.second.fail(nil)
+		m.ask(130)
+		_, answers := m.ask(50)
+		for _, a := range answers {
+			assert.NotEmpty(t, a.Text, jump)
+		}
+		told := m.told()
+		assert.Contains(t, told, "models is back", jump)
+		assert.Contains(t, told, "model first is back", jump)
+		assert.Empty(t, m.outcomes())
+	}
+}
+
+// A replica whose clock is an hour ahead keeps no model away from the others.
+func TestAnotherReplicasClockIsWrong(t *testing.T) {
+	m := newMarket(t, nil)
+	ahead := m.cfg
+	ahead.Testing.Now = func() time.Time { return m.clock.Now().Add(time.Hour) }
+	other, err := loop.New(ctx, ahead)
+	require.NoError(t, err)
+	m.first.fail(llm.Unreachable)
+	for range 30 {
+		_, _ = other.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
+	}
+	m.first.fail(nil)
+	arms, _ := m.ask(100)
+	assert.Greater(t, arms["a"]+arms["c"], 30)
+}
+
+// Two processes share a store, and one of them can't reach the only model. The other one is
+// answered all the same.
+func TestOneOfTwoProcessesSeesAnOutage(t *testing.T) {
+	var cut, well provider
+	cut.fail(llm.Unreachable)
+	w := newWorld(t, loop.Config{Store: new(memstore.Store), Model: &cut, Arms: []loop.Arm{{ID: "a"}}})
+	cfg := w.cfg
+	cfg.Model = &well
+	other, err := loop.New(ctx, cfg)
+	require.NoError(t, err)
+	answered := 0
+	for range 300 {
+		w.clock.Advance(time.Second)
+		_, _ = w.Answer(ctx, loop.Event{Text: "Why?"})
+		if a, _ := other.Answer(ctx, loop.Event{Text: "Why?"}); a.Text != "" {
+			answered++
+		}
+	}
+	assert.Greater(t, answered, 285)
+	assert.Empty(t, w.outcomes())
+}
+
 // If every model is down, an event is refused at once, with what is known. Until then, choices go
 // on by what was known. The observer is told of the incident when it begins and when it ends.
 func TestAnIncident(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/llm/openaicompat"
+	"github.com/heedhq/heed/loop"
 )
 
 // TestFailures has a server fail in every way, and checks what the client says about the model.
@@ -42,6 +44,8 @@ func TestFailures(t *testing.T) {
 		"limits":            {waits, llm.RateLimited, 7 * time.Second},
 		"fails":             {answer(500, ""), llm.ServerError, 0},
 		"fails inside":      {answer(200, `{"error": {"code": 503}}`), llm.ServerError, 0},
+		"fails in words":    {answer(200, `{"error": {"message": "overloaded"}}`), llm.ServerError, 0},
+		"fails in a word":   {answer(200, `{"error": "overloaded"}`), llm.ServerError, 0},
 		"does not know us":  {answer(401, ""), llm.Unreachable, 0},
 		"redirects":         {answer(302, ""), llm.Unreachable, 0},
 		"refuses the input": {answer(400, ""), llm.Unrecognised, 0},
@@ -87,4 +91,33 @@ func TestTheCallerGivesUp(t *testing.T) {
 	go func() { <-asked; cancel() }()
 	_, err := client.Generate(ending, ask)
 	assert.Equal(t, llm.Cancelled, llm.FailureOf(err), err)
+}
+
+// A model that answers at the moment at which the caller gives up either has answered or was
+// cancelled. It is no failure of the model in any case.
+func TestTheAnswerComesAsTheCallerGivesUp(t *testing.T) {
+	var leave atomic.Pointer[context.CancelFunc]
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		sent(t, r)
+		(*leave.Load())()
+		answer(http.StatusOK, fine)(w, r)
+	})
+	client := newClient(t, openaicompat.Config{BaseURL: server.URL})
+	agent, err := loop.New(ctx, loop.Config{Model: client, Arms: []loop.Arm{{ID: "a"}}})
+	require.NoError(t, err)
+	for range 20 {
+		ending, cancel := context.WithCancel(ctx)
+		leave.Store(&cancel)
+		a, err := agent.Answer(ending, loop.Event{Text: "How are you?"})
+		cancel()
+		assert.NotErrorAs(t, err, new(*loop.UnavailableError))
+		if a.Text == "" {
+			assert.NotNil(t, ending.Err())
+		}
+	}
+	assert.EqualValues(t, 20, server.asked.Load(), "the model is never left out")
+	for d, err := range agent.Strategy().Distributions(ctx) {
+		require.NoError(t, err)
+		assert.Zero(t, d.Outcomes)
+	}
 }

@@ -26,6 +26,7 @@ type peer struct {
 	how     atomic.Pointer[string]
 	running atomic.Int64
 	most    atomic.Int64 // requests at once
+	began   time.Time
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +35,16 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for m := p.most.Load(); n > m && !p.most.CompareAndSwap(m, n); m = p.most.Load() {
 	}
 	_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that the client has left
-	switch *p.how.Load() {
+	switch how := *p.how.Load(); {
+	case how == "flaps" && time.Since(p.began)%time.Second < time.Second/2:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		p.serve(how, w, r)
+	}
+}
+
+func (p *peer) serve(how string, w http.ResponseWriter, r *http.Request) {
+	switch how {
 	case "hangs":
 		<-r.Context().Done()
 	case "slow":
@@ -132,4 +142,36 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			}, 10*time.Second, 200*time.Millisecond)
 		})
 	}
+}
+
+// A server that fails in each second half a second is asked again and again, and nothing is learned
+// of the arms.
+func TestACrowdAtAServerThatFlaps(t *testing.T) {
+	t.Parallel()
+	p, how := &peer{began: time.Now()}, "flaps"
+	p.how.Store(&how)
+	server := httptest.NewServer(p)
+	defer server.Close()
+	agent, err := loop.New(ctx, loop.Config{
+		Model: newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 1}),
+		Arms:  []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
+	})
+	require.NoError(t, err)
+	answered := 0
+	for answered == 0 && time.Since(p.began) < 30*time.Second {
+		n, reasons := crowd(t, agent)
+		answered += n
+		assert.Subset(t, []string{"", "llm_error", "llm_unavailable"}, reasons)
+	}
+	assert.Positive(t, answered)
+	for d, err := range agent.Strategy().Distributions(ctx) {
+		require.NoError(t, err)
+		assert.Zero(t, d.Outcomes, "nothing is learned of an arm")
+	}
+	well := "well"
+	p.how.Store(&well)
+	assert.Eventually(t, func() bool {
+		n, _ := crowd(t, agent)
+		return n == 200
+	}, 20*time.Second, 200*time.Millisecond)
 }
