@@ -1,0 +1,94 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/web"
+)
+
+// served mounts the pages and the API of an agent at /heed. The host's session says who asks; here
+// a header does.
+func served() *httptest.Server {
+	agent, err := loop.New(context.Background(), loop.Config{
+		Model: &llmtest.Model{Answers: llmtest.Say("Rotate its logs.")},
+	})
+	if err != nil {
+		panic(err)
+	}
+	pages, err := web.New(web.Config{
+		Agent: agent, Prefix: "/heed",
+		Identify: func(r *http.Request) (string, error) {
+			if who := r.Header.Get("X-User"); who != "" {
+				return who, nil
+			}
+			return "", http.ErrNoCookie
+		},
+		Program: func(r *http.Request) bool { return r.Header.Get("X-User") == "shop" },
+	})
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/heed/", pages)
+	return httptest.NewServer(mux)
+}
+
+// do makes a request as somebody, and returns its status and body.
+func do(server *httptest.Server, who, method, path, body string) (int, string) {
+	r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("X-User", who)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		panic(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		panic(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// A person sees pages. A program has the API only, and a request of an unknown sender is refused.
+func ExampleNew() {
+	server := served()
+	defer server.Close()
+	for _, who := range []string{"ann", "shop", ""} {
+		status, page := do(server, who, "GET", "/heed/", "")
+		fmt.Printf("%q %d %v\n", who, status, strings.Contains(page, "<html"))
+	}
+	// Output:
+	// "ann" 200 true
+	// "shop" 403 true
+	// "" 401 true
+}
+
+// A program in any language asks for an answer, and reports what became of it.
+func ExampleHandler() {
+	server := served()
+	defer server.Close()
+	status, _ := do(server, "shop", "POST", "/heed/v1/answer",
+		`{"id": "ticket-7", "text": "The disk is full.", "person": "ann"}`)
+	fmt.Println(status)
+	status, _ = do(server, "shop", "POST", "/heed/v1/react",
+		`{"answer": "ticket-7", "person": "ann", "value": 1}`)
+	fmt.Println(status)
+	status, fault := do(server, "shop", "POST", "/heed/v1/react",
+		`{"answer": "ticket-7", "person": "ann", "value": 5}`)
+	fmt.Println(status, strings.Contains(fault, "value is 5, must be in [-1, 1]"))
+	// Output:
+	// 200
+	// 204
+	// 422 true
+}
