@@ -45,7 +45,8 @@ func must[T any](value T, err error) T {
 func ExampleAgent_Find() {
 	ctx := context.Background()
 	agent := made(loop.Config{
-		Model: &llmtest.Model{Answers: llmtest.Say("Rotate its logs.")}, Instruments: []string{"helpdesk"},
+		Model:       &llmtest.Model{Answers: llmtest.Say("Rotate its logs.")},
+		Instruments: []string{"helpdesk"},
 	})
 	must(agent.Answer(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "ticket 7"}))
 
@@ -105,8 +106,8 @@ func ExampleAgent_Prepare() {
 	// e1 Rotate its logs.
 }
 
-// A text such as "undo that" takes back the newest answer of its session. The model is asked all the
-// same, because it may have to do the undoing.
+// A text such as "undo that" takes back the newest answer of its session. The model is asked
+// nevertheless, because it may have to do the undoing.
 func ExampleAgent_Answer_undo() {
 	ctx := context.Background()
 	agent, _ := newDesk(ctx)
@@ -189,7 +190,8 @@ func ExampleAgent_Tool() {
 		fmt.Println("breaks:", v.Text)
 	}
 	// The result of a tool that failed is shown to the next event of the task.
-	_, err := agent.Tool(ctx, answer.ID, loop.ToolResult{ID: "c1", Name: "df", Err: errors.New("no df")})
+	failed := loop.ToolResult{ID: "c1", Name: "df", Err: errors.New("no df")}
+	_, err := agent.Tool(ctx, answer.ID, failed)
 	plan := must(agent.Prepare(ctx, loop.Event{ID: "e2", Text: "Try again.", Task: "job 4"}))
 	fmt.Println(err, strings.Contains(plan.System, "no df"))
 	// Output:

@@ -33,7 +33,7 @@ var budgets = []struct {
 	{"suites: lines", budget{5_500, 7_533}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_601}},
 	{"adapters, streams: lines", budget{5_000, 5_758}},
-	{"lab: lines", budget{9_000, 10_651}},
+	{"lab: lines", budget{9_000, 10_715}},
 	{"all: lines", budget{80_000, 96_000}},
 	{"library: exported names", budget{600, 933}},
 	{"library: settings", budget{200, 295}},
