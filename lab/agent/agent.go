@@ -37,7 +37,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if in.events < 20 {
 		return call.Usage("-events %d must be at least 20", in.events)
 	}
-	fmt.Fprintf(call.Out, "`%s`: %d events, seed %d: the same events with the same luck\n\n", call.Command(), in.events, in.seed)
+	fmt.Fprintf(call.Out, "`%s`: %d events, seed %d: the same events with the same luck\n\n",
+		call.Command(), in.events, in.seed)
 	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table,
 		"\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an "+
