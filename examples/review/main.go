@@ -3,17 +3,23 @@
 //
 // The agent's model gets its rules from a wrapper around it, so that nothing else of the agent
 // knows of them.
+//
+// If OPENAI_MODEL names a model, at OPENAI_BASE_URL with the key OPENAI_API_KEY, it judges which
+// corrections say the same. Otherwise heed compares their words.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/feedback/modeleval"
+	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/memstore"
 )
 
@@ -41,16 +47,38 @@ func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, err
 }
 
 func main() {
-	if err := play(context.Background()); err != nil {
+	evaluator, err := judge(os.Getenv)
+	if err == nil {
+		err = play(context.Background(), evaluator)
+	}
+	if err != nil {
 		panic(err)
 	}
 }
 
-func play(ctx context.Context) error {
+// An evaluator judges what corrections say. nil: heed counts those with the same words.
+type evaluator func(context.Context, feedback.Case) (feedback.Assessment, error)
+
+// judge returns an evaluator with the model that the environment names.
+func judge(env func(string) string) (evaluator, error) {
+	name := env("OPENAI_MODEL")
+	if name == "" {
+		return nil, nil
+	}
+	model, err := openaicompat.New(openaicompat.Config{
+		BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")), Model: name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return modeleval.New(model), nil
+}
+
+func play(ctx context.Context, e evaluator) error {
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	service, err := feedback.New(ctx, feedback.Config{
 		Store: &memstore.Store{}, Agents: []string{"prd-agent"},
-		Now: func() time.Time { return monday.Add(time.Hour) },
+		Now: func() time.Time { return monday.Add(time.Hour) }, Evaluator: e,
 	})
 	if err != nil {
 		return err
@@ -86,6 +114,7 @@ func write(ctx context.Context, agent decision.LLM) error {
 func correct(ctx context.Context, service *feedback.Service, at time.Time) error {
 	for i, said := range []struct{ reviewer, summary string }{
 		{"ann", "A PRD must not prescribe a database"},
+		{"bob", "Leave the choice of the database to the engineers"},
 		{"bob", "The PRD must not prescribe the database"},
 		{"ann", "PRDs must not prescribe a database"},
 		{"bob", "The summary is too long"},
@@ -103,7 +132,7 @@ func correct(ctx context.Context, service *feedback.Service, at time.Time) error
 			return err
 		}
 	}
-	// only words were compared, so that nothing is proposed before
+	// without a model, only words were compared, so that nothing is proposed before
 	return service.Sweep(ctx, time.Time{})
 }
 
