@@ -66,7 +66,8 @@ func judge(env func(string) string) (evaluator, error) {
 		return nil, nil
 	}
 	model, err := openaicompat.New(openaicompat.Config{
-		BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")), Model: name,
+		BaseURL: env("OPENAI_BASE_URL"), Model: name,
+		APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")),
 	})
 	if err != nil {
 		return nil, err
