@@ -88,7 +88,9 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	l, f := m.ledger(tx), a.Fire(s.Of)
-	if err := l.read(append(concerned(f), s.Of)...); err != nil {
+	// nobody is told what the confidence of heuristics becomes that are compared with an answer
+	bare := s.Of == "" && m.watch == nil
+	if err := l.readAll(append(concerned(f), s.Of), bare); err != nil {
 		return nil, err
 	}
 	var of *account

@@ -59,6 +59,16 @@ type account struct {
 	parts     []evidence.Part // of its confidence, as they will be
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
+	// bare: its streak and the parts of its confidence were not read, because only what an answer is
+	// worth for it counts, and nobody is told of its confidence
+	bare  bool
+	later []adjustment // of the parts, if they are read later in the step
+}
+
+// An adjustment is an observation that a step adds or takes away.
+type adjustment struct {
+	evidence.Observation
+	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant)
 }
 
 // streak is the record of how often in a row a heuristic was ignored.
@@ -117,19 +127,31 @@ func (m *Module) answerCells(to []evidence.Cell, id string, edition uint64) []ev
 }
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
-func (l *ledger) read(heuristicIDs ...string) error {
+func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, false) }
+
+// readAll reads accounts, or bare ones.
+func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
 	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
-	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" || l.accounts[id] != nil })
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		a := l.accounts[id]
+		return id == "" || a != nil && (bare || !a.bare)
+	})
 	if len(ids) == 0 {
 		return nil
 	}
 	for { // at most twice, because the records are not read again
-		accounts, current, err := l.readOnce(ids)
+		accounts, current, err := l.readOnce(ids, bare)
 		if err != nil {
 			return err
 		}
 		if current {
 			for id, a := range accounts {
+				if before := l.accounts[id]; before != nil {
+					a.used = before.used
+					for i := range before.later {
+						l.adjust(a, &before.later[i].Observation, before.later[i].how)
+					}
+				}
 				l.accounts[id] = a
 			}
 			return nil
@@ -139,17 +161,26 @@ func (l *ledger) read(heuristicIDs ...string) error {
 
 // readOnce reports false if a heuristic has another edition or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
-func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, err error) {
+func (l *ledger) readOnce(
+	ids []string, bare bool,
+) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
-	cells := make([]evidence.Cell, 0, len(heuristicCells)*len(ids))
+	var cells []evidence.Cell
 	refs := make([]store.Ref, 0, 3*len(ids))
 	known := make([]seen, len(ids))
 	crowds := make(map[string]*crowd, 1)
 	for i, id := range ids {
 		known[i] = m.seen(id)
-		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
-		cells = m.confidenceCells(cells, id, known[i].edition)
+		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id))
+		if !bare {
+			cells = m.confidenceCells(cells, id, known[i].edition)
+		}
 		crowds[known[i].domain] = &crowd{}
+	}
+	if !bare {
+		for _, id := range ids {
+			refs = append(refs, k.streaks.Ref(id))
+		}
 	}
 	for _, domain := range slices.Sorted(maps.Keys(crowds)) {
 		cells = append(cells, m.peopleCell(domain))
@@ -161,10 +192,12 @@ func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, 
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
 		var failed [3]error
-		a := &account{}
-		a.heuristic, failed[0] = k.heuristics.Of(s.Records[3*i])
-		a.pin, failed[1] = k.pins.Of(s.Records[3*i+1])
-		a.streak, failed[2] = k.streaks.Of(s.Records[3*i+2])
+		a := &account{bare: bare}
+		a.heuristic, failed[0] = k.heuristics.Of(s.Records[2*i])
+		a.pin, failed[1] = k.pins.Of(s.Records[2*i+1])
+		if !bare {
+			a.streak, failed[2] = k.streaks.Of(s.Records[2*len(ids)+i])
+		}
 		if err := errors.Join(failed[:]...); err != nil {
 			return nil, false, err
 		}
@@ -335,7 +368,9 @@ func (l *ledger) count(e *entry) error {
 		return nil
 	}
 	b, now := l.m.believe(a), evidence.InstantOf(e.at)
-	e.change.Old, _ = b.confidence(a.parts, now)
+	if !a.bare {
+		e.change.Old, _ = b.confidence(a.parts, now)
+	}
 	limit := l.blocked(a, e.fire())
 	means := e.explicit || !e.signal.neutral()
 	switch {
@@ -353,7 +388,9 @@ func (l *ledger) count(e *entry) error {
 	}
 	l.settle(e, a, limit != "")
 	l.add(e, a)
-	e.change.New, e.limits = b.confidence(a.parts, now)
+	if !a.bare {
+		e.change.New, e.limits = b.confidence(a.parts, now)
+	}
 	if e.signal.neutral() && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
 		e.change.Old, e.change.New, e.limits = 0, 0, nil
 	}
@@ -432,6 +469,10 @@ func (l *ledger) adjust(
 	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant),
 ) {
 	if o.Weight == 0 {
+		return
+	}
+	if a.bare {
+		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
 	part := evidence.Part{
@@ -516,8 +557,9 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 		}
 		e.limit(limitKept)
 		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
-		b := l.m.believe(a)
-		c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
+		if b := l.m.believe(a); !a.bare {
+			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
+		}
 	}
 	if e.counted != nil {
 		c.Weight = e.counted.Weight

@@ -601,3 +601,59 @@ func ExampleModule_JudgeIn() {
 	fmt.Printf("%.2f to %.2f\n", change.Old, change.New)
 	// Output: 0.30 to 0.21
 }
+
+// What an answer of the model is worth for the heuristics that were compared with it is the same
+// whether an observer is told of it or not, though only an observer has their confidence read. A
+// later statement in the step about one of them has it read.
+func TestComparedWithoutAnObserver(t *testing.T) {
+	told := 0
+	observer := func(_ context.Context, n heed.Notice) {
+		if counted, ok := n.(heed.Counted); ok && counted.Before != counted.After {
+			told++
+		}
+	}
+	var want string
+	for _, cfg := range []learning.Config{{Observer: observer}, {}} {
+		f := newFixture(t, cfg, "h", "g", "locked")
+		require.NoError(t, f.Pin(ctx, learning.Pin{
+			HeuristicID: "locked", Actor: "ops", Constraints: learning.Constraints{Lock: learning.Locked},
+		}))
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "before", Person: "ann", Value: 1})
+		require.NoError(t, f.Fire(ctx, learning.Fire{
+			EventID: "e", Person: "ann", Compared: []answer.Comparison{
+				{HeuristicID: "h", Agrees: true, Similarity: 1}, {HeuristicID: "g"},
+				{HeuristicID: "locked", Agrees: true}, {HeuristicID: "gone", Agrees: true},
+			},
+		}))
+		var all string
+		for i, value := range []float64{1, -1, 0, 0.5} {
+			f.clock.Advance(time.Second)
+			changes := make([]*learning.Change, 3)
+			require.NoError(t, f.step1("e", func(tx *store.Tx, a *answer.Answer) (err error) {
+				for n, of := range []string{"", "h", ""} {
+					if n > 0 && i == 0 {
+						return nil
+					}
+					s := answer.Statement{By: "bob", Of: of, Value: value, At: f.clock.Now()}
+					if n == 2 {
+						s.By = "cid"
+					}
+					if changes[n], err = f.JudgeIn(tx, a, s); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			for _, c := range changes {
+				all += fmt.Sprintf("%+v\n", c)
+			}
+			all += f.evidenceOf("h", "g", "locked")
+		}
+		if want == "" {
+			want = all
+			continue
+		}
+		assert.Equal(t, want, all)
+		assert.Positive(t, told)
+	}
+}

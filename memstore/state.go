@@ -27,7 +27,7 @@ func newState(cfg Config) *state {
 // dump needs no other.
 type id = text.Hash
 
-func hashID(name string) id { return text.HashOf(name) }
+func hashID(name string) id { return text.HashOfID(name) }
 
 // known is what a store knows of an id that it has seen.
 type known struct {

@@ -44,10 +44,10 @@ func (c *change) ids() (ids []string) {
 	for i := range c.batches {
 		if b := &c.batches[i]; !c.known[i] {
 			if b.ID != "" {
-				ids = append(ids, hashOf(b.ID))
+				ids = append(ids, hashOfID(b.ID))
 			}
 			for k := range b.Observations {
-				ids = append(ids, hashOf(b.Observations[k].ID))
+				ids = append(ids, hashOfID(b.Observations[k].ID))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (c *change) checkBatches() error {
 	again := false
 	for i := range c.batches {
 		b := &c.batches[i]
-		switch id := hashOf(b.ID); {
+		switch id := hashOfID(b.ID); {
 		case c.known[i] || b.ID == "":
 		case !c.fresh[id] || taken[id]:
 			c.known[i], again = true, true
@@ -69,7 +69,7 @@ func (c *change) checkBatches() error {
 		}
 		for k := range b.Observations {
 			if len(c.batches) > 1 && !c.known[i] {
-				taken[hashOf(b.Observations[k].ID)] = true
+				taken[hashOfID(b.Observations[k].ID)] = true
 			}
 		}
 	}
@@ -102,11 +102,11 @@ func (c *change) pending() (all []addition) {
 			continue
 		}
 		if b := &c.batches[i]; b.ID != "" && i+1 < len(c.batches) {
-			owner[hashOf(b.ID)] = i
+			owner[hashOfID(b.ID)] = i
 		}
 		for k := range c.batches[i].Observations {
 			o := &c.batches[i].Observations[k]
-			id := hashOf(o.ID)
+			id := hashOfID(o.ID)
 			if first, ok := owner[id]; !c.fresh[id] || ok && first != i {
 				if !slices.Contains(receipt.Duplicates, o.ID) {
 					receipt.Duplicates = append(receipt.Duplicates, o.ID)

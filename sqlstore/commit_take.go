@@ -160,7 +160,7 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	reasons = make(map[string]error)
 	hashes := make([]string, len(ids))
 	for i, id := range ids {
-		hashes[i] = hashOf(id)
+		hashes[i] = hashOfID(id)
 		reasons[hashes[i]] = heed.ErrNotFound
 	}
 	asked, err := column(hashes)
@@ -227,7 +227,7 @@ func (c *change) withdraw(ids []string, receipt *store.Receipt) error {
 		return err
 	}
 	for _, id := range ids {
-		if reasons[hashOf(id)] != nil && !slices.Contains(receipt.Kept, id) {
+		if reasons[hashOfID(id)] != nil && !slices.Contains(receipt.Kept, id) {
 			receipt.Kept = append(receipt.Kept, id)
 		}
 	}

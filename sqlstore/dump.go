@@ -302,7 +302,7 @@ func (l *loading) take(row dump.Row) error {
 		if err != nil {
 			return err
 		}
-		return l.add(addToHistory, d.Cell.String(), hashOf(d.ID), int64(d.At), d.Source, string(text),
+		return l.add(addToHistory, d.Cell.String(), hashOfID(d.ID), int64(d.At), d.Source, string(text),
 			int64(d.Recorded))
 	case row.Lost != nil:
 		d := row.Lost

@@ -262,5 +262,6 @@ func (s *Store) forget(batches []store.Batch) {
 // hashOf names texts so that they fit into any index and tell nothing.
 func hashOf(texts ...string) string { return text.HashOf(texts...).String() }
 
+func hashOfID(id string) string         { return text.HashOfID(id).String() }
 func hashOfCell(c evidence.Cell) string { return hashOf(c.Kind, c.Scope, c.Item, c.Name) }
 func hashOfRef(r store.Ref) string      { return hashOf(r.Kind, r.ID) }

@@ -301,7 +301,7 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 		o := &page[i].Observation
 		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
-			lost = append(lost, []any{hashOf(o.ID), page[i].key, int64(w.now), o.Source})
+			lost = append(lost, []any{hashOfID(o.ID), page[i].key, int64(w.now), o.Source})
 		}
 	}
 	for from, d := range sums {
