@@ -102,8 +102,8 @@ func TestLoadRefuses(t *testing.T) {
 	refused(file[:len(file)/2], "cut off")
 	refused(file[:len(file)-1], "cut off")
 	refused(bytes.Replace(file, []byte(`"plain2"`), []byte(`"plain9"`), 1), "changed")
-	for _, other := range []string{"1", "3"} { // an earlier layout, and a newer one
-		refused(bytes.Replace(file, []byte(`"version":2`), []byte(`"version":`+other), 1),
+	for _, other := range []string{"2", "4"} { // an earlier layout, and a newer one
+		refused(bytes.Replace(file, []byte(`"version":3`), []byte(`"version":`+other), 1),
 			"version "+other)
 	}
 	failure := errors.New("the disk has gone")

@@ -42,7 +42,7 @@ type bulk struct {
 	json  *query
 }
 
-var bulkSizes = [...]int{16, 4, 3, 2, 1}
+var bulkSizes = [...]int{32, 16, 8, 7, 6, 5, 4, 3, 2, 1}
 
 // columnTypes are the letters for the types of columns, with how PostgreSQL reads them.
 var columnTypes = map[rune]string{

@@ -23,8 +23,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Version is the version of the format. Dumps of version 1 hold the records of an earlier layout.
-const Version = 2
+// Version is the version of the format. Dumps of version 2 have other hashes of ids, and those of
+// version 1 the records of an earlier layout.
+const Version = 3
 
 // MaxLine is how many bytes a line may have.
 const MaxLine = 16 << 20

@@ -110,12 +110,12 @@ func TestRefused(t *testing.T) {
 		"":                                       "cut off",
 		"\n":                                     "not the first line",
 		`{"heed":{"version":0,"revision":0}}`:    "version 0",
-		`{"heed":{"version":3,"news":true}}`:     "version 3",
-		`{"heed":{"version":2,"news":true}}`:     "not the first line",
-		`{"heed":{"version":2,"revision":1e19}}`: "not the first line",
-		`{"heed":{"version":2}} {"heed":{}}`:     "not the first line",
+		`{"heed":{"version":4,"news":true}}`:     "version 4",
+		`{"heed":{"version":3,"news":true}}`:     "not the first line",
+		`{"heed":{"version":3,"revision":1e19}}`: "not the first line",
+		`{"heed":{"version":3}} {"heed":{}}`:     "not the first line",
 		`{"kind":{"Name":"x"}}`:                  "not the first line",
-		`{"heed":{"version":2,"revision":9223372036854775807}}`: "revision",
+		`{"heed":{"version":3,"revision":9223372036854775807}}`: "revision",
 	} {
 		_, err := read(strings.NewReader(text + strings.Repeat("\n", min(len(text), 1))))
 		require.ErrorAs(t, err, new(*heed.InputError), text)

@@ -37,6 +37,21 @@ func TestHashesStayTheSame(t *testing.T) {
 	assert.Equal(t, "BYaT90csHGKvam5IM2VtvQ", text.HashOf("kind", "", "item", "").String())
 }
 
+// TestHashesOfIDs are near each other for what one answer counts, and differ by 96 bits and more.
+func TestHashesOfIDs(t *testing.T) {
+	assert.Equal(t, text.HashOf("abc"), text.HashOfID("abc"))
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.StringOfN(rapid.SampledFrom([]rune("ab:")), 0, 6, -1)
+		a, b := ids.Draw(t, "a"), ids.Draw(t, "b")
+		one, other := text.HashOfID(a), text.HashOfID(b)
+		require.Equal(t, a == b, one == other)
+		require.Equal(t, a == b, [12]byte(one[4:]) == [12]byte(other[4:]))
+		near := text.HashOfID(a + ":x")
+		of := text.HashOf(a)
+		require.Equal(t, of[:4], near[:4])
+	})
+}
+
 func TestHashAsText(t *testing.T) {
 	hash := text.HashOf("abc")
 	written, err := json.Marshal(hash)

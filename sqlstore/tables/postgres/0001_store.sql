@@ -124,7 +124,7 @@ CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 -- The numbers of commits.
 CREATE SEQUENCE heed_revision;
 
-INSERT INTO heed_store (one, version) VALUES (1, 6);
+INSERT INTO heed_store (one, version) VALUES (1, 7);
 
 -- Commits in one statement, which is one round trip. Each statement of the functions sees all that was committed before it.
 

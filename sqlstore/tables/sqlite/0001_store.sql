@@ -125,4 +125,4 @@ CREATE TABLE heed_inbox (
 ) STRICT;
 CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
 
-INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 6, 0, 0, 0, 0);
+INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 7, 0, 0, 0, 0);
