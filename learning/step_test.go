@@ -616,7 +616,7 @@ func TestComparedWithoutAnObserver(t *testing.T) {
 	for _, cfg := range []learning.Config{{Observer: observer}, {}} {
 		f := newFixture(t, cfg, "h", "g", "locked")
 		require.NoError(t, f.Pin(ctx, learning.Pin{
-			HeuristicID: "locked", Actor: "ops", Constraints: learning.Constraints{Lock: learning.Locked},
+			HeuristicID: "locked", Actor: "ops", Constraints: learning.Constraints{Lock: "locked"},
 		}))
 		f.say(learning.Judgement{HeuristicID: "h", EventID: "before", Person: "ann", Value: 1})
 		require.NoError(t, f.Fire(ctx, learning.Fire{

@@ -130,7 +130,7 @@ func TestOlderTables(t *testing.T) {
 			require.NoError(t, commits(noted("1"))(st))
 			var version int
 			require.NoError(t, handle.QueryRow("SELECT version FROM heed_store").Scan(&version))
-			assert.Equal(t, 6, version)
+			assert.Equal(t, 7, version)
 			_, err = handle.Exec("UPDATE heed_store SET version = 5")
 			require.NoError(t, err)
 			_, err = sqlstore.Open(ctx, handle, at.dialect)
