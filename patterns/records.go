@@ -168,8 +168,15 @@ func (r *Recorder) all() store.Query {
 // order of the reading.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
 	var s store.Snapshot
-	if err := tx.Read(&s, nil, nil, r.all()); err != nil {
+	query := r.all()
+	if q.Limit > 0 {
+		query.Oldest, query.Limit = false, q.Limit
+	}
+	if err := tx.Read(&s, nil, nil, query); err != nil {
 		return nil, err
+	}
+	if q.Limit > 0 {
+		slices.Reverse(s.Found[0])
 	}
 	found := newReading()
 	var cells []evidence.Cell

@@ -61,6 +61,8 @@ type PatternQuery struct {
 	State    string // as it is now
 	Tag      string // one of the pattern's tags, exactly
 	Content  string // a part of its content; case does not matter
+	// Limit is how many patterns are looked at, the last defined. 0: all.
+	Limit int
 }
 
 // selects reports whether the query selects the pattern. It ignores the state.

@@ -88,7 +88,7 @@ func explainError(err error, in reflect.Type) *trouble {
 	}
 	f := view.FaultOf(err, in)
 	p := problemOf(f.Sort, f.Detail)
-	p.Field, p.cause = f.Field, f.Cause
+	p.Field, p.cause, p.after = f.Field, f.Cause, f.After
 	return p
 }
 

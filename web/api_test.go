@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -744,4 +746,18 @@ func TestAPISaysWhoIsMissing(t *testing.T) {
 	waits := w.must(200, w.get("/v1/rules?status=pending"))
 	assert.Contains(t, waits.body, `"missing":"`+missing+`"`)
 	assert.NotContains(t, w.must(200, w.get("/v1/rules?status=active")).body, "Name the owner")
+}
+
+// Where no model could be asked, the problem says in how many seconds to try again.
+func TestNoModelSaysWhenToTryAgain(t *testing.T) {
+	for want, err := range map[string]error{
+		"30": errors.Join(&llm.Error{Failure: llm.RateLimited, RetryAfter: 30 * time.Second},
+			&loop.UnavailableError{}),
+		"1": fmt.Errorf("answer: %w", decision.ErrBusy),
+	} {
+		w := httptest.NewRecorder()
+		explainError(err, reflect.TypeFor[view.Event]()).write(w)
+		assert.Equal(t, http.StatusBadGateway, w.Code)
+		assert.Equal(t, want, w.Header().Get("Retry-After"))
+	}
 }

@@ -18,10 +18,9 @@ import (
 type homeData struct {
 	Rules, Arms, Heuristics, Ways bool // which of them there are
 
-	Waiting, Unsettled, Active int // proposals, corrections to resolve, rules in use
-	Segments                   int
-	Leaders                    []view.Segment
-	Known                      int // heuristics
+	Waiting, Unsettled int // proposals, corrections to resolve
+	Segments           int
+	Leaders            []view.Segment
 }
 
 const mostLeaders = 3
@@ -37,7 +36,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Waiting, d.Unsettled, d.Active = in.Pending, in.Unsettled, in.Active
+		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
 	}
 	if d.Arms {
 		found, err := v.Segments(ctx, view.Page{Number: 1, Limit: perPage})
@@ -48,14 +47,6 @@ func home(r *http.Request, v *view.Source) (any, error) {
 			return cmp.Compare(b.Outcomes, a.Outcomes)
 		})
 		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
-	}
-	if d.Heuristics {
-		for _, err := range v.Learning.Heuristics(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			d.Known++
-		}
 	}
 	return d, nil
 }
@@ -102,7 +93,7 @@ type segmentData struct {
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
 
-const mostChoices = 2000
+const mostChoices = 800
 
 func segment(r *http.Request, v *view.Source) (any, error) {
 	q := queryOf(r)

@@ -15,13 +15,14 @@ import (
 
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/web"
 )
 
 // manyItems fills a store of SQLite with a learner of two arms and a segment of n items, each with
-// a recorded choice and its outcome.
+// a recorded choice and its outcome, and with half as many ways of working.
 func manyItems(b *testing.B, n int) *view.Source {
 	now := start
 	clock := func() time.Time { return now }
@@ -43,6 +44,13 @@ func manyItems(b *testing.B, n int) *view.Source {
 		_, err = learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
 		require.NoError(b, err)
 	}
+	recorder, err := patterns.New(ctx, patterns.Config{Store: memory, Now: clock})
+	require.NoError(b, err)
+	for i := range n / 2 {
+		_, err := recorder.Record(ctx, patterns.Outcome{ID: fmt.Sprint("outcome ", i),
+			Task: fmt.Sprint("task ", i), Strategy: patterns.PatternID(fmt.Sprint("way ", i)), Success: true, At: now})
+		require.NoError(b, err)
+	}
 	file := filepath.Join(b.TempDir(), "many.db")
 	handle, err := sql.Open("sqlite", "file:"+file+"?_pragma=synchronous(0)")
 	require.NoError(b, err)
@@ -54,14 +62,16 @@ func manyItems(b *testing.B, n int) *view.Source {
 	require.NoError(b, st.Load(ctx, &dump))
 	opened, err := strategy.Open(ctx, strategy.Config{Store: st, Now: clock})
 	require.NoError(b, err)
-	return &view.Source{Store: st, Strategy: opened, Now: clock}
+	ways, err := patterns.Open(ctx, patterns.Config{Store: st, Now: clock})
+	require.NoError(b, err)
+	return &view.Source{Store: st, Strategy: opened, Patterns: ways, Now: clock}
 }
 
 // BenchmarkItems reads what the command and the pages show of 100,000 items.
 func BenchmarkItems(b *testing.B) {
 	v := manyItems(b, 100_000)
 	pages, err := web.New(web.Config{
-		Store: v.Store, Strategy: v.Strategy, Now: v.Now,
+		Store: v.Store, Strategy: v.Strategy, Patterns: v.Patterns, Now: v.Now,
 		Identify: func(*http.Request) (string, error) { return "kim", nil },
 	})
 	require.NoError(b, err)
@@ -90,6 +100,7 @@ func BenchmarkItems(b *testing.B) {
 			_, err := v.Item(ctx, strategy.Query{Category: "desk", Item: item})
 			return err
 		}},
+		{"ways page", get("/ways")},
 		{"front page", get("/")},
 		{"arms page", get("/arms")},
 		{"segment page", get("/segment?category=desk")},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
@@ -135,6 +136,8 @@ func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answere
 			"/v1/answered."}
 	case ctx.Err() != nil:
 		return none, ctx.Err()
+	case res.Reason == "llm_busy":
+		return none, decision.ErrBusy
 	default:
 		return none, &Fault{Sort: ModelFailed, Detail: "The reason is " + string(res.Reason) + "."}
 	}

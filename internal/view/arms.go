@@ -417,7 +417,7 @@ type ChoiceCounts struct {
 }
 
 // mostCounted is how many choices a status counts, and mostLeading how many segments it names.
-const mostCounted, mostLeading = 1000, 5
+const mostCounted, mostLeading = 400, 5
 
 // Status sums up the segments of the learner, and counts its latest choices.
 func (s *Source) Status(ctx context.Context) (Status, error) {

@@ -6,11 +6,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -31,14 +33,21 @@ const (
 type Fault struct {
 	Sort, Detail string
 	Field        string // that is wrong, as the input calls it; "" if none is
-	Cause        error  // of a failure inside, for the observer alone
+	// After is when to try again; 0: at any time.
+	After time.Duration
+	Cause error // of a failure inside, for the observer alone
 }
 
 func (f *Fault) Error() string { return f.Detail }
 
 func badField(name, reason string) error {
-	return &Fault{BadField, strings.TrimPrefix(name+" ", " ") + reason + ".", name, nil}
+	return &Fault{
+		Sort: BadField, Detail: strings.TrimPrefix(name+" ", " ") + reason + ".", Field: name,
+	}
 }
+
+// soonest is after what time a request that no model had a place for is sent again.
+const soonest = time.Second
 
 // FaultOf makes a fault of an error of an operation with an input.
 func FaultOf(err error, in reflect.Type) *Fault {
@@ -58,7 +67,9 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	case errors.As(err, &missing):
 		return of(MissingPart, missing.Field+" "+missing.Reason+".")
 	case errors.As(err, &down), errors.Is(err, decision.ErrBusy):
-		return of(ModelFailed, "No model could be asked: send the request again later.")
+		f := of(ModelFailed, "No model could be asked: send the request again later.")
+		f.After = max(llm.RetryAfter(err), soonest)
+		return f
 	case errors.Is(err, evidence.ErrForgotten):
 		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
 	case errors.Is(err, heed.ErrNotFound):

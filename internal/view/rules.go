@@ -134,7 +134,6 @@ type Inbox struct {
 	Pending   int
 	Disputed  []Disputed // corrections that may contradict others, not all
 	Unsettled int
-	Active    int             // rules in use
 	Unfit     []feedback.Rule // that have no effect, or a bad one
 }
 
@@ -148,11 +147,6 @@ func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, err error) {
 	if in.Disputed, in.Unsettled, err = s.disputes(ctx, most); err != nil {
 		return in, err
 	}
-	active, err := rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
-	if err != nil {
-		return in, err
-	}
-	in.Active = len(active)
 	in.Unfit, err = rules.List(ctx, feedback.RuleQuery{Unfit: true})
 	return in, err
 }

@@ -58,12 +58,18 @@ func warned(s *patterns.Standing) bool {
 	return (s.Pattern.Anti || s.State == "deprecated") && s.Pattern.ArchivedAt.IsZero()
 }
 
+// mostWays is how many ways of working are listed, the last defined: their evidence is read, too.
+const mostWays = 1000
+
 // Ways lists ways of working, by number those with the most outcomes first, and else by their ids.
+// It looks at the last 1,000.
 func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err error) {
 	if s.Patterns == nil {
 		return none[Way](), nil
 	}
-	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{State: q.State, Tag: q.Tag})
+	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{
+		State: q.State, Tag: q.Tag, Limit: mostWays,
+	})
 	if err != nil {
 		return l, err
 	}
