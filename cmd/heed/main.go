@@ -52,7 +52,8 @@ type commands struct {
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
-		kong.Writers(out, errOut), kong.Vars{"version": version(), "states": states, "statuses": statuses},
+		kong.Writers(out, errOut),
+		kong.Vars{"version": version(), "states": states, "statuses": statuses},
 		kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {

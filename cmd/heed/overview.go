@@ -147,7 +147,8 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 	}
 	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")
 	for i := range in.Disputed {
-		add(&sum.Waiting, say("A correction may contradict another: %v", view.Said(&in.Disputed[i].Feedback)),
+		said := view.Said(&in.Disputed[i].Feedback)
+		add(&sum.Waiting, say("A correction may contradict another: %v", said),
 			"rules", "list", "--status", ambiguous)
 	}
 	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list",

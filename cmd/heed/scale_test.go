@@ -48,7 +48,8 @@ func manyItems(b *testing.B, n int) *view.Source {
 	require.NoError(b, err)
 	for i := range n / 2 {
 		_, err := recorder.Record(ctx, patterns.Outcome{ID: fmt.Sprint("outcome ", i),
-			Task: fmt.Sprint("task ", i), Strategy: patterns.PatternID(fmt.Sprint("way ", i)), Success: true, At: now})
+			Task: fmt.Sprint("task ", i), Strategy: patterns.PatternID(fmt.Sprint("way ", i)),
+			Success: true, At: now})
 		require.NoError(b, err)
 	}
 	file := filepath.Join(b.TempDir(), "many.db")

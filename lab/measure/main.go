@@ -31,7 +31,7 @@ var budgets = []struct {
 	{"library: code lines", budget{32_500, 39_700}},
 	{"sqlstore: lines", budget{6_300, 6_700}},
 	{"suites: lines", budget{5_500, 7_533}},
-	{"command, pages, API, MCP: lines", budget{9_400, 12_601}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_840}},
 	{"adapters, streams: lines", budget{5_000, 5_758}},
 	{"lab: lines", budget{9_000, 10_715}},
 	{"all: lines", budget{80_000, 96_000}},
