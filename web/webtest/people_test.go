@@ -2,7 +2,11 @@ package webtest
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -12,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
 )
 
 // status is the state of a proposal, or of the rule that it became.
@@ -176,4 +181,74 @@ func TestWithoutScripts(t *testing.T) {
 	b.click("button.stop")
 	assert.Contains(t, b.text(), "Everybody is in one zone")
 	assert.Equal(t, feedback.StateRejected, s.world.status(t, second))
+}
+
+// TestFromCorrectionsToARule has two reviewers say the same in their own words, and a third the
+// opposite. People join the two with a click, decide about the third, see which heuristics the rule
+// reaches, approve it, find it in a prompt, and take it out again.
+func TestFromCorrectionsToARule(t *testing.T) {
+	s := serve(t, desk(t))
+	const first = "Name the incident in the first line, nobody reads further down."
+	corrects := func(id, who, text string) {
+		_, err := s.world.agent.Answer(t.Context(), loop.Event{ID: id, Text: "What is wrong with " + id})
+		require.NoError(t, err)
+		_, err = s.world.agent.Correct(t.Context(), id, loop.Correction{Reviewer: who, Text: text})
+		require.NoError(t, err)
+		s.world.pass(time.Second)
+	}
+	prompted := func() bool {
+		plan, err := s.world.agent.Prepare(t.Context(), loop.Event{Text: "What now?", AskModel: true})
+		require.NoError(t, err)
+		return strings.Contains(plan.System, first)
+	}
+	corrects("mail-1", "ann", first)
+	corrects("mail-2", "bob", "Begin with the incident, people read the first line and no further.")
+	corrects("mail-3", "cleo", "Never name the incident in the first line, nobody reads further down.")
+
+	zoe, kim, lou := s.open(t, "zoe"), s.open(t, "kim"), s.open(t, "lou")
+	zoe.visit(at("/inbox"))
+	zoe.says("Does it contradict")
+	zoe.says("Corrections that may say the same")
+	id, with := s.world.correction(t, "mail-2"), s.world.correction(t, "mail-1")
+	require.Contains(t, id.Near, with.ID)
+	zoe.click(fmt.Sprintf(`form:has(input[name="id"][value=%q]):has(input[name="with"][value=%q]) button`,
+		id.ID, with.ID))
+	zoe.says("Joined. The two count as one correction by their reviewers.")
+	zoe.says("Joined by")
+
+	zoe.visit(at("/correction", "id", s.world.correction(t, "mail-3").ID))
+	zoe.do(chromedp.Click(chromedp.CSS("#as-ignore")))
+	zoe.fill("#resolve-reason", "We name it since May")
+	zoe.click(".decide button.good")
+	zoe.says("Resolved.")
+
+	_, _, err := s.world.agent.Feedback().Flush(t.Context())
+	require.NoError(t, err)
+	proposal := s.world.waiting(t, first)
+	for i, b := range []*tab{kim, lou} {
+		b.visit(at("/proposal", "id", proposal))
+		b.says("What it was made of")
+		b.says("Begin with the incident")
+		b.fill("#approve-reason", fmt.Sprint("seen it ", i, " times"))
+		assert.False(t, prompted(), "one person puts nothing into a prompt")
+		b.click("button.good")
+	}
+	lou.says("It is a rule now")
+	assert.True(t, prompted())
+
+	lou.visit(at("/rule", "id", proposal))
+	lou.fill("#retire-reason", "The form has a title now")
+	lou.click(`form[action$="/rule/retire"] button`)
+	lou.says("Retired. It is in no prompt that is built from now on.")
+	assert.False(t, prompted())
+}
+
+// correction returns the correction of an answer.
+func (w *world) correction(t *testing.T, answer string) feedback.Feedback {
+	t.Helper()
+	all, _, err := w.agent.Feedback().List(t.Context(), feedback.Listing{Limit: 1000})
+	require.NoError(t, err)
+	i := slices.IndexFunc(all, func(f feedback.Feedback) bool { return f.Task == answer })
+	require.GreaterOrEqual(t, i, 0, answer)
+	return all[i]
 }
