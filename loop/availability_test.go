@@ -235,7 +235,9 @@ func TestAnotherReplicasClockIsWrong(t *testing.T) {
 func TestOneOfTwoProcessesSeesAnOutage(t *testing.T) {
 	var cut, well provider
 	cut.fail(llm.Unreachable)
-	w := newWorld(t, loop.Config{Store: new(memstore.Store), Model: &cut, Arms: []loop.Arm{{ID: "a"}}})
+	w := newWorld(t, loop.Config{
+		Store: new(memstore.Store), Model: &cut, Arms: []loop.Arm{{ID: "a"}},
+	})
 	cfg := w.cfg
 	cfg.Model = &well
 	other, err := loop.New(ctx, cfg)
